@@ -1,0 +1,169 @@
+"""Every quantity that has a name: unit, meaning, label and which way is better.
+
+Axis labels, table heads and the data dictionary are printed from here, so a unit is written once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["lower", "higher", ""]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity that follows from the time of an iteration and the work done in it.
+
+    Parameters
+    ----------
+    name : with its unit, as it stands in records: ``latency_us``.
+    kind : ``cost`` (time per unit of work) or ``rate`` (work per time).
+    factor : turns seconds per unit, or units per second, into the metric's unit.
+    unit : as shown to people.
+    label : in words, without the unit.
+    meaning : one sentence for the data dictionary.
+    """
+
+    name: str
+    kind: Literal["cost", "rate"]
+    factor: float
+    unit: str
+    label: str
+    meaning: str
+
+    @property
+    def better(self) -> Better:
+        """``lower`` for costs, ``higher`` for rates."""
+        return "lower" if self.kind == "cost" else "higher"
+
+    @property
+    def title(self) -> str:
+        """Axis label: words and unit."""
+        return f"{self.label} ({self.unit})"
+
+
+METRICS = {
+    m.name: m
+    for m in (
+        Metric("latency_us", "cost", 1e6, "µs", "latency", "Time of one operation; for ping-pong half the round trip."),
+        Metric("round_trip_us", "cost", 1e6, "µs", "round-trip time", "Time from request to response, as netperf's request/response tests count it."),
+        Metric("bandwidth_MBps", "rate", 1e-6, "MB/s", "bandwidth", "Bytes per time, 1 MB = 10^6 B."),
+        Metric("message_rate_per_s", "rate", 1.0, "1/s", "message rate", "Messages per second."),
+        Metric("transaction_rate_per_s", "rate", 1.0, "1/s", "transaction rate", "Request/response pairs per second."),
+        Metric("iops_per_s", "rate", 1.0, "1/s", "I/O operations", "Completed reads or writes per second."),
+        Metric("algbw_GBps", "rate", 1e-9, "GB/s", "algorithm bandwidth", "Message size over time, 1 GB = 10^9 B (nccl-tests)."),
+        Metric("busbw_GBps", "rate", 1e-9, "GB/s", "bus bandwidth", "Algorithm bandwidth times the collective's factor (nccl-tests): comparable with the link's peak at any number of ranks."),
+        Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two reads of the clock with nothing between them."),
+        Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Smallest difference above zero between two reads of the clock."),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What a number says about its samples; the last part of a column's name."""
+
+    name: str
+    label: str
+    meaning: str
+
+
+# For a rate the tail is the slow side: p99 is the rate of the iteration that is slower than 99 % of all, and the
+# worst value is `min`; for a cost the worst value is `max`.
+STATISTICS = {
+    s.name: s
+    for s in (
+        Statistic("p50", "median", "Median over iterations."),
+        Statistic("ci_low", "lower end of ci_within", "Lower end of the 95 % rank interval of the median inside one launch (ci_within)."),
+        Statistic("ci_high", "upper end of ci_within", "Upper end of the 95 % rank interval of the median inside one launch (ci_within)."),
+        Statistic("p95", "95th percentile", "19 of 20 iterations were at least as fast; unreliable when fewer than 10 samples lie beyond."),
+        Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast; unreliable when fewer than 10 samples lie beyond."),
+        Statistic("p999", "99.9th percentile", "Given from 10 000 samples on."),
+        Statistic("max", "maximum", "Slowest iteration, for costs."),
+        Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
+        Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the records that is not a metric."""
+
+    name: str
+    dtype: str
+    unit: str
+    meaning: str
+
+
+COLUMNS = {
+    c.name: c
+    for c in (
+        Column("benchmark", "str", "", "What was measured: family.name."),
+        Column("message_size_B", "int64", "B", "Size of one message, request or record."),
+        Column("ranks", "int64", "", "Processes that took part."),
+        Column("ppn", "int64", "", "Ranks on each host; 0 where the launcher chose."),
+        Column("transport", "str", "", "Path the messages took: shm, tcp, or the library's own choice."),
+        Column("launcher", "str", "", "How the ranks were started."),
+        Column("testbed", "str", "", "Where they ran."),
+        Column("library", "str", "", "MPI library or tool with its version."),
+        Column("engine", "str", "", "What ran the loop: c, mpi4py, or the name of a tool."),
+        Column("origin", "str", "", "measured, reported, imported, published, simulated or modelled."),
+        Column("launch", "int64", "", "Which fresh start of the ranks or tool, counted from 0."),
+        Column("n", "int64", "", "Samples behind the row; 0 where the tool reports values only."),
+        Column("verified", "bool", "", "The bytes were checked in an untimed pass before."),
+        Column("badges", "str", "", "What could mislead: loopback, shared memory, oversubscription and others, separated by '; '."),
+        Column("warnings", "str", "", "Doubts raised while measuring, separated by '; '."),
+        Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), tool."),
+        Column("ci_width", "float64", "", "Width of ci_within as a part of the median."),
+        Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB)."),
+        Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back) or windowed."),
+        Column("timer_overhead_ns", "float64", "ns", "Cost of the pair of clock reads around an iteration; recorded, never subtracted."),
+        Column("options", "str", "", "The benchmark's own options as JSON."),
+        Column("host", "str", "", "Name of the host, or of the first one."),
+        Column("cpu_model", "str", "", "Processor, as the kernel names it."),
+        Column("start", "str", "", "When the point began, UTC, ISO 8601."),
+        Column("elapsed_s", "float64", "s", "Wall time of the point with verification, warm-up and bookkeeping."),
+        Column("fingerprint", "str", "", "Name of the work on this system; equal fingerprints are repeats."),
+        Column("campaign", "str", "", "Folder the samples lie in."),
+    )
+}  # fmt: skip
+
+
+def statistic_column(metric: str, statistic: str) -> str:
+    """Name of a column: ``statistic_column("latency_us", "p50")`` is ``latency_us_p50``."""
+    return f"{metric}_{statistic}"
+
+
+def split(column: str) -> tuple[str, str] | None:
+    """Metric and statistic of a column, or None when it is neither.
+
+    Examples
+    --------
+    >>> split("latency_us_p50"), split("ranks")
+    (('latency_us', 'p50'), None)
+    """
+    for metric in METRICS:
+        if column.startswith(metric + "_") and column[len(metric) + 1 :] in STATISTICS:
+            return metric, column[len(metric) + 1 :]
+    return None
+
+
+def title(column: str) -> str:
+    """Label of a column with its unit, for axes and table heads.
+
+    Examples
+    --------
+    >>> title("latency_us_p99"), title("message_size_B"), title("ranks")
+    ('latency, 99th percentile (µs)', 'message size (B)', 'ranks')
+    """
+    parts = split(column)
+    if parts:
+        metric, statistic = METRICS[parts[0]], STATISTICS[parts[1]]
+        return f"{metric.label}, {statistic.label} ({metric.unit})"
+    if column in METRICS:
+        return METRICS[column].title
+    found = COLUMNS.get(column)
+    words = column.removesuffix("_" + found.unit.replace("/", "p")) if found and found.unit else column
+    return words.replace("_", " ") + (f" ({found.unit})" if found and found.unit else "")

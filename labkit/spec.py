@@ -1,0 +1,231 @@
+"""What to measure (`Spec`) and how much effort to spend on it (`Effort`).
+
+Both are frozen dataclasses; equal specs mean equal work. Effort never changes what one iteration does,
+so it is no part of a spec's identity.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from labkit import units
+from labkit.errors import SpecError
+
+Scalar = str | int | float | bool | None
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """One measurement point.
+
+    Parameters
+    ----------
+    benchmark : ``family.name``, as ``labkit list`` prints it.
+    size : of one message, request or record, B.
+    ranks : processes that take part (MPI); 1 for a single tool.
+    ppn : ranks on each host; 0 leaves it to the launcher.
+    hosts : where the ranks run; empty for this machine or the launcher's own allocation.
+    launcher : how ranks start; ``auto`` takes the first that is installed.
+    transport : path the messages shall take: ``auto``, ``shm`` or ``tcp``.
+    device : network device to use; empty leaves it to the library.
+    testbed : ``NAME[:ARG][,key=value…]``.
+    options : the benchmark's own options as sorted pairs; a mapping is accepted.
+    """
+
+    benchmark: str
+    size: int = 8
+    ranks: int = 2
+    ppn: int = 0
+    hosts: tuple[str, ...] = ()
+    launcher: str = "auto"
+    transport: str = "auto"
+    device: str = ""
+    testbed: str = "local"
+    options: tuple[tuple[str, Scalar], ...] = ()
+
+    def __post_init__(self) -> None:
+        pairs = self.options.items() if isinstance(self.options, Mapping) else self.options
+        object.__setattr__(self, "options", tuple(sorted((str(key), value) for key, value in pairs)))
+        object.__setattr__(self, "hosts", tuple(self.hosts))
+        if isinstance(self.size, str):
+            object.__setattr__(self, "size", units.parse_size(self.size))
+        for name, low in (("size", 0), ("ranks", 1), ("ppn", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < low:
+                raise SpecError(f"{name}={value!r}, but it must be a whole number of at least {low}. Set {name}={max(low, 2)}.")
+        if self.benchmark.count(".") != 1 or not all(self.benchmark.split(".")):
+            raise SpecError(f"benchmark={self.benchmark!r} is not of the form family.name. See 'labkit list'.")
+
+    @property
+    def family(self) -> str:
+        """Family of the benchmark, the part before the dot."""
+        return self.benchmark.partition(".")[0]
+
+    def option(self, name: str) -> Any:
+        """Value of one of the benchmark's own options."""
+        try:
+            return dict(self.options)[name]
+        except KeyError:
+            raise SpecError(f"{self.benchmark} was given no option {name!r}; it has: {[k for k, _ in self.options]}.") from None
+
+    def replace(self, **changes: Any) -> Spec:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; `from_dict` takes them back."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return values | {"hosts": list(self.hosts), "options": dict(self.options)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Spec:
+        """A spec from what `as_dict` gave; keys it does not know are refused."""
+        unknown = set(values) - {f.name for f in dataclasses.fields(cls)}
+        if unknown:
+            raise SpecError(f"spec has unknown keys {sorted(unknown)}. Known: {[f.name for f in dataclasses.fields(cls)]}.")
+        return cls(**values)
+
+    def fingerprint(self, identity: Mapping[str, str]) -> str:
+        """Sixteen hex digits that name this work on this system.
+
+        Parameters
+        ----------
+        identity : what the numbers depend on beside the spec: MPI library or tool with its version, CPU
+            model, network interface (`labkit.host.identity`).
+        """
+        text = json.dumps([self.as_dict(), dict(sorted(identity.items()))], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def __str__(self) -> str:
+        shown = [units.format_size(self.size), self.transport if self.transport != "auto" else ""]
+        if self.family == "mpi":
+            shown.append(f"{self.ranks} ranks")
+        shown += [f"{key}={value}" for key, value in self.options if value not in (None, "")]
+        return f"{self.benchmark} " + ", ".join(part for part in shown if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How long to measure a point, and how often to start afresh.
+
+    Parameters
+    ----------
+    iterations : exact count; None lets the stop rule decide.
+    warmup : iterations before each timed chunk, not kept; None for the benchmark's own.
+    launches : fresh starts; the unit of the headline interval, which needs 6.
+    ci : stop when the rank interval of the median inside a launch is narrower than this part of it.
+    time_cap : s of timed iterations for a point and launch; reaching it is recorded.
+    time_limit : s after which a point that gives no sign of life is ended.
+    seed : of the random order of points; recorded.
+    """
+
+    iterations: int | None = None
+    warmup: int | None = None
+    launches: int = 6
+    ci: float = 0.02
+    time_cap: float = 2.0
+    time_limit: float = 60.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, low in (("iterations", 1), ("warmup", 0), ("launches", 1)):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < low):
+                raise SpecError(f"{name}={value!r}, but it must be a whole number of at least {low}.")
+        if not 0 < self.ci < 1:
+            raise SpecError(f"ci={self.ci}, but it must be between 0 and 1: the width of the interval as a part of the median. Set ci=0.02.")
+        if self.time_cap <= 0 or self.time_limit <= 0:
+            raise SpecError(f"time_cap={self.time_cap}, time_limit={self.time_limit}, but both must be above 0 s.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A value that a tool worked out itself; never a sample.
+
+    Parameters
+    ----------
+    name : metric as `columns` names it, with its unit (``latency_us``), or the tool's own word for others.
+    unit : of `value`.
+    statistic : ``p50``, ``p99``, ``mean``, ``min``, ``max``, ``total``…
+    value : in `unit`.
+    rank : rank or stream it belongs to, where there are several.
+    t : s since the start, for values over time.
+    labels : further coordinates, such as ``file_size_B`` in iozone's tables.
+    """
+
+    name: str
+    unit: str
+    statistic: str
+    value: float
+    rank: int | None = None
+    t: float | None = None
+    labels: Mapping[str, Scalar] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values without the empty ones."""
+        return {k: v for k, v in dataclasses.asdict(self).items() if v is not None and v != {}}
+
+
+def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
+    """An instance of a frozen dataclass from text or plain values, checked strictly.
+
+    Parameters
+    ----------
+    cls : dataclass to make.
+    values : field → value; strings are converted to the field's type.
+    what : how the error calls it, such as ``mpi.latency``.
+
+    Raises
+    ------
+    SpecError
+        For an unknown key, a value of the wrong type, or one outside its choices; names all of them.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    unknown = [key for key in values if key not in names]
+    if unknown:
+        raise SpecError(f"{what} has no {', '.join(map(repr, unknown))}. It has: {', '.join(names) or 'no options'}.")
+    try:
+        return TypeAdapter(cls).validate_python(dict(values))
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, e['loc']))}={e['input']!r}: {e['msg']}" for e in error.errors()]
+        raise SpecError(f"{what}: " + "; ".join(lines)) from error
+
+
+def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **fields: Any) -> list[Spec]:
+    """Specs over the product of everything given as a list.
+
+    Parameters
+    ----------
+    benchmark : ``family.name``.
+    sizes : ``MIN:MAX`` in powers of two, or a list.
+    fields : fields of `Spec` or options of the benchmark; a list or tuple makes another axis.
+
+    Examples
+    --------
+    >>> len(sweep("mpi.latency", sizes="1:8", transport=["shm", "tcp"]))
+    8
+    """
+    import itertools
+
+    own = {f.name for f in dataclasses.fields(Spec)} - {"options", "hosts"}
+    hosts = tuple(fields.pop("hosts", ()))
+    axes = {key: list(value) if isinstance(value, list | tuple) else [value] for key, value in fields.items()}
+    axes["size"] = list(units.parse_sizes(sizes if isinstance(sizes, str | int) else tuple(sizes)))
+    specs = []
+    for values in itertools.product(*axes.values()):
+        point = dict(zip(axes, values, strict=True))
+        options = {key: point.pop(key) for key in list(point) if key not in own}
+        specs.append(Spec(benchmark=benchmark, hosts=hosts, options=tuple(options.items()), **point))
+    return specs
