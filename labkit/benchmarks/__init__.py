@@ -10,7 +10,7 @@ import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from labkit.tools import Job
 
-    Bytes = NDArray[np.uint8]
+    Values = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,23 @@ class Benchmark:
     max_size : largest size that makes sense, B.
     ranks : least and greatest number of ranks; None for no upper end.
 
+    check : what else is wrong with a spec, as a sentence; empty when nothing is.
+
     kernel : name of the C kernel and of its mpi4py loop; empty for tools.
-    buffers : bytes each rank sends and receives in one iteration, from the spec.
+    mpi : whether the kernel needs MPI ranks.
+    dtype : numpy's name of the elements of a message.
+    window : messages in flight in one iteration.
+    buffers : B each rank sends and receives in one message.
     expected : what a rank must have received: from its rank and the function that gives every rank's
         send buffer; None where it receives nothing.
     reduce : how the ranks' times become one: ``rank0`` times for all, or ``max``: the slowest counts.
+    derived : metrics that are not a quantile of the samples: from time_ns (ranks, iterations) to their value.
+    cadence : ``isolated``, ``streaming`` or ``windowed``; an option of the same name wins.
+    warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
+    work : further fields of `labkit.kernels.Work`, such as the root.
+
     jobs : tools that can serve, best first; the first one that is installed does. Each is a pure function of
         spec and effort.
-    cadence : ``isolated``, ``streaming`` or ``windowed``.
     """
 
     title: str
@@ -66,12 +75,19 @@ class Benchmark:
     sizes: str = "1:4Mi"
     max_size: int = 1024 * MiB
     ranks: tuple[int, int | None] = (1, 1)
+    check: Callable[[Spec], str] = lambda spec: ""
     kernel: str = ""
-    buffers: Callable[[Spec], tuple[int, int]] = lambda spec: (0, 0)
-    expected: Callable[[Spec, int, Callable[[int], Bytes]], Bytes | None] = lambda spec, rank, send: None
+    mpi: bool = True
+    dtype: Callable[[Spec], str] = lambda spec: "uint8"
+    window: Callable[[Spec], int] = lambda spec: 1
+    buffers: Callable[[Spec], tuple[int, int]] = lambda spec: (spec.size, spec.size)
+    expected: Callable[[Spec, int, Callable[[int], Values]], Values | int | None] = lambda spec, rank, send: None
     reduce: Literal["rank0", "max"] = "rank0"
-    jobs: tuple[Callable[[Spec, Effort], Job], ...] = ()
+    derived: Mapping[str, Callable[[NDArray[np.int64]], float]] = field(default_factory=dict)
     cadence: str = "isolated"
+    warmup: tuple[int, int] = (100, 10)
+    work: Callable[[Spec], Mapping[str, int]] = lambda spec: {}
+    jobs: tuple[Callable[[Spec, Effort], Job], ...] = ()
     # filled in by `find`
     name: str = ""
     doc: str = ""
@@ -80,30 +96,39 @@ class Benchmark:
 @cache
 def find() -> dict[str, Benchmark]:
     """All benchmarks by name, from the files of this package; sorted."""
-    found: dict[str, Benchmark] = {}
+    found = {}
     for family in pkgutil.iter_modules(__path__):
-        if not family.ispkg:
-            continue
-        package = importlib.import_module(f"{__name__}.{family.name}")
-        for module in pkgutil.iter_modules(package.__path__):
-            loaded: ModuleType = importlib.import_module(f"{package.__name__}.{module.name}")
-            name = f"{family.name}.{module.name}"
-            found[name] = dataclasses.replace(loaded.BENCHMARK, name=name, doc=loaded.__doc__ or "")
+        if family.ispkg:
+            package = importlib.import_module(f"{__name__}.{family.name}")
+            for module in pkgutil.iter_modules(package.__path__):
+                found[f"{family.name}.{module.name}"] = _load(family.name, module.name)
     return dict(sorted(found.items()))
 
 
+def _load(family: str, own: str) -> Benchmark:
+    """The benchmark in one file, named after it."""
+    module: ModuleType = importlib.import_module(f"{__name__}.{family}.{own}")
+    benchmark: Benchmark = module.BENCHMARK
+    return dataclasses.replace(benchmark, name=f"{family}.{own}", doc=module.__doc__ or "")
+
+
 def get(name: str) -> Benchmark:
-    """The benchmark of that name.
+    """The benchmark of that name; imports its file alone.
 
     Raises
     ------
     SpecError
         If there is none; lists those there are.
     """
-    benchmarks = find()
-    if name not in benchmarks:
-        raise known("benchmark", name, list(benchmarks))
-    return benchmarks[name]
+    family, _, own = name.partition(".")
+    if not (family.isidentifier() and own.isidentifier()):
+        raise known("benchmark", name, list(find()))
+    try:
+        return _load(family, own)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(__name__):
+            raise
+        raise known("benchmark", name, list(find())) from None
 
 
 def resolve(spec: Spec) -> Spec:
@@ -117,13 +142,32 @@ def resolve(spec: Spec) -> Spec:
     benchmark = get(spec.benchmark)
     options = dataclasses.asdict(validated(benchmark.options, dict(spec.options), what=spec.benchmark))
     low, high = benchmark.ranks
+    if high == 1:
+        spec = spec.replace(ranks=1)
     if spec.ranks < low or (high is not None and spec.ranks > high):
         needs = f"exactly {low}" if low == high else f"at least {low}" if high is None else f"{low} to {high}"
-        raise SpecError(f"ranks={spec.ranks}, but {spec.benchmark} needs {needs}. Set ranks={max(low, min(spec.ranks, high or spec.ranks))}.")
+        raise SpecError(
+            f"ranks={spec.ranks}, but {spec.benchmark} needs {needs}. "
+            f"Set ranks={max(low, min(spec.ranks, high or spec.ranks))}."
+        )
     if not benchmark.sized:
         spec = spec.replace(size=0)
     if spec.size > benchmark.max_size:
-        raise SpecError(f"size={spec.size} B, but {spec.benchmark} goes up to {benchmark.max_size} B. Set a smaller size.")
-    return spec.replace(options=options)
+        raise SpecError(
+            f"size={spec.size} B, but {spec.benchmark} goes up to {benchmark.max_size} B. Set a smaller size."
+        )
+    spec = spec.replace(options=options)
+    problem = benchmark.check(spec) or (_divisible(spec, benchmark) if benchmark.kernel else "")
+    if problem:
+        raise SpecError(f"{spec.benchmark}: {problem}")
+    return spec
 
 
+def _divisible(spec: Spec, benchmark: Benchmark) -> str:
+    """A message must hold whole elements."""
+    import numpy as np
+
+    item = np.dtype(benchmark.dtype(spec)).itemsize
+    if spec.size % item == 0:
+        return ""
+    return f"size={spec.size} B is not a whole number of {benchmark.dtype(spec)} ({item} B each). Set a multiple of {item}."

@@ -1,0 +1,45 @@
+"""Cost and resolution of the clock that times everything else.
+
+A sample is the time between two reads of the clock with nothing between them: what a pair of stamps adds to an
+iteration. The resolution is the greatest common divisor of all samples: the step in which the clock counts.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.benchmarks import Benchmark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of micro.clock.
+
+    Parameters
+    ----------
+    clock : `monotonic` is what the kernels read; the others are for comparison (Linux clock ids 1, 4, 0, 6).
+    """
+
+    clock: Literal["monotonic", "monotonic_raw", "realtime", "monotonic_coarse"] = "monotonic"
+
+
+_IDS = {"monotonic": 1, "monotonic_raw": 4, "realtime": 0, "monotonic_coarse": 6}
+
+
+def _step(time_ns: NDArray[np.int64]) -> float:
+    return float(np.gcd.reduce(time_ns.ravel())) * 1e-9
+
+
+BENCHMARK = Benchmark(
+    title="cost of a clock read",
+    kernel="clock",
+    mpi=False,
+    options=Options,
+    sized=False,
+    metrics={"clock_read_ns": lambda spec: 1},
+    derived={"clock_step_ns": _step},
+    cadence="streaming",
+    work=lambda spec: {"clock": _IDS[spec.option("clock")]},
+)

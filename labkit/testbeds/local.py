@@ -1,0 +1,17 @@
+"""This machine, or the hosts a launcher reaches from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from labkit.errors import SpecError
+from labkit.testbeds import Testbed
+
+
+@contextmanager
+def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:  # noqa: A001
+    """Nothing to bring up."""
+    if argument or options:
+        raise SpecError(f"the testbed local takes neither argument nor options, but got {argument!r}, {dict(options)}.")
+    yield Testbed("local")
