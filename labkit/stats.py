@@ -1,0 +1,288 @@
+"""Rank intervals, percentiles and spread. Pure functions over plain arrays of seconds.
+
+Nothing here assumes a distribution: intervals come from ranks, percentiles are samples that occurred. Times are
+averaged, rates never are. Iterations of one launch are not independent of each other, so the headline interval is
+one over launch medians. `docs/statistics.md` explains every term.
+
+References
+----------
+.. [1] T. Hoefler, R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC15, doi 10.1145/2807591.2807644.
+.. [2] J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, EPFL Press 2010, ch. 2.
+.. [3] S. Hunold, A. Carpen-Amarie, MPI Benchmarking Revisited, arXiv 1505.07734.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labkit.errors import DataError
+
+LEVEL = 0.95
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+BEYOND = 10  # samples that must lie beyond a percentile before it is relied on
+LAUNCHES = 6  # fewest launches with a 95 % rank interval of their median
+MAD_TO_SIGMA = 1.4826  # of a normal distribution, so that the spread reads like a standard deviation
+_EXACT = 500  # n·min(q, 1−q) up to which binomial ranks are summed exactly; 0.5**1000 is still a normal float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a quantile lies.
+
+    Parameters
+    ----------
+    low, high : ends; NaN when there are too few samples for any interval.
+    centre : the estimate it belongs to.
+    """
+
+    low: float
+    high: float
+    centre: float
+
+    @property
+    def relative_width(self) -> float | None:
+        """Width as a part of the centre; None when there is no interval, or nothing to be a part of."""
+        return (self.high - self.low) / self.centre if self.centre and not math.isnan(self.low) else None
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The value of a point over its launches, and an interval that says what it is.
+
+    Parameters
+    ----------
+    centre : median over launches.
+    low, high : ends; NaN for a single launch.
+    launches : how many.
+    label : ``95 % interval of 6 launches``, ``range of 3 launches`` or ``1 launch``.
+    """
+
+    centre: float
+    low: float
+    high: float
+    launches: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One launch in a dozen numbers.
+
+    Parameters
+    ----------
+    n : samples.
+    p50, p95, p99, p999 : percentiles; `p999` is NaN below 10 000 samples.
+    within : 95 % rank interval of the median inside the launch.
+    min, max, mean : of all samples; none is removed as an outlier.
+    spread : scaled median absolute deviation as a part of the median.
+    unreliable : percentiles with fewer than ten samples beyond them.
+    """
+
+    n: int
+    p50: float
+    p95: float
+    p99: float
+    p999: float
+    within: Interval
+    min: float
+    max: float
+    mean: float
+    spread: float
+    unreliable: tuple[str, ...]
+
+
+def _samples(values: ArrayLike) -> NDArray[np.float64]:
+    """Values as a flat array that has at least one number and no NaN."""
+    array = np.asarray(values, np.float64).ravel()
+    if not array.size:
+        raise DataError("There are 0 samples, but a statistic needs at least 1. Measure again.")
+    if np.isnan(array).any():
+        raise DataError(f"{int(np.isnan(array).sum())} of {array.size} samples are NaN, but each must be a number.")
+    return array
+
+
+def _binomial_ranks(n: int, r: float, tail: float) -> tuple[int, int]:
+    """Equal-tailed ranks of the r-quantile for r <= 1/2: P(B < low) <= tail and P(B < high) >= 1 - tail."""
+    probability = (1 - r) ** n
+    cumulative, low = 0.0, 0
+    for k in range(n + 1):
+        cumulative += probability
+        if cumulative <= tail:
+            low = k + 1
+        if cumulative >= 1 - tail:
+            return low, k + 1
+        probability *= (n - k) / (k + 1) * r / (1 - r)
+    return low, n + 1
+
+
+@lru_cache(maxsize=4096)
+def ranks(n: int, q: float = 0.5, level: float = LEVEL) -> tuple[int, int] | None:
+    """Which two of n sorted samples enclose the q-quantile with at least this confidence.
+
+    Parameters
+    ----------
+    n : samples.
+    q : quantile, inside (0, 1).
+    level : confidence, inside (0, 1).
+
+    Returns
+    -------
+    Ranks counted from 1, or None when even the smallest and largest sample are not enough: below 6 samples for
+    the median at 95 %.
+
+    Notes
+    -----
+    Exact binomial, equal tails, while n·min(q, 1−q) <= 500; the normal approximation of [1]_ and [2]_ above:
+    ⌊nq − z√(nq(1−q))⌋ and ⌈nq + z√(nq(1−q))⌉ + 1.
+
+    Examples
+    --------
+    >>> ranks(5), ranks(6), ranks(100)
+    (None, (1, 6), (40, 61))
+    """
+    if not (0 < q < 1 and 0 < level < 1):
+        raise DataError(f"q={q}, level={level}, but both must lie between 0 and 1.")
+    tail = (1 - level) / 2
+    if n * min(q, 1 - q) <= _EXACT:
+        low, high = _binomial_ranks(n, min(q, 1 - q), tail)
+        if q > 0.5:
+            low, high = n + 1 - high, n + 1 - low
+    else:
+        half = NormalDist().inv_cdf(1 - tail) * math.sqrt(n * q * (1 - q))
+        low, high = math.floor(n * q - half), math.ceil(n * q + half) + 1
+    return (low, high) if low >= 1 and high <= n else None
+
+
+def _rank(n: int, q: float) -> int:
+    """Nearest rank of a quantile, from 1. Rounded first: 100·0.95 must not become rank 96."""
+    return max(1, math.ceil(round(n * q, 9)))
+
+
+def _picked(array: NDArray[np.float64], wanted: list[int]) -> dict[int, float]:
+    """Order statistics by rank (from 1), by partition: linear in n."""
+    places = sorted({rank - 1 for rank in wanted})
+    parted = np.partition(array, places)
+    return {place + 1: float(parted[place]) for place in places}
+
+
+def _centre(n: int, q: float) -> tuple[int, int]:
+    """Ranks whose mean is the estimate: the same one twice, except for the median of an even number."""
+    return (n // 2, n // 2 + 1) if q == 0.5 and n % 2 == 0 else (_rank(n, q), _rank(n, q))
+
+
+def quantile(values: ArrayLike, q: float) -> float:
+    """Quantile by nearest rank: a value that occurred, except that the median of an even number is a midpoint.
+
+    Examples
+    --------
+    >>> quantile([4.0, 1.0, 2.0, 3.0], 0.5), quantile([4.0, 1.0, 2.0, 3.0], 0.99)
+    (2.5, 4.0)
+    """
+    array = _samples(values)
+    low, high = _centre(array.size, q)
+    picked = _picked(array, [low, high])
+    return (picked[low] + picked[high]) / 2
+
+
+def interval(values: ArrayLike, q: float = 0.5, level: float = LEVEL) -> Interval:
+    """Rank interval of a quantile; its ends are NaN when there are too few values (see `ranks`)."""
+    array = _samples(values)
+    low, high = _centre(array.size, q)
+    ends = ranks(array.size, q, level)
+    picked = _picked(array, [low, high, *(ends or ())])
+    centre = (picked[low] + picked[high]) / 2
+    return Interval(picked[ends[0]], picked[ends[1]], centre) if ends else Interval(math.nan, math.nan, centre)
+
+
+def within(seconds: ArrayLike) -> Interval:
+    """95 % rank interval of the median inside one launch: the stop rule asks for its width after every chunk."""
+    return interval(seconds)
+
+
+def reliable(n: int, q: float) -> bool:
+    """Whether at least ten of n samples lie beyond the quantile: p95 from 200 on, p99 from 1000, p99.9 from 10 000."""
+    return round(n * min(q, 1 - q), 9) >= BEYOND
+
+
+def mean_rate(work: ArrayLike, seconds: ArrayLike) -> float:
+    """Σ work / Σ time: what was really moved per time, never the mean of rates.
+
+    Parameters
+    ----------
+    work : units in each iteration, or in every one.
+    seconds : (iterations,), s.
+    """
+    array = _samples(seconds)
+    total = float(array.sum())
+    if total <= 0:
+        raise DataError(f"The times add up to {total} s, but a rate needs more than 0 s. Time more operations at once.")
+    return float(np.broadcast_to(np.asarray(work, np.float64), array.shape).sum()) / total
+
+
+def slowest(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Per-iteration maximum over ranks, (ranks, iterations) → (iterations,): a collective ends with its last rank."""
+    return np.asarray(np.atleast_2d(seconds).max(axis=0), np.float64)
+
+
+def mean_over_ranks(seconds: NDArray[np.float64]) -> float:
+    """Mean over ranks of each rank's mean: the "Avg Latency" of OSU's collectives, which dilutes one slow rank."""
+    return float(np.atleast_2d(seconds).mean(axis=1).mean())
+
+
+def relative_spread(values: ArrayLike) -> float:
+    """1.4826 × median absolute deviation, as a part of the median; NaN for fewer than two values."""
+    array = _samples(values)
+    centre = float(np.median(array))
+    if array.size < 2 or centre == 0:
+        return math.nan
+    return MAD_TO_SIGMA * float(np.median(np.abs(array - centre))) / abs(centre)
+
+
+def summarize(seconds: ArrayLike) -> Summary:
+    """Percentiles, interval, extremes and spread of one launch.
+
+    Parameters
+    ----------
+    seconds : (iterations,), s, or any unit: everything but `n` and `spread` is in the same unit.
+    """
+    array = _samples(seconds)
+    n = array.size
+    inside = within(array)
+    tails = {name: _rank(n, q) for name, q in QUANTILES.items() if name != "p50"}
+    picked = _picked(array, list(tails.values()))
+    return Summary(
+        n=n,
+        p50=inside.centre,
+        p95=picked[tails["p95"]],
+        p99=picked[tails["p99"]],
+        p999=picked[tails["p999"]] if reliable(n, 0.999) else math.nan,
+        within=inside,
+        min=float(array.min()),
+        max=float(array.max()),
+        mean=float(array.mean()),
+        spread=relative_spread(array),
+        unreliable=tuple(name for name in ("p95", "p99") if not reliable(n, QUANTILES[name])),
+    )
+
+
+def headline(medians: ArrayLike) -> Headline:
+    """Median over launches with its interval: exact ranks from 6 launches on, the plain range below.
+
+    Examples
+    --------
+    >>> headline([3.0, 1.0, 2.0])
+    Headline(centre=2.0, low=1.0, high=3.0, launches=3, label='range of 3 launches')
+    """
+    array = _samples(medians)
+    n, over = array.size, interval(array)
+    if n == 1:
+        return Headline(over.centre, math.nan, math.nan, 1, "1 launch")
+    if n < LAUNCHES:
+        return Headline(over.centre, float(array.min()), float(array.max()), n, f"range of {n} launches")
+    return Headline(over.centre, over.low, over.high, n, f"{LEVEL:.0%} interval of {n} launches".replace("%", " %"))

@@ -1,0 +1,178 @@
+"""Rank intervals and percentiles: properties over any data, and coverage by seeded simulation."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labkit import stats
+from labkit.errors import DataError
+
+times = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=200)
+
+
+def exact_coverage(n: int, q: Fraction, low: int, high: int) -> Fraction:
+    """P(x_(low) <= quantile < x_(high)) of a continuous distribution, in exact arithmetic."""
+    return sum((math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(low, high)), Fraction(0))
+
+
+@given(times)
+def test_percentiles_lie_between_the_extremes_and_rise(values: list[float]) -> None:
+    s = stats.summarize(values)
+    assert s.min <= s.p50 <= s.p95 <= s.p99 <= s.max
+    assert min(values) == s.min
+    assert max(values) == s.max
+    assert s.n == len(values)
+
+
+@given(times, st.lists(st.floats(0.001, 0.999), min_size=2, max_size=8))
+def test_quantiles_are_monotone(values: list[float], qs: list[float]) -> None:
+    got = [stats.quantile(values, q) for q in sorted(qs)]
+    assert got == sorted(got)
+
+
+@given(times, st.integers(-20, 20))
+def test_scaling_commutes(values: list[float], power: int) -> None:
+    factor = 2.0**power  # exact in binary, so equality may be asked for
+    plain, scaled = stats.summarize(values), stats.summarize(np.asarray(values) * factor)
+    for name in ("p50", "p95", "p99", "min", "max", "mean"):
+        assert getattr(scaled, name) == getattr(plain, name) * factor
+    assert scaled.within.relative_width == plain.within.relative_width
+
+
+@given(times, st.randoms(use_true_random=False))
+def test_order_does_not_matter(values: list[float], random) -> None:
+    mixed = values.copy()
+    random.shuffle(mixed)
+    plain, other = stats.summarize(values), stats.summarize(mixed)
+    assert (plain.p50, plain.p95, plain.within.low, plain.spread) == pytest.approx(
+        (other.p50, other.p95, other.within.low, other.spread), nan_ok=True, rel=0, abs=0
+    )
+
+
+@given(times, st.sampled_from([0.25, 0.5, 0.95]))
+def test_interval_encloses_its_centre(values: list[float], q: float) -> None:
+    found = stats.interval(values, q)
+    if stats.ranks(len(values), q) is None:
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert found.relative_width is None
+    else:
+        assert min(values) <= found.low <= found.centre <= found.high <= max(values)
+
+
+@pytest.mark.parametrize(
+    ("n", "wanted"), [(1, None), (5, None), (6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (100, (40, 61))]
+)
+def test_median_ranks_of_the_tables(n: int, wanted: tuple[int, int] | None) -> None:
+    assert stats.ranks(n) == wanted
+
+
+@pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 4), Fraction(95, 100)])
+@pytest.mark.parametrize("n", [6, 20, 59, 100, 400])
+def test_ranks_are_exact_and_tight(n: int, q: Fraction) -> None:
+    """Each tail holds at most 2.5 %, and would hold more with the ends one rank closer."""
+    found = stats.ranks(n, float(q))
+    tail = Fraction(25, 1000)
+    if found is None:
+        assert max(q**n, (1 - q) ** n) > tail  # all samples on one side of the quantile: too likely
+        return
+    low, high = found
+    assert exact_coverage(n, q, 0, low) <= tail < exact_coverage(n, q, 0, low + 1)
+    assert exact_coverage(n, q, high, n + 1) <= tail < exact_coverage(n, q, high - 1, n + 1)
+
+
+def test_normal_ranks_meet_the_exact_ones() -> None:
+    exact, normal = stats.ranks(1000), stats.ranks(1001)
+    assert exact is not None
+    assert normal is not None
+    assert abs(normal[0] - exact[0]) <= 1
+    assert 0 <= normal[1] - exact[1] <= 2
+    half = 1.959963984540054 * math.sqrt(10_000) / 2
+    assert stats.ranks(10_000) == (math.floor(5000 - half), math.ceil(5000 + half) + 1)
+
+
+@pytest.mark.parametrize(("n", "q"), [(6, 0.5), (25, 0.5), (200, 0.5), (3000, 0.5), (400, 0.95)])
+def test_coverage_by_simulation(n: int, q: float) -> None:
+    """The true quantile of a skewed distribution lies inside at least as often as promised, within binomial error."""
+    rounds, random = 4000, np.random.default_rng(20150415 + n)
+    true = -math.log(1 - q)
+    ends = stats.ranks(n, q)
+    assert ends is not None
+    drawn = np.sort(random.exponential(size=(rounds, n)), axis=1)
+    hits = int(((drawn[:, ends[0] - 1] <= true) & (true <= drawn[:, ends[1] - 1])).sum())
+    promised = float(exact_coverage(n, Fraction(q), *ends))
+    assert promised >= 0.95
+    assert abs(hits / rounds - promised) <= 4 * math.sqrt(promised * (1 - promised) / rounds) + 1e-9
+    one = stats.interval(drawn[0], q)
+    assert (one.low, one.high) == (drawn[0, ends[0] - 1], drawn[0, ends[1] - 1])
+
+
+def test_percentile_by_nearest_rank() -> None:
+    values = np.arange(1.0, 101.0)
+    assert [stats.quantile(values, q) for q in (0.5, 0.95, 0.99, 1 - 1e-12)] == [50.5, 95.0, 99.0, 100.0]
+
+
+@pytest.mark.parametrize(("n", "unreliable"), [(199, ("p95", "p99")), (200, ("p99",)), (999, ("p99",)), (1000, ())])
+def test_reliability(n: int, unreliable: tuple[str, ...]) -> None:
+    assert stats.summarize(np.arange(n)).unreliable == unreliable
+
+
+def test_p999_from_ten_thousand_samples_on() -> None:
+    assert math.isnan(stats.summarize(np.arange(9_999)).p999)
+    assert stats.summarize(np.arange(1.0, 10_001.0)).p999 == 9990.0
+
+
+def test_rate_is_total_over_total() -> None:
+    assert stats.mean_rate(100.0, [1.0, 3.0]) == 50.0  # the mean of the rates would be 66.7
+    assert stats.mean_rate([100.0, 300.0], [1.0, 3.0]) == 100.0
+
+
+@given(st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=50), st.floats(1.0, 1e6))
+def test_rate_is_at_most_the_mean_of_rates(seconds: list[float], work: float) -> None:
+    assert stats.mean_rate(work, seconds) <= float(np.mean(work / np.asarray(seconds))) * (1 + 1e-9)
+
+
+def test_one_slow_rank_shows_in_the_maximum_and_is_diluted_in_the_mean() -> None:
+    seconds = np.full((64, 100), 1e-5)
+    seconds[17] = 1e-3
+    assert np.all(stats.slowest(seconds) == 1e-3)
+    assert stats.mean_over_ranks(seconds) == pytest.approx((63 * 1e-5 + 1e-3) / 64)
+
+
+def test_spread() -> None:
+    random = np.random.default_rng(3)
+    assert stats.relative_spread(random.normal(100.0, 5.0, 20_000)) == pytest.approx(0.05, rel=0.05)
+    assert stats.relative_spread([2.0, 2.0]) == 0.0
+    assert math.isnan(stats.relative_spread([2.0]))
+
+
+@pytest.mark.parametrize(
+    ("medians", "label", "low", "high"),
+    [
+        ([2.0], "1 launch", math.nan, math.nan),
+        ([2.0, 1.0, 3.0], "range of 3 launches", 1.0, 3.0),
+        ([5.0, 1.0, 3.0, 2.0, 4.0], "range of 5 launches", 1.0, 5.0),
+        ([6.0, 5.0, 1.0, 3.0, 2.0, 4.0], "95 % interval of 6 launches", 1.0, 6.0),
+        (list(range(1, 10)), "95 % interval of 9 launches", 2.0, 8.0),
+    ],
+)
+def test_headline_says_what_it_is(medians: list[float], label: str, low: float, high: float) -> None:
+    found = stats.headline(medians)
+    assert (found.label, found.launches) == (label, len(medians))
+    assert (found.low, found.high) == pytest.approx((low, high), nan_ok=True)
+    assert found.centre == float(np.median(medians))
+
+
+def test_nothing_and_nan_are_refused() -> None:
+    with pytest.raises(DataError, match="0 samples"):
+        stats.summarize([])
+    with pytest.raises(DataError, match="1 of 2 samples are NaN"):
+        stats.within([1.0, math.nan])
+    with pytest.raises(DataError, match="more than 0 s"):
+        stats.mean_rate(8.0, [0.0, 0.0])
+    with pytest.raises(DataError, match=r"q=1\.5"):
+        stats.ranks(10, 1.5)
