@@ -62,8 +62,14 @@ class Samples:
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """Time of every iteration, (ranks, iterations), s. The one place where ns become s."""
-        return self.time_ns * 1e-9
+        """Time of every iteration, (ranks, iterations), s. The one place where ns become s.
+
+        With ``timing=total`` a sample is the time of a whole chunk and `extras["iterations"]` says how many
+        iterations it held; the value is then their mean.
+        """
+        held = self.extras.get("iterations", 1)
+        seconds: NDArray[np.float64] = self.time_ns * 1e-9 / held
+        return seconds
 
     @property
     def n(self) -> int:

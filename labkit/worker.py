@@ -35,7 +35,6 @@ MAGIC = b"LABK"
 _LENGTHS = struct.Struct("<IQ")
 FAILED = "labkit-rank-failed: "
 CHUNK = 0.25  # s; a call into a kernel is sized to take no longer, so that a stop is heard
-FIRST = 10  # iterations of the first chunk, which tells how long one takes
 ENOUGH = 1000  # samples that make p99 reliable; the stop rule waits for them while they are cheap
 MOST = 10_000  # samples that allow p99.9; none of the stop rules needs more
 VERIFY_ROOM = 2 * MiB  # B of a window that are verified; a rank must stay small
@@ -288,10 +287,13 @@ class Worker:
         """Timed chunks until the effort is spent; on rank 0 (ranks, n) ns and how it ended."""
         effort, ranks = self._plan.effort, self._ranks
         loop = self._prepare(spec, benchmark)
-        warmup = benchmark.warmup[spec.size > 8 * KiB] if effort.warmup is None else effort.warmup
-        stop, chunks, count, told = Stop(effort, benchmark.reduce), [], FIRST, monotonic()
-        counts = []
-        while count := ranks.bcast(stop.clip(count)):
+        each = self._probe(loop)
+        warmup = effort.warmup
+        if warmup is None:
+            warmup = max(1, min(benchmark.warmup[spec.size > 8 * KiB], int(CHUNK / each)))
+        stop, chunks, counts, told_at = Stop(effort, benchmark.reduce), [], [], monotonic()
+        count = stop.first(each)
+        while count := ranks.bcast(count):
             ranks.barrier()
             began = perf_counter()
             times = loop(warmup, count)
@@ -301,14 +303,22 @@ class Worker:
             if ranks.rank == 0:
                 chunks.append(chunk)
                 count = stop.after(chunk, count, took)
-                if monotonic() - told > 0.1:
-                    told = monotonic()
+                if monotonic() - told_at > 0.1:
+                    told_at = monotonic()
                     self.send("progress", index=index, n=stop.n, ci=stop.width)
         rows = np.concatenate(chunks, axis=1) if chunks else np.empty((ranks.size, 0), np.int64)
         if benchmark.reduce == "rank0":
             rows = rows[:1]
         facts = {"stopped_by": stop.reason, "warmup": warmup, "chunks": counts, "timed_s": stop.spent}
         return rows, facts
+
+
+    def _probe(self, loop: kernels.Loop) -> float:
+        """About how long an iteration takes, s, the same number on every rank; its samples are dropped."""
+        self._ranks.barrier()
+        began = perf_counter()
+        loop(1, 1)
+        return self._ranks.bcast(max(int((perf_counter() - began) / 2 * 1e9), 1)) * 1e-9
 
 
 class Stop:
@@ -323,9 +333,10 @@ class Stop:
         self._seen: list[NDArray[np.int64]] = []
         self.n, self.spent, self.width, self.reason = 0, 0.0, None, ""  # type: int, float, float | None, str
 
-    def clip(self, count: int) -> int:
-        """No more than an exact count still asks for."""
-        return count if self._effort.iterations is None else min(count, self._effort.iterations - self.n)
+    def first(self, each: float) -> int:
+        """Iterations of the first chunk, when one takes about so many s."""
+        most = self._effort.iterations or ENOUGH
+        return max(1, min(int(min(CHUNK, self._effort.time_cap) / each), most))
 
     def after(self, chunk: NDArray[np.int64], count: int, took: float) -> int:
         """Take a chunk, (ranks, count) ns, that took so many s with its warm-up; the next count."""
@@ -333,7 +344,7 @@ class Stop:
         self._seen.append(chunk[0] if self._reduce == "rank0" else chunk.max(axis=0))
         self.n += count
         self.spent += took
-        each = max(float(chunk.max(axis=0).sum()) * 1e-9 / count, 1e-9)
+        each = max(took / count, 1e-9)
         if effort.iterations is not None:
             self.reason = "iterations"
             return min(max(int(CHUNK / each), 1), effort.iterations - self.n)
