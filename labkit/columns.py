@@ -2,9 +2,11 @@
 
 Axis labels, table heads and the data dictionary are printed from here, so a unit is written once.
 """
+# ruff: noqa: E501  (tables: one row to a line)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -80,9 +82,13 @@ STATISTICS = {
         Statistic("p95", "95th percentile", "19 of 20 iterations were at least as fast; unreliable when fewer than 10 samples lie beyond."),
         Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast; unreliable when fewer than 10 samples lie beyond."),
         Statistic("p999", "99.9th percentile", "Given from 10 000 samples on."),
-        Statistic("max", "maximum", "Slowest iteration, for costs."),
+        Statistic("max", "maximum", "Slowest iteration for costs; rate of the fastest iteration for rates."),
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
+        Statistic("osu_mean", "mean over ranks", "From the mean over ranks of each rank's mean time, as OSU's collectives print; dilutes a slow rank."),
+        Statistic("value", "value", "One value worked out from all samples together, or given by a tool without saying how."),
+        Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval, or of the range, over launches; `headline` says which."),
+        Statistic("high", "upper end of the headline interval", "Only in summaries: upper end of the interval, or of the range, over launches; `headline` says which."),
     )
 }  # fmt: skip
 
@@ -117,6 +123,8 @@ COLUMNS = {
         Column("warnings", "str", "", "Doubts raised while measuring, separated by '; '."),
         Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), tool."),
         Column("ci_width", "float64", "", "Width of ci_within as a part of the median."),
+        Column("unreliable", "str", "", "Percentiles with fewer than 10 samples beyond them, separated by '; '."),
+        Column("spread_within", "float64", "", "Spread of the iterations of a launch: 1.4826 times the median absolute deviation, as a part of the median."),
         Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB)."),
         Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back) or windowed."),
         Column("timer_overhead_ns", "float64", "ns", "Cost of the pair of clock reads around an iteration; recorded, never subtracted."),
@@ -127,6 +135,17 @@ COLUMNS = {
         Column("elapsed_s", "float64", "s", "Wall time of the point with verification, warm-up and bookkeeping."),
         Column("fingerprint", "str", "", "Name of the work on this system; equal fingerprints are repeats."),
         Column("campaign", "str", "", "Folder the samples lie in."),
+    )
+}  # fmt: skip
+
+
+# What `labkit.records.summary` has beside the columns above (without launch, n being a total): one row per fingerprint.
+SUMMARY = {
+    c.name: c
+    for c in (
+        Column("launches", "int64", "", "Launches behind the row."),
+        Column("headline", "str", "", "What low and high are: '95 % interval of 6 launches', 'range of 3 launches', or '1 launch' (none)."),
+        Column("spread_between", "float64", "", "Spread of the launch medians, defined like spread_within, which is then the median over launches."),
     )
 }  # fmt: skip
 
@@ -164,6 +183,50 @@ def title(column: str) -> str:
         return f"{metric.label}, {statistic.label} ({metric.unit})"
     if column in METRICS:
         return METRICS[column].title
-    found = COLUMNS.get(column)
+    found = (COLUMNS | SUMMARY).get(column)
     words = column.removesuffix("_" + found.unit.replace("/", "p")) if found and found.unit else column
     return words.replace("_", " ") + (f" ({found.unit})" if found and found.unit else "")
+
+
+def _rows(head: str, rows: Sequence[tuple[str, ...]]) -> str:
+    """Markdown pipe table."""
+    names = head.split(", ")
+    lines = [names, ["---"] * len(names), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def dictionary() -> str:
+    """Data dictionary as Markdown: every column that records and summaries can have."""
+    metrics = [(f"`{m.name}`", m.unit, m.label, m.better, m.meaning) for m in METRICS.values()]
+    statistics = [(f"`{s.name}`", s.label, s.meaning) for s in STATISTICS.values()]
+    plain = [[(f"`{c.name}`", c.dtype, c.unit, c.meaning) for c in table.values()] for table in (COLUMNS, SUMMARY)]
+    return f"""# Data dictionary
+
+Printed from `labkit/columns.py` by `labkit.columns.dictionary()`; edit there.
+
+A row of the **records** is one point and launch; a row of the **summary** is one point over all its launches.
+A missing number is NaN (an empty cell in CSV, `null` in JSON), a missing text is empty.
+
+## Columns of the records
+
+{_rows("column, dtype, unit, meaning", plain[0])}
+
+Options of the benchmark itself stand in `option_<name>` (`labkit describe` lists them).
+
+## Further columns of the summary
+
+{_rows("column, dtype, unit, meaning", plain[1])}
+
+## Metrics
+
+A column with a number is named `<metric>_<statistic>`, such as `latency_us_p50`. All are float64.
+
+{_rows("metric, unit, label, better, meaning", metrics)}
+
+## Statistics
+
+For a rate the tail is the slow side: `p99` is the rate of the iteration that is slower than 99 % of all.
+How intervals and percentiles are worked out: [statistics](statistics.md).
+
+{_rows("statistic, label, meaning", statistics)}
+"""

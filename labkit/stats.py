@@ -230,9 +230,15 @@ def slowest(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.atleast_2d(seconds).max(axis=0), np.float64)
 
 
-def mean_over_ranks(seconds: NDArray[np.float64]) -> float:
-    """Mean over ranks of each rank's mean: the "Avg Latency" of OSU's collectives, which dilutes one slow rank."""
-    return float(np.atleast_2d(seconds).mean(axis=1).mean())
+def mean_over_ranks(seconds: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
+    """Mean over ranks of each rank's mean: the "Avg Latency" of OSU's collectives, which dilutes one slow rank.
+
+    Parameters
+    ----------
+    seconds : (ranks, samples), s.
+    weights : of the same shape: iterations behind each sample; None for one.
+    """
+    return float(np.average(np.atleast_2d(seconds), axis=1, weights=weights).mean())
 
 
 def relative_spread(values: ArrayLike) -> float:

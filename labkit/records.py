@@ -1,0 +1,296 @@
+"""From samples to tables: a row per point and launch, a summary row per point, and reported values, one to a row.
+
+Columns are those of `labkit.columns`. Every number in them is worked out here, from the samples, each time: a samples
+file is the only truth. Iterations of different launches are never pooled.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import benchmarks, stats
+from labkit.columns import COLUMNS, METRICS, STATISTICS, SUMMARY, Metric, split, statistic_column
+from labkit.errors import DataError, SpecError
+from labkit.samples import ORIGINS, Samples
+
+KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one another
+
+
+def seconds(samples: Samples) -> NDArray[np.float64]:
+    """Time of each iteration as its benchmark counts it: rank 0's, or the slowest rank's for collectives.
+
+    Returns
+    -------
+    (iterations,), s; empty where a tool reported values only.
+    """
+    _check(samples)
+    if not samples.n:
+        return np.empty(0)
+    if _benchmark(samples).reduce == "max":
+        return stats.slowest(samples.seconds)
+    row: NDArray[np.float64] = samples.seconds[samples.ranks.index(0) if 0 in samples.ranks else 0]
+    return row
+
+
+def values(samples: Samples, metric: str) -> NDArray[np.float64]:
+    """Metric of each iteration, (iterations,), in the metric's unit.
+
+    Raises
+    ------
+    DataError
+        If the benchmark has no such metric.
+    """
+    times, have = seconds(samples), _benchmark(samples).metrics
+    if metric not in have:
+        raise DataError(
+            f"{samples.spec.benchmark} has no metric {metric!r} of single iterations. It has: {', '.join(have)}."
+        )
+    work, of = have[metric](samples.spec), METRICS[metric]
+    with np.errstate(divide="ignore"):
+        return np.asarray(times / work if of.kind == "cost" else work / times) * of.factor
+
+
+def _benchmark(samples: Samples) -> benchmarks.Benchmark:
+    """Benchmark of the samples; it must still exist, for only it knows the work in an iteration."""
+    try:
+        return benchmarks.get(samples.spec.benchmark)
+    except SpecError as error:
+        raise DataError(
+            f"{_name(samples)} cannot be read as numbers: {error} Update labkit, or leave it out."
+        ) from error
+
+
+def _name(samples: Samples) -> str:
+    """How an error calls these samples."""
+    return f"Launch {samples.launch} of '{samples.spec}'"
+
+
+def _check(samples: Samples) -> None:
+    """Refuse samples from which only nonsense could follow."""
+    times, meta, wrong = samples.time_ns, samples.meta, []
+    if samples.origin not in ORIGINS:
+        wrong.append(f"has origin={samples.origin!r}, but it must be one of {', '.join(ORIGINS)}")
+    if times.ndim != 2 or (samples.n and len(samples.ranks) != len(times)):
+        wrong.append(f"has times of shape {times.shape}, but it must be ({len(samples.ranks)} ranks, iterations)")
+    elif samples.n and times.min() < 0:
+        wrong.append(f"has a time of {times.min()} ns, but none can be below 0: the clock went back")
+    if meta.get("timing", "each") not in ("each", "total"):
+        wrong.append(f"has timing={meta['timing']!r}, but it must be 'each' or 'total'")
+    for key in ("badges", "warnings"):
+        if not isinstance(meta.get(key) or [], list | tuple):
+            wrong.append(f"has {key}={meta[key]!r}, but it must be a list of texts")
+    for key in ("timer_overhead_ns", "elapsed"):
+        if not isinstance(meta.get(key, 0.0), int | float | None):
+            wrong.append(f"has {key}={meta[key]!r}, but it must be a number")
+    for value in samples.reported:
+        if not isinstance(value.value, int | float) or not math.isfinite(value.value):
+            wrong.append(f"reports {value.name} {value.statistic}={value.value!r}, but it must be a finite number")
+    if wrong:
+        raise DataError(f"{_name(samples)} {'; '.join(wrong)}. Delete its file, and the point is measured again.")
+
+
+def _timing(samples: Samples) -> str:
+    """How it was timed; text ``each`` or ``total``."""
+    return str(samples.meta.get("timing") or dict(samples.spec.options).get("timing") or "each")
+
+
+def _metric(metric: Metric, work: float, s: Mapping[str, float]) -> dict[str, float]:
+    """Columns of one metric from the statistics of the time, s. A rate takes the slow side of each."""
+    if metric.kind == "cost":
+        found = {name: value / work * metric.factor for name, value in s.items()} if work else {}
+    else:
+        found = {name: work / value * metric.factor if value else math.nan for name, value in s.items()}
+        swapped = {"ci_low": "ci_high", "ci_high": "ci_low", "min": "max", "max": "min"}
+        found = {swapped.get(name, name): value for name, value in found.items()}
+    return {statistic_column(metric.name, name): value for name, value in found.items()}
+
+
+def _numbers(samples: Samples) -> dict[str, Any]:
+    """Columns that follow from the samples."""
+    benchmark, times, total = _benchmark(samples), seconds(samples), _timing(samples) == "total"
+    held = np.asarray(samples.extras.get("iterations", np.ones(samples.time_ns.shape)), np.float64)
+    # with timing=total a sample stands for as many iterations as its chunk had
+    time: dict[str, float] = {"mean": float(np.average(times, weights=held[0]))}
+    row: dict[str, Any] = {}
+    if not total:
+        s = stats.summarize(times)
+        time |= {"p50": s.p50, "p95": s.p95, "p99": s.p99, "p999": s.p999, "min": s.min, "max": s.max}
+        time |= {"ci_low": s.within.low, "ci_high": s.within.high}
+        width = s.within.relative_width
+        row = {"ci_width": math.nan if width is None else width, "spread_within": s.spread}
+        row["unreliable"] = "; ".join(s.unreliable)
+    if benchmark.reduce == "max":
+        time["osu_mean"] = stats.mean_over_ranks(samples.seconds, held)
+    for name, work in benchmark.metrics.items():
+        row |= _metric(METRICS[name], work(samples.spec), time)
+    for name, derive in benchmark.derived.items():
+        row |= _metric(METRICS[name], 1.0, {"value": derive(samples.time_ns)})
+    return row
+
+
+def _reported_numbers(samples: Samples) -> dict[str, float]:
+    """Columns that a tool's own values fill; those of one stream, moment or cell stay in `reported`."""
+    plain = [v for v in samples.reported if v.rank is None and v.t is None and not v.labels]
+    known = [v for v in plain if v.name in METRICS and v.statistic in STATISTICS]
+    return {statistic_column(v.name, v.statistic): float(v.value) for v in known}
+
+
+def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
+    """Columns that say what, where and how."""
+    spec, meta, host = samples.spec, samples.meta, samples.host
+    badges, warnings = list(meta.get("badges") or ()), list(meta.get("warnings") or ())
+    if samples.n and int(samples.time_ns.min()) == 0:
+        warnings.append("a time of 0 ns: below the clock's resolution")
+    cpu, library = str(host.get("cpu_model") or ""), str(meta.get("library") or "")
+    found = benchmarks.find().get(spec.benchmark)
+    options = dict(spec.options)
+    return {
+        "unreliable": "",
+        "benchmark": spec.benchmark,
+        "message_size_B": spec.size,
+        **{name: getattr(spec, name) for name in ("ranks", "ppn", "transport", "launcher", "testbed")},
+        "library": library,
+        "engine": str(meta.get("engine") or ""),
+        "origin": samples.origin,
+        "launch": samples.launch,
+        "n": samples.n,
+        "verified": bool(meta.get("verified", False)),
+        "badges": "; ".join(map(str, badges)),
+        "warnings": "; ".join(map(str, warnings)),
+        "stopped_by": str(meta.get("stopped_by") or ""),
+        "timing": _timing(samples) if samples.n else str(meta.get("timing") or ""),
+        "cadence": str(meta.get("cadence") or options.get("cadence") or (found.cadence if found else "")),
+        "timer_overhead_ns": meta.get("timer_overhead_ns"),
+        "options": json.dumps(options, sort_keys=True),
+        "host": str(host.get("name") or host.get("hostname") or (spec.hosts[0] if spec.hosts else "")),
+        "cpu_model": cpu,
+        "start": str(meta.get("start") or ""),
+        "elapsed_s": meta.get("elapsed"),
+        "fingerprint": str(meta.get("fingerprint") or spec.fingerprint({"library": library, "cpu_model": cpu})),
+        "campaign": campaign or str(meta.get("campaign") or ""),
+        **{f"option_{name}": value for name, value in options.items()},
+    }
+
+
+def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
+    """Tabulate samples as records: one row per point and launch.
+
+    Parameters
+    ----------
+    samples : any mix of benchmarks and origins.
+    campaign : name for the column of that name.
+
+    Returns
+    -------
+    Every column of `labkit.columns.COLUMNS`, then ``<metric>_<statistic>`` of the metrics that occur, then
+    ``option_<name>``. Sorted by benchmark, size and launch.
+
+    Raises
+    ------
+    DataError
+        For times, badges or values that cannot be what they must be.
+    """
+    rows = []
+    for one in samples:
+        _check(one)
+        rows.append(_identity(one, campaign) | (_numbers(one) if one.n else _reported_numbers(one)))
+    frame = pd.DataFrame(rows, columns=_order(rows))
+    frame = frame.astype({name: "float64" for name in frame.columns if split(name)})
+    frame = frame.astype({name: column.dtype for name, column in COLUMNS.items()})
+    return frame.sort_values(["benchmark", "message_size_B", "fingerprint", "launch"], ignore_index=True, kind="stable")
+
+
+def _order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Columns that occur, in the order of `labkit.columns`."""
+    seen = dict.fromkeys(name for row in rows for name in row)
+    numbers = [statistic_column(m, s) for m in METRICS for s in STATISTICS]
+    return [*COLUMNS, *(name for name in numbers if name in seen), *sorted(n for n in seen if n.startswith("option_"))]
+
+
+def reported(samples: Iterable[Samples]) -> pd.DataFrame:
+    """Values that tools gave, tidy: one row per value.
+
+    Returns
+    -------
+    benchmark, message_size_B, launch, origin, host, badges, fingerprint, name, unit, statistic, value, rank, t, and
+    a column for each label, such as ``file_size_B`` of iozone's tables. `rank` and `t` are NaN where a value has none. A label must not be named like these columns.
+    """
+    own = ["benchmark", "message_size_B", "launch", "origin", "host", "badges", "fingerprint"]
+    fixed = [*own, "name", "unit", "statistic", "value", "rank", "t"]
+    rows: list[dict[str, Any]] = []
+    for one in samples:
+        _check(one)
+        what = {name: value for name, value in _identity(one, "").items() if name in own}
+        for value in one.reported:
+            if clash := set(value.labels) & set(fixed):
+                raise DataError(
+                    f"{_name(one)} labels a value with {sorted(clash)}, which are columns already. Rename the label."
+                )
+            plain = {"name": value.name, "unit": value.unit, "statistic": value.statistic, "value": float(value.value)}
+            rows.append(what | plain | {"rank": value.rank, "t": value.t} | dict(value.labels))
+    labels = dict.fromkeys(name for row in rows for name in row if name not in fixed)
+    return pd.DataFrame(rows, columns=[*fixed, *labels]).astype({"rank": "float64", "t": "float64"})
+
+
+def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
+    """Statistic that stands for a metric: the median; where no row has one, the mean, then a single value."""
+    names = [
+        s for s in ("p50", "mean", "value") if (c := statistic_column(metric, s)) in frame and frame[c].notna().any()
+    ]
+    return names[0] if names else "p50"
+
+
+def _union(texts: Iterable[str]) -> str:
+    """All parts of '; '-separated texts, each once, in order."""
+    return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
+
+
+def _point(group: pd.DataFrame) -> dict[str, Any]:
+    """One summary row from the launches of a point."""
+    row: dict[str, Any] = {name: group[name].iloc[0] for name in group.columns if not split(name) and name != "launch"}
+    row |= {name: _union(group[name]) for name in ("badges", "warnings", "unreliable", "stopped_by")}
+    row |= {"n": int(group["n"].sum()), "verified": bool(group["verified"].all()), "start": group["start"].min()}
+    row |= {
+        "elapsed_s": group["elapsed_s"].sum(min_count=1),
+        "launches": len(group),
+        "headline": "",
+        "spread_between": math.nan,
+    }
+    row |= {name: group[name].median() for name in ("ci_width", "spread_within", "timer_overhead_ns")}
+    row |= {name: group[name].median() for name in group.columns if split(name)}
+    for metric in dict.fromkeys(parts[0] for name in group.columns if (parts := split(name))):
+        found = group.get(statistic_column(metric, headline_statistic(group, metric)), pd.Series(dtype=float)).dropna()
+        if len(found):
+            over = stats.headline(found)
+            row |= {statistic_column(metric, "low"): over.low, statistic_column(metric, "high"): over.high}
+            if not row["headline"]:
+                row |= {"headline": over.label, "spread_between": stats.relative_spread(found)}
+    return row
+
+
+def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
+    """One row per point: the median over launches of every statistic, and an interval that says what it is.
+
+    Parameters
+    ----------
+    records : from `table`.
+    key : columns that make rows repeats of one another.
+
+    Returns
+    -------
+    Columns of the records without launch, with n in total, and those of `labkit.columns.SUMMARY`;
+    ``<metric>_low`` and ``<metric>_high`` enclose the median (mean where there is none) over launches. Unions
+    of badges and warnings; `verified` only if every launch was.
+    """
+    rows = [_point(group) for _, group in records.groupby(list(key), sort=False)]
+    order = [name for name in _order(rows) if name != "launch"]
+    place = order.index("n")
+    frame = pd.DataFrame(rows, columns=[*order[:place], *SUMMARY, *order[place:]])
+    return frame.sort_values(["benchmark", "message_size_B", "fingerprint"], ignore_index=True, kind="stable")
