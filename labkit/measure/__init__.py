@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,14 +44,14 @@ class Progress:
     Parameters
     ----------
     done, total : points of this call; those that were there already are not counted.
-    point : the one in flight or just ended.
+    label : the point in flight or just ended.
     elapsed, remaining : s; the latter is NaN before the first point has ended.
     n, ci : samples so far of the point in flight, and width of its interval as a part of the median.
     """
 
     done: int
     total: int
-    point: Point
+    label: str
     elapsed: float
     remaining: float
     n: int = 0
@@ -103,9 +106,26 @@ def measure(
     with held.lease():
         held.update({"host": dict(host.describe())})
         held.log(f"measuring {len(missing)} of {len(points)} points, seed {effort.seed}")
-        failures = list(_run(missing, effort, held, progress))
+        failures = list(_run(missing, effort, held, _published(held, progress)))
     _complain(failures, len(missing), held)
     return held
+
+
+def _published(held: Campaign, listener: Report | None) -> Report:
+    """The listener, and progress.json in the campaign for whoever follows from another process."""
+    told = 0.0
+
+    def tell(state: Progress) -> None:
+        nonlocal told
+        if listener is not None:
+            listener(state)
+        if time.monotonic() - told > 0.2 or state.done == state.total:
+            told = time.monotonic()
+            aside = held.path / f".progress.json.{os.getpid()}"
+            aside.write_text(json.dumps(dataclasses.asdict(state)))
+            aside.rename(held.path / "progress.json")
+
+    return tell
 
 
 def fresh() -> Path:
@@ -157,7 +177,8 @@ class Counter:
         if self._listener is not None:
             elapsed = time.monotonic() - self._began
             left = elapsed / self.done * (self._total - self.done) if self.done else float("nan")
-            self._listener(Progress(self.done, self._total, point, elapsed, left, n, ci))
+            label = f"{point.spec}, launch {point.launch + 1}"
+            self._listener(Progress(self.done, self._total, label, elapsed, left, n, ci))
 
 
 def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:

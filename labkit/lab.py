@@ -1,0 +1,81 @@
+"""What a notebook says: measure, show, table. Everything it shows is data; the report makes pages of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import Markdown, display
+
+from labkit.columns import title
+from labkit.errors import SpecError
+from labkit.measure import Progress
+from labkit.studies import Study, number
+from labkit.units import format_duration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLOTLY = "application/vnd.plotly.v1+json"
+
+
+def measure(study: Study) -> None:
+    """Measure what is missing of a study, with live progress, and say what was done."""
+    handle = display(Markdown("Starting …"), display_id=True)
+    last: list[Progress] = []
+
+    def tell(state: Progress) -> None:
+        last[:] = [state]
+        left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
+        handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
+
+    held = study.run(tell)
+    count = len(study.samples)
+    done = f"Measured {last[0].total} points in {format_duration(last[0].elapsed)}" if last else "Nothing was missing"
+    handle.update(Markdown(f"{done}; {count} points lie in the campaign `{held.name}`."))
+
+
+def show(thing: Any) -> None:
+    """Display a figure, or text as Markdown.
+
+    Parameters
+    ----------
+    thing : plotly figure, or a string.
+
+    Raises
+    ------
+    SpecError
+        For anything else.
+    """
+    if isinstance(thing, str):
+        display(Markdown(thing))
+    elif hasattr(thing, "to_json"):
+        display({PLOTLY: json.loads(thing.to_json()), "text/plain": "[interactive figure: see the HTML report]"}, raw=True)
+    else:
+        raise SpecError(f"show takes a figure or text, but got {type(thing).__name__}.")
+
+
+def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
+    """Display columns of a frame as a Markdown table, with the units in the heads.
+
+    Parameters
+    ----------
+    frame : from a study's `records` or `summary`.
+    columns : which, in this order; all when left out.
+    """
+    chosen = frame[list(columns)] if columns is not None else frame
+    rows = [[_cell(value) for value in row] for row in chosen.itertuples(index=False, name=None)]
+    heads = [title(column).replace("option ", "") for column in chosen.columns]
+    numeric = [kind.kind in "iuf" for kind in chosen.dtypes]
+    widths = [max(3, *(len(row[i]) for row in [heads, *rows])) for i in range(len(heads))]
+    rule = "|".join("-" * (w + 1) + ":" if n else ":" + "-" * (w + 1) for w, n in zip(widths, numeric, strict=True))
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in [heads, *rows]]
+    display(Markdown("\n".join([lines[0], f"|{rule}|", *lines[1:]])))
+
+
+def _cell(value: Any) -> str:
+    """A cell: numbers to four digits, a dash for nothing."""
+    if isinstance(value, float):
+        return number(value) if value == value else "–"
+    return str(value)

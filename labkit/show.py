@@ -1,0 +1,234 @@
+"""What the command line prints: tables, descriptions, progress."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from labkit import benchmarks
+from labkit.columns import METRICS
+from labkit.samples import Samples
+from labkit.spec import Effort
+from labkit.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labkit.batch import Suite
+    from labkit.measure import Point, Progress
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+    """Columns as wide as their content; those listed in `right` are flushed right."""
+    widths = [max(len(str(cell)) for cell in column) for column in zip(head, *rows, strict=True)]
+    lines = [
+        "  ".join(str(c).rjust(w) if i in right else str(c).ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in [head, *rows]
+    ]
+    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+
+def benchmarks_text(form: str) -> str:
+    """All benchmarks, for people or as JSON."""
+    found = benchmarks.find().values()
+    if form == "json":
+        return json.dumps([{"name": b.name, "title": b.title, "metrics": list(b.metrics)} for b in found], indent=1)
+    rows = [(b.name, b.title, ", ".join(b.metrics), "C kernel" if b.kernel else "tool") for b in found]
+    return text_table(("benchmark", "measures", "metrics", "by"), rows)
+
+
+def description(name: str) -> str:
+    """Definition, metrics, sizes and options of a benchmark."""
+    import dataclasses
+
+    benchmark = benchmarks.get(name)
+    low, high = benchmark.ranks
+    lines = [f"{benchmark.name}: {benchmark.title}", "", benchmark.doc.strip(), "", "metrics:"]
+    lines += [f"  {m}  {METRICS[m].meaning}" for m in [*benchmark.metrics, *benchmark.derived]]
+    lines += ["", f"sizes:  {benchmark.sizes if benchmark.sized else 'none'}"]
+    lines += [f"ranks:  {low if low == high else f'{low} or more' if high is None else f'{low} to {high}'}"]
+    lines += [f"cadence: {benchmark.cadence}", "", "options (-o key=value):"]
+    meanings = _meanings(benchmark.options.__doc__ or "")
+    for field in dataclasses.fields(benchmark.options):
+        lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{field.type if isinstance(field.type, str) else _type(field.type)}]")
+    return "\n".join(lines if dataclasses.fields(benchmark.options) else lines[:-1])
+
+
+def _type(kind: Any) -> str:
+    """A type for people: the choices of a Literal, the name of others."""
+    choices = getattr(kind, "__args__", None)
+    return " | ".join(str(getattr(c, "__name__", c)) for c in choices) if choices else str(getattr(kind, "__name__", kind))
+
+
+def _meanings(doc: str) -> dict[str, str]:
+    """Parameter → meaning, from a numpydoc docstring."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in doc.splitlines():
+        head, colon, rest = line.partition(" : ")
+        if colon and head.strip().isidentifier():
+            name = head.strip()
+            found[name] = rest.strip()
+        elif name and line.strip():
+            found[name] += " " + line.strip()
+    return found
+
+
+def doctor(form: str) -> tuple[str, bool]:
+    """All checks of this machine, and whether none is bad."""
+    import dataclasses
+
+    from labkit import host
+
+    checks = host.checks(host.describe())
+    sound = all(check.state != "bad" for check in checks)
+    if form == "json":
+        return json.dumps([dataclasses.asdict(check) for check in checks], indent=1), sound
+    lines = []
+    for check in checks:
+        lines.append(f"{check.state:4}  {check.name}: {check.found}")
+        if check.state != "ok":
+            lines += [f"      wanted: {check.wanted}", f"      do: {check.remedy}"]
+    counts = ", ".join(f"{sum(c.state == state for c in checks)} {state}" for state in ("ok", "warn", "bad"))
+    return "\n".join([*lines, "", counts]), sound
+
+
+def plan(points: Sequence[Point], effort: Effort) -> str:
+    """Points of a measurement, and what starts them."""
+    rows = [(str(p.spec), p.library, p.fingerprint) for p in points if p.launch == 0]
+    longest = len(points) * (effort.time_cap + 0.1)
+    return "\n".join([
+        text_table(("point", "library", "fingerprint"), rows), "",
+        f"{len(rows)} points × {effort.launches} launches; at most {format_duration(longest)} of timed iterations.",
+    ])  # fmt: skip
+
+
+def suite(loaded: Suite) -> str:
+    """Notebooks of a suite with the points of each."""
+    rows = []
+    for entry in loaded.entries:
+        study = entry.study()
+        points = len(study.points)
+        cap = points * study.effort.time_cap
+        rows.append((entry.notebook.stem, str(points), format_duration(cap), ", ".join(f"{k}={v}" for k, v in entry.parameters.items())))
+    return text_table(("notebook", "points", "timed at most", "parameters"), rows, right=(1, 2))
+
+
+# ---- results ---------------------------------------------------------------------------------------------------
+
+
+def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign: str = "") -> None:
+    """Print results in a format, or write them to a file."""
+    from labkit import records
+
+    frame = records.table(samples, campaign=campaign)
+    if form == "parquet":
+        target = output or f"{campaign or 'records'}.parquet"
+        frame.to_parquet(target)
+        print(f"records: {target}", file=sys.stderr)
+        return
+    text = {"table": result_table, "json": result_json, "csv": lambda f: f.to_csv(index=False).rstrip()}[form](frame)
+    if output:
+        Path(output).write_text(text + "\n")
+    else:
+        print(text)
+
+
+def result_json(frame: pd.DataFrame) -> str:
+    """``{"records": […], "warnings": […]}``, keys as in `labkit.columns`; absent values are null."""
+    rows = [{k: _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
+    doubts = sorted({text for cell in frame["warnings"] for text in str(cell).split("; ") if text}) if len(frame) else []
+    return json.dumps({"records": rows, "warnings": doubts}, indent=1, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """A value JSON can hold; lists where records join several by '; '."""
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def result_table(frame: pd.DataFrame) -> str:
+    """One line a point: the median over launches with its interval, tails and what to know about it."""
+    from labkit import records
+
+    if frame.empty:
+        return "no samples"
+    parts = []
+    summary = records.summary(frame)
+    for (name, *_), rows in summary.groupby(["benchmark", "library", "testbed", "ranks"], sort=False):
+        parts.append(_benchmark_table(str(name), rows))
+    return "\n\n".join(parts)
+
+
+def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
+    """Lines of one benchmark."""
+    from labkit import records
+
+    benchmark, first = benchmarks.get(name), rows.iloc[0]
+    metrics = [m for m in benchmark.metrics if f"{m}_p50" in rows or f"{m}_mean" in rows]
+    differing = [c for c in ("transport", *(c for c in rows if c.startswith("option_"))) if rows[c].astype(str).nunique() > 1]
+    head = (["size"] if benchmark.sized else []) + [c.removeprefix("option_") for c in differing]
+    for metric in metrics:
+        unit = METRICS[metric].unit
+        head += [f"{METRICS[metric].label} ({unit})", "low", "high"]
+        head += [f"p95 ({unit})", f"p99 ({unit})", f"{_worst(metric)} ({unit})"] if metric == metrics[0] else []
+    head += ["n", "launches"]
+    body = []
+    for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
+        cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [str(row[c]) for c in differing]
+        for metric in metrics:
+            statistic = records.headline_statistic(rows, metric)
+            cells += [_digits(row.get(f"{metric}_{statistic}")), _digits(row.get(f"{metric}_low")), _digits(row.get(f"{metric}_high"))]
+            if metric == metrics[0]:
+                cells += [_digits(row.get(f"{metric}_{s}")) for s in ("p95", "p99", _worst(metric))]
+        body.append([*cells, str(row["n"]), str(row["launches"])])
+    about = f"{name} · {first['library']} · {first['testbed']} · engine {first['engine']} · {first['host']}"
+    notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
+    notes += [f"badge: {badge}" for badge in dict.fromkeys(t for c in rows["badges"] for t in c.split("; ") if t)]
+    notes += [f"warning: {text}" for text in dict.fromkeys(t for c in rows["warnings"] for t in c.split("; ") if t)]
+    return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
+
+
+def _worst(metric: str) -> str:
+    return "max" if METRICS[metric].kind == "cost" else "min"
+
+
+def _digits(value: Any) -> str:
+    """Four digits; a dash for nothing."""
+    if value is None or not math.isfinite(float(value)):
+        return "-"
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+
+
+# ---- progress --------------------------------------------------------------------------------------------------
+
+
+class Bar:
+    """A progress bar on standard error that names the point in flight and the time left."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, state: Progress) -> None:
+        """Show a new state."""
+        from tqdm import tqdm
+
+        if self._bar is None:
+            form = "{percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} · {postfix}"
+            self._bar = tqdm(total=state.total, file=sys.stderr, bar_format=form, dynamic_ncols=True, mininterval=0.1)
+        left = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
+        self._bar.n = state.done
+        self._bar.set_postfix_str(f"{left}{state.label}", refresh=True)

@@ -1,0 +1,194 @@
+"""What a notebook calls: typed parameters, a plan of specs, tables, figures and computed sentences.
+
+A study is one file, named as its notebook is behind the number: ``notebooks/10-latency.ipynb`` calls
+``studies/latency.py``, whose class is ``Study`` and whose parameters are the frozen dataclass ``Parameters``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import pkgutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from labkit import measure, records
+from labkit.campaign import Campaign
+from labkit.columns import METRICS
+from labkit.errors import SpecError, known
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec, validated
+from labkit.units import format_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CAMPAIGN = "LABKIT_CAMPAIGN"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """What every notebook can be told.
+
+    Parameters
+    ----------
+    campaign : folder to measure into; empty for the one `labkit run` works on, or a new one.
+    launches : fresh starts of every point; the headline interval needs 6.
+    ci : stop a point when its interval is narrower than this part of the median.
+    time_cap : s of timed iterations for a point and launch.
+    seed : of the random order.
+    measure : False to show only what the campaign holds already.
+    """
+
+    campaign: str = ""
+    launches: int = 6
+    ci: float = 0.02
+    time_cap: float = 1.0
+    seed: int = 1
+    measure: bool = True
+
+
+class Study:
+    """One question, from parameters to sentences.
+
+    Parameters
+    ----------
+    values : the notebook's parameters.
+
+    Raises
+    ------
+    SpecError
+        For an unknown parameter, a wrong value, or an impossible point; nothing was measured.
+    """
+
+    parameters: ClassVar[type[Parameters]] = Parameters
+    benchmarks: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, **values: Any) -> None:
+        name = type(self).__module__.rpartition(".")[2]
+        self.values = validated(self.parameters, values, what=f"notebook {name}")
+        self.effort = Effort(**{f: getattr(self.values, f) for f in ("launches", "ci", "time_cap", "seed")})
+        self.points = measure.expand(self.specs(), self.effort) if self.values.measure else []
+
+    def specs(self) -> list[Spec]:
+        """What has to be measured."""
+        raise NotImplementedError
+
+    @cached_property
+    def campaign(self) -> Campaign:
+        """Where the samples lie."""
+        given = self.values.campaign or os.environ.get(CAMPAIGN, "")
+        if not self.values.measure and not given:
+            raise SpecError("measure=False, but no campaign is named to read from. Set campaign to its folder.")
+        return Campaign(given or measure.fresh())
+
+    def run(self, progress: measure.Report | None = None) -> Campaign:
+        """Measure what is missing."""
+        if self.values.measure:
+            measure.measure(self.specs(), self.effort, into=self.campaign, progress=progress)
+        return self.campaign
+
+    @cached_property
+    def samples(self) -> list[Samples]:
+        """Samples of this study: those of its points, or everything of its benchmarks when only reading."""
+        wanted = {(p.spec.benchmark, p.fingerprint, p.launch) for p in self.points}
+        found = (s for name in self.benchmarks for s in self.campaign.samples(name))
+        if not wanted:
+            return list(found)
+        return [s for s in found if (s.spec.benchmark, s.meta.get("fingerprint"), s.launch) in wanted]
+
+    @cached_property
+    def records(self) -> pd.DataFrame:
+        """One row per spec and launch."""
+        return records.table(self.samples)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """One row per spec, over its launches."""
+        return records.summary(self.records)
+
+    def of(self, benchmark: str) -> pd.DataFrame:
+        """Rows of the summary that belong to one benchmark, by size."""
+        return self.summary[self.summary["benchmark"] == benchmark].sort_values("message_size_B")
+
+    def warnings(self) -> str:
+        """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
+        lines = []
+        for column in ("badges", "warnings"):
+            counts: dict[str, int] = {}
+            for cell in self.records[column]:
+                for text in filter(None, str(cell).split("; ")):
+                    counts[text] = counts.get(text, 0) + 1
+            lines += [f"- {text} ({n} of {len(self.records)} records)" for text, n in sorted(counts.items())]
+        return "\n".join(lines) or "No record carries a warning."
+
+
+def names() -> list[str]:
+    """All studies there are files for."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def get(name: str) -> type[Study]:
+    """The study class of that name.
+
+    Raises
+    ------
+    SpecError
+        If there is none.
+    """
+    if name not in names():
+        raise known("study", name, names())
+    found: type[Study] = importlib.import_module(f"{__name__}.{name}").Study
+    return found
+
+
+def of_notebook(notebook: str | Path) -> type[Study]:
+    """The study that a notebook calls: ``10-latency.ipynb`` → ``latency``."""
+    return get(Path(notebook).stem.partition("-")[2].replace("-", "_"))
+
+
+def defaults(study: type[Study]) -> dict[str, Any]:
+    """Parameters of a study with their default values."""
+    return {f.name: f.default for f in dataclasses.fields(study.parameters)}
+
+
+def words(text: str | Sequence[str]) -> list[str]:
+    """A list from ``a, b`` or from a list."""
+    parts = text.split(",") if isinstance(text, str) else list(text)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def number(value: float) -> str:
+    """A number for people, to three digits, never in powers of ten where it can be helped.
+
+    Examples
+    --------
+    >>> number(0.26), number(12345.6), number(17.04)
+    ('0.26', '12 346', '17')
+    """
+    if value != value:
+        return "–"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.3g}"
+
+
+def statement(row: Mapping[str, Any], metric: str) -> str:
+    """Value, unit and interval of a summary row: ``0.26 µs (95 % interval of 6 launches: 0.25 to 0.27)``."""
+    value = f"{number(row[metric + '_p50'])} {METRICS[metric].unit}"
+    low, high = row[metric + "_low"], row[metric + "_high"]
+    return value if low != low else f"{value} ({row['headline']}: {number(low)} to {number(high)})"
+
+
+def markdown_list(sentences: Iterable[str]) -> str:
+    """Sentences as a Markdown list."""
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def size_words(size: float) -> str:
+    """Size for a sentence."""
+    return format_size(int(size))

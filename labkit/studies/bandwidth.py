@@ -1,0 +1,94 @@
+"""How many bytes a second does each path carry, through MPI and through plain sockets?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import plotly.graph_objects as go
+
+from labkit import figures, studies
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, statement, words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the bandwidth notebook.
+
+    Parameters
+    ----------
+    sizes : of the messages, MIN:MAX or a list.
+    window : messages in flight.
+    transports : paths to compare.
+    launcher : how ranks start.
+    testbed : where they run.
+    stream_sizes : of the sends of a plain TCP stream; empty leaves it out.
+    request_sizes : of request and response over plain TCP; empty leaves it out.
+    """
+
+    sizes: str = "1:4Mi"
+    window: int = 64
+    transports: str = "shm,tcp"
+    launcher: str = "auto"
+    testbed: str = "local"
+    stream_sizes: str = "1Ki:1Mi:*4"
+    request_sizes: str = "1:16Ki:*16"
+
+
+class Study(studies.Study):
+    """Bandwidth through MPI, and what plain TCP gives beside it."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = ("mpi.bandwidth", "sockets.tcp_stream", "sockets.tcp_rr")
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """A window of messages over all sizes and paths; a TCP stream; TCP request and response."""
+        v = self.values
+        found = sweep(
+            "mpi.bandwidth", sizes=v.sizes, window=v.window, transport=words(v.transports),
+            launcher=v.launcher, testbed=v.testbed,
+        )  # fmt: skip
+        for name, sizes in (("sockets.tcp_stream", v.stream_sizes), ("sockets.tcp_rr", v.request_sizes)):
+            if sizes:
+                found += sweep(name, sizes=sizes, ranks=1, testbed=v.testbed)
+        return found
+
+    def bandwidth_figure(self) -> go.Figure:
+        """Bandwidth against message size, a line for each path and for the TCP stream."""
+        rows = self.summary[self.summary["benchmark"].isin(["mpi.bandwidth", "sockets.tcp_stream"])]
+        return figures.versus_size(rows, "bandwidth_MBps", series=["benchmark", "transport"])
+
+    def rate_figure(self) -> go.Figure:
+        """Messages per second against message size."""
+        return figures.versus_size(self.of("mpi.bandwidth"), "message_rate_per_s", series=["transport"])
+
+    def round_trip_figure(self) -> go.Figure:
+        """Round trip of a request and its response over plain TCP."""
+        return figures.versus_size(self.of("sockets.tcp_rr"), "round_trip_us", tail="p99")
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        found = []
+        for path, group in self.of("mpi.bandwidth").groupby("transport", sort=False):
+            best = group.loc[group["bandwidth_MBps_p50"].idxmax()]
+            half = group[group["bandwidth_MBps_p50"] >= best["bandwidth_MBps_p50"] / 2].iloc[0]
+            found.append(
+                f"Over {path}, the highest bandwidth is {statement(best, 'bandwidth_MBps')}, at messages of "
+                f"{size_words(best['message_size_B'])}; half of it is reached from {size_words(half['message_size_B'])} on."
+            )
+            least = group.iloc[0]
+            found.append(
+                f"Over {path}, messages of {size_words(least['message_size_B'])} go at "
+                f"{statement(least, 'message_rate_per_s')}."
+            )
+        stream = self.of("sockets.tcp_stream")
+        if not stream.empty:
+            column = "bandwidth_MBps_p50" if stream.get("bandwidth_MBps_p50", stream["n"] * float("nan")).notna().any() else "bandwidth_MBps_mean"
+            best = stream.loc[stream[column].idxmax()]
+            found.append(
+                f"A plain TCP stream ({best['library']}) carries {number(best[column])} MB/s with sends of "
+                f"{size_words(best['message_size_B'])}, as the tool reports it."
+            )
+        return markdown_list(found)

@@ -1,0 +1,114 @@
+"""How long does a message take, on each path between two ranks?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import plotly.graph_objects as go
+
+from labkit import figures, studies
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, statement, words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the latency notebook.
+
+    Parameters
+    ----------
+    sizes : of the messages, MIN:MAX or a list.
+    transports : paths to compare.
+    launcher : how ranks start.
+    testbed : where they run.
+    clock : measure the clock itself too.
+    allreduce : sizes for the collective; empty leaves it out.
+    """
+
+    sizes: str = "0,1:4Mi"
+    transports: str = "shm,tcp"
+    launcher: str = "auto"
+    testbed: str = "local"
+    clock: bool = True
+    allreduce: str = "4:1Mi:*4"
+
+
+class Study(studies.Study):
+    """Latency of ping-pong and of a collective, and the clock they are timed with."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = ("mpi.latency", "mpi.allreduce", "micro.clock")
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Ping-pong over all sizes and paths, the collective over fewer, and the clock."""
+        v = self.values
+        common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
+        found = sweep("mpi.latency", sizes=v.sizes, **common)
+        if v.allreduce:
+            found += sweep("mpi.allreduce", sizes=v.allreduce, **common)
+        if v.clock:
+            found.append(Spec(benchmark="micro.clock", size=0, ranks=1, testbed=v.testbed))
+        return found
+
+    def latency_figure(self) -> go.Figure:
+        """Median latency against message size, a line for each path."""
+        return figures.versus_size(self.of("mpi.latency"), "latency_us", series=["transport"], tail="p99")
+
+    def allreduce_figure(self) -> go.Figure:
+        """Latency of MPI_Allreduce, slowest rank, against message size."""
+        return figures.versus_size(self.of("mpi.allreduce"), "latency_us", series=["transport"], tail="p99")
+
+    def distribution_figure(self) -> go.Figure:
+        """How the iterations of the smallest message above 0 B are distributed."""
+        found = [s for s in self.samples if s.spec.benchmark == "mpi.latency"]
+        least = min(s.spec.size for s in found if s.spec.size)
+        return figures.distribution([s for s in found if s.spec.size == least], "latency_us")
+
+    def launches_figure(self) -> go.Figure:
+        """Launch medians of the smallest message above 0 B: does a fresh start give the same?"""
+        rows = self.records[(self.records["benchmark"] == "mpi.latency") & (self.records["message_size_B"] > 0)]
+        return figures.launches(rows[rows["message_size_B"] == rows["message_size_B"].min()], "latency_us")
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        rows = self.of("mpi.latency")
+        found = []
+        for path, group in rows.groupby("transport", sort=False):
+            least = group.iloc[0]
+            found.append(
+                f"Over {path}, a message of {size_words(least['message_size_B'])} takes "
+                f"{statement(least, 'latency_us')}; 99 of 100 iterations take at most {number(least['latency_us_p99'])} µs."
+            )
+            most = group.iloc[-1]
+            found.append(
+                f"Over {path}, {size_words(most['message_size_B'])} take {statement(most, 'latency_us')}, "
+                f"which is {number(most['message_size_B'] / most['latency_us_p50'])} MB/s one way."
+            )
+        found += self._ratio(rows) + self._clock()
+        return markdown_list(found)
+
+    def _ratio(self, rows: object) -> list[str]:
+        """How the paths compare at the smallest common size."""
+        table = self.of("mpi.latency").pivot_table(index="message_size_B", columns="transport", values="latency_us_p50")
+        table = table.dropna()
+        if table.shape[1] < 2 or table.empty:
+            return []
+        first = table.iloc[0].sort_values()
+        last = table.iloc[-1].sort_values()
+        return [
+            f"At {size_words(table.index[0])} {first.index[-1]} takes {number(first.iloc[-1] / first.iloc[0])} times as "
+            f"long as {first.index[0]}; at {size_words(table.index[-1])}, {number(last.iloc[-1] / last.iloc[0])} times "
+            f"({last.index[-1]} against {last.index[0]})."
+        ]
+
+    def _clock(self) -> list[str]:
+        """What the clock adds to each iteration."""
+        rows = self.of("micro.clock")
+        if rows.empty:
+            return []
+        return [
+            f"A pair of clock reads costs {statement(rows.iloc[0], 'clock_read_ns')}; it is part of every iteration "
+            f"and is not subtracted."
+        ]

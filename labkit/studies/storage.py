@@ -1,0 +1,96 @@
+"""How fast are reads and writes, and who answers them: the disk or the page cache?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import figures, records, studies
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, statement, words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the storage notebook.
+
+    Parameters
+    ----------
+    sizes : of one read or write.
+    patterns : sequential, random.
+    syncs : how far a write must get before it counts: none, or osync.
+    directory : on the file system to be measured; empty for a temporary folder.
+    iozone : measure iozone's table of file size × record size.
+    """
+
+    sizes: str = "4Ki,64Ki,1Mi"
+    patterns: str = "sequential,random"
+    syncs: str = "none,osync"
+    directory: str = ""
+    iozone: bool = True
+
+
+class Study(studies.Study):
+    """Reads and writes by size, pattern and sync, and iozone's heat maps."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = ("storage.read", "storage.write", "storage.iozone")
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Reads; writes with and without sync; the table of file size × record size."""
+        v = self.values
+        common = {"ranks": 1, "directory": v.directory}
+        found = sweep("storage.read", sizes=v.sizes, pattern=words(v.patterns), **common)
+        found += sweep("storage.write", sizes=v.sizes, pattern=words(v.patterns), sync=words(v.syncs), **common)
+        if v.iozone:
+            found += sweep("storage.iozone", sizes=0, sync=[False, True], **common)
+        return found
+
+    def read_figure(self) -> go.Figure:
+        """Time of one read against its size."""
+        return figures.versus_size(self.of("storage.read"), "latency_us", series=["option_pattern"], tail="p99")
+
+    def write_figure(self) -> go.Figure:
+        """Time of one write against its size, with and without sync."""
+        rows = self.of("storage.write")
+        return figures.versus_size(rows, "latency_us", series=["option_pattern", "option_sync"], tail="p99")
+
+    def _cells(self, direction: str, sync: bool) -> pd.DataFrame:
+        """Cells of one of iozone's tables, the median over launches."""
+        chosen = [s for s in self.samples if s.spec.benchmark == "storage.iozone" and s.spec.option("sync") == sync]
+        cells = records.reported(chosen)
+        cells = cells[cells["test"] == direction]
+        return cells.groupby(["file_size_B", "record_size_B"], as_index=False)["value"].median()
+
+    def heat_map(self, direction: str, *, sync: bool) -> go.Figure:
+        """Throughput over file size and record size.
+
+        Parameters
+        ----------
+        direction : ``read`` or ``write``.
+        sync : with O_SYNC.
+        """
+        return figures.heat_map(self._cells(direction, sync), "file_size_B", "record_size_B", "value")
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        found = []
+        for name in ("storage.read", "storage.write"):
+            rows = self.of(name)
+            for _, row in rows[rows["message_size_B"] == rows["message_size_B"].min()].iterrows():
+                how = ", ".join(str(row[c]) for c in ("option_pattern", "option_sync") if c in row and row[c] not in ("none", ""))
+                found.append(
+                    f"{name}, {size_words(row['message_size_B'])}, {how}: {statement(row, 'latency_us')}; "
+                    f"99 of 100 take at most {number(row['latency_us_p99'])} µs."
+                )
+        cached = self.records[self.records["badges"].str.contains("page cache")]
+        if len(cached):
+            found.append(
+                f"In {len(cached)} of {len(self.records)} records the page cache may have answered; "
+                f"they tell about memory, not about the disk."
+            )
+        return markdown_list(found)
