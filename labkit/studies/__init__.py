@@ -115,6 +115,19 @@ class Study:
         """Rows of the summary that belong to one benchmark, by size."""
         return self.summary[self.summary["benchmark"] == benchmark].sort_values("message_size_B")
 
+    def selected(self, benchmark: str) -> pd.DataFrame:
+        """Rows of `of` at a handful of sizes spread over the sweep, for a table that fits a page."""
+        rows = self.of(benchmark)
+        sizes = sorted(rows["message_size_B"].unique())
+        chosen = sizes[:: max(1, -(-len(sizes) // 8))]
+        return rows[rows["message_size_B"].isin(chosen)].sort_values(["transport", "message_size_B"])
+
+    @staticmethod
+    def columns(metric: str) -> list[str]:
+        """Columns of a table of results: path, size, median with its interval, tail, counts."""
+        tail = [f"{metric}_p99"]
+        return ["transport", "message_size_B", f"{metric}_p50", f"{metric}_low", f"{metric}_high", *tail, "n", "launches"]
+
     def warnings(self) -> str:
         """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
         lines = []
