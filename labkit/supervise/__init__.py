@@ -1,0 +1,264 @@
+r"""Ends a whole process tree when its owner ends.
+
+Whatever labkit starts (ranks, servers of tools, guests) is started here. Two small processes stand between the owner
+and the command and watch each other (`labkit.supervise.guard`)::
+
+    owner ──pipe──► guard ──► keeper ──► command ──► ...
+
+The owner holds the only write end of a pipe; however it dies, the kernel closes it. Guard and keeper are both child
+subreapers: whatever loses its parent, setsid or not, falls to the nearest of them. The keeper ends everything when
+the pipe closes, the command ends, a signal comes or the guard dies; the guard does when the keeper dies. If both are
+killed at once, the command gets SIGTERM as its parent-death signal (which mpirun passes on to its ranks; killed
+outright it would leave them), and an owner that still lives ends what carries the tree's mark in its environment.
+
+Examples
+--------
+>>> with start(["sh", "-c", "sleep 60 & echo started; exit 3"]) as tree:
+...     tree.stdout.readline(), tree.wait()
+(b'started\n', 3)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import select
+import shutil
+import subprocess
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from labkit.errors import LabkitWarning, LaunchError
+from labkit.supervise import guard
+
+PIPE = subprocess.PIPE
+STDOUT = subprocess.STDOUT
+DEVNULL = subprocess.DEVNULL
+
+_TAIL_B = 64 * 1024
+_MARK = "LABKIT_TREE"
+
+
+def _marked(mark: str) -> list[int]:
+    """All processes that were started with this mark in their environment."""
+    found, wanted = [], f"{_MARK}={mark}".encode()
+    for pid in guard.processes():
+        with contextlib.suppress(OSError):
+            if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                found.append(pid)
+    return found
+
+
+class _Watcher(threading.Thread):
+    """Keeps the end of stderr and waits for the supervisor. Knows nothing of its `Tree`, which may be forgotten."""
+
+    def __init__(self, process: subprocess.Popen[bytes], report: int, grace: float, mark: str) -> None:
+        super().__init__(name="labkit-supervise", daemon=True)
+        self.ended = threading.Event()
+        self.status: int | None = None
+        self.left: list[int] = []
+        self.tail = b""
+        self.grace = grace
+        self._process, self._report, self._mark = process, report, mark
+
+    def run(self) -> None:
+        """Read until guard and keeper are both gone, and then what is left of stderr."""
+        stderr = self._process.stderr.fileno() if self._process.stderr else -1
+        poll, said = select.poll(), b""
+        reading = {fd for fd in (self._report, stderr) if fd >= 0}
+        for fd in reading:
+            poll.register(fd, select.POLLIN)
+        while self._report in reading or (reading and poll.poll(200)):
+            for fd, _ in poll.poll():
+                data = os.read(fd, _TAIL_B)
+                if not data:
+                    poll.unregister(fd)
+                    reading.discard(fd)
+                elif fd == stderr:
+                    self.tail = (self.tail + data)[-_TAIL_B:]
+                else:
+                    said += data
+        self._finish([int(word) for word in said.split()])
+
+    def _finish(self, said: list[int]) -> None:
+        """Take leave of the supervisor: the command's status, and what could not be ended."""
+        os.close(self._report)
+        if self._process.stderr:
+            self._process.stderr.close()
+        self._process.wait()
+        if said:
+            self.status, *self.left = said
+        else:
+            self.left = guard.end(lambda: _marked(self._mark), lambda: bool(_marked(self._mark)), self.grace)
+            self.status = 137
+        self.ended.set()
+
+
+class Tree:
+    """A command with everything it starts, which lives at most as long as its owner. Made by `start`.
+
+    A context manager: leaving it ends the tree, whatever happened inside. All methods may be called from any thread.
+
+    Attributes
+    ----------
+    argv : the command line.
+    pid : of the supervisor (its guard).
+    stdout : raw bytes of the command, for `read`, `select.select` and `os.read`; at once at its end if the command's
+        output goes elsewhere.
+    """
+
+    def __init__(self, argv: Sequence[str], process: subprocess.Popen[bytes], lifetime: IO[bytes], watcher: _Watcher):
+        self.argv = tuple(argv)
+        self.pid = process.pid
+        self.stdout: IO[bytes] = process.stdout or open(os.devnull, "rb", buffering=0)  # noqa: SIM115, PTH123
+        self._lifetime, self._watcher, self._owner = lifetime, watcher, os.getpid()
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit status of the command, 128+n if signal n ended it, 137 if its supervisor was killed; None while it runs.
+
+        Set when the whole tree has ended and all of stderr is read.
+        """
+        return self._watcher.status if self._watcher.ended.is_set() else None
+
+    def poll(self) -> int | None:
+        """Return `returncode`; never waits."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait until the command and everything it started have ended.
+
+        Parameters
+        ----------
+        timeout : s to wait at most; None for no limit.
+
+        Returns
+        -------
+        `returncode`; None if the time is over first.
+        """
+        self._watcher.ended.wait(timeout)
+        return self.returncode
+
+    def stderr_tail(self, lines: int = 50) -> str:
+        """Last lines of what the tree wrote on standard error so far; 64 KiB are kept.
+
+        Complete once `returncode` is set, empty if standard error goes elsewhere.
+        """
+        return "".join(self._watcher.tail.decode(errors="replace").splitlines(keepends=True)[-lines:])
+
+    def stop(self) -> int | None:
+        """End the whole tree and wait until it is gone: SIGTERM, after the grace SIGKILL. Again does no harm.
+
+        Returns
+        -------
+        `returncode`.
+
+        Warns
+        -----
+        LabkitWarning
+            If processes are left that cannot be ended: hanging in the kernel, or another user's.
+        """
+        self._lifetime.close()
+        if os.getpid() != self._owner:
+            return None
+        if not self._watcher.ended.wait(2 * self._watcher.grace + 4 * guard.STUCK_S) or self._watcher.left:
+            left = self._watcher.left or [self.pid]
+            self._watcher.left = []
+            warnings.warn(
+                f"Processes {left} of {' '.join(self.argv)!r} could not be ended. End them by hand.",
+                LabkitWarning,
+                stacklevel=2,
+            )
+        return self.returncode
+
+    def __enter__(self) -> Tree:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self.stdout.close()
+
+
+_trees: weakref.WeakSet[Tree] = weakref.WeakSet()
+
+
+def _disown() -> None:
+    """In a forked child of the owner: a child that lives on must not keep the owner's trees alive."""
+    for tree in _trees:
+        tree._lifetime.close()
+
+
+os.register_at_fork(after_in_child=_disown)
+
+
+def start(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    stdout: int | IO[bytes] | None = PIPE,
+    stderr: int | IO[bytes] | None = PIPE,
+    grace: float = 2.0,
+) -> Tree:
+    """Start a command that ends, with everything it starts, when this process does.
+
+    Its standard input is empty, its session its own: Ctrl-C in the owner's terminal reaches the owner alone.
+
+    Parameters
+    ----------
+    argv : program and arguments.
+    env : the whole environment; None for this process's.
+    cwd : folder to start in.
+    stdout : `PIPE` for `Tree.stdout`, which must then be read, or as in `subprocess.Popen`.
+    stderr : `PIPE` to keep its end for `Tree.stderr_tail`, or as in `subprocess.Popen`.
+    grace : s between SIGTERM and SIGKILL.
+
+    Raises
+    ------
+    LaunchError
+        If there is no such program or folder.
+    """
+    command = [os.fspath(word) for word in argv]
+    environment = dict(os.environ if env is None else env)
+    folder = Path(cwd or ".")
+    if not folder.is_dir():
+        raise LaunchError(f"There is no folder {folder} to start in. Create it, or leave cwd out.", command=command)
+    program = str(folder / command[0]) if "/" in command[0] else command[0]
+    if shutil.which(program, path=environment.get("PATH", os.defpath)) is None:
+        raise LaunchError(
+            f"There is no program {command[0]!r} on the PATH. Install it (see 'labkit doctor'), or give its full path.",
+            command=command,
+        )
+    environment[_MARK] = mark = secrets.token_hex(8)
+    (lifetime_end, write), (report, report_end) = os.pipe(), os.pipe()
+    lifetime = open(write, "wb", buffering=0)  # noqa: SIM115, PTH123 (closed even if Ctrl-C comes before the Tree is made)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", guard.__file__, str(grace), str(report_end), "--", *command],
+            stdin=lifetime_end, stdout=stdout, stderr=stderr, bufsize=0, env=environment, cwd=cwd,
+            start_new_session=True, pass_fds=[report_end],
+        )  # fmt: skip
+    except BaseException:
+        lifetime.close()
+        os.close(report)
+        raise
+    finally:
+        os.close(lifetime_end)
+        os.close(report_end)
+    watcher = _Watcher(process, report, grace, mark)
+    tree = Tree(command, process, lifetime, watcher)
+    process.stdout = None  # the tree's alone, gone when it is forgotten
+    _trees.add(tree)
+    watcher.start()
+    return tree
