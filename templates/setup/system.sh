@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# System packages that labkit can use: installs what is missing with apt where it may, else says what is left out.
+#   system.sh                  what `make setup` calls; APT=no only looks, NONFREE=no never adds a component
+#   system.sh non-free-source  prints the source it would add for netperf and iozone3
+set -euo pipefail
+
+# any of these commands | Debian package | what cannot be done without it
+WANTED=(
+    "cc gcc|gcc libc6-dev|compiled kernels; mpi4py loops stand in for latency, bandwidth, allreduce and bcast"
+    "mpirun mpiexec|openmpi-bin|everything with MPI"
+    "fio|fio|storage.read and storage.write"
+    "iperf3|iperf3|the stand-in for netperf's TCP_STREAM"
+    "sockperf|sockperf|the stand-in for netperf's TCP_RR"
+    "qperf|qperf|the second stand-in for netperf's TCP_RR"
+    "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|static figures, and with them the PDF"
+    "pdftotext|poppler-utils|the tests that read the PDF"
+    "numactl|numactl|binding tools to a NUMA node"
+    "ip|iproute2|network namespaces, and facts about interfaces"
+    "git|git|the commit of labkit in every record"
+)
+NOT_FREE=(
+    "netperf|netperf|netperf itself; sockets.tcp_stream is measured by iperf3, sockets.tcp_rr by sockperf or qperf"
+    "iozone|iozone3|storage.iozone; fio measures storage.read and storage.write"
+)
+FONTS="|fonts-liberation|the fonts of static figures; others stand in"
+VENV="|python3-venv|a Python environment without uv"
+
+say() { printf '%s\n' "$*"; }
+have() { for name in $1; do command -v "$name" >/dev/null 2>&1 && return 0; done; return 1; }
+
+# apt says little, unless it fails.
+apt() {
+    local log
+    log=$(DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" 2>&1) && return
+    tail -n 5 <<<"$log" >&2
+    return 1
+}
+can_be_had() { [[ $(apt-cache policy "$@") =~ Candidate:\ [^\(] ]]; }
+may_install() { [ "${APT:-yes}" != no ] && [ "$(id -u)" = 0 ] && have apt-get; }
+
+# Rows of its arguments whose command is not there.
+missing() {
+    for row in "$@"; do have "${row%%|*}" || say "$row"; done
+}
+
+all_missing() {
+    missing "${WANTED[@]}"
+    compgen -G '/usr/share/fonts/truetype/liberation*/*' >/dev/null || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
+    have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python" || python3 -c 'import ensurepip, venv' 2>/dev/null || say "$VENV"
+}
+
+packages() { while IFS='|' read -r _ package _; do printf '%s ' "$package"; done; }
+tell() { while IFS='|' read -r _ package purpose; do say "  ${package%% *}: $purpose"; done; }
+
+# shellcheck disable=SC1091
+distribution() { (. /etc/os-release && say "$ID"); }
+
+# Debian calls it non-free, Ubuntu multiverse.
+component() { if [ "$1" = ubuntu ]; then say multiverse; else say non-free; fi; }
+
+# The machine's own source of main, once more with another component. Reads deb822 (.sources) and one-line (.list)
+# files; which of them is the distribution's own is what apt makes of them.
+non_free_source() {
+    local id entries file uri release
+    id=$(distribution)
+    entries=$(apt-get indextargets --format '$(SOURCESENTRY)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(ORIGIN)' \
+        'Created-By: Packages' | grep -iE "\|[a-z]+\|main\|$id\$") || return 1
+    IFS='|' read -r file uri release _ <<<"$entries"
+    case $file in
+        *.sources:*) deb822_source "${file%:*}" "${uri%/}" "$release" "$(component "$id")" ;;
+        *) sed -n "${file##*:}s/\($release\) .*/\1 $(component "$id")/p" "${file%:*}" ;;
+    esac
+}
+
+# The paragraph of file $1 with address $2 and suite $3, with component $4 alone.
+deb822_source() {
+    awk -v RS= -v uri="$2" -v suite="$3" -v component="$4" '
+        function holds(field, word,   lines, i, j, n, words) {
+            n = split($0, lines, "\n")
+            for (i = 1; i <= n; i++) if (lines[i] ~ "^" field ":")
+                for (j = split(lines[i], words, " "); j > 1; j--) { sub("/$", "", words[j]); if (words[j] == word) return 1 }
+            return 0
+        }
+        holds("URIs", uri) && holds("Suites", suite) && holds("Components", "main") {
+            gsub(/(^|\n)#[^\n]*/, ""); sub(/(^|\n)URIs:[^\n]*/, "\nURIs: " uri); sub(/\nSuites:[^\n]*/, "\nSuites: " suite)
+            sub(/\nComponents:[^\n]*/, "\nComponents: " component); sub(/^\n/, ""); print; exit
+        }' "$1"
+}
+
+# Adds the component for as long as it is needed to get the packages; takes it back where that fails.
+add_non_free() {
+    local source file=/etc/apt/sources.list.d/labkit-non-free
+    source=$(non_free_source) && [ -n "$source" ] || { say "No source of this distribution was found to take non-free from."; return 0; }
+    case $source in deb*) file=$file.list ;; *) file=$file.sources ;; esac
+    say "Adding the component that netperf and iozone3 are in (not free software) as $file; remove it to undo, NONFREE=no to refuse."
+    say "$source" >"$file"
+    apt update || { rm -f "$file"; say "That component could not be read; it was taken away again."; apt update || true; }
+}
+
+# Installs those of the packages that this distribution has; each alone when they do not go together.
+install() {
+    local known=()
+    for package in "$@"; do
+        if can_be_had "$package"; then known+=("$package"); fi
+    done
+    [ "${#known[@]}" != 0 ] || return 0
+    say "Installing with apt: ${known[*]}"
+    apt install -y --no-install-recommends "${known[@]}" && return
+    for package in "${known[@]}"; do
+        apt install -y --no-install-recommends "$package" || say "apt could not install $package."
+    done
+}
+
+install_missing() {
+    local free nonfree
+    free=$(all_missing | packages) nonfree=$(missing "${NOT_FREE[@]}" | packages)
+    # Ubuntu's chromium is a snap, which needs a running snapd and cannot read below hidden folders
+    if [ "$(distribution)" = ubuntu ]; then free=${free/chromium/}; fi
+    say "Some system packages are missing; this user is root, so apt may install them (APT=no to refuse)."
+    apt update || say "apt could not read all its sources; going on with what it knows."
+    # shellcheck disable=SC2086
+    install $free
+    [ -n "$nonfree" ] && [ "${NONFREE:-yes}" != no ] || return 0
+    # shellcheck disable=SC2086
+    can_be_had $nonfree || add_non_free
+    # shellcheck disable=SC2086
+    install $nonfree
+}
+
+# What is still not there, with the way to get it; nothing when all is there.
+report() {
+    local left outside
+    left=$(all_missing) outside=$(missing "${NOT_FREE[@]}")
+    [ -n "$left$outside" ] || return 0
+    say "Not installed, and what therefore is left out:"
+    [ -n "$left" ] && tell <<<"$left"
+    [ -n "$outside" ] && tell <<<"$outside"
+    if ! have apt-get; then
+        say "This system has no apt: install these by the names its own packages have, or use: conda env create -f environment.yml"
+    elif ! may_install; then
+        [ -n "$left" ] && say "To install it: sudo apt-get install $(packages <<<"$left")"
+        [ -n "$outside" ] && say "These are in the component $(component "$(distribution)"), to be added to the apt sources first: $(packages <<<"$outside")"
+    fi
+    if grep -q chromium <<<"$left"; then say "A Chrome of its own, without root: .venv/bin/choreo_get_chrome"; fi
+    say "Everything else works without; labkit says in each place what is missing."
+}
+
+main() {
+    if [ -n "$(all_missing)$(missing "${NOT_FREE[@]}")" ] && may_install; then install_missing; fi
+    report
+}
+
+case ${1:-} in
+    "") main ;;
+    non-free-source) non_free_source ;;
+    *) say "system.sh: there is no '$1'. There are: non-free-source." >&2; exit 1 ;;
+esac
