@@ -1,0 +1,109 @@
+"""The shape of the package: layers, who may import what, what an import loads, how long a module is."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import labkit
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = sorted((ROOT / "labkit").rglob("*.py"))
+LOADED = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Import-linter's verdict on the package in a folder."""
+    command = Path(sys.executable).with_name("lint-imports")
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    return subprocess.run(
+        [command, "--no-cache", "--config", folder / "pyproject.toml"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def third_party(statements: str) -> set[str]:
+    """Packages outside the standard library that a fresh interpreter loads for these statements."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+
+    def loaded(first: str) -> set[str]:
+        command = [sys.executable, "-c", f"{first}\n{LOADED}"]
+        return set(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split())
+
+    return loaded(statements) - loaded("") - set(sys.stdlib_module_names) - {"labkit"}
+
+
+def test_imports_point_down_the_layers() -> None:
+    done = lint_imports(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "broken"),
+    [
+        ("errors.py", "import labkit.spec", "imports point down this list BROKEN"),
+        ("units.py", "import labkit.samples", "imports point down this list BROKEN"),
+        ("spec.py", "import mpi4py", "only worker and kernels import mpi4py BROKEN"),
+        ("samples.py", "from mpi4py import MPI", "only worker and kernels import mpi4py BROKEN"),
+        ("columns.py", "import pyverbs.device", "only verbs imports pyverbs BROKEN"),
+        ("helpers.py", "", "labkit.helpers"),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path: Path, file: str, line: str, broken: str) -> None:
+    shutil.copytree(ROOT / "labkit", tmp_path / "labkit", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / "labkit" / file).open("a") as module:
+        module.write(f"\n{line}\n")
+    done = lint_imports(tmp_path)
+    assert done.returncode != 0
+    assert broken in done.stdout
+
+
+@pytest.mark.parametrize("module", ["labkit.worker", "labkit.kernels", "labkit.benchmarks"])
+def test_a_rank_loads_numpy_and_mpi4py_alone(module: str) -> None:
+    assert third_party(f"import {module}") <= {"numpy", "mpi4py"}
+
+
+def test_finding_benchmarks_loads_numpy_alone() -> None:
+    assert third_party("import labkit.benchmarks; assert labkit.benchmarks.find()") <= {"numpy"}
+
+
+def test_importing_labkit_is_light(capsys: pytest.CaptureFixture[str]) -> None:
+    heavy = {"pandas", "plotly", "pyarrow", "pydantic", "mpi4py", "IPython", "ipywidgets", "papermill"}
+    started = time.perf_counter()
+    assert not third_party("import labkit") & heavy
+    with capsys.disabled():
+        # two interpreters start in there, so this is an upper bound
+        print(f"\n[import labkit: under {(time.perf_counter() - started) / 2:.2f} s with the interpreter's start]")
+
+
+def test_at_most_ten_public_names() -> None:
+    public = getattr(labkit, "__all__", [])
+    assert len(public) <= 10
+    assert all(hasattr(labkit, name) for name in public)
+
+
+def test_mpi_is_never_initialised_by_an_import_outside_ranks() -> None:
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in MODULES
+        if not {"worker", "worker.py", "__main__.py", "verbs"} & set(path.relative_to(ROOT).parts)
+    ]
+    imports = "\n".join(f"import {name}" for name in names)
+    check = f"{imports}\nimport sys\nassert 'mpi4py.MPI' not in sys.modules"
+    subprocess.run([sys.executable, "-c", check], env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, timeout=120)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_is_short_and_named_for_its_concept(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 300
+    assert not {"utils", "common", "core", "helpers"} & {
+        part.removesuffix(".py") for part in path.relative_to(ROOT).parts
+    }

@@ -1,0 +1,257 @@
+"""The project around the package: locks, citation, set-up, linters, the worked example, the tests' own rules."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import labkit
+
+ROOT = Path(__file__).resolve().parent.parent
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+KERNELS = sorted((ROOT / "labkit" / "kernels").glob("*.c"))
+LOCKS = [ROOT / "requirements.lock", *sorted((ROOT / "templates" / "setup").glob("*.lock"))]
+BIN = Path(sys.executable).parent
+
+
+def normal(requirement: str) -> str:
+    """Name of a package in a requirement, as package indexes spell it."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\s<>=!~;\[]", requirement, maxsplit=1)[0]).lower()
+
+
+def run(*command: object, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command's outcome, with all it wrote."""
+    return subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_a_lock_pins_with_hashes_and_names_no_server(lock: Path) -> None:
+    text = lock.read_text()
+    assert "://" not in text
+    entries = re.split(r"\n(?=\S)", "\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    assert entries
+    for entry in entries:
+        assert re.match(r"[\w.-]+==\S+", entry), entry
+        assert "--hash=sha256:" in entry, entry
+
+
+def test_the_lock_holds_all_that_the_package_and_its_tests_ask_for() -> None:
+    locked = {normal(line) for line in LOCKS[0].read_text().splitlines() if "==" in line}
+    project = PYPROJECT["project"]
+    asked = [
+        *project["dependencies"],
+        *project["optional-dependencies"]["test"],
+        *PYPROJECT["build-system"]["requires"],
+    ]
+    assert {normal(requirement) for requirement in asked} <= locked
+
+
+def test_conda_gets_what_the_package_asks_for() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    names = {normal(entry) for entry in environment["dependencies"]}
+    elsewhere = {"kaleido": "python-kaleido", "pypandoc-binary": "pypandoc", "typst": "typst-py"}
+    asked = {normal(requirement) for requirement in PYPROJECT["project"]["dependencies"]}
+    assert {elsewhere.get(name, name) for name in asked} <= names
+    assert not names & {"netperf", "perftest", "iozone", "pyverbs", "iperf3", "sockperf", "qperf"}
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == labkit.__version__
+    assert citation["license"] == PYPROJECT["project"]["license"]
+
+
+def test_every_marker_has_a_time_budget() -> None:
+    markers = {entry.partition(":")[0] for entry in PYPROJECT["tool"]["pytest"]["ini_options"]["markers"]}
+    budgets = PYPROJECT["tool"]["labkit"]["test-budgets"]
+    assert set(budgets) == markers | {"pure"}
+    assert sum(seconds for name, seconds in budgets.items() if name != "slow") <= 15 * 60
+    assert sum(budgets.values()) <= 50 * 60
+
+
+def test_make_help_lists_the_fixed_words() -> None:
+    shown = {line.split()[0] for line in run("make", "-s", "help").stdout.splitlines()}
+    assert {"setup", "report", "test", "test-all", "bench", "faults", "lab", "survey"} <= shown
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "wanted"),
+    [
+        (
+            "debian.sources",
+            "Types: deb\n# a mirror\nURIs: http://mirror.invalid/debian\nSuites: bookworm bookworm-updates\n"
+            "Components: main contrib\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n\n"
+            "Types: deb\nURIs: http://mirror.invalid/debian-security\nSuites: bookworm-security\nComponents: main\n",
+            "Types: deb\nURIs: http://mirror.invalid/debian\nSuites: bookworm\nComponents: {component}\n"
+            "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n",
+        ),
+        (
+            "debian.list",
+            "# the machine's own\ndeb http://mirror.invalid/debian-security bookworm-security main\n"
+            "deb [arch=amd64] http://mirror.invalid/debian bookworm main contrib\n",
+            "deb [arch=amd64] http://mirror.invalid/debian bookworm {component}\n",
+        ),
+    ],
+)
+def test_non_free_is_taken_from_the_machines_own_sources(tmp_path: Path, file: str, text: str, wanted: str) -> None:
+    if not shutil.which("apt-get"):
+        pytest.skip("no apt here")
+    lists = tmp_path / "lists"
+    (lists / "partial").mkdir(parents=True)
+    (tmp_path / file).write_text(text)
+    identity = dict(re.findall(r'^(\w+)="?([^"\n]*)', Path("/etc/os-release").read_text(), flags=re.MULTILINE))["ID"]
+    for suite in ("debian_dists_bookworm", "debian-security_dists_bookworm-security"):
+        # apt knows whose a source is from the index it has of it
+        (lists / f"mirror.invalid_{suite}_Release").write_text(f"Origin: {identity}\nSuite: s\nCodename: bookworm\n")
+        (lists / f"mirror.invalid_{suite}_main_binary-amd64_Packages").touch()
+    config = tmp_path / "apt.conf"
+    kept = f'Dir::Etc::sourcelist "none.list"; Dir::Etc::sourceparts "{tmp_path}"; Dir::State::Lists "{lists}";\n'
+    config.write_text(kept + 'APT::Architecture "amd64";\n')
+    done = run(ROOT / "templates/setup/system.sh", "non-free-source", APT_CONFIG=str(config))
+    assert done.stdout == wanted.format(component="multiverse" if identity == "ubuntu" else "non-free"), done.stderr
+
+
+@pytest.mark.parametrize("handle", ["INT", "PTR"])
+@pytest.mark.parametrize("source", KERNELS, ids=lambda source: source.name)
+def test_a_kernel_compiles_without_warnings(source: Path, handle: str, tmp_path: Path) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    strict = ["-O2", "-Wall", "-Wextra", "-Werror", f"-DHANDLE_{handle}=1"]
+    done = run(compiler, *strict, "-fPIC", "-c", source, "-o", tmp_path / "kernel.o")
+    assert done.returncode == 0, done.stderr
+    assert "mpi.h" not in re.findall(r"#include [<\"](.*)[>\"]", source.read_text())
+
+
+NOTEBOOKS = sorted(p for p in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+LINTERS: dict[str, list[object]] = {
+    "ruff check": [BIN / "ruff", "check", "--no-cache", "-q"],
+    "ruff format": [BIN / "ruff", "format", "--no-cache", "--check", "-q"],
+    "mypy": [sys.executable, "-m", "mypy", "--no-error-summary"],
+    "codespell": [BIN / "codespell"],
+    "clang-format": [BIN / "clang-format", "--dry-run", "-Werror", *KERNELS, *KERNELS[0].parent.glob("*.h")],
+    "nbstripout": [BIN / "nbstripout", "--keep-id", "--verify", *NOTEBOOKS]
+    if NOTEBOOKS
+    else [BIN / "nbstripout", "--version"],
+}
+
+
+@pytest.mark.parametrize("linter", LINTERS)
+def test_a_linter_has_nothing_to_say(linter: str) -> None:
+    command = LINTERS[linter]
+    if linter != "mypy" and not Path(str(command[0])).exists():
+        pytest.skip(f"{linter} is not installed here; make setup brings it")
+    done = run(*command)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+
+
+# ---- the worked example of CONTRIBUTING.md ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_example(tmp_path: Path) -> Path:
+    """A copy of the package with the example added as the one file that CONTRIBUTING.md says it is."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    place = re.search(r"`(labkit/benchmarks/\w+/\w+\.py)`", text)
+    code = re.search(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert place is not None
+    assert code is not None
+    shutil.copytree(ROOT / "labkit", tmp_path / "labkit", ignore=shutil.ignore_patterns("__pycache__"))
+    assert not (tmp_path / place[1]).exists()
+    (tmp_path / place[1]).write_text(code[1])
+    return tmp_path
+
+
+def test_the_example_is_found_and_described(with_example: Path) -> None:
+    program = (
+        "from labkit import benchmarks as b, columns; from labkit.spec import Spec\n"
+        "one = b.find()['mpi.round_trip']; spec = b.resolve(Spec(benchmark=one.name, size=8))\n"
+        "print(one.doc.splitlines()[0], one.metrics['latency_us'](spec), b.get(one.name).title)"
+    )
+    done = run(sys.executable, "-c", program, cwd=with_example, PYTHONPATH=str(with_example))
+    assert "Round trip of a message" in done.stdout, done.stderr
+    assert done.stdout.strip().endswith("1 round trip")
+
+
+@pytest.mark.mpi
+def test_the_example_measures_and_verifies_its_bytes(with_example: Path) -> None:
+    asked = ["measure", "mpi.round_trip", "-m", "8:16", "-i", "50", "--launches", "1", "--format", "json"]
+    command = [sys.executable, "-m", "labkit.cli", *asked, "--into", with_example / "campaign"]
+    done = run(*command, cwd=with_example, PYTHONPATH=str(with_example))
+    assert done.returncode == 0, done.stderr
+    records = json.loads(done.stdout)["records"]
+    assert sorted(record["message_size_B"] for record in records) == [8, 16]
+    assert all(record["verified"] and record["n"] == 50 for record in records)
+
+
+# ---- the rules of the tests themselves -------------------------------------------------------------------------
+
+EXAMPLES = """
+import pytest
+
+@pytest.mark.netns
+def test_needs_a_namespace(): pass
+
+@pytest.mark.{marker}
+def test_gives_up(): pytest.skip("on purpose")
+
+def test_pure(): pass
+"""
+
+
+def outcomes(folder: Path, marker: str, *prefix: str, **environment: str) -> str:
+    """What pytest says of some tests under this project's own rules."""
+    (folder / "tests").mkdir()
+    shutil.copy(ROOT / "tests" / "conftest.py", folder / "tests")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    (folder / "tests" / "test_examples.py").write_text(EXAMPLES.format(marker=marker))
+    command = [*prefix, sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests"]
+    return run(*command, cwd=folder, **environment).stdout
+
+
+@pytest.mark.netns
+def test_a_skip_of_a_required_marker_fails(tmp_path: Path) -> None:
+    text = outcomes(tmp_path, "netns", LABKIT_REQUIRE="netns,slurm")
+    assert "LABKIT_REQUIRE=netns allows no skip: Skipped: on purpose" in text
+    assert re.search(r"netns +2 tests +required +available", text)
+    assert re.search(r"slurm +0 tests +required +no tests ran", text)
+    assert re.search(r"^netns +[\d.]+/90 s", text, flags=re.MULTILINE)
+    assert "1 failed, 2 passed" in text.splitlines()[-1]
+
+
+@pytest.mark.netns
+def test_without_the_variable_a_skip_is_a_skip(tmp_path: Path) -> None:
+    assert "2 passed, 1 skipped" in outcomes(tmp_path, "netns", LABKIT_REQUIRE="").splitlines()[-1]
+
+
+@pytest.mark.netns
+def test_what_the_kernel_lacks_is_said_and_may_be_skipped(tmp_path: Path) -> None:
+    none = 'echo 0 >/proc/sys/user/max_net_namespaces; exec "$@"'
+    without = ["unshare", "--user", "--map-root-user", "sh", "-c", none, "sh"]
+    if run(*without, "true").stderr:
+        pytest.skip("netns: this kernel lets nobody take namespaces away")
+    text = outcomes(tmp_path, "netns", *without, LABKIT_REQUIRE="netns")
+    assert re.search(r"netns +2 tests +required +kernel lacks it", text)
+    assert "1 passed, 2 skipped" in text.splitlines()[-1]
+
+
+def test_an_unknown_requirement_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    done = run(sys.executable, "-m", "pytest", "tests/test_project.py", "--collect-only", LABKIT_REQUIRE="mpi,wings")
+    assert done.returncode == 4
+    assert "LABKIT_REQUIRE names ['wings'], but there are: mpi, netns, verbs, slurm, browser." in done.stderr
