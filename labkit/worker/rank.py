@@ -1,114 +1,25 @@
-"""What runs in every rank: takes a plan, runs its points, and sends frames to the parent.
-
-``python -m labkit.worker PLAN``. A frame is ``LABK``, the lengths of header and payload, a JSON header and raw int64; only
-rank 0 sends, on the standard output it was born with. Everything else that is printed goes to standard error,
-and so does the one line with which any rank tells why it gave up. Loads the standard library,
-numpy and mpi4py, nothing else.
-"""
+"""One rank: buffers, verification, timed chunks."""
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import resource
-import struct
-import sys
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, kernels, stats
-from labkit.errors import KernelError, LabkitError
-from labkit.spec import Effort, Spec
+from labkit import benchmarks, kernels
+from labkit.spec import Spec
 from labkit.units import KiB, MiB
+from labkit.worker import Frame, Plan
+from labkit.worker.stop import CHUNK, Stop
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-MAGIC = b"LABK"
-_LENGTHS = struct.Struct("<IQ")
-FAILED = "labkit-rank-failed: "
-CHUNK = 0.25  # s; a call into a kernel is sized to take no longer, so that a stop is heard
-ENOUGH = 1000  # samples that make p99 reliable; the stop rule waits for them while they are cheap
-MOST = 10_000  # samples that allow p99.9; none of the stop rules needs more
 VERIFY_ROOM = 2 * MiB  # B of a window that are verified; a rank must stay small
-
-
-# ---- frames ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One message from rank 0: what it is about, and int64 values."""
-
-    header: dict[str, Any]
-    values: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def encode(self) -> bytes:
-        """As bytes for the pipe."""
-        header, payload = json.dumps(self.header).encode(), self.values.astype("<i8", copy=False).tobytes()
-        return MAGIC + _LENGTHS.pack(len(header), len(payload)) + header + payload
-
-
-class Reader:
-    """Puts frames together from pieces of a byte stream."""
-
-    def __init__(self) -> None:
-        self._held = bytearray()
-
-    def feed(self, piece: bytes) -> Iterator[Frame]:
-        """Every frame that is complete with this piece.
-
-        Raises
-        ------
-        KernelError
-            If the stream is not made of frames; shows what came instead.
-        """
-        self._held += piece
-        start = len(MAGIC) + _LENGTHS.size
-        while len(self._held) >= start:
-            if not self._held.startswith(MAGIC):
-                raise KernelError(f"rank 0 sent something that is no frame: {bytes(self._held[:200])!r}.")
-            head, body = _LENGTHS.unpack(self._held[len(MAGIC) : start])
-            if len(self._held) < start + head + body:
-                return
-            header = json.loads(self._held[start : start + head])
-            values = np.frombuffer(bytes(self._held[start + head : start + head + body]), "<i8").astype(np.int64)
-            del self._held[: start + head + body]
-            yield Frame(header, values)
-
-
-# ---- the plan --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Points for one start of the ranks, in the order they are to be run."""
-
-    points: tuple[tuple[int, Spec], ...]
-    effort: Effort
-    mpi: bool = True
-
-    def encode(self) -> str:
-        """As one word for a command line, so that it reaches every rank on every host."""
-        values = {"points": [[i, s.as_dict()] for i, s in self.points], "effort": self.effort.as_dict(), "mpi": self.mpi}
-        return base64.urlsafe_b64encode(zlib.compress(json.dumps(values).encode(), 9)).decode()
-
-    @classmethod
-    def decode(cls, word: str) -> Plan:
-        """From what `encode` gave."""
-        values = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)))
-        points = tuple((i, Spec.from_dict(spec)) for i, spec in values["points"])
-        return cls(points, Effort(**values["effort"]), values["mpi"])
-
-
-# ---- ranks -----------------------------------------------------------------------------------------------------
 
 
 class Alone:
@@ -227,8 +138,6 @@ class Worker:
         facts |= {"verified": bool(benchmark.mpi), "elapsed": perf_counter() - began}
         self.send("samples", rows, index=index, shape=rows.shape, **facts)
 
-    # ---- verification
-
     def _verify(self, spec: Spec, benchmark: benchmarks.Benchmark) -> str | None:
         """Run two untimed iterations on a pattern; on rank 0 what was wrong, else None."""
         if not benchmark.mpi or spec.size == 0:
@@ -257,8 +166,6 @@ class Worker:
         if self._mpi is None:
             return complaint or None
         return next((c for c in self._mpi.COMM_WORLD.allgather(complaint) if c), None)
-
-    # ---- timing
 
     def _prepare(self, spec: Spec, benchmark: benchmarks.Benchmark, **changes: Any) -> kernels.Loop:
         """The kernel with everything it needs, ready to be called with counts."""
@@ -321,53 +228,6 @@ class Worker:
         return self._ranks.bcast(max(int((perf_counter() - began) / 2 * 1e9), 1)) * 1e-9
 
 
-class Stop:
-    """Decides after every chunk how many iterations the next one has; 0 ends the point.
-
-    Stops when the exact count is reached; else when the interval inside the launch is as narrow as asked and the
-    99th percentile is reliable or would cost more than a quarter of the time; else at the time cap.
-    """
-
-    def __init__(self, effort: Effort, reduce: str) -> None:
-        self._effort, self._reduce = effort, reduce
-        self._seen: list[NDArray[np.int64]] = []
-        self.n, self.spent, self.width, self.reason = 0, 0.0, None, ""  # type: int, float, float | None, str
-
-    def first(self, each: float) -> int:
-        """Iterations of the first chunk, when one takes about so many s."""
-        most = self._effort.iterations or ENOUGH
-        return max(1, min(int(min(CHUNK, self._effort.time_cap) / each), most))
-
-    def after(self, chunk: NDArray[np.int64], count: int, took: float) -> int:
-        """Take a chunk, (ranks, count) ns, that took so many s with its warm-up; the next count."""
-        effort = self._effort
-        self._seen.append(chunk[0] if self._reduce == "rank0" else chunk.max(axis=0))
-        self.n += count
-        self.spent += took
-        each = max(took / count, 1e-9)
-        if effort.iterations is not None:
-            self.reason = "iterations"
-            return min(max(int(CHUNK / each), 1), effort.iterations - self.n)
-        values = np.concatenate(self._seen)
-        interval = stats.within(values * 1e-9)
-        self.width = interval.relative_width
-        narrow = self.width is not None and self.width <= effort.ci
-        for reason, reached in (
-            ("ci", narrow and (self.n >= ENOUGH or self.spent >= effort.time_cap / 4)),
-            ("cap", self.spent >= effort.time_cap),
-            ("count", self.n >= MOST),
-        ):
-            if reached:
-                self.reason = reason
-                return 0
-        left = max(effort.time_cap - self.spent, 0.0)
-        next_stop = ENOUGH - self.n if self.n < ENOUGH else MOST - self.n
-        return max(1, min(int(min(CHUNK, left) / each), next_stop))
-
-
-# ---- small things ----------------------------------------------------------------------------------------------
-
-
 def _pattern(rank: int, iteration: int, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Values that tell rank, iteration and offset apart; whole numbers below 251, so that sums are exact."""
     period = ((np.arange(251) * 7 + 13 * rank + 31 * iteration) % 251).astype(dtype)
@@ -395,49 +255,3 @@ def counters() -> dict[str, int]:
     except OSError:
         return {}
     return {name.strip(): int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
-
-
-def failure(rank: int | None, error: BaseException) -> str:
-    """The line on standard error that tells the parent why a rank gave up."""
-    kind = type(error).__name__ if isinstance(error, LabkitError) else "KernelError"
-    text = str(error) if isinstance(error, LabkitError) else f"{type(error).__name__}: {error}"
-    return FAILED + json.dumps({"kind": kind, "rank": rank, "text": text})
-
-
-def told(stderr: str) -> Mapping[str, Any] | None:
-    """What a rank said in its `failure` line, from the text on standard error; the first one."""
-    for line in stderr.splitlines():
-        _, found, rest = line.partition(FAILED)
-        if found:
-            try:
-                values: Mapping[str, Any] = json.JSONDecoder().raw_decode(rest)[0]
-            except json.JSONDecodeError:
-                continue
-            return values
-    return None
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run the plan given as the one argument."""
-    out = os.dup(1)
-    os.dup2(2, 1)  # whatever an MPI library prints must not fall between the frames
-    plan, mpi, rank = Plan.decode(arguments[0]), None, None
-    try:
-        if plan.mpi:
-            import mpi4py
-
-            mpi4py.rc.thread_level = "single"  # as OSU does; mpi4py's default costs 25 % at 8 B
-            from mpi4py import MPI as mpi  # noqa: N811
-
-            rank = mpi.COMM_WORLD.rank
-        Worker(plan, out, mpi).run()
-    except BaseException as error:
-        print(failure(rank, error), file=sys.stderr, flush=True)
-        if mpi is not None:
-            mpi.COMM_WORLD.Abort(1)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,109 @@
+"""What runs in every rank: takes a plan, runs its points, and sends frames to the parent.
+
+``python -m labkit.worker PLAN``. A frame is ``LABK``, the lengths of header and payload, a JSON header and raw int64; only
+rank 0 sends, on the standard output it was born with. Everything else that is printed goes to standard error,
+and so does the one line with which any rank tells why it gave up. Loads the standard library,
+numpy and mpi4py, nothing else. This module is what parent and rank share.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.errors import KernelError, LabkitError
+from labkit.spec import Effort, Spec
+
+MAGIC = b"LABK"
+_LENGTHS = struct.Struct("<IQ")
+FAILED = "labkit-rank-failed: "
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One message from rank 0: what it is about, and int64 values."""
+
+    header: dict[str, Any]
+    values: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def encode(self) -> bytes:
+        """As bytes for the pipe."""
+        header, payload = json.dumps(self.header).encode(), self.values.astype("<i8", copy=False).tobytes()
+        return MAGIC + _LENGTHS.pack(len(header), len(payload)) + header + payload
+
+
+class Reader:
+    """Puts frames together from pieces of a byte stream."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def feed(self, piece: bytes) -> Iterator[Frame]:
+        """Every frame that is complete with this piece.
+
+        Raises
+        ------
+        KernelError
+            If the stream is not made of frames; shows what came instead.
+        """
+        self._held += piece
+        start = len(MAGIC) + _LENGTHS.size
+        while len(self._held) >= start:
+            if not self._held.startswith(MAGIC):
+                raise KernelError(f"rank 0 sent something that is no frame: {bytes(self._held[:200])!r}.")
+            head, body = _LENGTHS.unpack(self._held[len(MAGIC) : start])
+            if len(self._held) < start + head + body:
+                return
+            header = json.loads(self._held[start : start + head])
+            values = np.frombuffer(bytes(self._held[start + head : start + head + body]), "<i8").astype(np.int64)
+            del self._held[: start + head + body]
+            yield Frame(header, values)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Points for one start of the ranks, in the order they are to be run."""
+
+    points: tuple[tuple[int, Spec], ...]
+    effort: Effort
+    mpi: bool = True
+
+    def encode(self) -> str:
+        """As one word for a command line, so that it reaches every rank on every host."""
+        values = {"points": [[i, s.as_dict()] for i, s in self.points], "effort": self.effort.as_dict(), "mpi": self.mpi}
+        return base64.urlsafe_b64encode(zlib.compress(json.dumps(values).encode(), 9)).decode()
+
+    @classmethod
+    def decode(cls, word: str) -> Plan:
+        """From what `encode` gave."""
+        values = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)))
+        points = tuple((i, Spec.from_dict(spec)) for i, spec in values["points"])
+        return cls(points, Effort(**values["effort"]), values["mpi"])
+
+
+def failure(rank: int | None, error: BaseException) -> str:
+    """The line on standard error that tells the parent why a rank gave up."""
+    kind = type(error).__name__ if isinstance(error, LabkitError) else "KernelError"
+    text = str(error) if isinstance(error, LabkitError) else f"{type(error).__name__}: {error}"
+    return FAILED + json.dumps({"kind": kind, "rank": rank, "text": text})
+
+
+def told(stderr: str) -> Mapping[str, Any] | None:
+    """What a rank said in its `failure` line, from the text on standard error; the first one."""
+    for line in stderr.splitlines():
+        _, found, rest = line.partition(FAILED)
+        if found:
+            try:
+                values: Mapping[str, Any] = json.JSONDecoder().raw_decode(rest)[0]
+            except json.JSONDecodeError:
+                continue
+            return values
+    return None

@@ -1,0 +1,57 @@
+"""When a point has been measured enough."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit import stats
+from labkit.spec import Effort
+
+CHUNK = 0.25  # s; a call into a kernel is sized to take no longer, so that a stop is heard
+ENOUGH = 1000  # samples that make p99 reliable; the stop rule waits for them while they are cheap
+MOST = 10_000  # samples that allow p99.9; none of the stop rules needs more
+
+
+class Stop:
+    """Decides after every chunk how many iterations the next one has; 0 ends the point.
+
+    Stops when the exact count is reached; else when the interval inside the launch is as narrow as asked and the
+    99th percentile is reliable or would cost more than a quarter of the time; else at the time cap.
+    """
+
+    def __init__(self, effort: Effort, reduce: str) -> None:
+        self._effort, self._reduce = effort, reduce
+        self._seen: list[NDArray[np.int64]] = []
+        self.n, self.spent, self.width, self.reason = 0, 0.0, None, ""  # type: int, float, float | None, str
+
+    def first(self, each: float) -> int:
+        """Iterations of the first chunk, when one takes about so many s."""
+        most = self._effort.iterations or ENOUGH
+        return max(1, min(int(min(CHUNK, self._effort.time_cap) / each), most))
+
+    def after(self, chunk: NDArray[np.int64], count: int, took: float) -> int:
+        """Take a chunk, (ranks, count) ns, that took so many s with its warm-up; the next count."""
+        effort = self._effort
+        self._seen.append(chunk[0] if self._reduce == "rank0" else chunk.max(axis=0))
+        self.n += count
+        self.spent += took
+        each = max(took / count, 1e-9)
+        if effort.iterations is not None:
+            self.reason = "iterations"
+            return min(max(int(CHUNK / each), 1), effort.iterations - self.n)
+        values = np.concatenate(self._seen)
+        interval = stats.within(values * 1e-9)
+        self.width = interval.relative_width
+        narrow = self.width is not None and self.width <= effort.ci
+        for reason, reached in (
+            ("ci", narrow and (self.n >= ENOUGH or self.spent >= effort.time_cap / 4)),
+            ("cap", self.spent >= effort.time_cap),
+            ("count", self.n >= MOST),
+        ):
+            if reached:
+                self.reason = reason
+                return 0
+        left = max(effort.time_cap - self.spent, 0.0)
+        next_stop = ENOUGH - self.n if self.n < ENOUGH else MOST - self.n
+        return max(1, min(int(min(CHUNK, left) / each), next_stop))

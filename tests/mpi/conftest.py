@@ -1,0 +1,78 @@
+"""Real ranks: one way to run a plan, for all tests of this folder."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from labkit import benchmarks, launch, supervise
+from labkit.spec import Effort, Spec
+from labkit.worker import Frame, Plan, Reader
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a start ended: exit code, None when it had to be ended; the end of stderr."""
+
+    returncode: int | None
+    stderr: str
+
+
+Run = Callable[..., tuple[list[Frame], Ended]]
+
+
+def _read(tree: supervise.Tree, timeout: float) -> tuple[bytes, bool]:
+    """Everything on standard output within a time, and whether its end was reached."""
+    held, until, pipe = b"", time.monotonic() + timeout, tree.stdout.fileno()
+    while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+        piece = os.read(pipe, 1 << 20)
+        if not piece:
+            return held, True
+        held += piece
+    return held, False
+
+
+@pytest.fixture(scope="session")
+def run_plan() -> Run:
+    """Run specs in one start of the ranks; the frames and how the launcher ended."""
+
+    def run(
+        specs: Sequence[Spec], effort: Effort | None = None, *, program: Sequence[str] = ("-m", "labkit.worker"),
+        timeout: float = 60,
+    ) -> tuple[list[Frame], Ended]:  # fmt: skip
+        resolved = [benchmarks.resolve(spec) for spec in specs]
+        plan = Plan(tuple(enumerate(resolved)), effort or Effort(time_cap=0.05))
+        launcher = launch.get("auto")
+        placement = launch.Placement.of(resolved[0], launcher)
+        command = launcher.command(placement, [sys.executable, *program, plan.encode()])
+        variables = {**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)}
+        with supervise.start(command, env=variables) as tree:
+            stdout, ended = _read(tree, timeout)
+            code = tree.wait(5) if ended else None
+            stderr = tree.stderr_tail()
+        return list(Reader().feed(stdout)), Ended(code, stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def mutants(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The faulty functions, compiled for the handles of the MPI in use."""
+    target = tmp_path_factory.mktemp("mutants") / "mutants.so"
+    handle = "PTR" if launch.get("auto").name == "openmpi" else "INT"
+    headers = Path(benchmarks.__file__).parent.parent / "kernels"
+    subprocess.run(
+        ["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", f"-DHANDLE_{handle}=1", f"-I{headers}", str(HERE / "mutants.c"), "-o", str(target)],
+        check=True,
+    )  # fmt: skip
+    return target
