@@ -1,0 +1,95 @@
+"""Campaign folders: made, found, logged, leased."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from labkit import campaign
+from labkit.campaign import Campaign
+from labkit.errors import DataError, LaunchError
+
+from .test_samples import some
+
+
+def test_a_saved_point_is_found_by_its_name_and_acknowledged(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c")
+    held.save(some(), "0123456789abcdef")
+    assert held.done() == {("mpi.allreduce", "0123456789abcdef", 1)}
+    assert "saved samples/mpi.allreduce/0123456789abcdef-1.parquet" in (tmp_path / "c" / "log.txt").read_text()
+    assert [s.launch for s in held.samples("mpi.allreduce")] == [1]
+    assert list(held.samples("mpi.latency")) == []
+
+
+def test_half_files_and_strangers_are_not_points(tmp_path: Path) -> None:
+    held = Campaign(tmp_path)
+    folder = tmp_path / "samples" / "mpi.latency"
+    folder.mkdir(parents=True)
+    for name in (".0123456789abcdef-0.parquet.99", "notes.txt", "0123-0.parquet"):
+        (folder / name).write_text("")
+    assert held.done() == set()
+
+
+def test_a_moved_campaign_is_the_same(tmp_path: Path) -> None:
+    Campaign(tmp_path / "a", {"suite": "quick"}).save(some(), "0" * 16)
+    (tmp_path / "a").rename(tmp_path / "b")
+    held = Campaign(tmp_path / "b")
+    assert held.facts["suite"] == "quick"
+    assert len(list(held.samples())) == 1
+
+
+def test_campaigns_are_found_by_path_or_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(campaign.HOME, str(tmp_path))
+    Campaign(tmp_path / "one")
+    assert campaign.find("one") == tmp_path / "one"
+    assert campaign.find(tmp_path / "one") == tmp_path / "one"
+    with pytest.raises(DataError, match=r"There is no campaign 'two'. There are: one"):
+        campaign.find("two")
+
+
+def test_a_broken_campaign_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "campaign.json").write_text("{")
+    with pytest.raises(DataError, match=r"campaign\.json cannot be read"):
+        Campaign(tmp_path)
+    (tmp_path / "campaign.json").write_text('{"format": 9}')
+    with pytest.raises(DataError, match="has format 9, but this labkit reads 1"):
+        Campaign(tmp_path)
+
+
+def test_a_second_process_is_told_to_stop(tmp_path: Path) -> None:
+    script = f"from labkit.campaign import Campaign\nwith Campaign({str(tmp_path)!r}).lease(): pass"
+    clean = {k: v for k, v in os.environ.items() if k != campaign.OWNER}
+    with Campaign(tmp_path).lease():
+        other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=clean, check=False)
+        assert "is in use: process" in other.stderr
+        child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert child.returncode == 0, "a child of the holder shares the lease"
+        assert (tmp_path / "lease.json").exists()
+    assert not (tmp_path / "lease.json").exists()
+    assert campaign.OWNER not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("host", "age", "stale"),
+    [("elsewhere", 0.0, False), ("elsewhere", 31.0, True), ("here", 0.0, True)],
+    ids=["alive elsewhere", "three heartbeats missed", "dead on this host"],
+)
+def test_a_stale_lease_is_recognised(tmp_path: Path, host: str, age: float, stale: bool) -> None:
+    held = Campaign(tmp_path)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    name = os.uname().nodename if host == "here" else host
+    lease = {"token": "x", "pid": gone.pid, "host": name, "start": "then", "heartbeat": time.time() - age}
+    (tmp_path / "lease.json").write_text(json.dumps(lease))
+    if stale:
+        with held.lease():
+            assert json.loads((tmp_path / "lease.json").read_text())["pid"] == os.getpid()
+    else:
+        with pytest.raises(LaunchError, match="Wait for it, end it, or choose another campaign"), held.lease():
+            pass

@@ -1,0 +1,106 @@
+"""Specs, effort and how they are checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labkit import benchmarks
+from labkit.errors import SpecError
+from labkit.spec import Effort, Spec, sweep, validated
+
+IDENTITY = {"library": "Open MPI 4.1.4", "cpu_model": "x", "nic": "lo"}
+
+
+def test_equal_work_has_equal_names() -> None:
+    one = Spec(benchmark="mpi.bandwidth", options={"window": 64, "buffers": "single"})
+    two = Spec(benchmark="mpi.bandwidth", options={"buffers": "single", "window": 64})
+    assert one == two
+    assert one.fingerprint(IDENTITY) == two.fingerprint(IDENTITY)
+
+
+@pytest.mark.parametrize(
+    "change", [{"size": 9}, {"transport": "tcp"}, {"ranks": 3}, {"options": (("window", 1),)}, {"hosts": ("a",)}]
+)
+def test_other_work_has_another_name(change: dict[str, Any]) -> None:
+    spec = Spec(benchmark="mpi.bandwidth")
+    assert spec.fingerprint(IDENTITY) != spec.replace(**change).fingerprint(IDENTITY)
+    assert spec.fingerprint(IDENTITY) != spec.fingerprint(IDENTITY | {"library": "MPICH 4"})
+
+
+@given(
+    size=st.integers(0, 2**40), ranks=st.integers(1, 10**6), transport=st.sampled_from(["auto", "shm", "tcp"]),
+    options=st.dictionaries(st.text(min_size=1, max_size=5), st.integers() | st.booleans() | st.text(max_size=5), max_size=4),
+)  # fmt: skip
+def test_as_dict_and_back_is_the_same(size: int, ranks: int, transport: str, options: dict[str, Any]) -> None:
+    spec = Spec(benchmark="a.b", size=size, ranks=ranks, transport=transport, options=tuple(options.items()))
+    assert Spec.from_dict(spec.as_dict()) == spec
+
+
+@given(st.lists(st.integers(1, 99), min_size=1, max_size=4, unique=True), st.lists(st.sampled_from("xyz"), min_size=1, unique=True))
+def test_a_sweep_is_a_product(sizes: list[int], windows: list[str]) -> None:
+    found = sweep("a.b", sizes=sizes, window=windows)
+    assert len(set(found)) == len(sizes) * len(windows)
+    assert {spec.size for spec in found} == set(sizes)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"benchmark": "latency"}, "family.name"),
+        ({"benchmark": "mpi.latency", "size": -1}, "size=-1, but it must be a whole number of at least 0"),
+        ({"benchmark": "mpi.latency", "ranks": 0}, "ranks=0"),
+        ({"benchmark": "mpi.latency", "ranks": 2.5}, "ranks=2.5"),
+        ({"benchmark": "mpi.latency", "size": "12q"}, "not a size"),
+    ],
+)
+def test_nonsense_is_refused(values: dict[str, Any], text: str) -> None:
+    with pytest.raises(SpecError, match=text):
+        Spec(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"benchmark": "mpi.lat"}, r"There is no benchmark 'mpi.lat'. There are: mpi.latency"),
+        ({"benchmark": "mpi.latency", "ranks": 3}, r"ranks=3, but mpi.latency needs exactly 2. Set ranks=2."),
+        ({"benchmark": "mpi.bcast", "ranks": 1}, r"needs at least 2"),
+        ({"benchmark": "mpi.latency", "options": {"windw": 3}}, r"mpi.latency has no 'windw'. It has: timing"),
+        ({"benchmark": "mpi.bandwidth", "options": {"window": "many"}}, r"window='many'"),
+        ({"benchmark": "mpi.allreduce", "size": 7}, r"multiple of 4"),
+        ({"benchmark": "mpi.latency", "size": 2**40}, r"goes up to"),
+        ({"benchmark": "mpi.bcast", "options": {"root": 2}}, r"there are ranks 0 to 1"),
+    ],
+)
+def test_impossible_points_are_refused(values: dict[str, Any], text: str) -> None:
+    with pytest.raises(SpecError, match=text):
+        benchmarks.resolve(Spec(**values))
+
+
+def test_resolving_fills_in_options_and_converts_text() -> None:
+    spec = benchmarks.resolve(Spec(benchmark="mpi.bandwidth", options={"window": "32"}))
+    assert dict(spec.options) == {"window": 32, "buffers": "single", "timing": "each", "hugepages": False}
+    assert benchmarks.resolve(spec) == spec
+
+
+@pytest.mark.parametrize("values", [{"ci": 0}, {"ci": 1}, {"launches": 0}, {"iterations": 0}, {"time_cap": 0}, {"warmup": -1}])
+def test_impossible_effort_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(SpecError):
+        Effort(**values)
+
+
+def test_validated_names_all_that_is_wrong() -> None:
+    @dataclass(frozen=True)
+    class Own:
+        count: int = 1
+        kind: Literal["a", "b"] = "a"
+
+    assert validated(Own, {"count": "3"}, what="own") == Own(3)
+    with pytest.raises(SpecError, match=r"own has no 'x'. It has: count, kind"):
+        validated(Own, {"x": 1}, what="own")
+    with pytest.raises(SpecError, match=r"count='q'.*kind='c'"):
+        validated(Own, {"count": "q", "kind": "c"}, what="own")

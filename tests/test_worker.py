@@ -1,0 +1,117 @@
+"""Frames, plans and the stop rule, without any rank."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labkit.errors import KernelError
+from labkit.spec import Effort, Spec
+from labkit.worker import Frame, Plan, Reader, failure, told
+from labkit.worker.rank import _compare, _pattern
+from labkit.worker.stop import CHUNK, ENOUGH, MOST, Stop
+
+
+@given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=9), max_size=5), st.integers(1, 40))
+def test_frames_survive_any_cutting(payloads: list[list[int]], step: int) -> None:
+    frames = [Frame({"kind": "samples", "index": i}, np.array(p, np.int64)) for i, p in enumerate(payloads)]
+    stream, reader = b"".join(f.encode() for f in frames), Reader()
+    found = [f for at in range(0, len(stream), step) for f in reader.feed(stream[at : at + step])]
+    assert [f.header["index"] for f in found] == list(range(len(payloads)))
+    assert [f.values.tolist() for f in found] == payloads
+
+
+def test_what_is_no_frame_is_shown() -> None:
+    with pytest.raises(KernelError, match="no frame: b'Hello"):
+        list(Reader().feed(b"Hello from a chatty library"))
+
+
+def test_a_plan_survives_the_command_line() -> None:
+    plan = Plan(((3, Spec(benchmark="mpi.latency", hosts=("a",), options={"timing": "each"})),), Effort(seed=7), mpi=False)
+    word = plan.encode()
+    assert Plan.decode(word) == plan
+    assert word.isascii()
+    assert not set(word) & set(" '\"$\\\n")
+
+
+def test_a_thousand_points_fit_one_word() -> None:
+    specs = [Spec(benchmark="mpi.latency", size=size, options={"timing": "each", "hugepages": False}) for size in range(1000)]
+    assert len(Plan(tuple(enumerate(specs)), Effort()).encode()) < 100_000
+
+
+def test_a_rank_says_why_it_gave_up_even_among_noise() -> None:
+    line = failure(3, KernelError("latency: MPI_ERR_RANK: invalid rank"))
+    said = told(f"some MPI banner\n[1,3]<stderr>:{line}\nmore noise")
+    assert said == {"kind": "KernelError", "rank": 3, "text": "latency: MPI_ERR_RANK: invalid rank"}
+    assert told("nothing of the kind") is None
+    assert told(line[: len(line) // 2]) is None
+
+
+def chunk(each_ns: float, count: int, noise: float = 0.0) -> np.ndarray:
+    steps = np.linspace(-noise, noise, count)
+    return np.rint(each_ns * (1 + steps)).astype(np.int64)[None, :]
+
+
+def test_an_exact_count_is_exact_and_cut_into_chunks() -> None:
+    stop, counts = Stop(Effort(iterations=10_000), "rank0"), []
+    count = stop.first(1e-4)
+    while count:
+        counts.append(count)
+        count = stop.after(chunk(1e5, count), count, count * 1e-4)
+    assert sum(counts) == 10_000
+    assert max(counts) <= CHUNK / 1e-4
+    assert stop.reason == "iterations"
+
+
+def test_a_steady_point_stops_by_its_interval_once_p99_is_reliable() -> None:
+    stop = Stop(Effort(time_cap=10), "rank0")
+    count = stop.first(1e-6)
+    assert count == ENOUGH
+    assert stop.after(chunk(1e3, count, 0.001), count, 1e-3) == 0
+    assert stop.reason == "ci"
+    assert stop.width is not None
+    assert stop.width <= 0.02
+
+
+def test_a_noisy_point_goes_on_to_the_most_that_is_needed() -> None:
+    stop = Stop(Effort(time_cap=10, ci=0.0001), "rank0")
+    count, total = stop.first(1e-6), 0
+    while count:
+        total += count
+        count = stop.after(chunk(1e3, count, 0.9), count, count * 1e-6)
+    assert (stop.reason, total) == ("count", MOST)
+
+
+def test_a_slow_point_stops_at_the_cap_and_says_so() -> None:
+    stop = Stop(Effort(time_cap=1.0), "rank0")
+    count = stop.first(0.4)
+    while count:
+        assert count == 1
+        count = stop.after(chunk(4e8, count), count, 0.4)
+    assert stop.reason == "cap"
+    assert stop.n == 3
+
+
+def test_the_slowest_rank_counts_for_collectives() -> None:
+    stop = Stop(Effort(), "max")
+    stop.after(np.array([[1, 9], [5, 2]]), 2, 1e-3)
+    assert stop._seen[0].tolist() == [5, 9]
+
+
+def test_patterns_tell_rank_iteration_and_offset_apart() -> None:
+    kinds = [(r, i) for r in range(3) for i in range(2)]
+    rows = [_pattern(r, i, 1000, np.dtype("float32")) for r, i in kinds]
+    for a in range(len(rows)):
+        for b in range(a):
+            assert (rows[a] != rows[b]).all()
+    assert not any((rows[0][:-shift] == rows[0][shift:]).all() for shift in (1, 2, 4, 8, 64, 512))
+
+
+def test_wrong_bytes_are_located() -> None:
+    good = _pattern(0, 0, 100, np.dtype("uint8"))
+    bad = good.copy()
+    bad[42] ^= 1
+    assert _compare(good, good, 1, 0) == ""
+    assert "1 of 100 B differ, first at offset 42" in _compare(bad, good, 1, 0)
