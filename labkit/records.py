@@ -220,7 +220,8 @@ def reported(samples: Iterable[Samples]) -> pd.DataFrame:
     Returns
     -------
     benchmark, message_size_B, launch, origin, host, badges, fingerprint, name, unit, statistic, value, rank, t, and
-    a column for each label, such as ``file_size_B`` of iozone's tables. `rank` and `t` are NaN where a value has none. A label must not be named like these columns.
+    a column for each label, such as ``file_size_B`` of iozone's tables. `rank` and `t` are NaN where a value has none.
+    A label must not be named like one of these columns.
     """
     own = ["benchmark", "message_size_B", "launch", "origin", "host", "badges", "fingerprint"]
     fixed = [*own, "name", "unit", "statistic", "value", "rank", "t"]

@@ -1,0 +1,24 @@
+"""Figures: plotly, drawn from records, summaries or samples; the same input gives the same bytes.
+
+Every figure says in its axis titles what is drawn, in which unit, and what its bars mean; n, launches, host and
+badges are in the hover text. Static pictures come from `labkit.figures.static`.
+"""
+
+from labkit.figures.cells import heat_map
+from labkit.figures.iterations import distribution, launches, over_iterations
+from labkit.figures.points import bars, versus_size
+from labkit.figures.static import svgs
+from labkit.figures.style import CONFIG, ORIGINS, bundle
+
+__all__ = [
+    "CONFIG",
+    "ORIGINS",
+    "bars",
+    "bundle",
+    "distribution",
+    "heat_map",
+    "launches",
+    "over_iterations",
+    "svgs",
+    "versus_size",
+]

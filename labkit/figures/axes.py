@@ -1,0 +1,54 @@
+"""Axes: message sizes in powers of two with binary ticks, costs on a logarithm, rates from 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from labkit.columns import Metric
+from labkit.units import format_size
+
+_TICKS = 13  # that fit beside each other at 720 px
+
+
+def place(size: float, smallest: float) -> float:
+    """Where a size stands on the logarithmic axis: 0 is drawn one power of two below the smallest other size."""
+    return size if size > 0 else smallest / 2
+
+
+def sizes(values: Sequence[float], title: str) -> dict[str, Any]:
+    """Logarithmic axis over sizes with ticks 1, 4, 16 … 1Ki, 4Ki.
+
+    Parameters
+    ----------
+    values : sizes that occur, B.
+    title : of the axis, with unit.
+    """
+    present = sorted({int(value) for value in values})
+    positive = [value for value in present if value > 0] or [1]
+    low, high = math.floor(math.log2(positive[0])), math.ceil(math.log2(positive[-1]))
+    step = next(step for step in (1, 2, 3, 4, 5, 6, 10, 20) if (high - low) / step < _TICKS)
+    if step == 1 and high - low > 6:
+        step = 2
+    ticks = [2**power for power in range(low + (-low % step), high + 1, step)]
+    places, labels = [float(tick) for tick in ticks], [format_size(tick, unit="") for tick in ticks]
+    if present[0] <= 0:
+        places, labels = [place(0, positive[0]), *places], ["0", *labels]
+    ends = [math.log10(place(present[0], positive[0])), math.log10(positive[-1])]
+    room = 0.04 * (ends[1] - ends[0]) + 0.03
+    return {
+        "type": "log",
+        "title": {"text": title},
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": labels,
+        "range": [ends[0] - room, ends[1] + room],
+    }
+
+
+def measure(metric: Metric, title: str) -> dict[str, Any]:
+    """Axis of a metric: logarithmic for a cost, linear from 0 for a rate."""
+    if metric.kind == "cost":
+        return {"type": "log", "title": {"text": title}, "minor": {"ticks": "outside", "ticklen": 3}}
+    return {"type": "linear", "rangemode": "tozero", "title": {"text": title}}

@@ -1,0 +1,141 @@
+"""Heat maps over two sizes, such as iozone's file size × record size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit.columns import METRICS
+from labkit.errors import DataError
+from labkit.figures import style
+from labkit.units import format_size
+
+SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
+_ROW = 26  # px, at which the labels of the cells can be read
+
+
+def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, statistic: str | None = None) -> go.Figure:
+    """Draw a value over two label columns; both axes in powers of two, a label in every cell, missing cells empty.
+
+    Parameters
+    ----------
+    reported : from `labkit.records.reported`, filtered to one system and one set of options.
+    rows, columns : label columns with sizes in B, such as ``file_size_B`` and ``record_size_B``.
+    value : name of the reported value, or a column of numbers; the median over launches is drawn.
+    statistic : of the value, where several were reported.
+
+    Raises
+    ------
+    DataError
+        If a column or the value is missing, or the unit is not the same in all cells.
+    """
+    cells = _cells(reported, rows, columns, value, statistic)
+    table = cells.groupby([rows, columns])["value"].agg(["median", "min", "max", "count"])
+    y, x = ([int(v) for v in sorted(cells[name].unique())] for name in (rows, columns))
+    unit, many = str(cells["unit"].iloc[0]), bool((table["count"] > 1).any())
+    z = [[_at(table, row, col, "median") for col in x] for row in y]
+    named = str(cells["name"].iloc[0]) if "name" in cells else value
+    label = METRICS[named].label if named in METRICS else named.replace("_", " ")
+    figure = go.Figure(
+        go.Heatmap(
+            x=_positions(x),
+            y=_positions(y),
+            z=z,
+            colorscale=SCALE,
+            xgap=1,
+            ygap=1,
+            text=[["" if v is None else _short(v) for v in row] for row in z],
+            texttemplate="%{text}",
+            textfont={"size": 10 if len(x) <= 13 else 8},
+            customdata=[[_about(table, row, col, unit) for col in x] for row in y],
+            hovertemplate="%{customdata}<extra></extra>",
+            hoverongaps=False,
+            colorbar={
+                "title": {"text": f"{label} ({unit})", "side": "right"},
+                "thickness": 14,
+                "outlinewidth": 0,
+                "tickformat": ",.4~r",
+            },
+        )
+    )
+    small = f"median of {int(table['count'].max())} launches; the range is in the hover text" if many else "1 launch"
+    figure.update_layout(
+        xaxis=_axis(x, style.note(_title(columns), small)), yaxis=_axis(y, _title(rows)), plot_bgcolor="#f4f4f4"
+    )
+    return style.finish(figure, height=max(style.HEIGHT, _ROW * len(y) + 120))
+
+
+def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statistic: str | None) -> pd.DataFrame:
+    """Rows of that value that have both labels, in one unit and with one statistic."""
+    for name in (rows, columns):
+        if name not in reported:
+            raise DataError(f"There is no column {name!r}. There are: {', '.join(reported.columns)}.")
+    names = list(reported["name"].unique()) if "name" in reported else []
+    cells = reported[reported["name"] == value] if value in names else reported
+    if value not in names and value not in reported:
+        raise DataError(f"There is no value {value!r}. There are: {', '.join(names) or 'none'}.")
+    cells = cells.rename(columns={value: "value"}).dropna(subset=[rows, columns, "value"])
+    if statistic is not None:
+        cells = cells[cells["statistic"] == statistic]
+    if cells.empty:
+        raise DataError(f"No {value!r} has both {rows} and {columns}. Measure it, or loosen the filter.")
+    if "unit" not in cells:
+        raise DataError(
+            "The cells have no column 'unit'. Take the table of `labkit.records.reported` with all its columns."
+        )
+    for name in ("name", "unit", "statistic", "benchmark", "fingerprint"):
+        if name in cells and cells[name].nunique() > 1:
+            raise DataError(
+                f"{name} differs between cells: {', '.join(map(str, cells[name].unique()))}. Filter to one."
+            )
+    twice = cells[cells.duplicated([rows, columns, "launch"], keep=False)] if "launch" in cells else cells.iloc[:0]
+    if len(twice):
+        differ = [
+            c for c in twice if c not in (rows, columns, "value", "launch") and twice[c].nunique(dropna=False) > 1
+        ]
+        raise DataError(f"A launch has several values in a cell, which differ in {', '.join(differ)}. Filter to one.")
+    return cells
+
+
+def _at(table: pd.DataFrame, row: int, col: int, name: str) -> float | None:
+    """Value of a cell; None where it was not measured."""
+    return float(table.loc[(row, col), name]) if (row, col) in table.index else None
+
+
+def _about(table: pd.DataFrame, row: int, col: int, unit: str) -> str:
+    """Hover text of a cell; empty where it was not measured."""
+    if (row, col) not in table.index:
+        return ""
+    cell = table.loc[(row, col)]
+    spread = f"<br>{style.number(cell['min'])} – {style.number(cell['max'], unit)} over {int(cell['count'])} launches"
+    more = spread if cell["count"] > 1 else "<br>1 launch"
+    return f"{format_size(row)} × {format_size(col)}<br><b>{style.number(cell['median'], unit)}</b>{more}"
+
+
+def _short(value: float) -> str:
+    """Value in a cell: three digits, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _binary(sizes: Sequence[int]) -> bool:
+    return all(size > 0 and size & (size - 1) == 0 for size in sizes)
+
+
+def _positions(sizes: Sequence[int]) -> list[Any]:
+    """Places on the axis: log2 where all are powers of two, else one beside the other."""
+    return [math.log2(size) for size in sizes] if _binary(sizes) else list(range(len(sizes)))
+
+
+def _axis(sizes: Sequence[int], title: str) -> dict[str, Any]:
+    """Axis with a binary label at every size."""
+    return {"title": {"text": title}, "tickvals": _positions(sizes), "tickangle": 0, "showgrid": False,
+            "ticktext": [format_size(size, unit="") for size in sizes]}  # fmt: skip
+
+
+def _title(column: str) -> str:
+    """Title of a size column: words, and B for its unit."""
+    return f"{column.removesuffix('_B').replace('_', ' ')} (B)"

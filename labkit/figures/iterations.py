@@ -1,0 +1,249 @@
+"""Below the summary: how the iterations of a launch are distributed, how they run on, how launches differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from labkit import stats
+from labkit.columns import METRICS, STATISTICS, Metric, statistic_column
+from labkit.columns import title as column_title
+from labkit.errors import DataError
+from labkit.figures import style
+from labkit.figures.points import column, error_bars, metric_of
+from labkit.records import headline_statistic, seconds, values
+from labkit.samples import Samples
+from labkit.units import format_size
+
+POINTS = 5000  # of a trace: more than 720 px can show, and 60 kB of svg
+_MANY = 8  # ranks up to which each has a line of its own
+_MARKED = ("p50", "p95", "p99")
+
+
+def _name(samples: Samples, all_of: Sequence[Samples]) -> str:
+    """What tells these samples from the others in the figure."""
+    spec = samples.spec
+    facts: list[tuple[str, Callable[[Samples], Any]]] = [
+        (spec.benchmark, lambda s: s.spec.benchmark),
+        (format_size(spec.size), lambda s: s.spec.size),
+        (spec.transport, lambda s: s.spec.transport),
+        (f"{spec.ranks} ranks", lambda s: s.spec.ranks),
+        (spec.testbed, lambda s: s.spec.testbed),
+        (", ".join(f"{k}={v}" for k, v in spec.options), lambda s: s.spec.options),
+        (str(samples.meta.get("library", "")), lambda s: s.meta.get("library", "")),
+    ]
+    words = [text for text, get in facts if len({get(s) for s in all_of}) > 1]
+    launch = f"launch {samples.launch}" if len({s.launch for s in all_of}) > 1 or not words else ""
+    suffix = "" if samples.origin == "measured" else f" ({samples.origin})"
+    return ", ".join(word for word in [*words, launch] if word) + suffix
+
+
+def _kept(n: int) -> NDArray[np.intp]:
+    """Ranks (from 0) of an ECDF that are drawn: evenly in the body, closer and closer in both tails."""
+    if n <= 1000:
+        return np.arange(n)
+    tail = np.unique(np.geomspace(1, n / 2, 200).astype(int)) - 1
+    return np.unique(np.concatenate([np.linspace(0, n - 1, 400).astype(int), tail, n - 1 - tail]))
+
+
+def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
+    """Draw the share of iterations at or below each value (ECDF), a line per launch, with percentiles marked.
+
+    Parameters
+    ----------
+    samples : launches with samples; those with reported values only are left out.
+    metric : of single iterations, as in `labkit.columns.METRICS`.
+
+    Raises
+    ------
+    DataError
+        If none has samples or the metric.
+    """
+    have = [one for one in samples if one.n and one.meta.get("timing") != "total"]
+    if not have:
+        raise DataError("None of these has a time for each iteration, so there is no distribution. Use timing=each.")
+    what, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
+    for n, one in enumerate(have):
+        ordered = np.sort(values(one, metric))
+        share, kept = np.arange(1, len(ordered) + 1) / len(ordered), _kept(len(ordered))
+        name, colour = _name(one, have), style.COLOURS[n % len(style.COLOURS)]
+        dash = style.ORIGINS[one.origin].dash
+        figure.add_trace(
+            go.Scatter(x=ordered[kept].tolist(), y=share[kept].tolist(), name=name, legendgroup=f"{n}", mode="lines",
+                       line={"color": colour, "width": 1.8, "dash": dash, "shape": "hv"},
+                       hovertemplate=f"%{{x:,.4~r}} {what.unit}, share %{{y:.4~f}}<extra>%{{fullData.name}}</extra>")
+        )  # fmt: skip
+        figure.add_trace(_percentiles(one, what, name, n))
+    figure.update_layout(
+        xaxis={"type": "log", "title": {"text": style.note(what.title, _percentile_note(what))}},
+        yaxis={"title": {"text": "share of iterations at or below"}, "range": [-0.02, 1.04], "tickformat": ".0%"},
+        hovermode="closest",
+    )
+    return style.finish(figure)
+
+
+def _percentile_note(metric: Metric) -> str:
+    """Small print of the marks; for a rate the slow side is on the left."""
+    side = "" if metric.kind == "cost" else "; counted from the slow side, which is on the left"
+    return f"marks: {', '.join(_MARKED)} of the launch{side}; percentiles with fewer than 10 samples beyond are open"
+
+
+def _percentiles(samples: Samples, metric: Metric, name: str, n: int) -> go.Scatter:
+    """Marks at the percentiles of one launch; open where too few samples lie beyond."""
+    s, each = stats.summarize(seconds(samples)), values(samples, metric.name)
+    cost = metric.kind == "cost"
+    qs = [stats.QUANTILES[p] if cost else 1 - stats.QUANTILES[p] for p in _MARKED]
+    # from the times, so that the mark of a rate is work / percentile of the time
+    times = [s.p50, s.p95, s.p99]
+    scale = float(each[0] / seconds(samples)[0]) if cost else float(each[0] * seconds(samples)[0])
+    shape = style.SHAPES[n % len(style.SHAPES)]
+    return go.Scatter(
+        x=[t * scale if cost else scale / t for t in times],
+        y=qs,
+        name=name,
+        legendgroup=f"{n}",
+        showlegend=False,
+        mode="markers",
+        marker=style.marker("measured", n)
+        | {"symbol": [shape + ("-open" if p in s.unreliable else "") for p in _MARKED]},
+        **style.hover(
+            [f"<b>%{{x:,.4~r}} {metric.unit}</b>"],
+            {"statistic": [STATISTICS[p].label for p in _MARKED], "n": [s.n] * len(_MARKED)},
+        ),
+    )
+
+
+def thin(y: NDArray[np.float64], points: int = POINTS) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Least and greatest value of each stretch, in their order, so that no outlier vanishes from a long series.
+
+    Parameters
+    ----------
+    y : (iterations,), any unit.
+    points : at most so many are kept.
+
+    Returns
+    -------
+    Places in `y`, and the values there.
+    """
+    if len(y) <= points:
+        return np.arange(len(y)), y
+    edges = np.linspace(0, len(y), points // 2 + 1).astype(int)
+    parts = [(low, y[low:high]) for low, high in pairwise(edges.tolist())]
+    places = np.unique([low + at for low, part in parts for at in (int(part.argmin()), int(part.argmax()))])
+    return places, y[places]
+
+
+def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
+    """Draw the time of each iteration in the order they ran, a line per rank.
+
+    Above eight ranks: slowest, median and fastest rank of each iteration. Above `points` values a line
+    keeps the least and greatest value of each stretch.
+
+    Raises
+    ------
+    DataError
+        If there are no samples.
+    """
+    if not samples.n:
+        raise DataError(
+            f"'{samples.spec}' has reported values only, no iterations to draw. Use `labkit.records.reported`."
+        )
+    times = samples.seconds * 1e6
+    lines = dict(zip([f"rank {rank}" for rank in samples.ranks], times, strict=True))
+    if len(lines) > _MANY:
+        lines = {
+            "slowest rank": times.max(axis=0),
+            "median rank": np.median(times, axis=0),
+            "fastest rank": times.min(axis=0),
+        }
+    figure, budget = go.Figure(), max(400, points // len(lines))
+    for n, (name, line) in enumerate(lines.items()):
+        x, y = thin(line, budget)
+        figure.add_trace(
+            go.Scatter(x=x.tolist(), y=y.tolist(), name=name, mode="lines",
+                       line={"color": style.COLOURS[n % len(style.COLOURS)], "width": 1},
+                       hovertemplate="iteration %{x:,}: %{y:,.4~r} µs<extra>%{fullData.name}</extra>")
+        )  # fmt: skip
+    long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
+    each = "chunk" if samples.meta.get("timing") == "total" else "iteration"
+    small = f"{samples.spec}, launch {samples.launch}, n={samples.n:,}{long}"
+    figure.update_layout(
+        xaxis={"title": {"text": style.note(each, small)}, "type": "linear"},
+        yaxis={"type": "log" if times.min() > 0 else "linear", "title": {"text": f"time of the {each} (µs)"}},
+        showlegend=len(lines) > 1,
+    )
+    return style.finish(figure)
+
+
+def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None = None) -> go.Figure:
+    """Draw each launch's median with its interval, so that the spread between launches stands beside that within.
+
+    Parameters
+    ----------
+    records : from `labkit.records.table`; a few points of it.
+    metric : as in `labkit.columns.METRICS`.
+    series : columns whose values make a series each; None for those that differ.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw, or a launch would stand twice in a series.
+    """
+    what, figure = metric_of(records, metric), go.Figure()
+    shown = headline_statistic(records, metric)
+    parts, spreads = style.split(records, style.varying(records) if series is None else series), []
+    for n, (name, origin, rows) in enumerate(parts):
+        ordered = rows.sort_values("launch")
+        if ordered["launch"].duplicated().any():
+            raise DataError(
+                f"A launch stands twice in a series; rows differ in {style.varying(rows)}. Name that in series."
+            )
+        y, over = column(ordered, metric, shown), stats.headline(column(ordered, metric, shown))
+        x = [f"{launch}" for launch in ordered["launch"]]
+        about = style.hover([f"launch %{{x}}: <b>%{{y:,.4~r}} {what.unit}</b>"], {
+            "spread within": [f"{100 * v:.2f} %" if v == v else None for v in ordered["spread_within"]],
+            **style.common(ordered)})  # fmt: skip
+        look = style.marker(origin, n)
+        error = error_bars(ordered, metric, y, look["color"], ("ci_low", "ci_high"))
+        figure.add_trace(
+            go.Scatter(x=x, y=y.tolist(), name=name or what.label, mode="markers", marker=look, error_y=error,
+                       offsetgroup=f"{n}", **about)
+        )  # fmt: skip
+        figure.add_hline(over.centre, line={"color": look["color"], "width": 1, "dash": "dot"})
+        spreads.append(_spreads(ordered, y, name if len(parts) > 1 else ""))
+    what_bars = "bars: 95 % interval of the median inside the launch; dotted: median over launches"
+    figure.update_layout(
+        xaxis={"type": "category", "title": {"text": style.note("launch", what_bars, *spreads[:3])}},
+        yaxis={
+            "title": {"text": column_title(statistic_column(metric, shown))},
+            "range": _room(records, metric, shown),
+        },
+        showlegend=len(parts) > 1,
+        scattermode="group",
+    )
+    return style.finish(figure, height=style.HEIGHT + 15 * len(spreads[:3]))
+
+
+def _room(records: pd.DataFrame, metric: str, shown: str) -> list[float]:
+    """Range of an axis that holds every interval; not from 0, for the differences are what is looked at."""
+    ends = np.concatenate([column(records, metric, name) for name in (shown, "ci_low", "ci_high")])
+    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+    room = 0.08 * (high - low) or 0.01 * abs(high) or 1.0
+    return [low - room, high + room]
+
+
+def _spreads(rows: pd.DataFrame, y: NDArray[np.float64], name: str) -> str:
+    """Say how far launches spread, and iterations inside them, both in per cent of the median."""
+    between, within = stats.relative_spread(y), float(rows["spread_within"].median())
+    parts = [
+        f"{label} {100 * value:.2f} %"
+        for label, value in (("between launches", between), ("within", within))
+        if value == value
+    ]
+    return f"{name + ': ' if name else ''}spread {', '.join(parts)}" if parts else ""

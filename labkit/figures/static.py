@@ -1,0 +1,75 @@
+"""Still pictures of figures, for PDF and for readers without scripts: svg text from one Chromium session."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from labkit.errors import LabkitWarning
+from labkit.figures.style import HEIGHT, WIDTH
+
+TIMEOUT = 60.0  # s for one figure
+
+
+def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """Render figures as svg.
+
+    Parameters
+    ----------
+    specs : plotly figures as plain dicts: ``data`` and ``layout`` with ``width`` and ``height``.
+
+    Returns
+    -------
+    Svg text of each; None for one that could not be rendered, and for all where there is no Chromium. Either comes
+    with a `LabkitWarning`. Same spec, same text; ids differ between figures, so that one page can hold several.
+    """
+    if not specs:
+        return []
+    with ThreadPoolExecutor(1) as own:  # a notebook's event loop already runs in this thread
+        drawn, reason = own.submit(lambda: asyncio.run(_session(specs))).result()
+    if reason:
+        warnings.warn(reason, LabkitWarning, stacklevel=2)
+    return [None if svg is None else _fixed(svg, spec) for svg, spec in zip(drawn, specs, strict=True)]
+
+
+async def _session(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str | None], str]:
+    """Svg of each spec, and what went wrong. The synchronous form of kaleido waits for ever without Chromium."""
+    import kaleido
+    from choreographer.errors import ChromeNotFoundError
+    from kaleido.errors import KaleidoError
+
+    drawn: list[str | None] = []
+    failed: list[str] = []
+    try:
+        async with kaleido.Kaleido(n=1, mathjax=False, timeout=TIMEOUT) as browser:
+            for number, spec in enumerate(specs):
+                size = {name: spec["layout"].get(name, other) for name, other in (("width", WIDTH), ("height", HEIGHT))}
+                plain = {"data": spec["data"], "layout": spec["layout"]}
+                try:
+                    drawn.append((await browser.calc_fig(plain, opts={"format": "svg", **size})).decode())
+                except (RuntimeError, ValueError, TimeoutError, KaleidoError) as error:
+                    drawn.append(None)
+                    failed.append(f"figure {number}: {error}")
+    except ChromeNotFoundError:
+        missing = "There is no Chromium, so figures have no still picture and the PDF shows a note instead of each."
+        return [None] * len(specs), f"{missing} Install it (Debian: chromium), or set BROWSER_PATH."
+    except (RuntimeError, OSError) as error:
+        return [None] * len(specs), f"Chromium could not be used, so figures have no still picture: {error}"
+    return drawn, f"No still picture of {'; '.join(failed)}." if failed else ""
+
+
+def _fixed(svg: str, spec: Mapping[str, Any]) -> str:
+    """Replace plotly's random ids: the figure's by one that follows from it, those of traces by their number."""
+    own = hashlib.sha256(json.dumps(spec, sort_keys=True, default=str).encode()).hexdigest()[:6]
+    for found in sorted(set(re.findall(r'id="(?:top)?defs-([0-9a-f]{6})"', svg))):
+        svg = svg.replace(found, own)
+    traces = re.findall(rf'(?:class="trace \w+ trace|class="cb|id="[gp]{own}-(?:cb|legend-)?)([0-9a-f]{{6}})\b', svg)
+    for number, found in enumerate(dict.fromkeys(traces)):
+        svg = re.sub(rf"(trace|cb|-){found}(?![0-9a-f])", rf"\g<1>t{number}", svg)
+    return svg

@@ -1,0 +1,199 @@
+"""How every figure looks: one small template, one palette, one style for each origin of a number.
+
+Plotly's own templates add 6.5 kB to every figure; this one is below 1 kB. Colours are those of Okabe and Ito (2008),
+told apart with any colour vision; shapes differ too, so that a figure survives grey print.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit.errors import DataError
+from labkit.units import format_size
+
+WIDTH, HEIGHT = 720, 400
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon")
+CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
+MIME = "application/vnd.plotly.v1+json"
+NOTE = "[interactive figure: see the html report]"
+_SMALL = "font-size:11px;color:#555"
+_FITS = 105  # characters of small print in a line
+_TELLING = ("benchmark", "message_size_B", "transport", "ranks", "ppn", "engine", "library", "launcher", "testbed",
+            "host", "campaign")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How numbers of one origin are drawn.
+
+    Parameters
+    ----------
+    marker : suffix of the shape's name: empty for a filled one.
+    dash : of the line.
+    pattern : that fills a bar.
+    markers : False for a bare line.
+    """
+
+    marker: str
+    dash: str
+    pattern: str
+    markers: bool = True
+
+
+# the one place that says how measured differs from everything else
+ORIGINS: Mapping[str, Origin] = {
+    "measured": Origin("", "solid", ""),
+    "reported": Origin("-open", "solid", "/"),
+    "imported": Origin("-open", "dash", "\\"),
+    "published": Origin("-open-dot", "dot", "."),
+    "simulated": Origin("-open", "dashdot", "x"),
+    "modelled": Origin("", "longdash", "-", markers=False),
+}
+
+_AXIS = {"gridcolor": "#e4e8ee", "linecolor": "#555", "zeroline": False, "showline": True, "ticks": "outside",
+         "automargin": True, "exponentformat": "none", "separatethousands": True}  # fmt: skip
+TEMPLATE: Mapping[str, Any] = {
+    "layout": {
+        "font": {"family": "Liberation Sans, Arial, Helvetica, sans-serif", "size": 13, "color": "#222"},
+        "colorway": list(COLOURS),
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "xaxis": _AXIS | {"title": {"standoff": 8}},
+        "yaxis": _AXIS | {"title": {"standoff": 12}},
+        "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "hoverlabel": {"align": "left"},
+        "modebar": {"remove": ["sendChartToCloud"]},
+    }
+}
+
+
+def finish(figure: go.Figure, *, width: int = WIDTH, height: int = HEIGHT) -> go.Figure:
+    """Give a figure its template, its size and trace ids that do not change from run to run."""
+    figure.update_layout(template=go.layout.Template(TEMPLATE), width=width, height=height)
+    for n, trace in enumerate(figure.data):
+        trace.uid = f"t{n}"
+    return figure
+
+
+def bundle(figure: go.Figure) -> dict[str, Any]:
+    """Return what a notebook cell displays with ``raw=True``: data only, no browser and no html."""
+    spec = json.loads(figure.to_json())
+    return {MIME: spec | {"config": dict(CONFIG)}, "text/plain": NOTE}
+
+
+def note(title: str, *lines: str) -> str:
+    """Axis title with what the reader must know in small print below it, broken to fit the width."""
+    parts = [part for line in lines for part in textwrap.wrap(line, _FITS)]
+    return title + "".join(f'<br><span style="{_SMALL}">{html.escape(part, quote=False)}</span>' for part in parts)
+
+
+def varying(frame: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
+    """Columns that tell the points of a table apart beside their origin, as few as do."""
+    base = ["origin"] if "origin" in frame else []
+    names = [name for name in (*_TELLING, *(c for c in frame if c.startswith("option_"))) if name in frame]
+    chosen: list[str] = []
+    groups = frame.groupby(base, dropna=False).ngroups if base else 1
+    for name in names:
+        if name not in skip and (more := frame.groupby([*base, *chosen, name], dropna=False).ngroups) > groups:
+            chosen, groups = [*chosen, name], more
+    return chosen
+
+
+def marker(origin: str, series: int) -> dict[str, Any]:
+    """Marker of a series: shape and colour by series, filled only if measured."""
+    colour = COLOURS[series % len(COLOURS)]
+    shape = SHAPES[series % len(SHAPES)] + ORIGINS[origin].marker
+    return {"color": colour, "symbol": shape, "size": 7, "line": {"color": colour, "width": 1.5}}
+
+
+def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd.DataFrame]]:
+    """Rows of each series, with its name and origin; an origin is never mixed with another.
+
+    Raises
+    ------
+    DataError
+        If a column is not there, or there is no row.
+    """
+    missing = [name for name in series if name not in frame]
+    if missing:
+        raise DataError(f"There is no column {missing[0]!r} to make series of. There are: {', '.join(frame.columns)}.")
+    if frame.empty:
+        raise DataError("There are no rows to draw. Measure first, or loosen the filter.")
+    keys = [*series, "origin"]
+    parts = []
+    for values, rows in frame.groupby(keys, sort=False, dropna=False):
+        words = [word(name, value) for name, value in zip(series, values[:-1], strict=True)]
+        origin = str(values[-1])
+        name = ", ".join(word for word in words if word)
+        suffix = "" if origin == "measured" else f" ({origin})"
+        parts.append((name + suffix if name else origin, origin, rows))
+    return parts
+
+
+def word(name: str, value: Any) -> str:
+    """Value of a series column as the legend shows it: what is no text says what it is."""
+    if pd.isna(value) or value == "":
+        return ""
+    if isinstance(value, str):
+        return html.escape(value, quote=False)
+    if name.endswith("_B"):
+        return format_size(int(value))
+    plain = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{name.removeprefix('option_').replace('_', ' ')} {plain}"
+
+
+def number(value: float, unit: str = "") -> str:
+    """Number for people: four digits, or all before the point, never an exponent.
+
+    Examples
+    --------
+    >>> number(15753.8, "MB/s"), number(0.93512)
+    ('15,754 MB/s', '0.9351')
+    """
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{text} {unit}" if unit else text
+
+
+def hover(first: Sequence[str], fields: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Hover text of a trace: what is the same at every point stands in the template, the rest in customdata.
+
+    Parameters
+    ----------
+    first : lines as plotly templates.
+    fields : label → value at each point; empty values are left out.
+    """
+    lines = list(first)
+    data: list[list[str]] = []
+    for label, column in fields.items():
+        texts = [_text(value) for value in column]
+        if len(set(texts)) > 1:
+            lines.append(f"{label}: %{{customdata[{len(data)}]}}")
+            data.append(texts)
+        elif texts and texts[0] != "–":
+            lines.append(f"{label}: {texts[0]}")
+    rows = [list(row) for row in zip(*data, strict=True)] if data else None
+    return {"hovertemplate": "<br>".join(lines) + "<extra>%{fullData.name}</extra>", "customdata": rows}
+
+
+def _text(value: Any) -> str:
+    """Value for the hover text; a dash for none."""
+    if value is None or value == "" or pd.isna(value):
+        return "–"
+    return number(value) if isinstance(value, float) else html.escape(str(value), quote=False).replace("%{", "% {")
+
+
+def common(rows: pd.DataFrame) -> dict[str, Sequence[Any]]:
+    """Fields that every hover text has, where the table has them."""
+    names = {"n": "n", "launches": "launches", "host": "host", "engine": "engine", "library": "library",
+             "badges": "badges", "warnings": "warnings", "campaign": "campaign"}  # fmt: skip
+    return {label: rows[name].tolist() for label, name in names.items() if name in rows}

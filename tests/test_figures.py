@@ -1,0 +1,454 @@
+"""Figures by their data and labels, not their pixels."""
+
+import asyncio
+import json
+import math
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labkit import figures, records, stats
+from labkit.errors import DataError, LabkitWarning
+from labkit.figures import axes, iterations, style
+from labkit.samples import ORIGINS, Samples
+from labkit.spec import Effort, Reported, Spec
+
+HOST = {"name": "node01", "cpu_model": "Test CPU"}
+
+
+def latency(size: int = 8, transport: str = "shm", launch: int = 0, n: int = 1200, **changes) -> Samples:
+    """Made-up times that differ from launch to launch and have a tail."""
+    random = np.random.default_rng([size, launch, len(transport)])
+    base = (1800 if transport == "shm" else 16_000) + size // 4
+    times = base * (1 + 0.01 * launch) * (1 + random.exponential(0.05, n))
+    meta = {"engine": "c", "library": "Open MPI v4.1.4", "badges": ["loopback"]}
+    spec = Spec(benchmark="mpi.latency", size=size, transport=transport, options={"timing": "each"})
+    return Samples(
+        spec=spec,
+        effort=Effort(),
+        host=HOST,
+        launch=launch,
+        time_ns=times.astype(np.int64)[None],
+        ranks=(0,),
+        meta=meta,
+        **changes,
+    )
+
+
+def bandwidth(size: int, launch: int = 0) -> Samples:
+    times = np.full((1, 300), 64 * (300 + size // 8) + launch)
+    spec = Spec(benchmark="mpi.bandwidth", size=size, options={"window": 64})
+    return Samples(spec=spec, effort=Effort(), host=HOST, launch=launch, time_ns=times, ranks=(0,))
+
+
+def stated(origin: str, value: float = 2.0, statistic: str = "p50", **spec) -> Samples:
+    return Samples(spec=Spec(benchmark="mpi.latency", **spec), effort=Effort(), host={}, launch=0, origin=origin,
+                   reported=(Reported("latency_us", "µs", statistic, value),))  # fmt: skip
+
+
+def table(sizes=(0, 1, 1024, 4096), transports=("shm", "tcp"), launches: int = 6) -> pd.DataFrame:
+    return records.table(latency(s, t, i) for s in sizes for t in transports for i in range(launches))
+
+
+def text(figure) -> str:
+    return figure.to_json()
+
+
+# ---- style
+
+
+def test_template_is_small_and_first_font_is_metric_compatible() -> None:
+    assert len(json.dumps(style.TEMPLATE)) < 1024
+    assert style.TEMPLATE["layout"]["font"]["family"].startswith("Liberation Sans")
+    assert style.TEMPLATE["layout"]["modebar"]["remove"] == ["sendChartToCloud"]
+
+
+def test_every_origin_has_its_own_look() -> None:
+    assert tuple(figures.ORIGINS) == ORIGINS
+    assert len({(o.marker, o.dash, o.markers) for o in figures.ORIGINS.values()}) == len(ORIGINS)
+    assert len({o.pattern for o in figures.ORIGINS.values()}) == len(ORIGINS)
+    assert [name for name, o in figures.ORIGINS.items() if o.markers and not o.marker] == ["measured"]
+
+
+def test_bundle_holds_data_only() -> None:
+    held = figures.bundle(figures.versus_size(records.summary(table()), "latency_us"))
+    assert set(held) == {style.MIME, "text/plain"}
+    assert held[style.MIME]["config"]["displaylogo"] is False
+    json.dumps(held, allow_nan=False)
+
+
+def test_same_input_same_bytes() -> None:
+    over = records.summary(table())
+    assert text(figures.versus_size(over, "latency_us")) == text(figures.versus_size(over, "latency_us"))
+    assert [trace.uid for trace in figures.versus_size(over, "latency_us").data] == ["t0", "t1", "t2", "t3"]
+
+
+# ---- axes
+
+
+def test_binary_ticks() -> None:
+    axis = axes.sizes([2**i for i in range(23)], "message size (B)")
+    assert axis["ticktext"] == ["1", "4", "16", "64", "256", "1Ki", "4Ki", "16Ki", "64Ki", "256Ki", "1Mi", "4Mi"]
+    assert axis["tickvals"] == [4.0**i for i in range(12)]
+    assert axis["type"] == "log"
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 1), (64, 1024), (4096, 2**30), (1, 2**40), (3, 3000), (0, 0), (0, 8)])
+def test_ticks_fit_and_lie_inside(low: int, high: int) -> None:
+    axis = axes.sizes([low, high], "")
+    assert 1 <= len(axis["ticktext"]) <= 14
+    assert axis["range"][0] < math.log10(axes.place(low, high or 1)) <= math.log10(high or 1) < axis["range"][1]
+
+
+def test_size_zero_has_a_place_of_its_own_and_is_not_joined() -> None:
+    figure = figures.versus_size(records.summary(table(transports=("shm",))), "latency_us")
+    line = figure.data[0]
+    assert list(line.x) == [0.5, None, 1.0, 1024.0, 4096.0]
+    assert line.y[1] is None
+    assert figure.layout.xaxis.tickvals[0] == 0.5
+    assert figure.layout.xaxis.ticktext[0] == "0"
+    assert "size 0 is set apart" in figure.layout.xaxis.title.text
+
+
+# ---- against size
+
+
+def test_costs_are_logarithmic_and_rates_start_at_zero() -> None:
+    cost = figures.versus_size(records.summary(table()), "latency_us").layout
+    rate = figures.versus_size(records.summary(records.table([bandwidth(8), bandwidth(64)])), "bandwidth_MBps").layout
+    assert (cost.yaxis.type, cost.yaxis.title.text) == ("log", "latency, median (µs)")
+    assert (rate.yaxis.type, rate.yaxis.rangemode, rate.yaxis.title.text) == (
+        "linear",
+        "tozero",
+        "bandwidth, median (MB/s)",
+    )
+    assert cost.xaxis.title.text.startswith("message size (B)")
+
+
+@pytest.mark.parametrize(
+    ("launches", "says"),
+    [(1, "1 launch each: no interval"), (3, "bars: range of 3 launches"), (6, "bars: 95 % interval of 6 launches")],
+)
+def test_error_bars_are_the_headline_interval_and_say_so(launches: int, says: str) -> None:
+    over = records.summary(table(sizes=(8, 64), transports=("shm",), launches=launches))
+    figure = figures.versus_size(over, "latency_us")
+    line = figure.data[0]
+    assert says in figure.layout.xaxis.title.text
+    assert list(line.y) == over["latency_us_p50"].tolist()
+    if launches == 1:
+        assert line.error_y.array is None
+    else:
+        assert np.add(line.y, line.error_y.array).tolist() == pytest.approx(over["latency_us_high"].tolist())
+        assert np.subtract(line.y, line.error_y.arrayminus).tolist() == pytest.approx(over["latency_us_low"].tolist())
+
+
+def test_tail_is_thinner_and_in_no_legend() -> None:
+    over = records.summary(table(transports=("shm",)))
+    thick, thin = figures.versus_size(over, "latency_us").data
+    assert thin.line.width < thick.line.width
+    assert (thick.showlegend, thin.showlegend) == (True, False)
+    assert [y for y in thin.y if y is not None] == over["latency_us_p99"].tolist()
+    assert len(figures.versus_size(over, "latency_us", tail=None).data) == 1
+
+
+def test_hover_says_n_launches_host_badges_and_interval() -> None:
+    line = figures.versus_size(records.summary(table(transports=("shm",))), "latency_us").data[0]
+    for words in (
+        "n: 7200",
+        "launches: 6",
+        "host: node01",
+        "badges: loopback",
+        "engine: c",
+        "µs",
+        "size: %{customdata",
+    ):
+        assert words in line.hovertemplate
+    assert any("95 % interval of 6 launches" in str(cell) for cell in line.customdata[0])
+
+
+def test_unreliable_percentile_says_so() -> None:
+    over = records.summary(records.table([latency(8, n=100), latency(64, n=100)]))
+    assert "fewer than 10 samples beyond" in text(figures.versus_size(over, "latency_us"))
+
+
+def test_series_are_found_and_origins_never_mixed() -> None:
+    parts = [latency(8, "shm"), latency(64, "shm"), *(stated(o, size=s) for o in ORIGINS[1:] for s in (8, 64))]
+    figure = figures.versus_size(records.summary(records.table(parts)), "latency_us", series=["benchmark"], tail=None)
+    assert len(figure.data) == len(ORIGINS)
+    for trace in figure.data:
+        origin = trace.name.partition("(")[2].rstrip(")") or "measured"
+        look = figures.ORIGINS[origin]
+        assert trace.line.dash == look.dash
+        assert trace.mode == ("lines+markers" if look.markers else "lines")
+        assert trace.marker.symbol.endswith(look.marker)
+    auto = figures.versus_size(records.summary(table()), "latency_us", tail=None)
+    assert [trace.name for trace in auto.data] == ["shm", "tcp"] or [trace.name for trace in auto.data] == [
+        "tcp",
+        "shm",
+    ]
+
+
+def test_mean_stands_in_where_a_tool_gives_no_median() -> None:
+    frame = records.summary(
+        records.table([stated("reported", 5.0, "mean", size=8), stated("reported", 6.0, "mean", size=64)])
+    )
+    figure = figures.versus_size(frame, "latency_us")
+    assert list(figure.data[0].y) == [5.0, 6.0]
+    assert figure.layout.yaxis.title.text == "latency, mean (µs)"
+
+
+def test_two_points_at_one_size_are_refused_with_what_differs() -> None:
+    with pytest.raises(DataError, match="transport"):
+        figures.versus_size(records.summary(table()), "latency_us", series=["benchmark"])
+
+
+def test_bounds_carry_value_and_unit() -> None:
+    over = records.summary(records.table([bandwidth(8), bandwidth(64)]))
+    figure = figures.versus_size(over, "bandwidth_MBps", bounds={"link": 12_500.0})
+    assert figure.layout.annotations[0].text == "link: 12,500 MB/s"
+    assert figure.layout.shapes[0].y0 == 12_500.0
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"metric": "latency_ms"}, "latency_us"),
+        ({"metric": "iops_per_s"}, "The table has no"),
+        ({"series": ["colour"]}, "'colour'"),
+    ],
+)
+def test_wrong_requests_are_explained(change: dict, says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        figures.versus_size(records.summary(table()), **{"metric": "latency_us", **change})
+
+
+def test_no_rows_are_explained() -> None:
+    with pytest.raises(DataError, match="no rows"):
+        figures.versus_size(records.summary(table()).iloc[:0], "latency_us")
+
+
+# ---- bars
+
+
+def test_bars_are_categories_with_intervals() -> None:
+    over = records.summary(table(sizes=(8,)))
+    figure = figures.bars(over, "transport", "latency_us")
+    assert {trace.type for trace in figure.data} == {"bar"}
+    assert figure.layout.yaxis.rangemode == "tozero"
+    assert sorted(x for trace in figure.data for x in trace.x) == ["shm", "tcp"]
+    assert figure.data[0].error_y.array is not None
+    assert "95 % interval of 6 launches" in figure.layout.xaxis.title.text
+
+
+def test_bars_of_sizes_have_binary_labels_and_origins_patterns() -> None:
+    rows = records.table([latency(1024), latency(4096), stated("published", size=1024)])
+    figure = figures.bars(records.summary(rows), "message_size_B", "latency_us", series=[])
+    assert [list(trace.x) for trace in figure.data] == [["1 KiB", "4 KiB"], ["1 KiB"]]
+    assert [trace.name for trace in figure.data] == ["measured", "published"]
+    assert figure.data[0].marker.pattern.shape is None
+    assert figure.data[1].marker.pattern.shape == figures.ORIGINS["published"].pattern
+
+
+def test_a_bar_stands_for_one_row() -> None:
+    with pytest.raises(DataError, match="Several rows"):
+        figures.bars(records.summary(table(sizes=(8, 64))), "transport", "latency_us", series=[])
+
+
+# ---- iterations
+
+
+def test_distribution_rises_to_one_and_marks_percentiles() -> None:
+    one = latency()
+    figure = figures.distribution([one, latency(launch=1)], "latency_us")
+    line, marks = figure.data[:2]
+    assert list(line.y) == sorted(line.y)
+    assert line.y[-1] == 1.0
+    assert list(line.x) == sorted(line.x)
+    row = records.table([one]).iloc[0]
+    assert list(marks.x) == pytest.approx([row[f"latency_us_{p}"] for p in ("p50", "p95", "p99")])
+    assert list(marks.y) == [0.5, 0.95, 0.99]
+    assert [trace.name for trace in figure.data[::2]] == ["launch 0", "launch 1"]
+    assert figure.layout.xaxis.title.text.startswith("latency (µs)")
+
+
+def test_distribution_of_a_rate_marks_the_slow_side() -> None:
+    random = np.random.default_rng(5)
+    one = bandwidth(8)
+    one = Samples(**{**vars(one), "time_ns": random.integers(1000, 9000, (1, 5000))})
+    line, marks = figures.distribution([one], "bandwidth_MBps").data
+    row = records.table([one]).iloc[0]
+    assert list(marks.x) == pytest.approx([row[f"bandwidth_MBps_{p}"] for p in ("p50", "p95", "p99")])
+    assert list(marks.y) == pytest.approx([0.5, 0.05, 0.01])
+    for x, y in zip(marks.x, marks.y, strict=True):
+        assert np.interp(x, line.x, line.y) == pytest.approx(y, abs=0.02)
+
+
+def test_open_marks_for_unreliable_percentiles() -> None:
+    marks = figures.distribution([latency(n=300)], "latency_us").data[1]
+    assert [symbol.endswith("-open") for symbol in marks.marker.symbol] == [False, False, True]
+
+
+def test_long_distribution_keeps_its_extremes() -> None:
+    one = latency(n=200_000)
+    line = figures.distribution([one], "latency_us").data[0]
+    each = records.values(one, "latency_us")
+    assert len(line.x) < 1200
+    assert (line.x[0], line.x[-1]) == (each.min(), each.max())
+
+
+def test_values_without_samples_have_no_distribution() -> None:
+    with pytest.raises(DataError, match="timing=each"):
+        figures.distribution([stated("reported")], "latency_us")
+    with pytest.raises(DataError, match="reported values only"):
+        figures.over_iterations(stated("reported"))
+
+
+def test_thinning_keeps_every_stretch_s_extremes() -> None:
+    y = np.random.default_rng(7).exponential(size=123_457)
+    y[77_777] = 1e6
+    places, kept = iterations.thin(y, 5000)
+    assert len(places) <= 5000
+    assert np.all(np.diff(places) > 0)
+    assert kept.tolist() == y[places].tolist()
+    assert (kept.min(), kept.max()) == (y.min(), 1e6)
+    assert iterations.thin(y[:10])[1].tolist() == y[:10].tolist()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "names"),
+    [(1, ["rank 0"]), (3, ["rank 0", "rank 1", "rank 2"]), (16, ["slowest rank", "median rank", "fastest rank"])],
+)
+def test_over_iterations_has_a_line_per_rank_or_the_envelope(ranks: int, names: list[str]) -> None:
+    times = np.random.default_rng(2).integers(1000, 5000, (ranks, 40_000))
+    spec = Spec(benchmark="mpi.allreduce", size=64, ranks=max(ranks, 2))
+    one = Samples(spec=spec, effort=Effort(), host=HOST, launch=2, time_ns=times, ranks=tuple(range(ranks)))
+    figure = figures.over_iterations(one)
+    assert [trace.name for trace in figure.data] == names
+    assert sum(len(trace.x) for trace in figure.data) <= iterations.POINTS
+    assert max(max(trace.y) for trace in figure.data) == pytest.approx(times.max() * 1e-3)
+    assert figure.layout.yaxis.title.text == "time of the iteration (µs)"
+    assert "n=40,000" in figure.layout.xaxis.title.text
+
+
+def test_launches_show_spread_within_and_between() -> None:
+    rows = table(sizes=(8,), transports=("shm",))
+    figure = figures.launches(rows, "latency_us")
+    marks = figure.data[0]
+    assert marks.mode == "markers"
+    assert list(marks.y) == rows["latency_us_p50"].tolist()
+    assert np.add(marks.y, marks.error_y.array).tolist() == pytest.approx(rows["latency_us_ci_high"].tolist())
+    between = stats.relative_spread(rows["latency_us_p50"])
+    assert f"between launches {100 * between:.2f} %" in figure.layout.xaxis.title.text
+    low, high = figure.layout.yaxis.range
+    assert low < rows["latency_us_ci_low"].min() <= rows["latency_us_ci_high"].max() < high
+
+
+def test_launches_of_several_points_are_told_apart() -> None:
+    figure = figures.launches(table(sizes=(8, 1024)), "latency_us")
+    assert {trace.name for trace in figure.data} == {"8 B, shm", "8 B, tcp", "1 KiB, shm", "1 KiB, tcp"}
+    with pytest.raises(DataError, match="message_size_B"):
+        figures.launches(table(sizes=(8, 1024)), "latency_us", series=["transport"])
+
+
+# ---- heat map
+
+
+def cells(launches: int = 3) -> pd.DataFrame:
+    made = []
+    for launch in range(launches):
+        values = tuple(
+            Reported("bandwidth_MBps", "MB/s", "value", f / r + launch,
+                     labels={"file_size_B": f, "record_size_B": r, "test": test})
+            for f in (2**16, 2**17, 2**18) for r in (2**12, 2**14, 2**17) for test in ("read", "write") if r <= f
+        )  # fmt: skip
+        spec = Spec(benchmark="storage.iozone", size=0, ranks=1)
+        made.append(Samples(spec=spec, effort=Effort(), host=HOST, launch=launch, origin="reported", reported=values))
+    return records.reported(made)
+
+
+def test_heat_map_has_binary_labels_and_empty_cells() -> None:
+    frame = cells()
+    figure = figures.heat_map(frame[frame["test"] == "read"], "file_size_B", "record_size_B", "bandwidth_MBps")
+    heat = figure.data[0]
+    assert list(figure.layout.yaxis.ticktext) == ["64Ki", "128Ki", "256Ki"]
+    assert list(figure.layout.xaxis.ticktext) == ["4Ki", "16Ki", "128Ki"]
+    assert list(heat.x) == [12.0, 14.0, 17.0]
+    assert heat.z[0][2] is None
+    assert heat.text[0][2] == ""
+    assert heat.z[0][0] == 2**16 / 2**12 + 1  # the median of three launches
+    assert heat.text[2][0] == "65"
+    assert heat.colorbar.title.text == "bandwidth (MB/s)"
+    assert "median of 3 launches" in figure.layout.xaxis.title.text
+    assert figure.layout.yaxis.title.text == "file size (B)"
+    assert "64 KiB × 4 KiB" in heat.customdata[0][0]
+
+
+def test_heat_map_refuses_to_mix() -> None:
+    frame = cells()
+    with pytest.raises(DataError, match="differ in test"):
+        figures.heat_map(frame, "file_size_B", "record_size_B", "bandwidth_MBps")
+    read = frame[frame["test"] == "read"]
+    with pytest.raises(DataError, match="no column 'block'"):
+        figures.heat_map(read, "block", "record_size_B", "bandwidth_MBps")
+    with pytest.raises(DataError, match="no value 'latency_us'"):
+        figures.heat_map(read, "file_size_B", "record_size_B", "latency_us")
+    with pytest.raises(DataError, match="no column 'unit'"):
+        figures.heat_map(read.drop(columns="unit"), "file_size_B", "record_size_B", "value")
+
+
+# ---- still pictures
+
+
+def spec() -> dict:
+    return json.loads(
+        figures.versus_size(records.summary(table(sizes=(1, 8), transports=("shm",))), "latency_us").to_json()
+    )
+
+
+def test_without_chromium_there_is_one_warning_and_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    import choreographer.browsers.chromium as chromium
+    import kaleido
+    from choreographer.errors import ChromeNotFoundError
+
+    class Missing:
+        def __init__(self, **_: object) -> None:
+            raise ChromeNotFoundError
+
+    monkeypatch.setattr(kaleido, "Kaleido", Missing)
+    assert chromium.ChromeNotFoundError is ChromeNotFoundError
+    with pytest.warns(LabkitWarning, match="There is no Chromium") as caught:
+        assert figures.svgs([spec(), spec()]) == [None, None]
+    assert len(caught) == 1
+
+
+def test_nothing_needs_no_browser() -> None:
+    assert figures.svgs([]) == []
+
+
+@pytest.mark.browser
+def test_pictures_are_the_same_each_time_also_inside_a_running_loop() -> None:
+    if not any(map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))):
+        pytest.skip("needs Chromium")
+    one, wide = spec(), spec()
+    wide["layout"]["width"] = 500
+    read = cells()[lambda frame: frame["test"] == "read"]
+    heat = figures.heat_map(read, "file_size_B", "record_size_B", "bandwidth_MBps")
+    bars = figures.bars(records.summary(records.table([latency(), stated("published")])), "benchmark", "latency_us")
+    drawn = [one, wide, *(json.loads(text(figure)) for figure in (heat, bars))]
+    first = figures.svgs(drawn)
+
+    async def inside() -> list[str | None]:
+        return figures.svgs(drawn)
+
+    assert asyncio.run(inside()) == first
+    assert first[0] is not None
+    assert first[1] is not None
+    assert 'width="720"' in first[0]
+    assert 'width="500"' in first[1]
+    assert "latency, median (µs)" in first[0]
+    assert "Liberation Sans" in first[0]
+    ids = [{part.split('"')[0] for part in svg.split('id="')[1:]} for svg in first if svg]
+    assert len(ids) == 4
+    assert not ids[0] & ids[1]
