@@ -100,7 +100,7 @@ def doctor(form: str) -> tuple[str, bool]:
 
 def plan(points: Sequence[Point], effort: Effort) -> str:
     """Points of a measurement, and what starts them."""
-    rows = [(str(p.spec), p.library, p.fingerprint) for p in points if p.launch == 0]
+    rows = [(benchmarks.label(p.spec), p.library, p.fingerprint) for p in points if p.launch == 0]
     longest = len(points) * (effort.time_cap + 0.1)
     return "\n".join([
         text_table(("point", "library", "fingerprint"), rows), "",
@@ -190,8 +190,8 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         body.append([*cells, str(row["n"]), str(row["launches"])])
     about = f"{name} · {first['library']} · {first['testbed']} · engine {first['engine']} · {first['host']}"
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
-    notes += [f"badge: {badge}" for badge in dict.fromkeys(t for c in rows["badges"] for t in c.split("; ") if t)]
-    notes += [f"warning: {text}" for text in dict.fromkeys(t for c in rows["warnings"] for t in c.split("; ") if t)]
+    notes += [f"badges: {', '.join(text for text, _ in records.kinds(rows['badges']))}"]
+    notes += [f"warning: {text}" for text, _ in records.kinds(rows["warnings"])]
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
 
 
@@ -227,8 +227,8 @@ class Bar:
         from tqdm import tqdm
 
         if self._bar is None:
-            form = "{percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} · {postfix}"
+            form = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} {desc}"
             self._bar = tqdm(total=state.total, file=sys.stderr, bar_format=form, dynamic_ncols=True, mininterval=0.1)
         left = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
         self._bar.n = state.done
-        self._bar.set_postfix_str(f"{left}{state.label}", refresh=True)
+        self._bar.set_description_str(f"{left}{state.label}", refresh=state.done == state.total)

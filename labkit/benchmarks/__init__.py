@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.errors import SpecError, known
 from labkit.spec import Effort, Spec, validated
-from labkit.units import MiB
+from labkit.units import MiB, format_size
 
 if TYPE_CHECKING:
     import numpy as np
@@ -161,6 +161,17 @@ def resolve(spec: Spec) -> Spec:
     if problem:
         raise SpecError(f"{spec.benchmark}: {problem}")
     return spec
+
+
+def label(spec: Spec) -> str:
+    """A resolved spec in a few words: benchmark, size, path, and the options that differ from their defaults."""
+    benchmark = get(spec.benchmark)
+    usual = dataclasses.asdict(benchmark.options())
+    words = [format_size(spec.size)] if benchmark.sized else []
+    words += [spec.transport] if spec.transport != "auto" else []
+    words += [f"{spec.ranks} ranks"] if spec.ranks > 2 else []
+    words += [f"{key}={value}" for key, value in spec.options if usual.get(key) != value]
+    return " ".join([spec.benchmark, ", ".join(words)]).strip()
 
 
 def _divisible(spec: Spec, benchmark: Benchmark) -> str:

@@ -177,7 +177,7 @@ class Counter:
         if self._listener is not None:
             elapsed = time.monotonic() - self._began
             left = elapsed / self.done * (self._total - self.done) if self.done else float("nan")
-            label = f"{point.spec}, launch {point.launch + 1}"
+            label = f"{benchmarks.label(point.spec)}, launch {point.launch + 1}"
             self._listener(Progress(self.done, self._total, label, elapsed, left, n, ci))
 
 
@@ -199,7 +199,7 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
                     opened[name] = stack.enter_context(testbeds.open(name))
                 run = programs.run if benchmarks.get(group[0].spec.benchmark).jobs else ranks.run
                 for failure in run(group, effort, held, opened[name], counter):
-                    held.log(f"failed {failure.point.spec} launch {failure.point.launch}: {failure.error}")
+                    held.log(f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}")
                     yield failure
 
 
@@ -222,7 +222,7 @@ def _complain(failures: Sequence[Failure], total: int, held: Campaign) -> None:
     first = failures[0]
     text = (
         f"{len(failures)} of {total} points failed, the others are kept in {held.path}. "
-        f"First: {first.point.spec}, launch {first.point.launch}: {first.error}"
+        f"First: {benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error}"
     )
     kind = KernelError if isinstance(first.error, KernelError) else LaunchError
     raise kind(text) from first.error

@@ -102,7 +102,7 @@ class Start:
             if not select.select([pipe], [], [], self._effort.time_limit)[0]:
                 tree.stop()
                 raise LaunchError(
-                    f"no sign of life for {self._effort.time_limit:g} s in {self._current.spec}, so the ranks were "
+                    f"no sign of life for {self._effort.time_limit:g} s in {benchmarks.label(self._current.spec)}, so the ranks were "
                     f"ended. Set a longer time_limit if the point needs it.",
                     command=self._shown(),
                     stderr=tree.stderr_tail(),
@@ -127,7 +127,7 @@ class Start:
             self._counter.tell(self._current, n=header["n"], ci=header["ci"])
         elif kind == "failed":
             self._end(self._current)
-            yield Failure(self._current, KernelError(f"{self._current.spec}: {header['reason']}"))
+            yield Failure(self._current, KernelError(f"{benchmarks.label(self._current.spec)}: {header['reason']}"))
         elif kind == "samples":
             self._keep(frame.values.reshape(header.pop("shape")), header)
         elif kind == "done":
@@ -188,8 +188,8 @@ class Start:
         stderr = tree.stderr_tail()
         said = told(stderr)
         if said is not None and said["kind"] == "KernelError":
-            return KernelError(f"{self._current.spec}, rank {said['rank']}: {said['text']}")
-        text = said["text"] if said else f"the ranks ended in the middle of {self._current.spec}."
+            return KernelError(f"{benchmarks.label(self._current.spec)}, rank {said['rank']}: {said['text']}")
+        text = said["text"] if said else f"the ranks ended in the middle of {benchmarks.label(self._current.spec)}."
         return LaunchError(
             text, command=self._shown(), exit_status=status, rank=said["rank"] if said else None, stderr=stderr
         )

@@ -130,13 +130,12 @@ class Study:
 
     def warnings(self) -> str:
         """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
-        lines = []
-        for column in ("badges", "warnings"):
-            counts: dict[str, int] = {}
-            for cell in self.records[column]:
-                for text in filter(None, str(cell).split("; ")):
-                    counts[text] = counts.get(text, 0) + 1
-            lines += [f"- {text} ({n} of {len(self.records)} records)" for text, n in sorted(counts.items())]
+        total = len(self.records)
+        lines = [
+            f"- {text} ({count} of {total} records)"
+            for column in ("badges", "warnings")
+            for text, count in records.kinds(self.records[column])
+        ]
         return "\n".join(lines) or "No record carries a warning."
 
 
