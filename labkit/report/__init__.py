@@ -1,0 +1,94 @@
+"""The report: a book over the executed notebooks of a campaign, as HTML and as PDF.
+
+`build` stages copies in ``<campaign>/report/`` and renders them with Quarto, where that is installed, else with
+pandoc and typst alone. Both read the same sources. ``docs/report.md`` tells what a notebook may hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from labkit.errors import ReportError
+
+Engine = Literal["auto", "quarto", "plain"]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A report that was made.
+
+    Parameters
+    ----------
+    html : first page of the site.
+    pdf : the whole book.
+    engine : ``quarto`` or ``plain``.
+    warnings : what its reader has to know: failed notebooks, missing figures.
+    """
+
+    html: Path
+    pdf: Path | None
+    engine: str
+    warnings: list[str] = field(default_factory=list)
+
+
+def _silent(text: str) -> None:
+    """Tell nobody."""
+
+
+def build(
+    campaigns: Sequence[Path],
+    *,
+    style: str = "report",
+    engine: Engine = "auto",
+    progress: Callable[[str], None] = _silent,
+) -> Built:
+    """Make the report of one or more campaigns in the first one's folder ``report/``.
+
+    Parameters
+    ----------
+    campaigns : their folders; the chapters follow in this order.
+    style : a file of ``templates/report/styles``.
+    engine : ``auto`` takes Quarto where it is installed and new enough, else the plain engine.
+    progress : is told what is being done, in a few words.
+
+    Returns
+    -------
+    Where the results lie, and what their reader has to know.
+
+    Raises
+    ------
+    ReportError
+        If a notebook or the book cannot be rendered as it stands, or Quarto was asked for and is not there.
+    DataError
+        If a folder is no campaign.
+    """
+    from labkit.report import plain, quarto
+    from labkit.report.check import check
+    from labkit.report.sources import read
+    from labkit.report.stage import TEMPLATES, stage
+
+    if not campaigns:
+        raise ReportError("No campaign was given, but a report needs at least one. Name its folder.")
+    chosen, warnings = _engine(engine, quarto.usable())
+    progress("reading samples")
+    sources = [read(Path(path)) for path in campaigns]
+    progress("preparing the chapters")
+    book, found = stage(sources, style=style, engine=chosen)
+    check(book)
+    progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
+    html, pdf = quarto.render(book) if chosen == "quarto" else plain.render(book, TEMPLATES)
+    return Built(html, pdf, chosen, warnings + found)
+
+
+def _engine(wanted: str, obstacle: str) -> tuple[str, list[str]]:
+    """Engine to use, and a warning where it is not the better one that is there."""
+    if wanted not in ("auto", "quarto", "plain"):
+        raise ReportError(f"engine={wanted!r}, but it must be auto, quarto or plain.")
+    if wanted == "quarto" and obstacle:
+        raise ReportError(f"The report shall be made by Quarto, but {obstacle}.")
+    if wanted == "plain" or obstacle:
+        return "plain", [f"Quarto was not used: {obstacle}."] if wanted == "auto" and "but" in obstacle else []
+    return "quarto", []

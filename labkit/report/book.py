@@ -1,0 +1,121 @@
+"""The staged book: its `_quarto.yml`, and its chapters in pieces that know where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from labkit.errors import ReportError
+from labkit.report import notebook
+
+CONFIG = "_quarto.yml"
+VARIABLES = "_variables.yml"
+NOTEBOOKS = "*.ipynb"  # stands in the list of chapters where the notebooks of the campaign go
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a chapter: prose, or a code cell.
+
+    Parameters
+    ----------
+    file : name of the staged file.
+    kind : ``prose`` or ``code``.
+    text : Markdown, or the code without its options.
+    cell : number of the notebook cell, from 1; 0 in a qmd file.
+    line : of the file or cell on which the text begins.
+    options, outputs : of a code cell.
+    """
+
+    file: str
+    kind: str
+    text: str
+    cell: int = 0
+    line: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+    outputs: tuple[Any, ...] = ()
+
+    def place(self, line: int = 1) -> str:
+        """Where a line of the text stands, for messages."""
+        return (
+            f"{self.file}, cell {self.cell}, line {self.line + line - 1}"
+            if self.cell
+            else f"{self.file}, line {self.line + line - 1}"
+        )
+
+
+@dataclass(frozen=True)
+class Book:
+    """A folder that both engines can render.
+
+    Parameters
+    ----------
+    folder : with `_quarto.yml` and everything it names.
+    config : what `_quarto.yml` holds.
+    variables : what `_variables.yml` holds.
+    """
+
+    folder: Path
+    config: Mapping[str, Any]
+    variables: Mapping[str, Any]
+
+    @property
+    def chapters(self) -> list[tuple[str, str]]:
+        """File and kind (``index``, ``chapter``, ``appendix``) in reading order."""
+        book = self.config["book"]
+        listed = [(file, "index" if file.startswith("index.") else "chapter") for file in book["chapters"]]
+        return listed + [(file, "appendix") for file in book.get("appendices", [])]
+
+    def pieces(self, file: str) -> Iterator[Piece]:
+        """A chapter in pieces.
+
+        Raises
+        ------
+        ReportError
+            If the file is not there, or a cell's options cannot be read.
+        """
+        path = self.folder / file
+        if not path.exists():
+            raise ReportError(
+                f"{self.folder / CONFIG} names the chapter {file}, but it is not there. "
+                f"Add it, or take it out of the list."
+            )
+        if path.suffix != ".ipynb":
+            yield Piece(file, "prose", path.read_text())
+            return
+        for number, cell in enumerate(notebook.read(path).cells, start=1):
+            if cell.cell_type != "code":
+                yield Piece(file, "prose", cell.source, number)
+                continue
+            try:
+                chosen, code = notebook.options(cell.source)
+            except ReportError as error:
+                raise ReportError(f"{file}, cell {number}: {error}. Correct the notebook, and run it again.") from error
+            above = sum(1 for line in cell.source.splitlines() if line.startswith("#|"))
+            yield Piece(file, "code", code, number, above + 1, chosen, tuple(cell.outputs))
+
+    def variable(self, name: str) -> str:
+        """Value of ``a.b.c``.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        value: Any = self.variables
+        for part in name.split("."):
+            value = value[part]
+        if isinstance(value, Mapping | list):
+            raise KeyError(name)
+        return str(value)
+
+
+def load(folder: Path) -> Book:
+    """The book of a staged folder."""
+    config = yaml.safe_load((folder / CONFIG).read_text())
+    variables = yaml.safe_load((folder / VARIABLES).read_text()) or {}
+    return Book(folder, config, variables)

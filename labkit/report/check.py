@@ -1,0 +1,195 @@
+"""What the chapters may hold: the Markdown that both engines understand, and nothing that points nowhere.
+
+Quarto warns of a reference that does not exist and prints ``?@fig-x``; here it is an error before anything is
+rendered. The list is closed on purpose: what it lacks is refused, so that the plain engine stays small.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from labkit.errors import ReportError
+from labkit.report.book import VARIABLES, Book, Piece
+from labkit.report.markdown import mask
+
+CALLOUTS = ("note", "tip", "warning", "important", "caution")
+DIVS = ("landscape", "content-visible", "content-hidden", "panel-tabset", "wide", "summary", "refs")
+CELL_OPTIONS = ("label", "fig-cap", "fig-subcap", "fig-alt", "tbl-cap", "layout-ncol", "echo", "include", "classes")
+KINDS = ("fig", "tbl", "eq", "sec")
+_FOREIGN = ("lst", "thm", "lem", "cor", "prp", "cnj", "def", "exm", "exr", "nte", "tip", "wrn", "imp", "cau", "vid")
+_VAR = re.compile(r"var\s+([\w.-]+)")
+
+
+@dataclass
+class _Found:
+    """What the whole book defines, and what is wrong with it."""
+
+    labels: Counter[str] = field(default_factory=Counter)
+    keys: frozenset[str] = frozenset()
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, place: str, text: str) -> None:
+        self.problems.append(f"{place}: {text}")
+
+
+def check(book: Book) -> None:
+    """Stop before rendering what one of the engines would render wrongly.
+
+    Raises
+    ------
+    ReportError
+        With file, cell and line of everything that is wrong.
+    """
+    found = _Found(keys=_citation_keys(book))
+    pieces = [piece for file, _ in book.chapters for piece in book.pieces(file)]
+    for piece in pieces:
+        for text, _, _ in _texts(piece):
+            found.labels.update(re.findall(r"(?<!\\)\{#([\w-]+)[^}\n]*\}", mask(text)))
+        if piece.kind == "code" and piece.options.get("label"):
+            found.labels[str(piece.options["label"])] += 1
+    for piece in pieces:
+        if piece.kind == "code":
+            _cell(piece, found)
+        for text, line, prose in _texts(piece):
+            _prose(piece, text, line, found) if prose else None
+            _shortcodes(piece, text, line, book, found)
+    for label, count in found.labels.items():
+        if count > 1 and label.startswith(tuple(f"{kind}-" for kind in KINDS)):
+            found.add(
+                "book", f"the label {label} is defined {count} times; a label must be unique. Rename all but one."
+            )
+    if found.problems:
+        shown = "\n  ".join(found.problems)
+        raise ReportError(f"The report in {book.folder} cannot be rendered as it stands:\n  {shown}")
+
+
+def _citation_keys(book: Book) -> frozenset[str]:
+    path = book.folder / str(book.config.get("bibliography", ""))
+    return frozenset(re.findall(r"^\s*@\w+\{\s*([^,\s]+)", path.read_text(), re.M)) if path.is_file() else frozenset()
+
+
+def _texts(piece: Piece) -> Iterator[tuple[str, int, bool]]:
+    """Markdown of a piece: text, the line it begins on, and whether it is prose."""
+    if piece.kind == "prose":
+        yield piece.text, 1, True
+        return
+    yield piece.text, 1, False
+    for name in ("fig-cap", "tbl-cap"):
+        if name in piece.options:
+            yield str(piece.options[name]), 2 - piece.line, True
+    for out in piece.outputs:
+        if "text/markdown" in out.get("data", {}):
+            yield out.data["text/markdown"], 2 - piece.line, True
+
+
+def _cell(piece: Piece, found: _Found) -> None:
+    """Options of a code cell, and that a captioned one shows exactly what its caption speaks of."""
+    chosen, place = piece.options, piece.place(2 - piece.line)
+    for name in chosen:
+        if name not in CELL_OPTIONS:
+            found.add(place, f"the cell option {name!r} is not supported. Use one of {', '.join(CELL_OPTIONS)}.")
+    label = str(chosen.get("label", ""))
+    for kind in ("fig", "tbl"):
+        if f"{kind}-cap" in chosen and not label.startswith(f"{kind}-"):
+            found.add(place, f"{kind}-cap without a label of that kind. Add '#| label: {kind}-…', or drop the caption.")
+        if label.startswith(f"{kind}-") and f"{kind}-cap" not in chosen:
+            found.add(place, f"{label} has no caption. Add '#| {kind}-cap: …'.")
+    shown = [out for out in piece.outputs if out.output_type != "stream"]
+    wanted = len(chosen["fig-subcap"]) if isinstance(chosen.get("fig-subcap"), list) else 1
+    if label.startswith(("fig-", "tbl-")) and chosen.get("include") is not False:
+        streams = len(piece.outputs) - len(shown)
+        if len(shown) != wanted or streams:
+            found.add(
+                place,
+                f"{label} must show {wanted} output(s), but shows {len(shown)} and prints {streams}. Split the cell.",
+            )
+
+
+def _prose(piece: Piece, text: str, line: int, found: _Found) -> None:
+    clean = mask(text)
+    if not piece.cell and text.startswith("---\n"):
+        found.add(piece.place(1), "a head of YAML is not supported. Write the title as '# Title {#sec-label}'.")
+    for number, row in enumerate(clean.split("\n"), start=line):
+        place = piece.place(number)
+        _references(row, place, found)
+        if re.search(r"!\[[^\]]*\]\(\s*https?:", row) or re.search(r"<(?:script|link|img|iframe)\b", row):
+            found.add(place, "the page would load something from elsewhere. Put the file next to the chapter.")
+        if re.match(r"\s*\[\^[\w-]+\]:", row) is None and re.search(r"(?<!\\)<[a-z]+[ >/]", row):
+            found.add(place, "raw HTML shows in one of the formats only. Use Markdown.")
+    _divs(piece, clean, line, found)
+    for number, row in enumerate(text.split("\n"), start=line):
+        if re.match(r"\s{0,3}(`{3,}|~{3,})\s*\{(?:=|[a-z]+\s*[,}])", row):
+            found.add(piece.place(number), "executable and raw blocks are not supported in prose. Use a notebook cell.")
+
+
+def _references(row: str, place: str, found: _Found) -> None:
+    """Every @key of a line must be a label or a citation."""
+    for key in re.findall(r"(?<![\w.\\/`])-?@\{?([A-Za-z][\w:.#/-]*\w)", row):
+        kind = key.partition("-")[0]
+        if kind in _FOREIGN:
+            found.add(place, f"references to {kind}- are not supported. Use {', '.join(f'@{k}-' for k in KINDS)}.")
+        elif kind in KINDS and key not in found.labels:
+            found.add(place, f"@{key} points nowhere: nothing has the label {key}. {_similar(key, found.labels)}")
+        elif kind not in KINDS and key not in found.keys:
+            found.add(
+                place, f"@{key} is no entry of the bibliography. {_similar(key, found.keys)}Write \\@ for a plain @."
+            )
+    trap = re.search(r"(@(?:fig|tbl|eq|sec)-[\w-]+)\s+\[-?@[A-Za-z]", row)
+    if trap:
+        found.add(place, f"a citation right after {trap[1]} is taken for its suffix and lost. Put words between them.")
+    for attributes in re.findall(r"^#+ .*\{([^}]*)\}\s*$", row):
+        label = re.search(r"#(sec-[\w-]+)", attributes)
+        if label and ".unnumbered" in attributes:
+            found.add(
+                place, f"{label[1]} labels an unnumbered heading, so nothing can refer to it. Drop one of the two."
+            )
+
+
+def _similar(key: str, known: object) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(key, list(known), n=3, cutoff=0.6)  # type: ignore[call-overload]
+    return f"Close to it: {', '.join(close)}. " if close else ""
+
+
+def _divs(piece: Piece, clean: str, line: int, found: _Found) -> None:
+    """Fenced divs are of a known kind and closed."""
+    opened: list[str] = []
+    for number, row in enumerate(clean.split("\n"), start=line):
+        match = re.match(r"\s{0,3}:{3,}\s*(.*?)\s*:*\s*$", row)
+        if not match:
+            continue
+        place = piece.place(number)
+        if not match[1]:
+            if not opened:
+                found.add(place, "this ':::' closes nothing. Delete it, or open a block above.")
+            else:
+                opened.pop()
+            continue
+        opened.append(place)
+        names = re.findall(r"(?<![\w-])[.#]([A-Za-z][\w-]*)", re.sub(r'"[^"]*"', "", match[1])) or [match[1]]
+        for name in names:
+            if name.startswith("callout-") and name.removeprefix("callout-") not in CALLOUTS:
+                found.add(place, f"there is no {name}. There are: {', '.join('callout-' + c for c in CALLOUTS)}.")
+            elif not name.startswith("callout-") and name not in DIVS:
+                found.add(place, f"the block {name!r} is not supported. Use a callout or one of {', '.join(DIVS)}.")
+    for place in opened:
+        found.add(place, "this block is never closed. Add a line ':::' after it.")
+
+
+def _shortcodes(piece: Piece, text: str, line: int, book: Book, found: _Found) -> None:
+    for number, row in enumerate(text.split("\n"), start=line):
+        for inner in re.findall(r"\{\{<\s*(.*?)\s*>\}\}", row):
+            variable = _VAR.fullmatch(inner)
+            if inner == "pagebreak":
+                continue
+            if not variable:
+                found.add(piece.place(number), f"the shortcode {inner!r} is not supported. Use var or pagebreak.")
+                continue
+            try:
+                book.variable(variable[1])
+            except (KeyError, TypeError):
+                found.add(piece.place(number), f"there is no variable {variable[1]}. See {book.folder / VARIABLES}.")

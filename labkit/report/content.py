@@ -1,0 +1,54 @@
+"""What the generated parts of the report are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labkit.report import markdown
+from labkit.report.notebook import Chapter
+from labkit.report.sources import Source
+
+
+@dataclass(frozen=True)
+class Content:
+    """Campaigns and their chapters.
+
+    Parameters
+    ----------
+    sources : the campaigns.
+    chapters : staged file → notebook made ready, in reading order.
+    """
+
+    sources: Sequence[Source]
+    chapters: dict[str, Chapter]
+
+    @property
+    def several(self) -> bool:
+        """Whether tables must say which campaign a row is from."""
+        return len(self.sources) > 1
+
+    def table(
+        self,
+        head: Sequence[str],
+        rows: Sequence[tuple[Source, Sequence[str]]],
+        *,
+        align: str = "",
+        caption: str,
+        empty: str,
+    ) -> str:
+        """A table over all campaigns, with a column for their names where there are several.
+
+        Parameters
+        ----------
+        head, align, caption : as `labkit.report.markdown.table` takes them, without the campaign.
+        rows : with the campaign each belongs to.
+        empty : sentence for no rows at all.
+        """
+        if not rows:
+            return empty
+        align = align or "l" * len(head)
+        if not self.several:
+            return markdown.table(head, [row for _, row in rows], align=align, caption=caption)
+        named = [[markdown.escape(source.name), *row] for source, row in rows]
+        return markdown.table(["campaign", *head], named, align="l" + align, caption=caption)

@@ -1,0 +1,103 @@
+"""What becomes of a plotly output in the report: one bundle of HTML, SVG and text, and its data as CSV."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+PLOTLY = "application/vnd.plotly.v1+json"
+SVG = "image/svg+xml"
+NOTE = "[Interactive figure: see the HTML report.]"
+HEIGHT = 400  # px, where the figure asks for none
+
+
+def bundle(data: Mapping[str, Any], *, link: str = "") -> dict[str, Any]:
+    """The three forms of a figure that both engines know how to choose from.
+
+    Parameters
+    ----------
+    data : MIME bundle of an executed cell, with plotly's and perhaps the SVG.
+    link : address of the figure's data, relative to the page; empty for none.
+
+    Returns
+    -------
+    ``text/html`` (drawn by report.js), ``image/svg+xml`` where there is one, and ``text/plain``, which the PDF
+    shows where there is none.
+    """
+    spec = data[PLOTLY]
+    height = spec.get("layout", {}).get("height") or HEIGHT
+    kept = {key: spec[key] for key in ("data", "layout") if key in spec}
+    body = json.dumps(kept, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    html = f'<div class="plot" style="height:{height}px"><script type="application/json">{body}</script></div>'
+    if link:
+        html += f'<p class="data"><a href="{link}" download>data (CSV)</a></p>'
+    forms = {"text/html": html, "text/plain": NOTE}
+    return forms | ({SVG: data[SVG]} if data.get(SVG) else {})
+
+
+def values(array: Any) -> list[Any]:
+    """Plain values of an array as plotly writes it: a list, or base64 of a typed array.
+
+    Examples
+    --------
+    >>> values({"dtype": "i2", "bdata": "AQACAA=="}), values([1, "a"])
+    ([1, 2], [1, 'a'])
+    """
+    if isinstance(array, Mapping) and "bdata" in array:
+        flat = np.frombuffer(base64.b64decode(array["bdata"]), dtype=np.dtype(array["dtype"]))
+        shape = [int(part) for part in str(array.get("shape", flat.size)).split(",")]
+        return list(flat.reshape(shape).tolist())
+    return list(array) if isinstance(array, list | tuple) else []
+
+
+def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """One-dimensional data of a trace; a heat map is unrolled to a row for each cell."""
+    found = {key: values(trace[key]) for key in ("labels", "values", "x", "y", "z") if key in trace}
+    for axis in ("x", "y"):
+        error = trace.get(f"error_{axis}") or {}
+        found[f"{axis}_error_plus"] = values(error.get("array"))
+        found[f"{axis}_error_minus"] = values(error.get("arrayminus"))
+    found = {key: array for key, array in found.items() if array}
+    if found.get("z") and isinstance(found["z"][0], list):
+        rows, width = found["z"], len(found["z"][0])
+        x, y = found.get("x") or list(range(width)), found.get("y") or list(range(len(rows)))
+        found |= {
+            "x": [a for _ in rows for a in x],
+            "y": [b for b in y for _ in range(width)],
+            "z": list(itertools.chain.from_iterable(rows)),
+        }
+    return found
+
+
+def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for number, trace in enumerate(spec.get("data", [])):
+        columns = _columns(trace)
+        for row in itertools.zip_longest(*columns.values(), fillvalue=""):
+            yield {"trace": trace.get("name") or number} | dict(zip(columns, row, strict=True))
+
+
+def as_csv(spec: Mapping[str, Any]) -> str:
+    """The numbers of a plotly figure as CSV text, one row for each point; empty where it holds none.
+
+    Examples
+    --------
+    >>> print(as_csv({"data": [{"name": "shm", "x": [1, 2], "y": [0.5, 0.75]}]}), end="")
+    trace,x,y
+    shm,1,0.5
+    shm,2,0.75
+    """
+    rows = list(_rows(spec))
+    if not rows:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

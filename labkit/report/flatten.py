@@ -1,0 +1,83 @@
+"""The staged book as one Markdown text for pandoc: cells, captions and values written out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from labkit.report import markdown
+from labkit.report.book import Book, Piece
+from labkit.report.markdown import mask
+
+_SHORTCODE = re.compile(r"\{\{<\s*(?:var\s+([\w.-]+)|pagebreak)\s*>\}\}")
+
+
+def flatten(book: Book) -> str:
+    """All chapters as one Markdown text; each in a div that tells its file and kind."""
+    parts = []
+    for file, kind in book.chapters:
+        body = "\n\n".join(_piece(piece, book) for piece in book.pieces(file))
+        body = _own_notes(body, Path(file).stem)
+        parts.append(f":::::::::: {{.item kind={kind} file={Path(file).stem}}}\n\n{body}\n\n::::::::::")
+    return "\n\n".join(parts) + "\n"
+
+
+def _own_notes(text: str, name: str) -> str:
+    """Footnotes of a chapter under names of their own; those of two chapters may be equal."""
+    found = [match.start(1) for match in re.finditer(r"\[\^([\w-]+)\]", mask(text))]
+    for start in reversed(found):
+        text = f"{text[:start]}{name}-{text[start:]}"
+    return text
+
+
+def _piece(piece: Piece, book: Book) -> str:
+    if piece.kind == "prose":
+        return _expand(piece.text, book)
+    chosen = piece.options
+    if chosen.get("include") is False:
+        return ""
+    label = str(chosen.get("label", ""))
+    label = label if label.startswith(("fig-", "tbl-")) else ""
+    kind, subcaps = label[:3], chosen.get("fig-subcap") or []
+    name = f"{Path(piece.file).stem}-{label or piece.cell}"
+    shown = [_output(out, f"{name}-{i}", book) for i, out in enumerate(piece.outputs)]
+    head = " ".join(
+        part for part in (f"#{label}" if label else "", ".cell", f".{chosen.get('classes', 'plain')}") if part
+    )
+    lines = [f":::::: {{{head} ncol={chosen.get('layout-ncol', 1)}}}"]
+    if piece.text and chosen.get("echo") is not False:
+        lines.append(markdown.block(piece.text, "{.python .cell-code}"))
+    for i, out in enumerate(shown):
+        below = f"\n\n:::: caption\n{subcaps[i]}\n::::" if i < len(subcaps) else ""
+        lines.append(f"::::: output\n{out}{below}\n:::::")
+    caption = chosen.get(f"{kind}-cap", "") if label else ""
+    if caption:
+        lines.append(f"::::: caption\n{_expand(str(caption), book)}\n:::::")
+    return "\n\n".join([*lines, "::::::"])
+
+
+def _output(out: Any, name: str, book: Book) -> str:
+    """Markdown of one output; of its forms the one both formats can show."""
+    if out.output_type == "stream":
+        return markdown.block(out.text)
+    data = out.data
+    if "text/markdown" in data:
+        return _expand(data["text/markdown"], book)
+    parts = []
+    if "text/html" in data:
+        parts.append(f"```{{=html}}\n{data['text/html']}\n```")
+    if "image/svg+xml" in data:
+        file = book.folder / "figures" / f"{name}.svg"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(data["image/svg+xml"])
+        parts.append(f"![](figures/{name}.svg){{.{'static' if parts else 'image'}}}")
+    elif parts and "<table" not in data["text/html"]:
+        note = markdown.escape(data.get("text/plain", ""))
+        parts.append(f'::: {{.content-visible unless-format="html"}}\n*{note}*\n:::')
+    return "\n\n".join(parts) or markdown.block(data.get("text/plain", ""))
+
+
+def _expand(text: str, book: Book) -> str:
+    """Put values in the place of ``{{< var a.b >}}``."""
+    return _SHORTCODE.sub(lambda m: book.variable(m[1]) if m[1] else "```{=typst}\n#pagebreak()\n```", text)

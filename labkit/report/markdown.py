@@ -1,0 +1,108 @@
+"""Markdown that labkit writes itself: escaped text, tables, callouts. Both engines read it the same way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+
+def literal(text: str) -> str:
+    """Text of which no character means anything to Markdown; spaces and line ends stay."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def escape(text: object) -> str:
+    r"""A value as literal text on one line.
+
+    Examples
+    --------
+    >>> print(escape("a_b | @c"))
+    a\_b \| \@c
+    """
+    return literal(" ".join(str(text).split()))
+
+
+def code(text: object) -> str:
+    """A value as inline code, whatever back quotes it holds."""
+    words = " ".join(str(text).split())
+    ticks = "`" * (max((len(run) for run in re.findall(r"`+", words)), default=0) + 1)
+    pad = " " if "`" in words else ""
+    return f"{ticks}{pad}{words}{pad}{ticks}" if words else ""
+
+
+def block(text: str, attributes: str = "") -> str:
+    """A code block whose fence is longer than any in the text; terminal colours are dropped."""
+    text = _ANSI.sub("", text).rstrip("\n")
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    return f"{fence}{attributes}\n{text}\n{fence}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "", caption: str = "") -> str:
+    """A pipe table of cells that are Markdown already.
+
+    Parameters
+    ----------
+    head : column heads.
+    rows : cells, each as many as heads.
+    align : ``l`` or ``r`` for each column; left without it.
+    caption : with its label, as in ``Hosts. {#tbl-hosts}``.
+    """
+    cells = [list(head), *(list(row) for row in rows)]
+    align = align or "l" * len(head)
+    # pandoc takes the widths of long tables from the dashes; a column of prose must not starve the others
+    widths = [max(6, *(min(len(row[i]), 60) for row in cells)) for i in range(len(head))]
+    rule = "|".join(
+        "-" * (w - 1) + ":" if a == "r" else ":" + "-" * (w - 1) for w, a in zip(widths, align, strict=True)
+    )
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    text = "\n".join([lines[0], f"|{rule}|", *lines[1:]])
+    return f"{text}\n\n: {caption}" if caption else text
+
+
+def bullets(items: Iterable[str]) -> str:
+    """A list of items that are Markdown already."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def callout(kind: str, title: str, body: str, *, collapse: bool = False) -> str:
+    """A callout; `title` is plain text.
+
+    Parameters
+    ----------
+    kind : note, tip, warning, important or caution.
+    """
+    folded = ' collapse="true"' if collapse else ""
+    title = title.replace("\\", "\\\\").replace('"', "'")
+    return f':::: {{.callout-{kind}{folded} title="{title}"}}\n{body}\n::::'
+
+
+def mask(text: str) -> str:
+    """Prose with its code replaced by blanks, line by line, so that positions stay as they are.
+
+    Examples
+    --------
+    >>> mask("see `@x` now")
+    'see      now'
+    """
+    lines, fence = [], ""
+    for line in text.split("\n"):
+        opened = re.match(r"\s{0,3}(`{3,}|~{3,})", line)
+        if fence:
+            if opened and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+            lines.append(" " * len(line))
+        elif opened:
+            fence = opened[1]
+            lines.append(" " * len(line))
+        else:
+            lines.append(line)
+    joined = "\n".join(lines)
+    return re.sub(
+        r"(?<![`\\])(`+)(?!`)((?:(?!\n\s*\n).)+?)(?<!`)\1(?!`)",
+        lambda m: re.sub(r"[^\n]", " ", m[0]),
+        joined,
+        flags=re.S,
+    )

@@ -1,0 +1,246 @@
+"""An executed notebook as a chapter: figures in all their forms, parameters left out, a failure shown.
+
+The executed notebook itself is never changed; this works on the copy for the report.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+from nbformat.v4 import new_markdown_cell, new_output
+
+from labkit.errors import ReportError
+from labkit.report import figures, markdown
+
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+_HEADING = re.compile(r"^# +(?P<title>.*?)[ \t]*(?:\{(?P<attributes>[^}\n]*)\})?[ \t]*$", re.M)
+_LABEL = r"((?:fig|tbl|eq|sec)-[\w-]*\w)"
+_PAPERMILL = "papermill-error-cell-tag"
+_HIDDEN = {"parameters", "injected-parameters"}
+
+
+@dataclass
+class Chapter:
+    """A notebook made ready.
+
+    Parameters
+    ----------
+    notebook : the copy, ready to be written.
+    title, label : of its heading.
+    error : what stopped it, in one line; empty when it ran to its end.
+    csv : file name → text, the data of its figures.
+    parameters : source of the cell that set them.
+    warnings : what a reader of the report has to know.
+    """
+
+    notebook: Any
+    title: str = ""
+    label: str = ""
+    error: str = ""
+    csv: dict[str, str] = field(default_factory=dict)
+    parameters: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+
+def read(path: Path) -> Any:
+    """A notebook file.
+
+    Raises
+    ------
+    ReportError
+        If it is no notebook.
+    """
+    try:
+        return nbformat.read(path, as_version=4)
+    except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:
+        raise ReportError(
+            f"{path} cannot be read as a notebook: {error}. Run it again, or take it out of notebooks/."
+        ) from error
+
+
+def options(source: str) -> tuple[dict[str, Any], str]:
+    r"""Quarto's ``#|`` options of a code cell, and the code below them.
+
+    Raises
+    ------
+    ReportError
+        If the options are not YAML; the message has no place, the caller knows it.
+
+    Examples
+    --------
+    >>> options("#| label: fig-a\n#| fig-cap: \"A: b.\"\nshow(a)")
+    ({'label': 'fig-a', 'fig-cap': 'A: b.'}, 'show(a)')
+    """
+    lines = source.splitlines()
+    end = next((i for i, line in enumerate(lines) if not line.startswith("#|")), len(lines))
+    try:
+        found = yaml.safe_load("\n".join(line[2:].removeprefix(" ") for line in lines[:end])) or {}
+    except yaml.YAMLError as error:
+        raise ReportError(f"the #| lines are not YAML: {error}") from error
+    if not isinstance(found, dict):
+        raise ReportError(f"the #| lines must be 'key: value', but are {found!r}")
+    return found, "\n".join(lines[end:]).strip()
+
+
+def finish(path: Path) -> Chapter:
+    """The chapter that an executed notebook becomes.
+
+    Raises
+    ------
+    ReportError
+        If the file is no notebook or a cell's options cannot be read.
+    """
+    chapter = Chapter(read(path))
+    cells = [c for c in chapter.notebook.cells if _PAPERMILL not in c.metadata.get("tags", []) and c.source.strip()]
+    done: list[Any] = []
+    for number, cell in enumerate(cells, start=1):
+        done.append(cell)
+        if cell.cell_type == "code":
+            try:
+                done += _code(cell, f"{path.stem}-{number}", number, chapter)
+            except ReportError as error:
+                raise ReportError(
+                    f"{path.name}, cell {number}: {error}. Correct the notebook, and run it again."
+                ) from error
+    chapter.notebook.cells = done
+    chapter.notebook.metadata = {
+        k: v for k, v in chapter.notebook.metadata.items() if k in ("kernelspec", "language_info")
+    }
+    _head(chapter, path)
+    for number, cell in enumerate(chapter.notebook.cells):
+        cell["id"] = f"c{number}"
+    return chapter
+
+
+def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
+    """Make the outputs of a code cell ready; returns cells to be put after it."""
+    tags = set(cell.metadata.get("tags", []))
+    cell.metadata = {"tags": sorted(tags)} if tags else {}
+    chosen, _ = options(cell.source)
+    if tags & _HIDDEN:
+        chapter.parameters = cell.source
+        cell.source = "#| include: false\n" + cell.source
+    label = str(chosen.get("label", ""))
+    errors = [o for o in cell.outputs if o.output_type == "error"]
+    cell.outputs = [o for o in (_output(out, label or name, chapter) for out in cell.outputs) if o is not None]
+    shown = [o for o in cell.outputs if o.output_type != "stream"]
+    if label.startswith(("fig-", "tbl-")) and not shown and chosen.get("include") is not False:
+        cell.outputs.append(_placeholder(label))
+        chapter.warnings.append(f"{label} is missing: its cell made no {'figure' if label[0] == 'f' else 'table'}")
+    if not errors:
+        return []
+    chapter.error = f"cell {number}: {errors[0].ename}: {errors[0].evalue}"
+    trace = "\n".join(errors[0].get("traceback") or [chapter.error])
+    return [
+        new_markdown_cell(
+            markdown.callout("important", f"Cell {number} failed here", markdown.block(trace), collapse=True)
+        )
+    ]
+
+
+def _output(out: Any, name: str, chapter: Chapter) -> Any:
+    """An output as the report takes it, or None where it has no place there."""
+    if out.output_type == "error":
+        return None
+    if out.output_type == "stream":
+        chapter.warnings += re.findall(r"LabkitWarning: (.+)", out.text) if out.name == "stderr" else []
+        return out if out.name == "stdout" and out.text.strip() else None
+    data = out.data
+    if _WIDGET in data:
+        return None
+    out.metadata = {}
+    if figures.PLOTLY not in data:
+        return out
+    taken = sum(1 for file in chapter.csv if file.startswith(f"{name}."))
+    file = f"{name}.csv" if not taken else f"{name}.{taken + 1}.csv"
+    text = figures.as_csv(data[figures.PLOTLY])
+    if text:
+        chapter.csv[file] = text
+    if not data.get(figures.SVG):
+        chapter.warnings.append(
+            f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook again."
+        )
+    out.data = figures.bundle(data, link=f"data/{file}" if text else "")
+    return out
+
+
+def _placeholder(label: str) -> Any:
+    """What stands where a labelled cell left nothing, so that references to it still lead somewhere."""
+    note = "Not available: the notebook stopped before this was made."
+    data = {"text/html": f'<p class="missing">{note}</p>', "text/plain": f"[{note}]"}
+    if label.startswith("tbl-"):
+        data = {"text/markdown": markdown.table(["not available"], [[note]]), "text/plain": note}
+    return new_output("display_data", data=data)
+
+
+def _head(chapter: Chapter, path: Path) -> None:
+    """Give the chapter a heading with a label, and a failed one its callout below it."""
+    cells = chapter.notebook.cells
+    found = ((i, _HEADING.search(markdown.mask(c.source))) for i, c in enumerate(cells) if c.cell_type == "markdown")
+    index, match = next(((i, m) for i, m in found if m), (0, None))
+    if match is None:
+        cells.insert(0, new_markdown_cell(f"# {path.stem.replace('-', ' ').capitalize()}"))
+        match = _HEADING.search(cells[0].source)
+        assert match is not None
+    source = cells[index].source
+    attributes = match["attributes"] or ""
+    label = re.search(r"#([\w-]+)", attributes)
+    chapter.title = source[match.start("title") : match.end("title")]
+    chapter.label = label[1] if label else f"sec-{path.stem.lower()}"
+    heading = (
+        source[match.start() : match.end()]
+        if label
+        else f"# {chapter.title} {{#{chapter.label} {attributes}".rstrip() + "}"
+    )
+    after = "\n\n" + _failure(chapter.error, path) + "\n\n" if chapter.error else ""
+    cells[index].source = source[: match.start()] + heading + after + source[match.end() :]
+
+
+def _failure(error: str, path: Path) -> str:
+    body = f"It stopped at {markdown.escape(error)}.\n\nWhat follows is what it had shown until then."
+    body += f" The executed notebook is saved as {markdown.code('notebooks/' + path.name)}."
+    return markdown.callout("important", "This notebook failed", body)
+
+
+def labels(chapter: Chapter) -> set[str]:
+    """Labels that a chapter defines, of cells and in its prose."""
+    texts = "\n".join(cell.source for cell in chapter.notebook.cells)
+    return set(re.findall(rf"(?:#\| *label: *|\{{#){_LABEL}", texts))
+
+
+def relabel(chapter: Chapter, known: set[str], suffix: str) -> None:
+    """Put `suffix` behind every label in `known`, where it is defined and where it is referred to.
+
+    Two campaigns may hold the same notebook; their figures must not share a name.
+    """
+
+    def renamed(match: re.Match[str]) -> str:
+        return match[1] + match[2] + (suffix if match[2] in known else "")
+
+    def all_of(text: str) -> str:
+        return re.sub(rf"(#\| *label: *|\{{#|@){_LABEL}", renamed, text)
+
+    for cell in chapter.notebook.cells:
+        cell.source = all_of(cell.source)
+        for out in cell.get("outputs", []):
+            data = out.get("data", {})
+            if "text/markdown" in data:
+                data["text/markdown"] = all_of(data["text/markdown"])
+            if "text/html" in data:
+                data["text/html"] = _relink(data["text/html"], suffix)
+    chapter.csv = {_suffixed(name, suffix): text for name, text in chapter.csv.items()}
+    chapter.label += suffix if chapter.label in known else ""
+
+
+def _suffixed(file: str, suffix: str) -> str:
+    stem, _, rest = file.partition(".")
+    return f"{stem}{suffix}.{rest}"
+
+
+def _relink(html: str, suffix: str) -> str:
+    return re.sub(r'href="data/([^"]+)"', lambda m: f'href="data/{_suffixed(m[1], suffix)}"', html)

@@ -1,0 +1,214 @@
+"""The plain engine: pandoc and typst alone turn the staged book into the same site and PDF that Quarto makes.
+
+It reads the fixed Markdown subset that `labkit.report.check` lets through. One pass of pandoc with the project's
+Lua filters numbers and links everything; the pages and the PDF are written from what comes out of it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from labkit.errors import ReportError
+from labkit.report.book import Book
+from labkit.report.flatten import flatten
+
+Json = dict[str, Any]
+
+
+def render(book: Book, templates: Path) -> tuple[Path, Path]:
+    """Site and PDF of a staged book.
+
+    Parameters
+    ----------
+    book : staged and checked.
+    templates : folder with ``plain/`` and ``_extensions/report/``.
+
+    Returns
+    -------
+    ``html/index.html`` and ``report.pdf`` in the book's folder.
+
+    Raises
+    ------
+    ReportError
+        With pandoc's or typst's own words, if one of them fails.
+    """
+    text = flatten(book)
+    pdf = _pdf(book, text, templates)
+    return _site(book, text, templates), pdf
+
+
+def _pandoc(text: str, source: str, target: str, folder: Path, *extra: str) -> str:
+    """Run pandoc on a text."""
+    import pypandoc
+
+    command = [pypandoc.get_pandoc_path(), f"--from={source}", f"--to={target}", *extra]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, check=False)
+    if done.returncode or "[WARNING]" in done.stderr:
+        raise ReportError(f"pandoc could not make the report in {folder}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def _tree(book: Book, text: str, templates: Path, target: str) -> Json:
+    """The whole book as pandoc's tree, numbered, linked and cited, for ``html`` or ``typst``."""
+    meta = {"bibliography": book.config.get("bibliography"), "link-citations": True, "target": target}
+    head = "---\n" + yaml.safe_dump({k: v for k, v in meta.items() if v}) + "---\n\n"
+    filters = templates / "plain"
+    tree: Json = json.loads(
+        _pandoc(
+            head + text,
+            "markdown",
+            "json",
+            book.folder,
+            f"--lua-filter={filters / 'number.lua'}",
+            "--citeproc",
+            f"--lua-filter={filters / 'format.lua'}",
+        )
+    )
+    return tree
+
+
+def _meta(values: Mapping[str, Any]) -> Json:
+    """Plain values as pandoc's metadata; text is Markdown no more."""
+
+    def convert(value: Any) -> Json:
+        if isinstance(value, bool):
+            return {"t": "MetaBool", "c": value}
+        if isinstance(value, Mapping):
+            return {"t": "MetaMap", "c": _meta(value)}
+        if isinstance(value, list):
+            return {"t": "MetaList", "c": [convert(v) for v in value]}
+        return {"t": "MetaInlines", "c": [{"t": "Str", "c": str(value)}]}
+
+    return {key: convert(value) for key, value in values.items() if value not in (None, "")}
+
+
+def _front(book: Book) -> dict[str, Any]:
+    held = book.config["book"]
+    return {key: held.get(key) for key in ("title", "subtitle", "author", "date")}
+
+
+def _pdf(book: Book, text: str, templates: Path) -> Path:
+    """The whole book through typst."""
+    import typst
+
+    tree = _tree(book, text, templates, "typst")
+    style = {
+        key: value for key, value in (book.config["format"].get("report-typst") or {}).items() if key == "papersize"
+    }
+    look = (templates / "_extensions/report/typst-template.typ").read_text()
+    tree["meta"] = _meta(_front(book) | style)
+    body = _pandoc(
+        json.dumps(tree),
+        "json",
+        "typst-citations",
+        book.folder,
+        "--standalone",
+        f"--template={templates / 'plain/book.typ'}",
+    )
+    source, pdf = book.folder / "report.typ", book.folder / "report.pdf"
+    source.write_text(look + body)
+    try:
+        typst.compile(str(source), output=str(pdf), root=str(book.folder))
+    except typst.TypstError as error:
+        raise ReportError(f"typst could not make {pdf}: {error}. Its source is {source}.") from error
+    return pdf
+
+
+def _site(book: Book, text: str, templates: Path) -> Path:
+    """A page for each chapter, with links between them, and what the pages load."""
+    tree = _tree(book, text, templates, "html")
+    pages = [(_page(item), item["c"][1]) for item in tree["blocks"]]
+    homes = {label: page for page, blocks in pages for label in _identifiers(blocks)}
+    target = book.folder / "html"
+    shutil.copytree(book.folder / "assets", target / "assets")
+    shutil.copy(templates / "plain/page.css", target / "assets")
+    shutil.copytree(book.folder / "data", target / "data")
+    shutil.copy(book.folder / "report.pdf", target)
+    titles = [(page, _title(blocks)) for page, blocks in pages]
+    extra = ["--standalone", "--mathml", "--toc", "--toc-depth=3", "--section-divs"]
+    extra.append(f"--template={templates / 'plain/page.html'}")
+    for number, (page, blocks) in enumerate(pages):
+        _relink(blocks, page, homes)
+        meta = _meta(_front(book) | _around(number, titles) | {"plots": _plots(blocks)})
+        document = {"pandoc-api-version": tree["pandoc-api-version"], "meta": meta, "blocks": blocks}
+        (target / page).write_text(_pandoc(json.dumps(document), "json", "html5", book.folder, *extra))
+    return target / "index.html"
+
+
+def _around(number: int, titles: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """What the page's template needs to know of the other pages."""
+    page, title = titles[number]
+    listed = [{"url": p, "title": t, "here": p == page} for p, t in titles]
+    near = {
+        "previous": listed[number - 1] if number else None,
+        "next": listed[number + 1] if number + 1 < len(listed) else None,
+    }
+    return near | {"chapters": listed, "front": page == "index.html", "pagetitle": title}
+
+
+def _plots(blocks: Sequence[Json]) -> bool:
+    """Whether a page draws anything."""
+    return any(node.get("t") == "RawBlock" and 'class="plot"' in node["c"][1] for node in _nodes(list(blocks)))
+
+
+def _page(item: Json) -> str:
+    return str(dict(item["c"][0][2])["file"]) + ".html"
+
+
+def _title(blocks: Sequence[Json]) -> str:
+    header = next((block for block in blocks if block["t"] == "Header" and block["c"][0] == 1), None)
+    return _plain(header["c"][2]) if header else ""
+
+
+def _plain(node: Any) -> str:
+    """Text of inlines without their form."""
+    if isinstance(node, list):
+        return "".join(_plain(part) for part in node)
+    if node["t"] in ("Space", "SoftBreak", "LineBreak"):
+        return " "
+    if node["t"] in ("Str",):
+        return str(node["c"])
+    if node["t"] in ("Code", "Math"):
+        return str(node["c"][1])
+    inner = node.get("c", [])
+    return _plain(
+        [part for part in (inner[-1] if node["t"] in ("Span", "Quoted") else inner) if isinstance(part, dict)]
+    )
+
+
+def _nodes(node: Any) -> Iterator[Json]:
+    """Every element of a tree."""
+    if isinstance(node, list):
+        for part in node:
+            yield from _nodes(part)
+    elif isinstance(node, dict):
+        yield node
+        yield from _nodes(node.get("c"))
+
+
+def _identifiers(blocks: Sequence[Json]) -> Iterator[str]:
+    """Every identifier that a link may lead to."""
+    place = {"Header": 1, "Div": 0, "Span": 0, "Figure": 0, "Table": 0, "CodeBlock": 0}
+    for node in _nodes(list(blocks)):
+        if node.get("t") in place and node["c"][place[node["t"]]][0]:
+            yield node["c"][place[node["t"]]][0]
+
+
+def _relink(blocks: Sequence[Json], page: str, homes: Mapping[str, str]) -> None:
+    """Make links to labels of other chapters lead to their pages."""
+    for node in _nodes(list(blocks)):
+        if node.get("t") == "Link" and node["c"][2][0].startswith("#"):
+            label = node["c"][2][0][1:]
+            if label not in homes:
+                raise ReportError(
+                    f"A link on {page} leads to #{label}, which no chapter has. Correct it, or label its target."
+                )
+            if homes[label] != page:
+                node["c"][2][0] = f"{homes[label]}#{label}"

@@ -1,0 +1,77 @@
+"""Quarto as the engine, where it is installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from labkit.errors import ReportError
+from labkit.report.book import Book
+
+MINIMUM = (1, 9, 17)  # the first with typst books, by its changelog
+_WANTED = ".".join(map(str, MINIMUM))
+
+
+def version() -> tuple[int, ...] | None:
+    """Version of the `quarto` on PATH, or None where there is none that runs."""
+    program = shutil.which("quarto")
+    if program is None:
+        return None
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return parsed(said)
+
+
+def parsed(text: str) -> tuple[int, ...] | None:
+    r"""Version in what ``quarto --version`` prints; None where there is none.
+
+    Examples
+    --------
+    >>> parsed("1.9.17\n"), parsed("no")
+    ((1, 9, 17), None)
+    """
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", text.strip())
+    return tuple(map(int, match.groups())) if match else None
+
+
+def obstacle(have: tuple[int, ...] | None) -> str:
+    """Why the Quarto of that version cannot make the report; empty when it can."""
+    if have is None:
+        return f"there is no quarto on PATH. Install Quarto {_WANTED} or later, or use the plain engine"
+    if have < MINIMUM:
+        return (
+            f"quarto is {'.'.join(map(str, have))}, but typst books need {_WANTED}. Update it, or use the plain engine"
+        )
+    return ""
+
+
+def usable() -> str:
+    """Why Quarto cannot make the report here; empty when it can."""
+    return obstacle(version())
+
+
+def render(book: Book) -> tuple[Path, Path]:
+    """Site and PDF of a staged book.
+
+    Returns
+    -------
+    ``html/index.html`` and ``report.pdf`` in the book's folder.
+
+    Raises
+    ------
+    ReportError
+        With the end of what Quarto said, if it fails.
+    """
+    done = subprocess.run(["quarto", "render"], cwd=book.folder, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    html = book.folder / "html" / "index.html"
+    made = book.folder / "html" / "report.pdf"
+    if done.returncode or not html.exists() or not made.exists():
+        tail = "\n".join(said.strip().splitlines()[-20:])
+        raise ReportError(f"quarto render failed in {book.folder} with exit status {done.returncode}:\n{tail}")
+    pdf = Path(shutil.copy(made, book.folder / "report.pdf"))
+    return html, pdf

@@ -1,0 +1,188 @@
+"""From campaigns to a folder that both engines can render: ``<campaign>/report/``.
+
+Only copies are written. The executed notebooks, the samples and the project's own files stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+
+from labkit.errors import ReportError
+from labkit.report import artifact, book, markdown, methods, notebook, summary
+from labkit.report.content import Content
+from labkit.report.sources import Source
+from labkit.report.variables import as_json, key_numbers, variables
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = ROOT / "templates" / "report"
+BLOCKS = summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS
+_COPIED = ("assets", "filters", "_extensions")
+_GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
+
+
+def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.Book, list[str]]:
+    """Write the folder ``report/`` of the first campaign anew.
+
+    Parameters
+    ----------
+    sources : campaigns, in the order of the chapters.
+    style : a file of ``templates/report/styles``.
+    engine : named in the colophon.
+
+    Returns
+    -------
+    The book, and warnings for whoever reads it.
+
+    Raises
+    ------
+    ReportError
+        If the style or a template does not exist, a notebook cannot be read, or the folder holds something else.
+    """
+    config = merged(_yaml(ROOT / book.CONFIG), _style(style))
+    folder = _empty(sources[0].path / "report")
+    chapters, warnings = _notebooks(sources)
+    content = Content(sources, chapters)
+    for name in _COPIED:
+        shutil.copytree(TEMPLATES / name, folder / name)
+    _plotly(folder / "assets")
+    shutil.copy(TEMPLATES / str(config["bibliography"]), folder)
+    for name, chapter in chapters.items():
+        nbformat.write(chapter.notebook, folder / name)
+    _data(folder / "data", content)
+    _config(config, folder, content)
+    for template in [c for c in _listed(config) if c.endswith(".qmd")]:
+        (folder / template).write_text(_filled(TEMPLATES / template, content))
+    held = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
+    _dump(folder / book.VARIABLES, _escaped(held))
+    numbers = [row for source in sources for row in as_json(key_numbers(source))]
+    (folder / "key-numbers.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
+    return book.load(folder), warnings
+
+
+def _empty(folder: Path) -> Path:
+    """An empty folder; an old report in its place is deleted, anything else is not."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / book.CONFIG).exists():
+        raise ReportError(
+            f"{folder} holds files, but no report that labkit made. Move them away; the report is written there."
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        return dict(yaml.safe_load(path.read_text()) or {})
+    except (OSError, yaml.YAMLError) as error:
+        raise ReportError(
+            f"{path} cannot be read: {error}. The report needs the project's own folder; reinstall it."
+        ) from error
+
+
+def _style(name: str) -> dict[str, Any]:
+    """What a style changes in the book's settings."""
+    names = sorted(path.stem for path in (TEMPLATES / "styles").glob("*.yml"))
+    if name not in names:
+        raise ReportError(f"There is no style {name!r}. There are: {', '.join(names)}.")
+    return _yaml(TEMPLATES / "styles" / f"{name}.yml")
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested settings with those of `over` on top; lists are replaced.
+
+    Examples
+    --------
+    >>> merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}})
+    {'a': {'b': 1, 'c': 3}}
+    """
+    both = dict(base)
+    for key, value in over.items():
+        old = both.get(key)
+        both[key] = merged(old, value) if isinstance(value, Mapping) and isinstance(old, Mapping) else value
+    return both
+
+
+def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], list[str]]:
+    """Chapters of all campaigns; those of a second one get names and labels of their own."""
+    chapters: dict[str, notebook.Chapter] = {}
+    warnings: list[str] = []
+    for number, source in enumerate(sources, start=1):
+        made = {path: notebook.finish(path) for path in source.notebooks}
+        known = set().union(*map(notebook.labels, made.values()))
+        for path, chapter in made.items():
+            name = path.name
+            if number > 1:
+                notebook.relabel(chapter, known, f"-c{number}")
+                name = f"{path.stem}-c{number}.ipynb"
+            chapters[name] = chapter
+            if chapter.error:
+                warnings.append(f"{path} failed: {chapter.error}")
+            warnings += [f"{path.name}: {text}" for text in chapter.warnings]
+    return chapters, warnings
+
+
+def _plotly(folder: Path) -> None:
+    """plotly.js as the installed plotly brings it, once for all pages."""
+    import plotly
+
+    shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", folder)
+
+
+def _data(folder: Path, content: Content) -> None:
+    """Files for download: data of the figures, checksums of the samples."""
+    folder.mkdir()
+    for chapter in content.chapters.values():
+        for name, text in chapter.csv.items():
+            (folder / name).write_text(text)
+    for source in content.sources:
+        (folder / artifact.checksum_file(source, content)).write_text(artifact.checksums(source))
+
+
+def _listed(config: Mapping[str, Any]) -> list[str]:
+    held = config["book"]
+    return [*held["chapters"], *held.get("appendices", [])]
+
+
+def _config(config: dict[str, Any], folder: Path, content: Content) -> None:
+    """The book's settings with the notebooks in their place and the campaign's name and date."""
+    held = dict(config["book"])
+    place = held["chapters"].index(book.NOTEBOOKS)
+    held["chapters"] = [*held["chapters"][:place], *content.chapters, *held["chapters"][place + 1 :]]
+    facts = content.sources[0].facts
+    names = ", ".join(source.name for source in content.sources)
+    held["title"] = str(facts.get("title") or held["title"])
+    held["subtitle"] = f"Campaign {names}" if len(content.sources) == 1 else f"Campaigns {names}"
+    held["date"] = str(facts.get("created", ""))[:10]
+    if facts.get("author"):
+        held["author"] = str(facts["author"])
+    _dump(folder / book.CONFIG, {**config, "book": held})
+
+
+def _dump(path: Path, values: Mapping[str, Any]) -> None:
+    path.write_text(yaml.safe_dump(dict(values), allow_unicode=True, sort_keys=False, width=120))
+
+
+def _escaped(values: Any) -> Any:
+    """Values as Markdown that reads as they are."""
+    if isinstance(values, Mapping):
+        return {key: _escaped(value) for key, value in values.items()}
+    return markdown.escape(values)
+
+
+def _filled(template: Path, content: Content) -> str:
+    """A chapter's source with its generated parts written out."""
+
+    def block(match: re.Match[str]) -> str:
+        if match[1] not in BLOCKS:
+            raise ReportError(f"{template} asks for the generated part {match[1]!r}. There are: {', '.join(BLOCKS)}.")
+        return BLOCKS[match[1]](content)
+
+    return _GENERATED.sub(block, template.read_text())

@@ -1,0 +1,240 @@
+"""Every number in the report's own prose: worked out from the records, never typed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labkit import benchmarks, units
+from labkit.columns import METRICS, split, statistic_column
+from labkit.errors import SpecError
+from labkit.records import headline_statistic
+from labkit.report.sources import Source, read
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """A headline value with everything that says how sure it is.
+
+    Parameters
+    ----------
+    campaign, benchmark, title : what was measured, and in which campaign.
+    transport, ranks, options : what tells points of a benchmark apart, beside the size.
+    size : B.
+    which : ``smallest`` or ``largest`` size of its group, or ``only``.
+    metric, statistic, unit : of the value.
+    value, low, high : in `unit`; ends are None where there is no interval.
+    interval : what low and high are.
+    n, launches : samples in total, and launches.
+    origin, badges : of the point.
+    """
+
+    campaign: str
+    benchmark: str
+    title: str
+    transport: str
+    ranks: int
+    options: str
+    size: int
+    which: str
+    metric: str
+    statistic: str
+    unit: str
+    value: float
+    low: float | None
+    high: float | None
+    interval: str
+    n: int
+    launches: int
+    origin: str
+    badges: str
+
+    @property
+    def text(self) -> str:
+        """Value for people, without its unit."""
+        return number(self.value)
+
+    @property
+    def range(self) -> str:
+        """Interval for people; a dash where there is none."""
+        return "–" if self.low is None or self.high is None else f"{number(self.low)} to {number(self.high)}"
+
+
+def number(value: float) -> str:
+    """A measured value to four digits, without exponent.
+
+    Examples
+    --------
+    >>> number(0.123456), number(12345.6), number(1.0)
+    ('0.1235', '12,346', '1.000')
+    """
+    if not math.isfinite(value):
+        return "–"
+    digits = 3 - math.floor(math.log10(abs(value))) if value else 3
+    return f"{value:,.{min(max(digits, 0), 9)}f}"
+
+
+def key_numbers(source: Source) -> list[KeyNumber]:
+    """Headline metric at the smallest and the largest size, for each benchmark and path the messages took."""
+    summary = source.summary
+    if not len(summary):
+        return []
+    groups = summary.groupby(["benchmark", "transport", "ranks", "options", "library", "origin"], sort=True)
+    return [found for _, group in groups for found in _ends(source, group)]
+
+
+def _ends(source: Source, group: pd.DataFrame) -> Iterator[KeyNumber]:
+    """Key numbers of one curve."""
+    metric = headline_metric(str(group["benchmark"].iloc[0]), group)
+    if not metric:
+        return
+    statistic = headline_statistic(group, metric)
+    column = statistic_column(metric, statistic)
+    held = group[group[column].notna()].sort_values("message_size_B", kind="stable")
+    if not len(held):
+        return
+    rows = [("smallest", held.iloc[0]), ("largest", held.iloc[-1])] if len(held) > 1 else [("only", held.iloc[0])]
+    for which, row in rows:
+        name = str(row["benchmark"])
+        yield KeyNumber(
+            campaign=source.name,
+            benchmark=name,
+            title=title(name),
+            transport=str(row["transport"]),
+            ranks=int(row["ranks"]),
+            options=str(row["options"]),
+            size=int(row["message_size_B"]),
+            which=which,
+            metric=metric,
+            statistic=statistic,
+            unit=METRICS[metric].unit,
+            value=float(row[column]),
+            low=_end(row, metric, "low"),
+            high=_end(row, metric, "high"),
+            interval=str(row["headline"]),
+            n=int(row["n"]),
+            launches=int(row["launches"]),
+            origin=str(row["origin"]),
+            badges=str(row["badges"]),
+        )
+
+
+def headline_metric(benchmark: str, group: pd.DataFrame) -> str:
+    """The benchmark's first metric that the rows have; empty when they have none."""
+    try:
+        wanted = list(benchmarks.get(benchmark).metrics)
+    except SpecError:
+        wanted = []
+    present = [parts[0] for column in group.columns if (parts := split(column)) and group[column].notna().any()]
+    return next((metric for metric in [*wanted, *present] if metric in present), "")
+
+
+def title(benchmark: str) -> str:
+    """A benchmark in a few words; its name where this labkit does not know it."""
+    try:
+        return benchmarks.get(benchmark).title
+    except SpecError:
+        return benchmark
+
+
+def _end(row: pd.Series, metric: str, side: str) -> float | None:
+    value = row.get(f"{metric}_{side}")
+    return None if value is None or math.isnan(float(value)) else float(value)
+
+
+def variables(campaign: Path | Source) -> dict[str, Any]:
+    """Everything the prose may name, of one campaign.
+
+    Parameters
+    ----------
+    campaign : its folder, or what was read from it.
+
+    Returns
+    -------
+    ``campaign`` (name, suite, date, labkit), ``host`` (its scalar facts), ``counts`` (points, launches, files,
+    samples, benchmarks, failed), ``durations`` (measuring, as text and in s) and ``key``: benchmark → transport →
+    smallest, largest or only → value, unit, low, high, interval, size, n, launches. Texts are ready to print.
+
+    Raises
+    ------
+    DataError
+        If the folder is no campaign.
+    """
+    source = campaign if isinstance(campaign, Source) else read(campaign)
+    facts = source.facts
+    elapsed = float(source.records["elapsed_s"].sum()) if len(source.records) else 0.0
+    return {
+        "campaign": {
+            "name": source.name,
+            "suite": str(facts.get("suite") or "none"),
+            "date": str(facts.get("created", ""))[:10],
+            "labkit": str(facts.get("labkit", "")),
+        },
+        "host": {identifier(k): str(v) for k, v in source.host.items() if isinstance(v, str | int | float) and str(v)},
+        "counts": {
+            "points": plural(len(source.summary), "point"),
+            "launches": plural(len(source.records), "launch", "launches"),
+            "files": plural(len(source.files), "file"),
+            "samples": f"{source.raw:,}",
+            "benchmarks": plural(source.records["benchmark"].nunique() if len(source.records) else 0, "benchmark"),
+            "failed": plural(len(source.failed), "point"),
+        },
+        "durations": {"measuring": units.format_duration(elapsed), "measuring_s": round(elapsed, 3)},
+        "key": _tree(key_numbers(source)),
+    }
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "point"), plural(2000, "launch", "launches")
+    ('1 point', '2,000 launches')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def identifier(text: str) -> str:
+    """A key that a variable's name may hold.
+
+    Examples
+    --------
+    >>> identifier("mpi.latency"), identifier("95 % low")
+    ('mpi_latency', '95_low')
+    """
+    return re.sub(r"[^\w-]+", "_", text).strip("_")
+
+
+def _tree(numbers: list[KeyNumber]) -> dict[str, Any]:
+    """Key numbers by name; the first of a kind keeps the short one."""
+    tree: dict[str, Any] = {}
+    for one in numbers:
+        place = tree.setdefault(identifier(one.benchmark), {}).setdefault(identifier(one.transport), {})
+        place.setdefault(one.which, _shown(one))
+    return tree
+
+
+def _shown(one: KeyNumber) -> Mapping[str, str]:
+    return {
+        "value": one.text,
+        "unit": one.unit,
+        "low": "–" if one.low is None else number(one.low),
+        "high": "–" if one.high is None else number(one.high),
+        "interval": one.interval,
+        "size": units.format_size(one.size),
+        "n": f"{one.n:,}",
+        "launches": str(one.launches),
+    }
+
+
+def as_json(numbers: list[KeyNumber]) -> list[dict[str, Any]]:
+    """Key numbers with their raw values and the text that is printed."""
+    return [asdict(one) | {"text": one.text, "range": one.range} for one in numbers]

@@ -1,0 +1,226 @@
+"""The transformations behind the report, one by one."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pypandoc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from labkit.errors import ReportError
+from labkit.report import figures, flatten, markdown, methods, notebook, summary
+from labkit.report.book import Book
+from labkit.report.variables import number
+
+SPEC = {"data": [{"x": [1], "y": [2]}], "layout": {"height": 300, "title": {"text": "a </script> <!-- b"}}}
+
+
+def pandoc_text(source: str) -> str:
+    """What pandoc makes of Markdown, as plain text."""
+    return str(pypandoc.convert_text(source, "plain", format="markdown", extra_args=["--wrap=none"])).strip()
+
+
+def write(folder: Path, *cells: Any) -> Path:
+    path = folder / "10-x.ipynb"
+    nbformat.write(new_notebook(cells=list(cells)), path)
+    return path
+
+
+def test_bundle_holds_every_form_and_no_markdown() -> None:
+    made = figures.bundle({figures.PLOTLY: SPEC, figures.SVG: "<svg/>", "text/markdown": "x"}, link="data/a.csv")
+    assert set(made) == {"text/html", "image/svg+xml", "text/plain"}
+    assert 'style="height:300px"' in made["text/html"]
+    assert 'href="data/a.csv"' in made["text/html"]
+
+
+def test_figure_in_html_cannot_end_its_script() -> None:
+    html = figures.bundle({figures.PLOTLY: SPEC})["text/html"]
+    assert html.count("</script>") == 1
+    body = html.split('json">')[1].split("</script>")[0]
+    assert json.loads(body) == SPEC
+    assert "<" not in body
+
+
+def test_no_svg_leaves_the_note() -> None:
+    made = figures.bundle({figures.PLOTLY: SPEC})
+    assert figures.SVG not in made
+    assert made["text/plain"] == figures.NOTE
+
+
+def test_data_of_typed_arrays_errors_and_heat_maps() -> None:
+    x = {"dtype": "f8", "bdata": base64.b64encode(np.array([1.5, 2.5])).decode()}
+    spec = {
+        "data": [
+            {"name": "a", "x": x, "y": [1, 2], "error_y": {"array": [3, 4]}},
+            {"x": ["p", "q"], "z": [[1, 2], [3, 4]]},
+        ]
+    }
+    rows = list(csv.DictReader(io.StringIO(figures.as_csv(spec))))
+    assert rows[0] == {"trace": "a", "x": "1.5", "y": "1", "y_error_plus": "3", "z": ""}
+    assert [(r["x"], r["y"], r["z"]) for r in rows[2:]] == [
+        ("p", "0", "1"),
+        ("q", "0", "2"),
+        ("p", "1", "3"),
+        ("q", "1", "4"),
+    ]
+    assert figures.as_csv({"data": [{"type": "sankey"}]}) == ""
+
+
+def test_two_dimensional_typed_array() -> None:
+    z = {"dtype": "i4", "bdata": base64.b64encode(np.arange(6, dtype="i4")).decode(), "shape": "2, 3"}
+    assert figures.values(z) == [[0, 1, 2], [3, 4, 5]]
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=30))
+def test_escaped_text_has_nothing_left_to_interpret(text: str) -> None:
+    made = markdown.escape(text)
+    rest = made.replace("\\\\", "")
+    for character in "`*_{}[]<>#|~^$@":
+        assert rest.count(character) == rest.count("\\" + character)
+
+
+@pytest.mark.parametrize("text", ["a_b *c* @d $e$ <f> |g| [h](i) ~j~ ^k^ `l` #m {n} \\o", "{{< var a >}}"])
+def test_escaped_text_reads_as_it_is(text: str) -> None:
+    assert pandoc_text(markdown.escape(text)) == text
+
+
+@pytest.mark.parametrize("text", ["plain", "a `b` c", "``", "x``y`"])
+def test_inline_code_holds_any_text(text: str) -> None:
+    assert pandoc_text(markdown.code(text)) == text
+
+
+def test_code_block_is_longer_than_its_fences_and_has_no_colours() -> None:
+    made = markdown.block("````\nx\n````\n\x1b[31mred\x1b[0m")
+    assert made.startswith("`````\n")
+    assert "\x1b" not in made
+    assert "red" in made
+
+
+def test_table_is_one_table_with_its_caption() -> None:
+    text = markdown.table(
+        ["a", "b"], [["1", markdown.escape("x|y")], ["2", "z" * 90]], align="rl", caption="Cap. {#tbl-x}"
+    )
+    tree = json.loads(pypandoc.convert_text(text, "json", format="markdown"))
+    assert [block["t"] for block in tree["blocks"]] == ["Table"]
+    assert tree["blocks"][0]["c"][0][0] == "tbl-x"
+    assert [c[0]["t"] for c in tree["blocks"][0]["c"][2]] == ["AlignRight", "AlignLeft"]
+
+
+def test_nested_facts_become_rows() -> None:
+    facts = {"a": 1, "b": {"c_d": "x", "e": None}, "f": [{"g": 2}, {"g": 3}], "h": [], "i": ["p", "q"]}
+    assert summary.flat(facts) == [("a", "1"), ("b c d", "x"), ("f 1 g", "2"), ("f 2 g", "3"), ("i", "p, q")]
+
+
+def test_docstring_reads_as_it_is() -> None:
+    text = "Half a_trip @x, `osu_latency` [1]_.\n\nReferences\n----------\n.. [1] T. Hoefler, a *star*."
+    shown = pandoc_text(methods.prose(text))
+    assert "Half a_trip @x, osu_latency [1]_." in shown
+    assert "References" in shown
+    assert "[1] T. Hoefler, a *star*." in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.00123456, "0.001235"), (12.3456, "12.35"), (0.0, "0.000"), (float("nan"), "–"), (-1.5, "-1.500")],
+)
+def test_numbers_have_four_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_chapter_without_heading_or_label_gets_them(tmp_path: Path) -> None:
+    made = notebook.finish(write(tmp_path, new_code_cell("1")))
+    assert made.notebook.cells[0].source == "# 10 x {#sec-10-x}"
+    made = notebook.finish(write(tmp_path, new_markdown_cell("# A question {.wide}\n\nText.")))
+    assert made.notebook.cells[0].source == "# A question {#sec-10-x .wide}\n\nText."
+    assert (made.title, made.label) == ("A question", "sec-10-x")
+
+
+def test_hash_in_code_is_no_heading(tmp_path: Path) -> None:
+    made = notebook.finish(write(tmp_path, new_markdown_cell("```\n# no\n```\n\n# Yes {#sec-yes}")))
+    assert made.label == "sec-yes"
+
+
+def test_finish_drops_what_has_no_place(tmp_path: Path) -> None:
+    widget = new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}, "text/plain": "w"})
+    err = new_output("stream", name="stderr", text="noise")
+    cell = new_code_cell(
+        "f()",
+        outputs=[widget, err, new_output("stream", name="stdout", text="said\n")],
+        metadata={"papermill": {"duration": 1}},
+    )
+    made = notebook.finish(
+        write(
+            tmp_path, new_markdown_cell("# T {#sec-t}"), cell, new_code_cell("x = 1", metadata={"tags": ["parameters"]})
+        )
+    )
+    cell, hidden = made.notebook.cells[1:]
+    assert [out.text for out in cell.outputs] == ["said\n"]
+    assert cell.metadata == {}
+    assert hidden.source.startswith("#| include: false\n")
+    assert made.parameters == "x = 1"
+
+
+def test_failed_cell_with_a_label_keeps_its_place(tmp_path: Path) -> None:
+    error = new_output("error", ename="E", evalue="v", traceback=[])
+    made = notebook.finish(
+        write(
+            tmp_path,
+            new_markdown_cell("# T {#sec-t}"),
+            new_code_cell("#| label: fig-x\n#| fig-cap: X.\nf()", outputs=[error]),
+        )
+    )
+    head, cell, after = made.notebook.cells
+    assert "This notebook failed" in head.source
+    assert [set(out.data) for out in cell.outputs] == [{"text/html", "text/plain"}]
+    assert "Cell 2 failed here" in after.source
+    assert made.error == "cell 2: E: v"
+
+
+def test_no_notebook(tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text("not json")
+    with pytest.raises(ReportError, match=r"a.ipynb cannot be read as a notebook"):
+        notebook.read(tmp_path / "a.ipynb")
+
+
+def test_relabel_touches_known_labels_only(tmp_path: Path) -> None:
+    made = notebook.finish(write(tmp_path, new_markdown_cell("# T {#sec-t}\n\n@sec-t @sec-tt @sec-methods")))
+    assert notebook.labels(made) == {"sec-t"}
+    notebook.relabel(made, {"sec-t"}, "-c2")
+    assert made.notebook.cells[0].source == "# T {#sec-t-c2}\n\n@sec-t-c2 @sec-tt @sec-methods"
+    assert made.label == "sec-t-c2"
+
+
+def test_notes_get_the_name_of_their_chapter_outside_code(tmp_path: Path) -> None:
+    (tmp_path / "a.qmd").write_text("x[^n] `[^n]` {{< var v >}}\n\n[^n]: y")
+    text = flatten.flatten(Book(tmp_path, {"book": {"chapters": ["a.qmd"]}}, {"v": "value"}))
+    assert "x[^a-n] `[^n]` value" in text
+    assert "[^a-n]: y" in text
+
+
+def test_offline_filter_takes_out_what_quarto_adds(tmp_path: Path) -> None:
+    from labkit.report.stage import TEMPLATES
+
+    page = tmp_path / "a.html"
+    page.write_text(
+        '<script src="https://cdnjs.cloudflare.com/ajax/libs/require.js/2.3.6/require.min.js" integrity="x"></script>\n'
+        '<script src="https://cdnjs.cloudflare.com/ajax/libs/jquery/3.5.1/jquery.min.js"></script>\n'
+        "<script type=\"application/javascript\">define('jquery', [],function() {return window.jQuery;})</script>\n"
+        "<p>kept</p>"
+    )
+    subprocess.run(
+        [pypandoc.get_pandoc_path(), "lua", str(TEMPLATES / "filters" / "offline.lua")],
+        env={"QUARTO_PROJECT_OUTPUT_FILES": str(page)},
+        check=True,
+    )
+    assert page.read_text() == "<p>kept</p>"
