@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
+.SECONDARY:
 .PHONY: unbuilt help setup system venvs report survey test test-all bench faults lab lint format lock clean
 
 VENV := .venv
