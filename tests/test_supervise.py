@@ -221,6 +221,7 @@ with supervise.start([sys.executable, "-c", command, word], grace=0.3) as one:
             if os.fork() == 0:
                 time.sleep(60)
         print("up", flush=True)
+        if how in ("end", "crash"): sys.stdin.readline()
         if how == "end": sys.exit(5)
         if how == "crash": os._exit(6)
         time.sleep(60)
@@ -231,7 +232,7 @@ def owner(word, how):
     """Another interpreter that owns two families."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"import os\n{OWNER}", FAMILY, word, how],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)},
         start_new_session=True,
     )  # fmt: skip
     assert process.stdout.readline() == b"up\n"
@@ -244,7 +245,7 @@ def test_all_trees_end_with_their_owner(token, how):
     process = owner(token, how)
     if how in ("kill", "term"):
         process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGTERM)
-    process.communicate(timeout=15)
+    process.communicate(b"go\n" if how in ("end", "crash") else None, timeout=15)
     assert process.returncode == {"kill": -9, "term": -15, "end": 5, "crash": 6}[how]
     assert eventually(lambda: alive(token) == [])
 

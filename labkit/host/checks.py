@@ -1,0 +1,293 @@
+"""What may spoil a number on this machine, and what to do about it. Functions of what was found; nothing is looked up.
+
+A machine that an older labkit described may lack a fact; then nothing is said about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from labkit.host.programs import MPIS, PROGRAMS, installed
+from labkit.units import GiB, MiB, format_size
+
+Facts = Mapping[str, Any]
+State = Literal["ok", "warn", "bad"]
+
+BUSY_LOAD = 0.5  # tasks of others per processor
+BUSY_PRESSURE = 10.0  # % of the time in which some task waited for a processor
+STEAL = 0.01  # part of the time the hypervisor kept the processors to itself
+DRIFT = 0.1  # part by which the frequency may change during a point
+# read without a system call and finer than 1 µs; kvm-clock and the like cost more or step
+GOOD_CLOCKS = ("tsc", "arch_sys_counter", "timebase", "tod", "hyperv_clocksource_tsc_page")
+BAD_CLOCKS = ("jiffies", "refined-jiffies", "hpet", "acpi_pm")
+STEADY_GOVERNORS = ("performance", "userspace")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of ``labkit doctor``.
+
+    Parameters
+    ----------
+    name : of what was looked at.
+    state : ``ok``; ``warn``: numbers may be false, or something cannot be used; ``bad``: labkit cannot do its work.
+    found : what is.
+    wanted : what should be.
+    remedy : the command that gets there, or what to do where there is none.
+    """
+
+    name: str
+    state: State
+    found: str
+    wanted: str
+    remedy: str
+
+
+def _check(name: str, ok: bool, found: str, wanted: str, remedy: str, *, bad: bool = False) -> Check:
+    return Check(name, "ok" if ok else "bad" if bad else "warn", found, wanted, remedy)
+
+
+def checks(description: Facts, there: Facts | None = None, *, ranks: int = 2) -> list[Check]:
+    """Everything ``labkit doctor`` prints.
+
+    Parameters
+    ----------
+    description : as from `labkit.host.describe`.
+    there : as from `labkit.host.installed`, which is asked where it is not given.
+    ranks : processes to be measured.
+    """
+    there = installed() if there is None else there
+    found = [check for rule in _MACHINE if (check := rule(description)) is not None]
+    return [_cores(description, ranks), *found, *_software(there), *_programs(description, there["programs"])]
+
+
+def _cores(facts: Facts, ranks: int) -> Check:
+    usable, quota = facts["cpus_usable"], facts.get("cpu_quota")
+    limit = f", the container may use {quota:g}" if quota else ""
+    return _check(
+        "cores", usable > ranks,
+        f"{usable} for {ranks} ranks ({facts['cpu_threads']} in the machine{limit})",
+        f"{ranks + 1} or more: one for each rank and one for the system",
+        "measure on a larger machine or allocation; read the tail (p99, max) with care here",
+    )  # fmt: skip
+
+
+def _load(facts: Facts) -> Check:
+    load, pressure = facts["load"], facts["load"]["pressure"]["cpu"]
+    waited = f", tasks waited for a processor in {pressure['some_avg10']:.0f} % of the last 10 s" if pressure else ""
+    return _check(
+        "load", not _busy(facts, load, None, 0),
+        f"load average {load['load_1']:.1f} on {facts['cpus_usable']} cores{waited}",
+        f"load below {BUSY_LOAD * facts['cpus_usable']:g}, less than {BUSY_PRESSURE:g} % waiting",
+        "top -o %CPU   # see what runs, end it or wait; on a cluster ask for whole nodes: sbatch --exclusive",
+    )  # fmt: skip
+
+
+def _governor(facts: Facts) -> Check | None:
+    governor, highest = facts.get("governor"), facts.get("frequency_max_MHz")
+    if governor is None:
+        return None if facts["virtualisation"] != "none" else _check(
+            "CPU frequency", True, "the kernel does not control it", "the governor 'performance'", "",
+        )  # fmt: skip
+    now = facts["load"]["frequency_MHz"]
+    shown = f", {now:.0f} of {highest:.0f} MHz now" if now and highest else ""
+    return _check(
+        "CPU frequency", governor in STEADY_GOVERNORS, f"governor {governor}{shown}", "the governor 'performance'",
+        "echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+    )  # fmt: skip
+
+
+def _smt(facts: Facts) -> Check | None:
+    if facts.get("smt") is None:
+        return None
+    return _check(
+        "SMT", not facts["smt"], "two or more threads share a core" if facts["smt"] else "each core has one thread",
+        "each rank with a core to itself",
+        "echo off | sudo tee /sys/devices/system/cpu/smt/control   # or bind ranks to cores: mpirun --bind-to core",
+    )  # fmt: skip
+
+
+def _numa(facts: Facts) -> Check | None:
+    if facts.get("numa_balancing") is None:
+        return None
+    nodes = facts["numa_nodes"]
+    return _check(
+        "NUMA balancing", nodes == 1 or not facts["numa_balancing"],
+        f"{'on' if facts['numa_balancing'] else 'off'}, {nodes} NUMA node{'s' if nodes > 1 else ''}",
+        "off where there are several nodes: it moves pages while they are measured",
+        "sudo sysctl kernel.numa_balancing=0",
+    )  # fmt: skip
+
+
+def _huge_pages(facts: Facts) -> Check | None:
+    mode = facts.get("huge_pages")
+    return mode and _check(
+        "transparent huge pages", mode != "always", mode, "madvise or never: the kernel joins pages in the background",
+        "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+    )  # fmt: skip
+
+
+def _clock(facts: Facts) -> Check | None:
+    source, others = facts.get("clock_source"), facts.get("clock_sources", [])
+    better = next((name for name in GOOD_CLOCKS if name in others), None)
+    switch = "echo {} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
+    return source and _check(
+        "clock source", source in GOOD_CLOCKS, source, f"{better or 'tsc'}: fine, and read without a system call",
+        switch.format(better) if better else "labkit measure micro.clock   # shows what a clock read costs here",
+        bad=source in BAD_CLOCKS,
+    )  # fmt: skip
+
+
+def _virtualisation(facts: Facts) -> Check:
+    below = facts["virtualisation"]
+    return _check(
+        "virtualisation", below == "none", "bare machine" if below == "none" else f"virtual machine ({below})",
+        "the bare machine: a hypervisor interrupts, and neighbours share cores and links",
+        "measure on the bare machine, or say in the text that it was virtual",
+    )  # fmt: skip
+
+
+def _memory(facts: Facts) -> Check | None:
+    free, total = facts.get("memory_available_B"), facts.get("memory_total_B")
+    if free is None or total is None:
+        return None
+    return _check(
+        "memory", free >= GiB, f"{free / GiB:.1f} GiB available of {total / GiB:.1f} GiB", "1 GiB or more available",
+        "close what is not needed, or measure smaller sizes: labkit measure BENCHMARK -m 1:1Mi", bad=free < 128 * MiB,
+    )  # fmt: skip
+
+
+def _shared_memory(facts: Facts) -> Check | None:
+    free = facts.get("shared_memory_free_B")
+    if free is None:
+        return None
+    inside = facts["container"] in ("docker", "podman")
+    return _check(
+        "/dev/shm", free >= 256 * MiB, f"{format_size(free // MiB * MiB)} free",
+        "256 MiB or more, for ranks on one host",
+        f"{facts['container']} run --shm-size=1g ..." if inside else "sudo mount -o remount,size=1g /dev/shm",
+    )  # fmt: skip
+
+
+def _locked_memory(facts: Facts) -> Check | None:
+    limit = facts.get("memory_lock_limit_B")
+    if not facts.get("rdma_devices"):
+        return None
+    return _check(
+        "locked memory", limit is None, "no limit" if limit is None else f"{limit // 1024} KiB", "no limit, for RDMA",
+        "echo '* - memlock unlimited' | sudo tee /etc/security/limits.d/rdma.conf   # then log in again",
+    )  # fmt: skip
+
+
+_MACHINE: tuple[Callable[[Facts], Check | None], ...] = (
+    _load, _governor, _smt, _numa, _huge_pages, _clock, _virtualisation, _memory, _shared_memory, _locked_memory,
+)  # fmt: skip
+
+
+def _software(there: Facts) -> list[Check]:
+    """MPI, compiled kernels, fonts."""
+    programs, kernels = there["programs"], there["kernels"]
+    mpis = [f"{name} {programs[name]['version']} ({programs[name]['path']})" for name in MPIS if name in programs]
+    return [
+        _check(
+            "MPI", bool(mpis), ", ".join(mpis) or "none", "Open MPI, MPICH or Intel MPI",
+            f"{PROGRAMS['openmpi'].remedy}   # or load your site's module", bad=True,
+        ),
+        _check(
+            "kernels", len(kernels) == 2,
+            f"compiled for {' and '.join(kernels)} handles" if kernels else "not compiled",
+            "compiled for int and ptr handles; else mpi4py loops measure, which cost more per iteration",
+            "make setup" if "cc" in programs else f"{PROGRAMS['cc'].remedy} && make setup",
+        ),
+        _check(
+            "fonts", there["fonts"], "Liberation Sans" if there["fonts"] else "no Liberation Sans",
+            "Liberation Sans, so that figures look the same everywhere", "sudo apt-get install fonts-liberation",
+        ),
+    ]  # fmt: skip
+
+
+def _programs(facts: Facts, programs: Mapping[str, Mapping[str, str]]) -> list[Check]:
+    """Every other program; those of no use on this machine only where they are there."""
+    of_use = {"": True, "rdma": bool(facts.get("rdma_devices")), "slurm": False}
+    found = []
+    for name, program in PROGRAMS.items():
+        it = programs.get(name)
+        if name in MPIS or (it is None and not of_use[program.needs]):
+            continue
+        without = f"; instead: {program.instead}" if program.instead else ""
+        found.append(
+            _check(
+                name, it is not None, f"{it['version']} ({it['path']})" if it else f"not installed{without}",
+                f"for {program.purpose}", program.remedy,
+            )
+        )  # fmt: skip
+    return found
+
+
+# While measuring.
+
+
+def _busy(facts: Facts, start: Facts, end: Facts | None, ranks: int) -> list[str]:
+    """Evidence that others use the machine; `ranks` processes of the load are our own."""
+    cores, found = facts["cpus_usable"], []
+    if start["load_1"] - ranks > BUSY_LOAD * cores:
+        found.append(f"load average {start['load_1']:.1f} on {cores} cores; latency may be false.")
+    if ranks > cores or not (before := start["pressure"]["cpu"]):
+        return found
+    after, share, span = end and end["pressure"]["cpu"], before["some_avg10"], "the last 10 s"
+    if end and after and end["monotonic_s"] > start["monotonic_s"]:
+        waited_s = (after["some_total_us"] - before["some_total_us"]) * 1e-6
+        share, span = 100 * waited_s / (end["monotonic_s"] - start["monotonic_s"]), "the time of the point"
+    if share > BUSY_PRESSURE:
+        found.append(f"tasks waited for a processor in {share:.0f} % of {span}; latency may be false.")
+    return found
+
+
+def _drift(start: Facts, end: Facts | None) -> str:
+    """Evidence that the frequency changed."""
+    first, last = start.get("frequency_MHz"), end and end.get("frequency_MHz")
+    if not first or not last or abs(last - first) <= DRIFT * max(first, last):
+        return ""
+    return f"CPU frequency went from {first:.0f} to {last:.0f} MHz during the point; its iterations are not alike."
+
+
+def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0) -> list[str]:
+    """Doubts about numbers measured on this machine, each with its evidence; they are kept with the samples.
+
+    Parameters
+    ----------
+    description : as from `labkit.host.describe`.
+    start, end : `labkit.host.load_snapshot` at both ends of the point; with both, pressure is that of the point itself.
+    ranks : processes of the lab that keep a core busy and were running at `start` already.
+    """
+    found, cores = _busy(description, start, end, ranks), description["cpus_usable"]
+    governor, clock = description.get("governor"), description.get("clock_source")
+    if ranks and cores <= ranks:
+        found.append(f"{ranks} ranks on {cores} cores leave none for the system; the tail may be false.")
+    if governor is not None and governor not in STEADY_GOVERNORS:
+        found.append(f"CPU governor is {governor!r}; short runs may be slower than long ones.")
+    if drift := _drift(start, end):
+        found.append(drift)
+    if clock is not None and clock not in GOOD_CLOCKS:
+        found.append(f"clock source is {clock!r}; reading it may be slow or coarse.")
+    if description["virtualisation"] != "none":
+        found.append(f"virtual machine ({description['virtualisation']}); the hypervisor may interrupt a measurement.")
+    stolen = end and end["cpu_steal_s"] is not None and start["cpu_steal_s"] is not None
+    if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0:
+        share = (end["cpu_steal_s"] - start["cpu_steal_s"]) / span
+        if share > STEAL:
+            found.append(f"the hypervisor kept the processors to itself for {share:.1%} of the point.")
+    return found
+
+
+def badges(description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0) -> list[str]:
+    """Marks that a number carries in every table and figure: ``busy machine``, ``CPU frequency``.
+
+    Parameters are those of `warnings_for_run`.
+    """
+    governor = description.get("governor")
+    unsteady = (governor is not None and governor not in STEADY_GOVERNORS) or bool(_drift(start, end))
+    marks = {"busy machine": bool(_busy(description, start, end, ranks)), "CPU frequency": unsteady}
+    return [mark for mark, seen in marks.items() if seen]

@@ -1,0 +1,87 @@
+"""Network interfaces and RDMA devices of this machine, from /sys. No addresses: reports are published."""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import struct
+from pathlib import Path
+from typing import Any
+
+_SIOCGIFADDR = 0x8915  # linux/sockios.h
+_KINDS = {"1": "ethernet", "32": "infiniband", "772": "loopback"}  # ARPHRD_* of linux/if_arp.h
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:  # an interface that is down refuses to tell its speed
+        return ""
+
+
+def interfaces() -> list[dict[str, Any]]:
+    """Every network interface that this process can see.
+
+    Returns
+    -------
+    Of each ``name``, ``kind`` (ethernet, infiniband, loopback, other), ``physical`` (there is a device behind it),
+    ``driver``, ``model`` (PCI or virtio numbers), ``speed_Mbps`` (None where unknown), ``mtu`` in B, ``state``
+    and ``families`` (IPv4, IPv6: those it has an address of).
+    """
+    with_ipv6 = {line.split()[-1] for line in _read(Path("/proc/net/if_inet6")).splitlines()}
+    return [
+        _interface(path, path.name in with_ipv6) for path in sorted(Path("/sys/class/net").glob("*")) if path.is_dir()
+    ]
+
+
+def _interface(path: Path, ipv6: bool) -> dict[str, Any]:
+    device, speed, mtu = path / "device", _read(path / "speed"), _read(path / "mtu")
+    driver = (device / "driver").resolve().name if (device / "driver").exists() else _type(path)
+    numbers = [_read(device / name).removeprefix("0x") for name in ("vendor", "device")]
+    return {
+        "name": path.name,
+        "kind": _KINDS.get(_read(path / "type"), "other"),
+        "physical": device.exists(),
+        "driver": driver,
+        "model": ":".join(numbers) if all(numbers) else "",
+        "speed_Mbps": int(speed) if speed.isdigit() and int(speed) > 0 else None,
+        "mtu": int(mtu) if mtu.isdigit() else None,
+        "state": _read(path / "operstate"),
+        "families": [name for name, has in (("IPv4", _has_ipv4(path.name)), ("IPv6", ipv6)) if has],
+    }
+
+
+def _type(path: Path) -> str:
+    """Kind of a virtual interface, such as bridge, vlan or veth, where the kernel tells."""
+    pairs = dict(line.partition("=")[::2] for line in _read(path / "uevent").splitlines())
+    return pairs.get("DEVTYPE", "")
+
+
+def _has_ipv4(name: str) -> bool:
+    request = struct.pack("256s", name.encode()[:15])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            fcntl.ioctl(asked, _SIOCGIFADDR, request)
+        except OSError:
+            return False
+    return True
+
+
+def rdma_devices() -> list[dict[str, str]]:
+    """Every RDMA device.
+
+    Returns
+    -------
+    Of each ``name``, ``type``, ``firmware``, and of its first port ``link_layer``, ``rate`` and ``state``.
+    """
+    return [
+        {
+            "name": path.name,
+            "type": _read(path / "hca_type") or _read(path / "node_desc"),
+            "firmware": _read(path / "fw_ver"),
+            "link_layer": _read(path / "ports/1/link_layer"),
+            "rate": _read(path / "ports/1/rate"),
+            "state": _read(path / "ports/1/state").partition(": ")[2],
+        }
+        for path in sorted(Path("/sys/class/infiniband").glob("*"))
+    ]
