@@ -124,7 +124,7 @@ COLUMNS = {
         Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), tool."),
         Column("ci_width", "float64", "", "Width of ci_within as a part of the median."),
         Column("unreliable", "str", "", "Percentiles with fewer than 10 samples beyond them, separated by '; '."),
-        Column("spread_within", "float64", "", "Spread of the iterations of a launch: 1.4826 times the median absolute deviation, as a part of the median."),
+        Column("spread_within", "float64", "", "Spread of the iterations of a launch: distance of the quartiles over 1.349, as a part of the median."),
         Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB)."),
         Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back) or windowed."),
         Column("timer_overhead_ns", "float64", "ns", "Cost of the pair of clock reads around an iteration; recorded, never subtracted."),

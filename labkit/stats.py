@@ -27,7 +27,7 @@ LEVEL = 0.95
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 BEYOND = 10  # samples that must lie beyond a percentile before it is relied on
 LAUNCHES = 6  # fewest launches with a 95 % rank interval of their median
-MAD_TO_SIGMA = 1.4826  # of a normal distribution, so that the spread reads like a standard deviation
+IQR_OF_NORMAL = 1.349  # 2 Φ⁻¹(3/4): quartiles of a normal distribution are so many standard deviations apart
 _EXACT = 500  # n·min(q, 1−q) up to which binomial ranks are summed exactly; 0.5**1000 is still a normal float
 
 
@@ -80,7 +80,7 @@ class Summary:
     p50, p95, p99, p999 : percentiles; `p999` is NaN below 10 000 samples.
     within : 95 % rank interval of the median inside the launch.
     min, max, mean : of all samples; none is removed as an outlier.
-    spread : scaled median absolute deviation as a part of the median.
+    spread : of the quartiles, as a part of the median; see `relative_spread`.
     unreliable : percentiles with fewer than ten samples beyond them.
     """
 
@@ -242,12 +242,13 @@ def mean_over_ranks(seconds: NDArray[np.float64], weights: NDArray[np.float64] |
 
 
 def relative_spread(values: ArrayLike) -> float:
-    """1.4826 × median absolute deviation, as a part of the median; NaN for fewer than two values."""
+    """Distance of the quartiles over 1.349, as a part of the median; NaN for fewer than two values.
+
+    Reads like a relative standard deviation, without being moved by a few outliers.
+    """
     array = _samples(values)
-    centre = float(np.median(array))
-    if array.size < 2 or centre == 0:
-        return math.nan
-    return MAD_TO_SIGMA * float(np.median(np.abs(array - centre))) / abs(centre)
+    low, centre, high = np.percentile(array, (25, 50, 75))
+    return float((high - low) / IQR_OF_NORMAL / abs(centre)) if array.size > 1 and centre else math.nan
 
 
 def summarize(seconds: ArrayLike) -> Summary:

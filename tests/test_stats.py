@@ -147,6 +147,7 @@ def test_spread() -> None:
     random = np.random.default_rng(3)
     assert stats.relative_spread(random.normal(100.0, 5.0, 20_000)) == pytest.approx(0.05, rel=0.05)
     assert stats.relative_spread([2.0, 2.0]) == 0.0
+    assert stats.relative_spread([10.0, 10.0, 11.0]) == pytest.approx(0.05 / 1.349)  # one launch of three is off: seen
     assert math.isnan(stats.relative_spread([2.0]))
 
 

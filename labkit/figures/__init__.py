@@ -5,8 +5,9 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
 from labkit.figures.cells import heat_map
-from labkit.figures.iterations import distribution, launches, over_iterations
+from labkit.figures.iterations import distribution, over_iterations
 from labkit.figures.points import bars, versus_size
+from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
 

@@ -1,4 +1,4 @@
-"""Below the summary: how the iterations of a launch are distributed, how they run on, how launches differ."""
+"""Below the summary: how the iterations of a launch are distributed, and how they run on."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit import stats
-from labkit.columns import METRICS, STATISTICS, Metric, statistic_column
-from labkit.columns import title as column_title
+from labkit.columns import METRICS, STATISTICS, Metric
 from labkit.errors import DataError
 from labkit.figures import style
-from labkit.figures.points import column, error_bars, metric_of
-from labkit.records import headline_statistic, seconds, values
+from labkit.figures.points import metric_of
+from labkit.records import seconds, values
 from labkit.samples import Samples
 from labkit.units import format_size
 
@@ -44,12 +43,20 @@ def _name(samples: Samples, all_of: Sequence[Samples]) -> str:
     return ", ".join(word for word in [*words, launch] if word) + suffix
 
 
-def _kept(n: int) -> NDArray[np.intp]:
-    """Ranks (from 0) of an ECDF that are drawn: evenly in the body, closer and closer in both tails."""
-    if n <= 1000:
-        return np.arange(n)
-    tail = np.unique(np.geomspace(1, n / 2, 200).astype(int)) - 1
-    return np.unique(np.concatenate([np.linspace(0, n - 1, 400).astype(int), tail, n - 1 - tail]))
+def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values and the share of iterations at or below each; many are thinned, least of all in both tails."""
+    x, counts = np.unique(values, return_counts=True)
+    share, last = np.cumsum(counts) / len(values), len(x) - 1
+    if last < 500:
+        return x, share
+    tail = np.unique(np.geomspace(1, last / 2, 100).astype(int)) - 1
+    kept = np.unique(np.concatenate([np.linspace(0, last, 300).astype(int), tail, last - tail]))
+    return x[kept], share[kept]
+
+
+def _brief(values: NDArray[np.float64]) -> list[float]:
+    """Values with six digits: more cannot be seen, and the file is half as long."""
+    return [float(f"{value:.6g}") for value in values.tolist()]
 
 
 def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
@@ -70,12 +77,11 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
         raise DataError("None of these has a time for each iteration, so there is no distribution. Use timing=each.")
     what, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
     for n, one in enumerate(have):
-        ordered = np.sort(values(one, metric))
-        share, kept = np.arange(1, len(ordered) + 1) / len(ordered), _kept(len(ordered))
+        x, share = _steps(values(one, metric))
         name, colour = _name(one, have), style.COLOURS[n % len(style.COLOURS)]
         dash = style.ORIGINS[one.origin].dash
         figure.add_trace(
-            go.Scatter(x=ordered[kept].tolist(), y=share[kept].tolist(), name=name, legendgroup=f"{n}", mode="lines",
+            go.Scatter(x=_brief(x), y=_brief(share), name=name, legendgroup=f"{n}", mode="lines",
                        line={"color": colour, "width": 1.8, "dash": dash, "shape": "hv"},
                        hovertemplate=f"%{{x:,.4~r}} {what.unit}, share %{{y:.4~f}}<extra>%{{fullData.name}}</extra>")
         )  # fmt: skip
@@ -166,7 +172,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
     for n, (name, line) in enumerate(lines.items()):
         x, y = thin(line, budget)
         figure.add_trace(
-            go.Scatter(x=x.tolist(), y=y.tolist(), name=name, mode="lines",
+            go.Scatter(x=x.tolist(), y=_brief(y), name=name, mode="lines",
                        line={"color": style.COLOURS[n % len(style.COLOURS)], "width": 1},
                        hovertemplate="iteration %{x:,}: %{y:,.4~r} µs<extra>%{fullData.name}</extra>")
         )  # fmt: skip
@@ -179,71 +185,3 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
         showlegend=len(lines) > 1,
     )
     return style.finish(figure)
-
-
-def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None = None) -> go.Figure:
-    """Draw each launch's median with its interval, so that the spread between launches stands beside that within.
-
-    Parameters
-    ----------
-    records : from `labkit.records.table`; a few points of it.
-    metric : as in `labkit.columns.METRICS`.
-    series : columns whose values make a series each; None for those that differ.
-
-    Raises
-    ------
-    DataError
-        If there is nothing to draw, or a launch would stand twice in a series.
-    """
-    what, figure = metric_of(records, metric), go.Figure()
-    shown = headline_statistic(records, metric)
-    parts, spreads = style.split(records, style.varying(records) if series is None else series), []
-    for n, (name, origin, rows) in enumerate(parts):
-        ordered = rows.sort_values("launch")
-        if ordered["launch"].duplicated().any():
-            raise DataError(
-                f"A launch stands twice in a series; rows differ in {style.varying(rows)}. Name that in series."
-            )
-        y, over = column(ordered, metric, shown), stats.headline(column(ordered, metric, shown))
-        x = [f"{launch}" for launch in ordered["launch"]]
-        about = style.hover([f"launch %{{x}}: <b>%{{y:,.4~r}} {what.unit}</b>"], {
-            "spread within": [f"{100 * v:.2f} %" if v == v else None for v in ordered["spread_within"]],
-            **style.common(ordered)})  # fmt: skip
-        look = style.marker(origin, n)
-        error = error_bars(ordered, metric, y, look["color"], ("ci_low", "ci_high"))
-        figure.add_trace(
-            go.Scatter(x=x, y=y.tolist(), name=name or what.label, mode="markers", marker=look, error_y=error,
-                       offsetgroup=f"{n}", **about)
-        )  # fmt: skip
-        figure.add_hline(over.centre, line={"color": look["color"], "width": 1, "dash": "dot"})
-        spreads.append(_spreads(ordered, y, name if len(parts) > 1 else ""))
-    what_bars = "bars: 95 % interval of the median inside the launch; dotted: median over launches"
-    figure.update_layout(
-        xaxis={"type": "category", "title": {"text": style.note("launch", what_bars, *spreads[:3])}},
-        yaxis={
-            "title": {"text": column_title(statistic_column(metric, shown))},
-            "range": _room(records, metric, shown),
-        },
-        showlegend=len(parts) > 1,
-        scattermode="group",
-    )
-    return style.finish(figure, height=style.HEIGHT + 15 * len(spreads[:3]))
-
-
-def _room(records: pd.DataFrame, metric: str, shown: str) -> list[float]:
-    """Range of an axis that holds every interval; not from 0, for the differences are what is looked at."""
-    ends = np.concatenate([column(records, metric, name) for name in (shown, "ci_low", "ci_high")])
-    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
-    room = 0.08 * (high - low) or 0.01 * abs(high) or 1.0
-    return [low - room, high + room]
-
-
-def _spreads(rows: pd.DataFrame, y: NDArray[np.float64], name: str) -> str:
-    """Say how far launches spread, and iterations inside them, both in per cent of the median."""
-    between, within = stats.relative_spread(y), float(rows["spread_within"].median())
-    parts = [
-        f"{label} {100 * value:.2f} %"
-        for label, value in (("between launches", between), ("within", within))
-        if value == value
-    ]
-    return f"{name + ': ' if name else ''}spread {', '.join(parts)}" if parts else ""

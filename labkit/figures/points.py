@@ -76,7 +76,7 @@ def _fields(rows: pd.DataFrame, metric: Metric, statistics: Sequence[str]) -> di
     weak = rows["unreliable"].tolist() if "unreliable" in rows else [""] * len(rows)
     for name in statistics:
         values = column(rows, metric.name, name)
-        doubts = [" (fewer than 10 samples beyond)" if name in text.split("; ") else "" for text in weak]
+        doubts = [" (fewer than 10 samples beyond)" if _is_weak(text, name) else "" for text in weak]
         fields[name] = [
             f"{style.number(v, metric.unit)}{d}" if v == v else None for v, d in zip(values, doubts, strict=True)
         ]
@@ -132,7 +132,9 @@ def versus_size(
             trace.update(name=name, legendgroup=f"{n}")
             figure.add_trace(trace)
     _bound_lines(figure, bounds or {}, what)
-    thin = f"thin: {STATISTICS[tail].label}" if tails and tail else ""
+    doubt = tails and tail and any(_is_weak(text, tail) for text in frame.get("unreliable", []))
+    beyond = ", open where fewer than 10 samples lie beyond" if doubt else ""
+    thin = f"thin: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
     zero = "size 0 is set apart" if min(every) == 0 else ""
     small = "; ".join(text for text in (meaning(frame), thin, zero) if text)
     shown = _shown(frame, metric, statistic)
@@ -177,7 +179,7 @@ def _lines(
                 y=_with_gap(y.tolist(), order),
                 error_y=error,
                 mode="lines+markers" if look.markers else "lines",
-                marker=marker if thick else marker | {"size": 4},
+                marker=marker if thick else _doubted(marker, rows, name, order),
                 line={"color": marker["color"], "dash": look.dash, "width": 2 if thick else 1},
                 opacity=1.0 if thick else 0.55,
                 showlegend=thick,
@@ -185,6 +187,19 @@ def _lines(
             )
         )
     return drawn
+
+
+def _doubted(marker: Mapping[str, Any], rows: pd.DataFrame, name: str, order: Sequence[int | None]) -> dict[str, Any]:
+    """Small marker of a tail; open where too few samples lie beyond."""
+    shape = marker["symbol"].partition("-open")[0]
+    weak = [_is_weak(text, name) for text in rows.get("unreliable", [""] * len(rows))]
+    symbols = [f"{shape}-open" if i is not None and weak[i] else marker["symbol"] for i in order]
+    return {**marker, "size": 4} | ({"symbol": symbols} if any(weak) else {})
+
+
+def _is_weak(unreliable: str, name: str) -> bool:
+    """Whether a percentile stands in the column `unreliable`."""
+    return name in unreliable.split("; ")
 
 
 def _bound_lines(figure: go.Figure, bounds: Mapping[str, float], metric: Metric) -> None:

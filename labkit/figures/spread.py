@@ -1,0 +1,122 @@
+"""Launches beside one another: how far they spread, and how far the iterations inside each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from labkit import stats
+from labkit.columns import STATISTICS, Metric, statistic_column
+from labkit.columns import title as column_title
+from labkit.errors import DataError
+from labkit.figures import style
+from labkit.figures.points import column, error_bars, metric_of
+from labkit.records import headline_statistic
+
+_NEAR = 1.3  # medians of series within this factor share an axis in the metric's unit; others are drawn in per cent
+_NAMED = 3  # series whose spread stands below the figure
+
+
+def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None = None) -> go.Figure:
+    """Draw each launch's median with its interval, so that the spread between launches stands beside that within.
+
+    Series far from one another are drawn as differences from their median over launches, in per cent.
+
+    Parameters
+    ----------
+    records : from `labkit.records.table`; a few points of it.
+    metric : as in `labkit.columns.METRICS`.
+    series : columns whose values make a series each; None for those that differ.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw, or a launch would stand twice in a series.
+    """
+    what, shown = metric_of(records, metric), headline_statistic(records, metric)
+    parts = [
+        (name, origin, rows.sort_values("launch"))
+        for name, origin, rows in style.split(records, style.varying(records) if series is None else series)
+    ]
+    centres = [_centre(rows, metric, shown) for _, _, rows in parts]
+    relative = min(centres) > 0 and max(centres) / min(centres) > _NEAR
+    figure, spreads = go.Figure(), []
+    for n, ((name, origin, rows), centre) in enumerate(zip(parts, centres, strict=True)):
+        figure.add_trace(_marks(rows, what, shown, centre if relative else None, origin, n).update(name=name))
+        if not relative:
+            line = {"color": style.COLOURS[n % len(style.COLOURS)], "width": 1, "dash": "dot"}
+            figure.add_hline(centre, line=line)
+        spreads.append(_spreads(rows, column(rows, metric, shown), name if len(parts) > 1 else ""))
+    if relative:
+        figure.add_hline(0, line={"color": "#555", "width": 1, "dash": "dot"})
+    bars = "bars: 95 % interval of the median inside the launch; dotted: median over launches"
+    small = [bars, *spreads[:_NAMED]]
+    title = column_title(statistic_column(metric, shown))
+    if relative:
+        title = f"{what.label}, {STATISTICS[shown].label}:<br>difference from that over launches (%)"
+    figure.update_layout(
+        xaxis={"type": "category", "title": {"text": style.note("launch", *small)}},
+        yaxis={"title": {"text": title}, "range": _room(figure)},
+        showlegend=len(parts) > 1,
+        scattermode="group",
+    )
+    return style.finish(figure, height=style.HEIGHT + 15 * len(small[1:]))
+
+
+def _centre(rows: pd.DataFrame, metric: str, shown: str) -> float:
+    """Median over launches of one series, once it is sure that no launch stands in it twice."""
+    if rows["launch"].duplicated().any():
+        raise DataError(
+            f"A launch stands twice in a series; rows differ in {style.varying(rows)}. Name that in series."
+        )
+    return stats.headline(column(rows, metric, shown)).centre
+
+
+def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None, origin: str, n: int) -> go.Scatter:
+    """Markers with ci_within of one series; relative to a centre, in per cent, where one is given."""
+    y, look = column(rows, metric.name, shown), style.marker(origin, n)
+    error = error_bars(rows, metric.name, y, look["color"], ("ci_low", "ci_high"))
+    fields: dict[str, Sequence[Any]] = {
+        STATISTICS[shown].label: [style.number(v, metric.unit) for v in y.tolist()],
+        "spread within": [f"{100 * v:.2f} %" if v == v else None for v in rows["spread_within"]],
+        **style.common(rows),
+    }
+    if centre is not None:
+        y = 100 * (y / centre - 1)
+        error = error and error | {side: [100 * v / centre for v in error[side]] for side in ("array", "arrayminus")}
+    return go.Scatter(
+        x=[str(launch) for launch in rows["launch"]],
+        y=y.tolist(),
+        mode="markers",
+        marker=look,
+        error_y=error,
+        offsetgroup=f"{n}",
+        **style.hover(["launch %{x}"], fields),
+    )
+
+
+def _room(figure: go.Figure) -> list[float]:
+    """Range of the axis that holds every interval; not from 0, for the differences are what is looked at."""
+    ends = [end for trace in figure.data for end in _ends(trace)]
+    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+    room = 0.08 * (high - low) or 0.01 * abs(high) or 1.0
+    return [low - room, high + room]
+
+
+def _ends(trace: go.Scatter) -> list[float]:
+    """Ends of all error bars of a trace, or its points where it has none."""
+    y = np.asarray(trace.y, np.float64)
+    up, down = (0 if side is None else np.asarray(side) for side in (trace.error_y.array, trace.error_y.arrayminus))
+    return [*(y + up).tolist(), *(y - down).tolist()]
+
+
+def _spreads(rows: pd.DataFrame, y: NDArray[np.float64], name: str) -> str:
+    """Say how far launches spread, and iterations inside them, both in per cent of the median."""
+    both = {"between launches": stats.relative_spread(y), "within": float(rows["spread_within"].median())}
+    parts = [f"{label} {100 * value:.2f} %" for label, value in both.items() if value == value]
+    return f"{name + ': ' if name else ''}spread {', '.join(parts)}" if parts else ""
