@@ -1,3 +1,58 @@
-"""A lab for measuring, understanding and publishing how fast a cluster communicates."""
+"""A lab for measuring, understanding and publishing how fast a cluster communicates.
+
+Examples
+--------
+>>> from labkit import Spec, sweep
+>>> [spec.size for spec in sweep("mpi.latency", sizes="1:4", transport="shm")]
+[1, 2, 4]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+__all__ = ["Campaign", "Effort", "LabkitError", "LabkitWarning", "Spec", "load", "measure", "sweep"]
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+    from labkit.campaign import Campaign
+    from labkit.errors import LabkitError, LabkitWarning
+    from labkit.measuring import measure
+    from labkit.spec import Effort, Spec, sweep
+
+_HOMES = {
+    "Campaign": "labkit.campaign", "Effort": "labkit.spec", "LabkitError": "labkit.errors",
+    "LabkitWarning": "labkit.errors", "Spec": "labkit.spec", "sweep": "labkit.spec", "measure": "labkit.measuring",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are looked up when first used, so that importing labkit costs nothing."""
+    import importlib
+
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"labkit has no {name!r}; it has {', '.join(__all__)}")
+
+
+def load(campaign: str | Path | Campaign) -> pd.DataFrame:
+    """Records of a campaign: one row per spec and launch, columns as in docs/data-dictionary.md.
+
+    Parameters
+    ----------
+    campaign : folder, name in data/campaigns, or what `measure` returned.
+
+    Raises
+    ------
+    DataError
+        If there is no such campaign, or a file in it is unreadable.
+    """
+    from labkit import campaign as campaigns
+    from labkit import records
+
+    held = campaign if isinstance(campaign, campaigns.Campaign) else campaigns.Campaign(campaigns.find(campaign))
+    return records.table(held.samples(), campaign=held.name)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labkit import campaign, measure, studies
+from labkit import campaign, measuring, studies
 from labkit.campaign import Campaign
-from labkit.errors import LabkitError, ReportError, SpecError, known
+from labkit.errors import LabkitError, SpecError, known
+from labkit.spec import validated
 from labkit.units import format_duration
 
 HOME = Path(__file__).resolve().parent.parent
@@ -152,10 +153,8 @@ def _entries(suite: Path, one: Mapping[str, Any], shared: Mapping[str, Any]) -> 
     for combination in itertools.product(*swept.values()):
         axis = dict(zip(swept, combination, strict=True))
         own = {key: value for key, value in shared.items() if key in has} | dict(one.get("parameters", {})) | axis
-        from labkit.spec import validated
-
-        validated(study.parameters, own, what=f"notebook {notebook.stem}")
-        typed = {key: getattr(validated(study.parameters, own, what=notebook.stem), key) for key in own}
+        checked = validated(study.parameters, own, what=f"notebook {notebook.stem}")
+        typed = {key: getattr(checked, key) for key in own}
         suffix = "".join(f"-{value}" for value in axis.values()).replace("/", "_")
         yield Entry(notebook, typed, suffix)
 
@@ -163,7 +162,7 @@ def _entries(suite: Path, one: Mapping[str, Any], shared: Mapping[str, Any]) -> 
 # ---- running it ------------------------------------------------------------------------------------------------
 
 
-def run(suite: Suite, *, into: str | Path | None = None, progress: Callable[[measure.Progress], None] | None = None) -> Outcome:
+def run(suite: Suite, *, into: str | Path | None = None, progress: Callable[[measuring.Progress], None] | None = None) -> Outcome:
     """Execute every notebook of a suite; a failing one is kept with its error and the others go on.
 
     Parameters
@@ -244,7 +243,7 @@ def _environment(name: str, value: str) -> Iterator[None]:
 
 @contextmanager
 def _followed(
-    folder: Path, passed: int, total: int, progress: Callable[[measure.Progress], None] | None
+    folder: Path, passed: int, total: int, progress: Callable[[measuring.Progress], None] | None
 ) -> Iterator[None]:
     """Tell a listener what the notebook's kernel writes to progress.json."""
     path, ended, began = folder / "progress.json", threading.Event(), time.monotonic()
@@ -258,7 +257,7 @@ def _followed(
                 continue
             done, elapsed = passed + state["done"], time.monotonic() - began
             each = elapsed / state["done"] if state["done"] else float("nan")
-            progress(measure.Progress(done, total, state["label"], elapsed, each * (total - done), state["n"], state["ci"]))
+            progress(measuring.Progress(done, total, state["label"], elapsed, each * (total - done), state["n"], state["ci"]))
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
@@ -287,19 +286,3 @@ def _finish(paths: Sequence[Path]) -> None:
         aside = path.with_name(f".{path.name}.finish")
         nbformat.write(book, aside)
         aside.rename(path)
-
-
-def check_notebook(path: Path) -> None:
-    """The parameters cell of a notebook must name exactly the parameters of its study, with their defaults.
-
-    Raises
-    ------
-    ReportError
-        If it does not; names the difference.
-    """
-    import papermill
-
-    said = set(papermill.inspect_notebook(str(path)))
-    has = set(studies.defaults(studies.of_notebook(path)))
-    if said != has:
-        raise ReportError(f"{path.name}: its parameters cell lacks {sorted(has - said)} and has {sorted(said - has)} too many.")

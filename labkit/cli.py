@@ -145,18 +145,18 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    from labkit import measure
+    from labkit import measuring
     from labkit.campaign import Campaign
 
     names = ("iterations", "warmup", "launches", "time_cap", "time_limit", "seed")
     effort = Effort(**{name: getattr(options, name) for name in names}, **({"ci": options.ci} if options.ci else {}))
-    points = measure.expand(_specs(options), effort)
+    points = measuring.expand(_specs(options), effort)
     if options.dry_run:
         print(show.plan(points, effort))
         return OK
-    held = Campaign(options.into or measure.fresh())
+    held = Campaign(options.into or measuring.fresh())
     with show.Bar() as bar:
-        measure.measure([p.spec for p in points if p.launch == 0], effort, into=held, progress=bar)
+        measuring.measure([p.spec for p in points if p.launch == 0], effort, into=held, progress=bar)
     wanted = {(p.fingerprint, p.launch) for p in points}
     found = [s for s in held.samples(options.benchmark) if (s.meta.get("fingerprint"), s.launch) in wanted]
     show.write(found, options.format, options.output, campaign=held.name)

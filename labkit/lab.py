@@ -10,7 +10,7 @@ from IPython.display import Markdown, display
 
 from labkit.columns import title
 from labkit.errors import SpecError
-from labkit.measure import Progress
+from labkit.measuring import Progress
 from labkit.studies import Study, number
 from labkit.units import format_duration
 

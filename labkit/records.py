@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -252,23 +251,6 @@ def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
 def _union(texts: Iterable[str]) -> str:
     """All parts of '; '-separated texts, each once, in order."""
     return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
-
-
-def kinds(texts: Iterable[str]) -> list[tuple[str, int]]:
-    """Parts of '; '-separated texts with how many texts have them; parts that differ in numbers only are one kind.
-
-    Examples
-    --------
-    >>> kinds(["load 2.5; virtual machine", "load 3.1"])
-    [('load 2.5', 2), ('virtual machine', 1)]
-    """
-    found: dict[str, tuple[str, int]] = {}
-    for text in texts:
-        for part in filter(None, str(text).split("; ")):
-            kind = re.sub(r"[\d.]+", "#", part)
-            first, count = found.get(kind, (part, 0))
-            found[kind] = (first, count + 1)
-    return list(found.values())
 
 
 def _point(group: pd.DataFrame) -> dict[str, Any]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labkit.batch import Suite
-    from labkit.measure import Point, Progress
+    from labkit.measuring import Point, Progress
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
@@ -168,7 +168,7 @@ def result_table(frame: pd.DataFrame) -> str:
 
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     """Lines of one benchmark."""
-    from labkit import records
+    from labkit import records, studies
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if f"{m}_p50" in rows or f"{m}_mean" in rows]
@@ -190,8 +190,8 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         body.append([*cells, str(row["n"]), str(row["launches"])])
     about = f"{name} · {first['library']} · {first['testbed']} · engine {first['engine']} · {first['host']}"
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
-    notes += [f"badges: {', '.join(text for text, _ in records.kinds(rows['badges']))}"]
-    notes += [f"warning: {text}" for text, _ in records.kinds(rows["warnings"])]
+    notes += [f"badges: {', '.join(text for text, _ in studies.kinds(rows['badges']))}"]
+    notes += [f"warning: {text}" for text, _ in studies.kinds(rows["warnings"])]
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
 
 

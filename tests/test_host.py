@@ -252,12 +252,12 @@ def test_nothing_to_say_of_a_quiet_node(node):
 
 def test_doubts_bring_their_evidence(spoilt):
     assert host.warnings_for_run(spoilt, spoilt["load"], ranks=1) == [
-        "load average 13.0 on 1 cores; latency may be false.",
-        "tasks waited for a processor in 41 % of the last 10 s; latency may be false.",
-        "1 ranks on 1 cores leave none for the system; the tail may be false.",
-        "CPU governor is 'powersave'; short runs may be slower than long ones.",
-        "clock source is 'hpet'; reading it may be slow or coarse.",
-        "virtual machine (kvm); the hypervisor may interrupt a measurement.",
+        "load average 13.0 on 1 cores, latency may be false",
+        "tasks waited for a processor in 41 % of the last 10 s, latency may be false",
+        "1 ranks on 1 cores leave none for the system, the tail may be false",
+        "CPU governor is 'powersave', short runs may be slower than long ones",
+        "clock source is 'hpet', reading it may be slow or coarse",
+        "virtual machine (kvm): the hypervisor may interrupt a measurement",
     ]
     assert host.badges(spoilt, spoilt["load"], ranks=1) == ["busy machine", "CPU frequency"]
 
@@ -278,7 +278,7 @@ def test_pressure_of_the_point_counts_more_than_that_before_it(node):
     before = QUIET | {"pressure": {"cpu": {"some_avg10": 90.0, "some_total_us": 5e6}}}
     assert host.badges(node, before, after(0.5), ranks=2) == []
     (said,) = host.warnings_for_run(node, before, after(2.3), ranks=2)
-    assert said == "tasks waited for a processor in 23 % of the time of the point; latency may be false."
+    assert said == "tasks waited for a processor in 23 % of the time of the point, latency may be false"
     assert (
         host.badges(node | {"cpus_usable": 2}, before, after(2.3), ranks=4) == []
     )  # our own ranks wait for each other
@@ -287,7 +287,7 @@ def test_pressure_of_the_point_counts_more_than_that_before_it(node):
 def test_a_frequency_that_moves_and_time_that_is_stolen(node):
     end = QUIET | {"monotonic_s": 1010.0, "frequency_MHz": 2000.0, "cpu_steal_s": 3.0 + 64.0}
     assert host.warnings_for_run(node, QUIET, end) == [
-        "CPU frequency went from 3500 to 2000 MHz during the point; its iterations are not alike.",
+        "CPU frequency went from 3500 to 2000 MHz during the point, its iterations are not alike",
         "the hypervisor kept the processors to itself for 10.0% of the point.",
     ]
     assert host.badges(node, QUIET, end) == ["CPU frequency"]

@@ -230,10 +230,10 @@ def _programs(facts: Facts, programs: Mapping[str, Mapping[str, str]]) -> list[C
 
 
 def _busy(facts: Facts, start: Facts, end: Facts | None, ranks: int) -> list[str]:
-    """Evidence that others use the machine; `ranks` processes of the load are our own."""
+    """Evidence that others use the machine, `ranks` processes of the load are our own."""
     cores, found = facts["cpus_usable"], []
     if start["load_1"] - ranks > BUSY_LOAD * cores:
-        found.append(f"load average {start['load_1']:.1f} on {cores} cores; latency may be false.")
+        found.append(f"load average {start['load_1']:.1f} on {cores} cores, latency may be false")
     if ranks > cores or not (before := start["pressure"]["cpu"]):
         return found
     after, share, span = end and end["pressure"]["cpu"], before["some_avg10"], "the last 10 s"
@@ -241,7 +241,7 @@ def _busy(facts: Facts, start: Facts, end: Facts | None, ranks: int) -> list[str
         waited_s = (after["some_total_us"] - before["some_total_us"]) * 1e-6
         share, span = 100 * waited_s / (end["monotonic_s"] - start["monotonic_s"]), "the time of the point"
     if share > BUSY_PRESSURE:
-        found.append(f"tasks waited for a processor in {share:.0f} % of {span}; latency may be false.")
+        found.append(f"tasks waited for a processor in {share:.0f} % of {span}, latency may be false")
     return found
 
 
@@ -250,30 +250,30 @@ def _drift(start: Facts, end: Facts | None) -> str:
     first, last = start.get("frequency_MHz"), end and end.get("frequency_MHz")
     if not first or not last or abs(last - first) <= DRIFT * max(first, last):
         return ""
-    return f"CPU frequency went from {first:.0f} to {last:.0f} MHz during the point; its iterations are not alike."
+    return f"CPU frequency went from {first:.0f} to {last:.0f} MHz during the point, its iterations are not alike"
 
 
 def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0) -> list[str]:
-    """Doubts about numbers measured on this machine, each with its evidence; they are kept with the samples.
+    """Doubts about numbers measured on this machine, each with its evidence, they are kept with the samples.
 
     Parameters
     ----------
     description : as from `labkit.host.describe`.
-    start, end : `labkit.host.load_snapshot` at both ends of the point; with both, pressure is that of the point itself.
+    start, end : `labkit.host.load_snapshot` at both ends of the point, with both, pressure is that of the point itself.
     ranks : processes of the lab that keep a core busy and were running at `start` already.
     """
     found, cores = _busy(description, start, end, ranks), description["cpus_usable"]
     governor, clock = description.get("governor"), description.get("clock_source")
     if ranks and cores <= ranks:
-        found.append(f"{ranks} ranks on {cores} cores leave none for the system; the tail may be false.")
+        found.append(f"{ranks} ranks on {cores} cores leave none for the system, the tail may be false")
     if governor is not None and governor not in STEADY_GOVERNORS:
-        found.append(f"CPU governor is {governor!r}; short runs may be slower than long ones.")
+        found.append(f"CPU governor is {governor!r}, short runs may be slower than long ones")
     if drift := _drift(start, end):
         found.append(drift)
     if clock is not None and clock not in GOOD_CLOCKS:
-        found.append(f"clock source is {clock!r}; reading it may be slow or coarse.")
+        found.append(f"clock source is {clock!r}, reading it may be slow or coarse")
     if description["virtualisation"] != "none":
-        found.append(f"virtual machine ({description['virtualisation']}); the hypervisor may interrupt a measurement.")
+        found.append(f"virtual machine ({description['virtualisation']}): the hypervisor may interrupt a measurement")
     stolen = end and end["cpu_steal_s"] is not None and start["cpu_steal_s"] is not None
     if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0:
         share = (end["cpu_steal_s"] - start["cpu_steal_s"]) / span

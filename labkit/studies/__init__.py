@@ -10,13 +10,14 @@ import dataclasses
 import importlib
 import os
 import pkgutil
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import measure, records
+from labkit import measuring, records
 from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.errors import SpecError, known
@@ -72,7 +73,7 @@ class Study:
         name = type(self).__module__.rpartition(".")[2]
         self.values = validated(self.parameters, values, what=f"notebook {name}")
         self.effort = Effort(**{f: getattr(self.values, f) for f in ("launches", "ci", "time_cap", "seed")})
-        self.points = measure.expand(self.specs(), self.effort) if self.values.measure else []
+        self.points = measuring.expand(self.specs(), self.effort) if self.values.measure else []
 
     def specs(self) -> list[Spec]:
         """What has to be measured."""
@@ -84,12 +85,12 @@ class Study:
         given = self.values.campaign or os.environ.get(CAMPAIGN, "")
         if not self.values.measure and not given:
             raise SpecError("measure=False, but no campaign is named to read from. Set campaign to its folder.")
-        return Campaign(given or measure.fresh())
+        return Campaign(given or measuring.fresh())
 
-    def run(self, progress: measure.Report | None = None) -> Campaign:
+    def run(self, progress: measuring.Report | None = None) -> Campaign:
         """Measure what is missing."""
         if self.values.measure:
-            measure.measure(self.specs(), self.effort, into=self.campaign, progress=progress)
+            measuring.measure(self.specs(), self.effort, into=self.campaign, progress=progress)
         return self.campaign
 
     @cached_property
@@ -134,7 +135,7 @@ class Study:
         lines = [
             f"- {text} ({count} of {total} records)"
             for column in ("badges", "warnings")
-            for text, count in records.kinds(self.records[column])
+            for text, count in kinds(self.records[column])
         ]
         return "\n".join(lines) or "No record carries a warning."
 
@@ -166,6 +167,23 @@ def of_notebook(notebook: str | Path) -> type[Study]:
 def defaults(study: type[Study]) -> dict[str, Any]:
     """Parameters of a study with their default values."""
     return {f.name: f.default for f in dataclasses.fields(study.parameters)}
+
+
+def kinds(texts: Iterable[str]) -> list[tuple[str, int]]:
+    """Parts of '; '-separated texts with how many texts have them; parts that differ in numbers only are one kind.
+
+    Examples
+    --------
+    >>> kinds(["load 2.5; virtual machine", "load 3.1"])
+    [('load 2.5', 2), ('virtual machine', 1)]
+    """
+    found: dict[str, tuple[str, int]] = {}
+    for text in texts:
+        for part in filter(None, str(text).split("; ")):
+            kind = re.sub(r"[\d.]+", "#", part)
+            first, count = found.get(kind, (part, 0))
+            found[kind] = (first, count + 1)
+    return list(found.values())
 
 
 def words(text: str | Sequence[str]) -> list[str]:

@@ -1,0 +1,46 @@
+"""What the lab itself costs: time beside the timed loops, for a point and for a whole measurement. Asserts nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+
+from labkit import measuring
+from labkit.campaign import Campaign
+from labkit.spec import Effort, sweep
+
+
+def main() -> None:
+    """Print overhead per point and over the measuring phase, and the time of ``import labkit``."""
+    specs = sweep("mpi.latency", sizes="1:64Ki") + sweep("mpi.bandwidth", sizes="1:64Ki") + sweep("mpi.allreduce", sizes="4:64Ki")
+    with tempfile.TemporaryDirectory() as folder:
+        held = Campaign(folder)
+        began = time.perf_counter()
+        measuring.measure(specs, Effort(launches=1, time_cap=0.2, ci=0.0001), into=held)
+        whole = time.perf_counter() - began
+        found = list(held.samples())
+    timed = sum(s.meta["timed_s"] for s in found)
+    inside = sum(s.meta["elapsed"] for s in found)
+    starts = sorted(s.meta["start"] for s in found)
+    print(f"{len(found)} points: {timed:.2f} s of kernels, {inside:.2f} s in the points, {whole:.2f} s from call to return")
+    print(f"beside the kernels, per point: {(inside - timed) / len(found) * 1e3:.1f} ms in the ranks")
+    from datetime import datetime
+
+    first, last = (datetime.fromisoformat(t) for t in (starts[0], starts[-1]))
+    phase = (last - first).total_seconds() + max(s.meta["elapsed"] for s in found if s.meta["start"] == starts[-1])
+    print(f"measuring phase (first point begun to last point done): {phase:.2f} s = {phase / timed:.2f} × the kernels")
+    times = []
+    for _ in range(11):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import labkit; labkit.Spec"], check=True)
+        one = time.perf_counter() - began
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+        times.append(one - (time.perf_counter() - began))
+    print(f"import labkit: {sorted(times)[5] * 1e3:.0f} ms above a bare Python (median of 11)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""The orchestrator: from specs to samples files, measuring only what is not there yet."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from labkit import benchmarks, campaign, host, launch, testbeds, tools
+from labkit.campaign import Campaign
+from labkit.errors import KernelError, LabkitError, LaunchError
+from labkit.spec import Effort, Spec
+
+
+@dataclass(frozen=True)
+class Point:
+    """One spec and launch that is to be measured.
+
+    Parameters
+    ----------
+    spec : resolved, with a launcher's name instead of ``auto``.
+    launch : which fresh start, from 0.
+    fingerprint : names the work on this system.
+    library : MPI library of the launcher, or tool, with its version.
+    """
+
+    spec: Spec
+    launch: int
+    fingerprint: str
+    library: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far measuring has come.
+
+    Parameters
+    ----------
+    done, total : points of this call; those that were there already are not counted.
+    label : the point in flight or just ended.
+    elapsed, remaining : s; the latter is NaN before the first point has ended.
+    n, ci : samples so far of the point in flight, and width of its interval as a part of the median.
+    """
+
+    done: int
+    total: int
+    label: str
+    elapsed: float
+    remaining: float
+    n: int = 0
+    ci: float | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A point that could not be measured, and why."""
+
+    point: Point
+    error: LabkitError
+
+
+Report = Callable[[Progress], None]
+
+
+def measure(
+    specs: Iterable[Spec] | Spec,
+    effort: Effort | None = None,
+    *,
+    into: Campaign | str | Path | None = None,
+    progress: Report | None = None,
+) -> Campaign:
+    """Measure what is missing of some specs, and keep every sample.
+
+    Parameters
+    ----------
+    specs : what to measure.
+    effort : how long; `Effort()` when left out.
+    into : campaign or its folder; a new one named after the time when left out.
+    progress : called before and during every point.
+
+    Returns
+    -------
+    The campaign.
+
+    Raises
+    ------
+    SpecError
+        If a spec is impossible; nothing was started.
+    LaunchError, KernelError
+        If points failed. All others were measured and kept; the error counts the failures.
+    """
+    effort = effort or Effort()
+    wanted = [specs] if isinstance(specs, Spec) else list(specs)
+    points = expand(wanted, effort)
+    held = into if isinstance(into, Campaign) else Campaign(into or fresh())
+    missing = [p for p in points if (p.spec.benchmark, p.fingerprint, p.launch) not in held.done()]
+    if not missing:
+        return held
+    with held.lease():
+        held.update({"host": dict(host.describe())})
+        held.log(f"measuring {len(missing)} of {len(points)} points, seed {effort.seed}")
+        failures = list(_run(missing, effort, held, _published(held, progress)))
+    _complain(failures, len(missing), held)
+    return held
+
+
+def _published(held: Campaign, listener: Report | None) -> Report:
+    """The listener, and progress.json in the campaign for whoever follows from another process."""
+    told = 0.0
+
+    def tell(state: Progress) -> None:
+        nonlocal told
+        if listener is not None:
+            listener(state)
+        if time.monotonic() - told > 0.2 or state.done == state.total:
+            told = time.monotonic()
+            aside = held.path / f".progress.json.{os.getpid()}"
+            aside.write_text(json.dumps(dataclasses.asdict(state)))
+            aside.rename(held.path / "progress.json")
+
+    return tell
+
+
+def fresh() -> Path:
+    """Folder for a campaign that was given no name."""
+    return campaign.root() / datetime.now().strftime("measure-%Y%m%d-%H%M%S")
+
+
+def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
+    """Every point of some specs, resolved and named; starts nothing but version queries.
+
+    Raises
+    ------
+    SpecError
+        If a spec is impossible.
+    LaunchError
+        If what a spec needs is not installed.
+    """
+    points = []
+    for spec in dict.fromkeys(benchmarks.resolve(spec) for spec in specs):
+        named, library = _named(spec, effort)
+        fingerprint = named.fingerprint(host.identity(library))
+        points += [Point(named, number, fingerprint, library) for number in range(effort.launches)]
+    return points
+
+
+def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
+    """The spec with its launcher's name, and the library or tool behind it."""
+    benchmark = benchmarks.get(spec.benchmark)
+    testbeds.parse(spec.testbed)
+    if benchmark.jobs:
+        job = tools.available(benchmark.jobs, spec, effort)
+        return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
+    if not benchmark.mpi:
+        return spec.replace(launcher="none"), "none"
+    launcher = launch.get(spec.launcher)
+    launcher.command(launch.Placement.of(spec, launcher), [])  # refuses a transport it has not
+    return spec.replace(launcher=launcher.name), launcher.library
+
+
+class Counter:
+    """Counts points and tells whoever listens."""
+
+    def __init__(self, total: int, listener: Report | None) -> None:
+        self._total, self._listener, self._began = total, listener, time.monotonic()
+        self.done = 0
+
+    def tell(self, point: Point, *, n: int = 0, ci: float | None = None) -> None:
+        """The state now."""
+        if self._listener is not None:
+            elapsed = time.monotonic() - self._began
+            left = elapsed / self.done * (self._total - self.done) if self.done else float("nan")
+            label = f"{benchmarks.label(point.spec)}, launch {point.launch + 1}"
+            self._listener(Progress(self.done, self._total, label, elapsed, left, n, ci))
+
+
+def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:
+    """Measure points launch by launch, groups and points in a random order that the seed fixes."""
+    from labkit.measuring import programs, ranks
+
+    counter = Counter(len(points), progress)
+    with ExitStack() as stack:
+        opened: dict[str, testbeds.Testbed] = {}
+        for number in sorted({point.launch for point in points}):
+            chance = random.Random(f"{effort.seed}-{number}")
+            groups = _groups([point for point in points if point.launch == number])
+            chance.shuffle(groups)
+            for group in groups:
+                chance.shuffle(group)
+                name = group[0].spec.testbed
+                if name not in opened:
+                    opened[name] = stack.enter_context(testbeds.open(name))
+                run = programs.run if benchmarks.get(group[0].spec.benchmark).jobs else ranks.run
+                for failure in run(group, effort, held, opened[name], counter):
+                    held.log(f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}")
+                    yield failure
+
+
+def _groups(points: Sequence[Point]) -> list[list[Point]]:
+    """Points that one start can serve: same placement, same path; a tool starts anew for each."""
+    found: dict[object, list[Point]] = {}
+    for point in points:
+        spec = point.spec
+        alone = (spec.benchmark, point.fingerprint) if benchmarks.get(spec.benchmark).jobs else None
+        mpi = benchmarks.get(spec.benchmark).mpi
+        key = (mpi, spec.launcher, spec.transport, spec.device, spec.ranks, spec.ppn, spec.hosts, spec.testbed, alone)
+        found.setdefault(key, []).append(point)
+    return list(found.values())
+
+
+def _complain(failures: Sequence[Failure], total: int, held: Campaign) -> None:
+    """Raise the first failure, counting the others."""
+    if not failures:
+        return
+    first = failures[0]
+    text = (
+        f"{len(failures)} of {total} points failed, the others are kept in {held.path}. "
+        f"First: {benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error}"
+    )
+    kind = KernelError if isinstance(first.error, KernelError) else LaunchError
+    raise kind(text) from first.error

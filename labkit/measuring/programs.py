@@ -1,0 +1,54 @@
+"""Points that an external tool serves: one start of the tool for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from time import perf_counter
+
+from labkit import benchmarks, host, tools
+from labkit.campaign import Campaign
+from labkit.errors import LabkitError
+from labkit.measuring import Counter, Failure, Point
+from labkit.samples import Samples
+from labkit.spec import Effort
+from labkit.testbeds import Testbed
+
+
+def run(
+    points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
+) -> Iterator[Failure]:
+    """Run the tool of every point and keep what it gave: samples, or the values it reports."""
+    for point in points:
+        counter.tell(point)
+        try:
+            _keep(point, effort, held)
+        except LabkitError as error:
+            yield Failure(point, error)
+        counter.done += 1
+        counter.tell(point)
+
+
+def _keep(point: Point, effort: Effort, held: Campaign) -> None:
+    """Run one point and write its samples file."""
+    spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
+    benchmark = benchmarks.get(spec.benchmark)
+    job = tools.available(benchmark.jobs, spec, effort)
+    outcome = tools.run(job)
+    load_end, machine = host.load_snapshot(), host.describe()
+    sampled = outcome.time_ns.size > 0
+    meta = {
+        **outcome.meta,
+        "engine": job.tool, "library": point.library, "command": outcome.command, "verified": False,
+        "stopped_by": "tool", "timing": "each" if sampled else "tool", "cadence": benchmark.cadence,
+        "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
+        "elapsed": perf_counter() - clock, "seed": effort.seed, "load_start": load, "load_end": load_end,
+        "badges": [*outcome.badges, *host.badges(machine, load, load_end, ranks=2)],
+        "warnings": [*outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=2)],
+    }  # fmt: skip
+    kept = Samples(
+        spec=spec, effort=effort, host=machine, launch=point.launch, time_ns=outcome.time_ns,
+        ranks=outcome.ranks, origin="measured" if sampled else "reported", reported=outcome.reported, meta=meta,
+        source=outcome.source, extras=outcome.extras,
+    )  # fmt: skip
+    held.save(kept, point.fingerprint)

@@ -1,0 +1,232 @@
+"""Points that a kernel serves: one start of the ranks for many of them, samples written as they come."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from labkit import benchmarks, host, launch, supervise
+from labkit.campaign import Campaign
+from labkit.errors import KernelError, LabkitError, LaunchError
+from labkit.measuring import Counter, Failure, Point
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+from labkit.testbeds import Testbed
+from labkit.units import KiB
+from labkit.worker import Frame, Plan, Reader, told
+
+WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
+
+GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
+
+
+def run(
+    points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
+) -> Iterator[Failure]:
+    """Measure points with one start of the ranks; with further ones for what a failed point left over."""
+    left = list(points)
+    while left:
+        start = Start(left[: _fitting(left, effort)], effort, held, testbed, counter)
+        yield from start.run()
+        left = [point for point in left if point not in start.ended]
+
+
+def _fitting(points: Sequence[Point], effort: Effort) -> int:
+    """How many points one command line can carry."""
+    count = len(points)
+    while count > 1 and len(_plan(points[:count], effort).encode()) > WORD:
+        count //= 2
+    return count
+
+
+def _plan(points: Sequence[Point], effort: Effort) -> Plan:
+    mpi = benchmarks.get(points[0].spec.benchmark).mpi
+    return Plan(tuple((i, point.spec) for i, point in enumerate(points)), effort, mpi)
+
+
+class Start:
+    """One start of the ranks.
+
+    Parameters
+    ----------
+    points : to be measured, in this order.
+    """
+
+    def __init__(
+        self, points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
+    ) -> None:
+        self._points, self._effort, self._held, self._testbed, self._counter = points, effort, held, testbed, counter
+        self.ended: list[Point] = []
+        self._ready: Mapping[str, Any] = {}
+        self._current: Point = points[0]
+        self._began, self._load = datetime.now(UTC), host.load_snapshot()
+        self._placement: launch.Placement | None = None
+        self.command, self._environment = self._argv()
+
+    def _argv(self) -> tuple[list[str], dict[str, str]]:
+        """The command line and what it adds to the environment."""
+        plan, spec = _plan(self._points, self._effort), self._points[0].spec
+        rank = [sys.executable, "-m", "labkit.worker", plan.encode()]
+        if not plan.mpi:
+            return self._testbed.wrap(rank), {}
+        launcher = launch.get(spec.launcher)
+        self._placement = launch.Placement.of(spec, launcher)
+        return self._testbed.wrap(launcher.command(self._placement, rank)), launcher.environment(self._placement)
+
+    def run(self) -> Iterator[Failure]:
+        """Start, read frames until the end, and tell what failed."""
+        self._counter.tell(self._current)
+        environment = os.environ | self._environment
+        with supervise.start(self.command, env=environment, grace=GRACE) as tree:
+            failure: LabkitError | None = None
+            try:
+                for frame in self._frames(tree):
+                    yield from self._take(frame)
+            except LabkitError as error:
+                failure = error
+            if failure is None and len(self.ended) < len(self._points):
+                failure = self._died(tree)
+        if failure is not None:
+            self._end(self._current)
+            yield Failure(self._current, failure)
+
+    def _frames(self, tree: supervise.Tree) -> Iterator[Frame]:
+        """Frames as they come; an error when none comes for too long."""
+        reader, pipe = Reader(), tree.stdout.fileno()
+        while True:
+            if not select.select([pipe], [], [], self._effort.time_limit)[0]:
+                tree.stop()
+                raise LaunchError(
+                    f"no sign of life for {self._effort.time_limit:g} s in {benchmarks.label(self._current.spec)}, so the ranks were "
+                    f"ended. Set a longer time_limit if the point needs it.",
+                    command=self._shown(),
+                    stderr=tree.stderr_tail(),
+                )
+            piece = os.read(pipe, 1 << 20)
+            if not piece:
+                return
+            yield from reader.feed(piece)
+
+    def _take(self, frame: Frame) -> Iterator[Failure]:
+        """One frame from rank 0."""
+        header = frame.header
+        kind = header.pop("kind")
+        if kind == "ready":
+            self._check(header)
+            self._ready = header
+        elif kind == "point":
+            self._current = self._points[header["index"]]
+            self._began, self._load = datetime.now(UTC), host.load_snapshot()
+            self._counter.tell(self._current)
+        elif kind == "progress":
+            self._counter.tell(self._current, n=header["n"], ci=header["ci"])
+        elif kind == "failed":
+            self._end(self._current)
+            yield Failure(self._current, KernelError(f"{benchmarks.label(self._current.spec)}: {header['reason']}"))
+        elif kind == "samples":
+            self._keep(frame.values.reshape(header.pop("shape")), header)
+        elif kind == "done":
+            self._held.log(f"ranks ended, {header['peak_rss'] // KiB} KiB at most in rank 0")
+
+    def _check(self, header: Mapping[str, Any]) -> None:
+        """As many ranks must have met as were asked for."""
+        wanted = self._points[0].spec.ranks
+        if header["size"] != wanted:
+            raise LaunchError(
+                f"{wanted} ranks were started, but each found {header['size']}: the launcher and mpi4py use different "
+                f"MPI libraries (mpi4py has {header.get('library', 'none')}). Set MPI4PY_MPIABI, or choose the "
+                f"launcher of that library with --launcher.",
+                command=self._shown(),
+            )
+
+    def _keep(self, rows: np.ndarray[Any, np.dtype[np.int64]], facts: dict[str, Any]) -> None:
+        """Write the samples of the point in flight."""
+        point, spec = self._current, self._current.spec
+        benchmark, options = benchmarks.get(spec.benchmark), dict(spec.options)
+        chunks = facts.pop("chunks")
+        facts |= {
+            "timing": options.get("timing", "each"),
+            "cadence": options.get("cadence", benchmark.cadence),
+            "fingerprint": point.fingerprint,
+            "start": self._began.isoformat(timespec="milliseconds"),
+            "command": self._shown(),
+            "seed": self._effort.seed,
+            "load_start": self._load,
+            "load_end": host.load_snapshot(),
+        }
+        machine, load = host.describe(), (self._load, facts["load_end"])
+        facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
+        facts["mpi_library"] = self._ready.get("library", "")
+        facts["warnings"] = host.warnings_for_run(machine, *load, ranks=spec.ranks)
+        facts["badges"] = badges(spec, facts, sum(chunks) + facts["warmup"] * len(chunks), self._placement)
+        facts["badges"] += host.badges(machine, *load, ranks=spec.ranks)
+        extras = {}
+        if facts["timing"] == "total":
+            extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (rows.shape[0], 1))
+        index = self._points.index(point)
+        facts.pop("index", None)
+        kept = Samples(
+            spec=spec, effort=self._effort, host=machine, launch=point.launch, time_ns=rows,
+            ranks=tuple(range(rows.shape[0])), meta=facts, extras=extras,
+        )  # fmt: skip
+        self._held.save(kept, point.fingerprint)
+        self._end(self._points[index])
+
+    def _end(self, point: Point) -> None:
+        """The point is through, well or not."""
+        self.ended.append(point)
+        self._counter.done += 1
+        self._counter.tell(point)
+
+    def _died(self, tree: supervise.Tree) -> LabkitError:
+        """Why the ranks ended before their time, in their own words where they left any."""
+        status = tree.wait(10)
+        stderr = tree.stderr_tail()
+        said = told(stderr)
+        if said is not None and said["kind"] == "KernelError":
+            return KernelError(f"{benchmarks.label(self._current.spec)}, rank {said['rank']}: {said['text']}")
+        text = said["text"] if said else f"the ranks ended in the middle of {benchmarks.label(self._current.spec)}."
+        return LaunchError(
+            text, command=self._shown(), exit_status=status, rank=said["rank"] if said else None, stderr=stderr
+        )
+
+    def _shown(self) -> list[str]:
+        """The command line without the plan, which nobody can read, and with the variables that matter."""
+        words = [f"{key}={value}" for key, value in sorted(self._environment.items())]
+        return [*(["env", *words] if words else []), *self.command[:-1], "PLAN"]
+
+
+def badges(
+    spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None
+) -> list[str]:
+    """What could mislead a reader of this point.
+
+    Parameters
+    ----------
+    facts : as the worker sent them: rank_hosts, interface_B, stopped_by.
+    iterations : all that ran, with warm-up, so that the bytes the path must have carried are known.
+    """
+    found = []
+    hosts, seen = set(facts.get("rank_hosts", [])), facts.get("interface_B", {})
+    if len(hosts) == 1 and spec.ranks > 1:
+        benchmark = benchmarks.get(spec.benchmark)
+        payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
+        carried = max(seen.values(), default=0) >= payload / 2 > 32 * KiB
+        if spec.transport == "tcp" or (spec.transport == "auto" and carried):
+            found.append("loopback")
+        else:
+            found.append("shared memory")
+        if (spec.transport == "shm" and carried) or (spec.transport == "tcp" and not carried and payload > 64 * KiB):
+            found.append("path mismatch")
+    if placement is not None and placement.oversubscribed:
+        found.append("oversubscription")
+    if facts.get("stopped_by") == "cap":
+        found.append("time cap")
+    return found
