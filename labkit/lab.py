@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import Markdown, display
 
-from labkit.columns import title
+from labkit.columns import METRICS, split, title
 from labkit.errors import SpecError
 from labkit.measuring import Progress
 from labkit.studies import Study, number
-from labkit.units import format_duration
+from labkit.units import format_duration, format_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,13 +65,26 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
     columns : which, in this order; all when left out.
     """
     chosen = frame[list(columns)] if columns is not None else frame
-    rows = [[_cell(value) for value in row] for row in chosen.itertuples(index=False, name=None)]
-    heads = [title(column).replace("option ", "") for column in chosen.columns]
+    sizes = [column.endswith("_size_B") for column in chosen.columns]
+    rows = [
+        [format_size(int(v)) if size else _cell(v) for v, size in zip(row, sizes, strict=True)]
+        for row in chosen.itertuples(index=False, name=None)
+    ]
+    heads = [_head(column) for column in chosen.columns]
     numeric = [kind.kind in "iuf" for kind in chosen.dtypes]
     widths = [max(3, *(len(row[i]) for row in [heads, *rows])) for i in range(len(heads))]
     rule = "|".join("-" * (w + 1) + ":" if n else ":" + "-" * (w + 1) for w, n in zip(widths, numeric, strict=True))
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in [heads, *rows]]
     display(Markdown("\n".join([lines[0], f"|{rule}|", *lines[1:]])))
+
+
+def _head(column: str) -> str:
+    """A short head: ``median (µs)`` for latency_us_p50; the caption says of what."""
+    parts = split(column)
+    if parts:
+        metric, statistic = parts
+        return f"{'median' if statistic == 'p50' else statistic} ({METRICS[metric].unit})"
+    return "message size" if column == "message_size_B" else title(column).replace("option ", "")
 
 
 def _cell(value: Any) -> str:

@@ -39,7 +39,7 @@ def _keep(point: Point, effort: Effort, held: Campaign) -> None:
     sampled = outcome.time_ns.size > 0
     meta = {
         **outcome.meta,
-        "engine": job.tool, "library": point.library, "command": outcome.command, "verified": False,
+        "engine": job.tool, "library": point.library, "commands": [list(words) for words in outcome.commands], "verified": False,
         "stopped_by": "tool", "timing": "each" if sampled else "tool", "cadence": benchmark.cadence,
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
         "elapsed": perf_counter() - clock, "seed": effort.seed, "load_start": load, "load_end": load_end,

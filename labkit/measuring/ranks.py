@@ -94,8 +94,10 @@ class Start:
             if failure is None and len(self.ended) < len(self._points):
                 failure = self._died(tree)
         if failure is not None:
-            self._end(self._current)
-            yield Failure(self._current, failure)
+            # ranks that never met will not meet for the other points either
+            for point in [self._current] if self._ready else [p for p in self._points if p not in self.ended]:
+                self._end(point)
+                yield Failure(point, failure)
 
     def _frames(self, tree: supervise.Tree) -> Iterator[Frame]:
         """Frames as they come; an error when none comes for too long."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from labkit import figures, records, studies
@@ -59,22 +58,17 @@ class Study(studies.Study):
         rows = self.of("storage.write")
         return figures.versus_size(rows, "latency_us", series=["option_pattern", "option_sync"], tail="p99")
 
-    def _cells(self, direction: str, sync: bool) -> pd.DataFrame:
-        """Cells of one of iozone's tables, the median over launches."""
-        chosen = [s for s in self.samples if s.spec.benchmark == "storage.iozone" and s.spec.option("sync") == sync]
-        cells = records.reported(chosen)
-        cells = cells[cells["test"] == direction]
-        return cells.groupby(["file_size_B", "record_size_B"], as_index=False)["value"].median()
-
-    def heat_map(self, direction: str, *, sync: bool) -> go.Figure:
+    def heat_map(self, test: str, *, sync: bool) -> go.Figure:
         """Throughput over file size and record size.
 
         Parameters
         ----------
-        direction : ``read`` or ``write``.
+        test : ``read``, ``reread``, ``write`` or ``rewrite``.
         sync : with O_SYNC.
         """
-        return figures.heat_map(self._cells(direction, sync), "file_size_B", "record_size_B", "value")
+        chosen = [s for s in self.samples if s.spec.benchmark == "storage.iozone" and s.spec.option("sync") == sync]
+        cells = records.reported(chosen)
+        return figures.heat_map(cells[cells["test"] == test], "file_size_B", "record_size_B", "bandwidth_MBps")
 
     def findings(self) -> str:
         """What the numbers say, as a Markdown list."""
