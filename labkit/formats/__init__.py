@@ -1,0 +1,33 @@
+"""Layouts of text and JSON, one file each: pure functions from what a tool printed to values.
+
+Units are converted here and nowhere else: what leaves a parser is in the unit of its metric in `labkit.columns`, or
+in the tool's own where labkit has no such metric. Whatever does not fit raises `DataError`, which
+tells the line found and what was wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from labkit.columns import METRICS
+from labkit.errors import DataError
+from labkit.spec import Reported, Scalar
+
+
+def metric(
+    name: str, statistic: str, value: float, labels: Mapping[str, Scalar] | None = None, *, t: float | None = None
+) -> Reported:
+    """Make a reported value of one of labkit's own metrics; its unit follows from its name.
+
+    Examples
+    --------
+    >>> metric("round_trip_us", "p99", 7.0).unit
+    'µs'
+    """
+    return Reported(name, METRICS[name].unit, statistic, value, t=t, labels=labels or {})
+
+
+def malformed(what: str, line: int, found: str, wanted: str) -> DataError:
+    """Error for a line that is not what it must be; counted from 1, 0 for the output as a whole."""
+    place = f"{what}, line {line}" if line else what
+    return DataError(f"{place}: found {found.strip()[:200]!r}, wanted {wanted}.")

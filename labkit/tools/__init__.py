@@ -1,6 +1,91 @@
 """External programs, one file each: command line from a spec, server life, output through its format.
 
-A tool's file offers ``NAME``, ``PACKAGE`` (Debian package that brings it), ``version()`` and functions that make
-a `Job` from a spec. What it prints is parsed in `labkit.formats`. Running a job is the
-same for all tools and lives here.
+A tool's file offers ``NAME``, ``PACKAGE`` (Debian package that brings it), ``PROGRAMS`` and pure functions that make a
+`Job` from a spec and an effort. What it prints is parsed in `labkit.formats`. Running a job is the same for all tools
+and lives here. The exit status proves nothing (iperf3 ends with 0 when it failed): only what was parsed counts.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from labkit import host
+from labkit.errors import LaunchError, SpecError
+from labkit.spec import Effort, Spec
+from labkit.tools._job import Job, Outcome, Parsed, version
+from labkit.tools._run import Place, run
+
+__all__ = ["Job", "Outcome", "Parsed", "Place", "available", "kept", "run", "this_machine", "version"]
+
+
+def available(factories: Sequence[Callable[[Spec, Effort], Job]], spec: Spec, effort: Effort) -> Job:
+    """Job of the first tool that is installed and can do what the spec asks.
+
+    Parameters
+    ----------
+    factories : a benchmark's ``jobs``, best first.
+    spec : its option ``tool``, where it has one and it is not ``auto``, leaves only the tool of that name.
+    effort : how long.
+
+    Raises
+    ------
+    SpecError
+        If no tool can do it, installed or not; says why for each.
+    LaunchError
+        If none of those that can is installed; names the Debian package of each.
+    """
+    asked = dict(spec.options).get("tool", "auto")
+    jobs, refusals = [], []
+    for factory in factories:
+        name = factory.__module__.rpartition(".")[2]
+        if asked not in ("auto", name):
+            continue
+        try:
+            jobs.append(factory(spec, effort))
+        except SpecError as error:
+            refusals.append(f"{name}: {error}")
+    for job in jobs:
+        if not job.missing:
+            return job
+    if not jobs:
+        raise SpecError(" ".join(refusals) or f"tool={asked!r}, but {spec.benchmark} has no such tool. Set tool=auto.")
+    raise _absent(spec, jobs, refusals)
+
+
+def _absent(spec: Spec, jobs: Sequence[Job], refusals: Sequence[str]) -> LaunchError:
+    """Error that none of the tools is there, with what brings each."""
+    first, *others = (
+        f"{job.tool} ({', '.join(job.missing)} not on the PATH; Debian package {job.package})" for job in jobs
+    )
+    instead = f" In its place: {', or '.join(others)}." if others else ""
+    cannot = f" Not able to: {' '.join(refusals)}" if refusals else ""
+    ways = [f"'{host.PROGRAMS[job.tool].remedy}'" for job in jobs if job.tool in host.PROGRAMS]
+    return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {', or '.join(ways)}.{cannot}")
+
+
+def kept(parsed: Parsed, effort: Effort) -> Parsed:
+    """The samples that the effort asks for: without the warm-up, and at most the exact count; warns of fewer."""
+    low, wanted = effort.warmup or 0, effort.iterations
+    chosen = slice(low, None if wanted is None else low + wanted)
+    times = parsed.time_ns[chosen]
+    extras = {name: values[chosen] for name, values in parsed.extras.items()}
+    few = len(times) < (wanted or 1)
+    warnings = (f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time was over.",) if few else ()
+    return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *warnings))
+
+
+def this_machine(spec: Spec) -> str:
+    """Address of this machine's loopback in the spec's option ``ip``.
+
+    Raises
+    ------
+    SpecError
+        If the spec names other hosts.
+    """
+    if set(spec.hosts) - {"localhost", "127.0.0.1", "::1"}:
+        raise SpecError(
+            f"hosts={','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
+            "and measures the loopback. Leave hosts out."
+        )
+    return "::1" if spec.option("ip") == "ipv6" else "127.0.0.1"

@@ -1,0 +1,42 @@
+"""Round trip of a request and its response over one TCP connection, one at a time.
+
+The definition of netperf's TCP_RR: request and response both have the message size, and the time is that of the whole
+round trip, not half of it. sockperf's ping-pong and qperf's tcp_lat, which report half, stand in for it; their
+numbers are converted to round trips. sockperf also gives every packet's time.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import Benchmark
+from labkit.tools import netperf, qperf, sockperf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of sockets.tcp_rr.
+
+    Parameters
+    ----------
+    tool : `auto` takes the first that is installed and can do it.
+    ip : version of the internet protocol.
+    nodelay : set TCP_NODELAY, so that nothing waits for an earlier answer; sockperf's default, not netperf's.
+    socket_buffer : B to send and to receive; 0 leaves it to the system.
+    """
+
+    tool: Literal["auto", "netperf", "sockperf", "qperf"] = "auto"
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+    nodelay: bool = True
+    socket_buffer: int = 0
+
+
+BENCHMARK = Benchmark(
+    title="TCP round trip",
+    options=Options,
+    sizes="1:64Ki",
+    max_size=2**20 - 1,
+    check=lambda spec: "" if spec.size else "size=0, but a request has at least 1 B. Set size=1.",
+    metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
+    jobs=(netperf.tcp_rr, sockperf.tcp_rr, qperf.tcp_rr),
+    cadence="streaming",
+)

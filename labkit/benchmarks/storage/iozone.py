@@ -1,0 +1,49 @@
+"""Throughput of write, rewrite, read and reread over file size and record size: IOzone's automatic mode.
+
+Each cell is one pass of one process over one file. Without `direct` the page cache answers every read, and
+takes every write too unless `sync` is set: then the file is opened with O_SYNC and a write counts when it is on the
+disk. The message size means nothing here.
+"""
+
+from dataclasses import dataclass, fields
+
+from labkit.benchmarks import Benchmark
+from labkit.tools import iozone
+from labkit.units import parse_size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of storage.iozone.
+
+    Parameters
+    ----------
+    sync : open the files with O_SYNC.
+    direct : open the files with O_DIRECT.
+    min_file_size, max_file_size : of the files, which double from one to the next.
+    min_record_size, max_record_size : of the records, which double too.
+    directory : on the file system to be measured; empty for the system's place for temporary files.
+    """
+
+    sync: bool = False
+    direct: bool = False
+    min_file_size: int | str = "64Ki"
+    max_file_size: int | str = "1Mi"
+    min_record_size: int | str = "4Ki"
+    max_record_size: int | str = "256Ki"
+    directory: str = ""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if field.name.endswith("_size"):
+                object.__setattr__(self, field.name, parse_size(getattr(self, field.name)))
+
+
+BENCHMARK = Benchmark(
+    title="throughput by file and record size",
+    options=Options,
+    sized=False,
+    metrics={"bandwidth_MBps": lambda spec: 1},
+    jobs=(iozone.table,),
+    cadence="streaming",
+)

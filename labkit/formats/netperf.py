@@ -1,0 +1,86 @@
+"""netperf's ``-k`` output: one ``KEY=VALUE`` a line, below a heading.
+
+netperf counts round trips (its manual, "TCP_RR") and prints bits: 10^6 bits/s is 0.125 MB/s. Latencies are whole
+microseconds of one transaction, in a test of sending of one call of ``send``. It writes -1 for what it did not
+measure and, in some send tests, -2147483648 for a percentile it could not compute: both are left out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from labkit.formats import malformed, metric
+from labkit.spec import Reported
+
+_WHAT = "netperf -k output"
+_LATENCIES = {
+    "MIN_LATENCY": "min", "MEAN_LATENCY": "mean", "P50_LATENCY": "p50", "P90_LATENCY": "p90", "P99_LATENCY": "p99",
+    "MAX_LATENCY": "max", "STDDEV_LATENCY": "stddev",
+}  # fmt: skip
+_OWN = {
+    "LOCAL_CPU_UTIL": ("%", "mean"), "REMOTE_CPU_UTIL": ("%", "mean"), "LOCAL_TRANSPORT_RETRANS": ("", "total"),
+    "REMOTE_TRANSPORT_RETRANS": ("", "total"), "ELAPSED_TIME": ("s", "total"),
+}  # fmt: skip
+# the order of the command line; PROTOCOL, which is never empty, closes it and so proves the output whole
+SELECTORS = ("THROUGHPUT", "THROUGHPUT_UNITS", *_LATENCIES, *_OWN, "LOCAL_NODELAY", "PROTOCOL")
+
+
+def parse(text: str) -> list[Reported]:
+    """Values of a request/response or a stream test.
+
+    Returns
+    -------
+    ``transaction_rate_per_s`` with ``round_trip_us``, or ``bandwidth_MBps`` with ``send_call_us``; netperf's own
+    names for CPU use and retransmissions.
+
+    Raises
+    ------
+    DataError
+        For an error that netperf printed, a line that is no pair, missing pairs, or a throughput of 0.
+    """
+    pairs = _pairs(text)
+    for key in ("THROUGHPUT", "THROUGHPUT_UNITS", "PROTOCOL"):
+        if key not in pairs:
+            raise malformed(_WHAT, 0, text[-200:] or "nothing", f"a line {key}=…: netperf failed, or was ended early")
+    throughput, unit = _number(pairs, "THROUGHPUT"), pairs["THROUGHPUT_UNITS"][1]
+    if not throughput > 0:
+        raise malformed(_WHAT, pairs["THROUGHPUT"][0], f"THROUGHPUT={throughput:g}", "one above 0")
+    if unit == "Trans/s":
+        values, latency, latency_unit = [metric("transaction_rate_per_s", "mean", throughput)], "round_trip_us", "µs"
+    elif unit == "10^6bits/s":
+        values, latency, latency_unit = [metric("bandwidth_MBps", "mean", throughput / 8)], "send_call_us", "µs"
+    else:
+        raise malformed(_WHAT, pairs["THROUGHPUT_UNITS"][0], unit, "Trans/s or 10^6bits/s")
+    values += [
+        Reported(latency, latency_unit, statistic, value)
+        for key, statistic in _LATENCIES.items()
+        if key in pairs and (value := _number(pairs, key)) >= 0
+    ]
+    values += [
+        Reported(key, own, statistic, value)
+        for key, (own, statistic) in _OWN.items()
+        if key in pairs and (value := _number(pairs, key)) >= 0
+    ]
+    return values
+
+
+def _pairs(text: str) -> dict[str, tuple[int, str]]:
+    """Key → line and value."""
+    pairs = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line.strip()):
+            pairs[found[1]] = (number, found[2].strip())
+        elif line.strip() and " TEST from " not in line:
+            raise malformed(_WHAT, number, line, "KEY=VALUE")
+    return pairs
+
+
+def _number(pairs: dict[str, tuple[int, str]], key: str) -> float:
+    """Value of a key; -1, netperf's own word for nothing, for what is not finite."""
+    line, text = pairs[key]
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise malformed(_WHAT, line, f"{key}={text}", "a number") from error
+    return value if math.isfinite(value) else -1.0

@@ -1,0 +1,64 @@
+"""qperf's text with ``-uu``, which shows every value in ns, bytes/sec or plain numbers.
+
+qperf's ``tcp_lat`` reports time over messages of both directions (``qperf.c``: time_real / no_msgs): half the round
+trip. Here it is a round trip, as netperf counts it, and its message rate, again of both directions, a
+transaction rate.
+"""
+
+from __future__ import annotations
+
+import re
+
+from labkit.formats import malformed, metric
+from labkit.spec import Reported
+
+_WHAT = "qperf output"
+_PAIR = re.compile(r"\s+(\w+)\s+=\s+([\d.,]+)\s*(.*?)\s*")
+
+
+def parse(text: str) -> list[Reported]:
+    """Values of all tests in the output.
+
+    Returns
+    -------
+    ``round_trip_us`` and ``transaction_rate_per_s`` of ``tcp_lat`` and ``udp_lat``, ``bandwidth_MBps`` of ``tcp_bw``;
+    the rest under qperf's own names and units. Where there are several tests, each value has the label ``test``.
+
+    Raises
+    ------
+    DataError
+        For an error that qperf printed, a test without values, or units of a run without ``-uu``.
+    """
+    tests: dict[str, list[Reported]] = {}
+    test = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        if re.fullmatch(r"\w+:\s*", line):
+            test = line.strip()[:-1]
+            tests[test] = []
+        elif (pair := _PAIR.fullmatch(line)) and test:
+            tests[test].append(_value(test, pair[1], pair[2], pair[3], number, line))
+        else:
+            raise malformed(_WHAT, number, line, "'test:' or 'name = value unit'")
+    empty = [name for name, values in tests.items() if not values]
+    if empty or not tests:
+        raise malformed(_WHAT, 0, text[-100:] or "nothing", f"values of {', '.join(empty) or 'a test'}: qperf failed")
+    if len(tests) == 1:
+        return tests[test]
+    return [
+        Reported(v.name, v.unit, v.statistic, v.value, labels={"test": name}) for name in tests for v in tests[name]
+    ]
+
+
+def _value(test: str, name: str, digits: str, unit: str, number: int, line: str) -> Reported:
+    if "," in digits or (name in ("latency", "bw", "msg_rate") and unit not in ("ns", "bytes/sec", "/sec")):
+        raise malformed(_WHAT, number, line, "ns, bytes/sec or /sec without thousands commas: run qperf with -uu")
+    value = float(digits)
+    if name == "latency" and test in ("tcp_lat", "udp_lat"):
+        return metric("round_trip_us", "mean", 2 * value * 1e-3)
+    if name == "msg_rate" and test in ("tcp_lat", "udp_lat"):
+        return metric("transaction_rate_per_s", "mean", value / 2)
+    if name == "bw" and test == "tcp_bw":
+        return metric("bandwidth_MBps", "mean", value * 1e-6)
+    return Reported(name, unit, "total" if name.endswith(("_bytes", "_msgs", "_time")) else "mean", value)

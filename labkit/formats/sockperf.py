@@ -1,0 +1,107 @@
+"""sockperf's text of ping-pong and under-load, and the log of every packet (``--full-log``).
+
+sockperf reports half the round trip and calls it latency, unless ``--full-rtt`` is given, when it says ``rtt``. Here
+everything is a round trip, as netperf counts it. The log holds when a packet left and when its answer came, in ns:
+the difference is the sample, so that nothing is halved and doubled.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.formats import malformed, metric
+from labkit.spec import Reported
+
+_WHAT = "sockperf output"
+_LOG = "sockperf full log"
+_HEAD = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (latency|rtt)\(usec\)")
+_ROW = re.compile(r"\d+, \d+\.\d{9}, \d+\.\d{9}, +\d+\.\d{3}")
+_VALID = r"\[Valid Duration\] RunTime=([\d.]+) sec;.*ReceivedMessages=(\d+)"
+_COUNTS = r"dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)"
+_RULE = "------------------------------"  # closes the log
+_STEP_US = 0.0011  # the log rounds latencies to 1 ns and halves before it does
+
+
+def parse(text: str) -> list[Reported]:
+    """Round trips and transaction rate over what sockperf calls the valid duration.
+
+    Returns
+    -------
+    ``round_trip_us`` with p50, p99, p999, min, max, mean and sockperf's further percentiles (``p25``, ``p90``);
+    ``transaction_rate_per_s``; counts of dropped, duplicated and out-of-order messages.
+
+    Raises
+    ------
+    DataError
+        If sockperf printed an error or its usage, or an expected line is missing.
+    """
+    lines = _plain(text)
+    for number, line in enumerate(lines, 1):
+        if "ERROR" in line or re.match(r"sockperf: '-.*' Invalid", line):
+            raise malformed(_WHAT, number, line, "statistics")
+    plain = "\n".join(lines)
+    rtt = r"avg-(latency|rtt)=([\d.]+) \(std-dev=([\d.]+)"
+    kind, mean, deviation = _find(plain, rtt, "a line 'avg-latency=…'")
+    double = 2.0 if kind == "latency" else 1.0
+    runtime, received = _find(plain, _VALID, "'[Valid Duration]'")
+    values = {"mean": mean, "stddev": deviation, "max": _find(plain, r"<MAX> observation = +([\d.]+)", "<MAX>")[0]}
+    for percent, value in re.findall(r"percentile ([\d.]+) = +([\d.]+)", plain):
+        values["p" + percent.rstrip("0").rstrip(".").replace(".", "")] = value
+    values["min"] = _find(plain, r"<MIN> observation = +([\d.]+)", "<MIN>, the last line")[0]
+    found = [metric("round_trip_us", name, double * float(value)) for name, value in values.items()]
+    if float(runtime) > 0:
+        found.append(metric("transaction_rate_per_s", "mean", int(received) / float(runtime)))
+    counts = _find(plain, _COUNTS, "'dropped messages'")
+    names = ("dropped_messages", "duplicated_messages", "out_of_order_messages")
+    return found + [Reported(name, "", "total", float(n)) for name, n in zip(names, counts, strict=True)]
+
+
+def log(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every round trip of a full log.
+
+    Returns
+    -------
+    round_trip_ns : (packets,), ns
+    start_ns : (packets,), ns since the first packet left
+
+    Raises
+    ------
+    DataError
+        If a line is malformed, lines are missing, or the log contradicts itself.
+    """
+    lines = _plain(text)
+    head = next((number for number, line in enumerate(lines) if _HEAD.fullmatch(line.strip())), None)
+    if head is None:
+        raise malformed(_LOG, 0, lines[-1] if lines else "nothing", "the head 'packet, txTime(sec), rxTime(sec), …'")
+    rows = [line for line in lines[head + 1 :] if line.strip() not in ("", _RULE)]
+    wanted = int(_find("\n".join(lines[:head]), r"Total (\d+) observations", "'Total … observations'")[0])
+    for number, line in enumerate(rows, head + 2):
+        if not _ROW.fullmatch(line.strip()):
+            raise malformed(_LOG, number, line, "packet, two times in s with 9 decimals, and µs")
+    if len(rows) != wanted:
+        raise malformed(_LOG, 0, f"{len(rows)} packets", f"{wanted}, as its head says: the log is cut off")
+    table = np.array([line.split(",") for line in rows], np.float64).reshape(-1, 4)
+    start, trip = (np.rint(column * 1e9).astype(np.int64) for column in (table[:, 1], table[:, 2] - table[:, 1]))
+    share = 0.5 if "latency" in lines[head] else 1.0
+    wrong = np.flatnonzero((trip < 0) | (np.abs(table[:, 3] - share * trip * 1e-3) > _STEP_US))
+    if len(wrong):
+        row = int(wrong[0])
+        raise malformed(_LOG, head + 2 + row, rows[row], f"{share:g} × the time from sending to answer at its end")
+    return trip, start - (start[0] if len(start) else 0)
+
+
+def _plain(text: str) -> list[str]:
+    """Lines without terminal colours."""
+    return re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()
+
+
+def _find(text: str, pattern: str, wanted: str) -> tuple[str, ...]:
+    """Groups of a pattern that must be there."""
+    found = re.search(pattern, text)
+    if not found:
+        last = next((line for line in reversed(text.splitlines()) if line.strip()), "nothing")
+        raise malformed(_WHAT, 0, last, f"{wanted} (this is its last line)")
+    return found.groups()

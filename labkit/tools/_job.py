@@ -1,0 +1,127 @@
+"""What one run of a tool is (`Job`), and what it gives (`Outcome`)."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit import host
+from labkit.spec import Reported, Scalar
+
+Facts = Mapping[str, Scalar]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parsed:
+    """What a parser made of a tool's output.
+
+    Parameters
+    ----------
+    reported : values the tool worked out.
+    time_ns : (iterations,) int64, ns; empty where the tool keeps its samples to itself.
+    extras : further columns, each (iterations,).
+    warnings : doubts about them.
+    """
+
+    reported: tuple[Reported, ...] = ()
+    time_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    extras: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run of a tool. In both commands ``{port}``, ``{data_port}`` and ``{address}`` stand for what `run` chooses.
+
+    Parameters
+    ----------
+    tool, package, programs : name, Debian package, and what must be on the PATH.
+    client : command line whose output is the result; started in an empty folder of its own.
+    server : command line of the other end; empty for none.
+    listens : protocol in which the server listens on ``{port}`` when it is ready.
+    parse : from the client's standard output and the folder to values; raises DataError.
+    address : of the server, on this machine; empty without one.
+    directory : where the folder is made; empty for the system's place for temporary files.
+    prepare : looks at the folder before anything starts; gives facts, raises SpecError.
+    stands_in_for : the tool that is meant to do this; empty if it is this one.
+    definition : what the numbers are, and how they differ from those of the tool stood in for.
+    duration : s it is expected to take.
+    time_limit : s after which it is ended.
+    badges, warnings : what could mislead.
+    facts : for the metadata.
+    """
+
+    tool: str
+    package: str
+    programs: tuple[str, ...]
+    client: tuple[str, ...]
+    server: tuple[str, ...] = ()
+    listens: Literal["tcp", "udp"] = "tcp"
+    parse: Callable[[str, Path], Parsed]
+    address: str = ""
+    directory: str = ""
+    prepare: Callable[[Path], Facts] = lambda folder: {}
+    stands_in_for: str = ""
+    definition: str
+    duration: float
+    time_limit: float
+    badges: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    facts: Facts = field(default_factory=dict)
+
+    @property
+    def missing(self) -> list[str]:
+        """Programs that are not on the PATH."""
+        return [name for name in self.programs if shutil.which(name) is None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one run of a tool gave; the fields are those of `labkit.samples.Samples`.
+
+    Parameters
+    ----------
+    tool, version : what ran.
+    time_ns : (1, iterations) int64, ns, or (0, 0).
+    ranks : rank of each row of `time_ns`.
+    reported : values the tool worked out.
+    extras : further columns, each (1, iterations).
+    source : what the client printed, untouched.
+    commands : each command line that ran, server first.
+    warnings, badges, meta : for the metadata.
+    """
+
+    tool: str
+    version: str
+    time_ns: NDArray[np.int64]
+    ranks: tuple[int, ...]
+    reported: tuple[Reported, ...]
+    extras: Mapping[str, NDArray[np.int64]]
+    source: str
+    commands: tuple[tuple[str, ...], ...]
+    warnings: tuple[str, ...] = ()
+    badges: tuple[str, ...] = ()
+    meta: Facts = field(default_factory=dict)
+
+    @property
+    def command(self) -> str:
+        """The commands as a shell would take them: server in the background."""
+        return " & ".join(shlex.join(command) for command in self.commands)
+
+    @property
+    def origin(self) -> str:
+        """``measured`` with samples, else ``reported``."""
+        return "measured" if self.time_ns.size else "reported"
+
+
+def version(tool: str) -> str:
+    """Version of an installed tool as it tells it; ``unknown`` if it is not installed or does not say."""
+    found = host.find(tool)
+    return found["version"] if found else "unknown"

@@ -1,0 +1,218 @@
+"""Runs a job: folder, ports, server, client, and the end of all of them whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from labkit import supervise
+from labkit.errors import DataError, LaunchError, SpecError
+from labkit.tools._job import Facts, Job, Outcome, Parsed, version
+
+_READY_S = 10.0  # until a server must listen
+_PORTS = 3  # attempts with fresh ports
+_GRACE_S = 1.0
+_TAIL_B = 4000
+_LISTENING = {"tcp": "0A", "udp": "07"}  # include/net/tcp_states.h; a UDP socket is "closed" while it is bound
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where server and client run, for testbeds that put them apart.
+
+    Parameters
+    ----------
+    address : of the server as the client sees it; empty for the job's own.
+    server, client : words before the command that run it there and become it, such as ``ip netns exec node0``.
+    """
+
+    address: str = ""
+    server: tuple[str, ...] = ()
+    client: tuple[str, ...] = ()
+
+
+def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) -> Outcome:
+    """Run a job in a folder of its own, which is gone afterwards.
+
+    The server listens on a free port; whether it does is read from the kernel's table of sockets, for some servers
+    (iperf3, qperf) take a connection made to try as their client. If it ends before it listens, a fresh port is tried.
+
+    Parameters
+    ----------
+    job : from `available`.
+    place : None for this machine.
+    scratch : where the folder is made if the job names no directory; None for the system's place.
+
+    Raises
+    ------
+    SpecError
+        If the directory is not there or cannot serve.
+    LaunchError
+        If a program is missing, the server does not come up, the client does not end in time, or its output is not a
+        result; with command, exit status and the end of stderr.
+    """
+    if job.missing:
+        raise LaunchError(f"{job.tool} needs {', '.join(job.missing)}. Install Debian package {job.package}.")
+    parent = Path(job.directory or scratch or tempfile.gettempdir())
+    if not (parent.is_dir() and os.access(parent, os.W_OK)):
+        raise SpecError(f"directory={str(parent)!r} is no folder that can be written to. Create it, or name another.")
+    place = place or Place()
+    with tempfile.TemporaryDirectory(prefix="labkit-", dir=parent) as name:
+        folder = Path(name)
+        facts = {**job.facts, **job.prepare(folder)}
+        with _served(job, place, folder) as (words, served):
+            client = (*place.client, *(_filled(job.client, words)))
+            source, parsed = _client(job, client, folder)
+    return _outcome(job, facts, source, parsed, (served, client) if served else (client,), words["address"])
+
+
+def _outcome(
+    job: Job, facts: Facts, source: str, parsed: Parsed, commands: tuple[tuple[str, ...], ...], address: str
+) -> Outcome:
+    """Everything a run gave, in the shape of samples."""
+    sampled = parsed.time_ns.size > 0
+    badges = [*job.badges, *(["loopback"] if address in ("127.0.0.1", "::1") else [])]
+    if job.stands_in_for:
+        badges.append(f"{job.tool} stands in for {job.stands_in_for}")
+    if facts.get("filesystem") in ("tmpfs", "ramfs"):
+        badges.append("memory file system")
+    meta = {**facts, "definition": job.definition, "stands_in_for": job.stands_in_for, "address": address}
+    return Outcome(
+        tool=job.tool,
+        version=version(job.tool),
+        time_ns=parsed.time_ns.reshape(1, -1) if sampled else np.empty((0, 0), np.int64),
+        ranks=(0,) if sampled else (),
+        reported=parsed.reported,
+        extras={name: values.reshape(1, -1) for name, values in parsed.extras.items()} if sampled else {},
+        source=source,
+        commands=commands,
+        warnings=(*job.warnings, *parsed.warnings),
+        badges=tuple(badges),
+        meta={name: value for name, value in meta.items() if value not in ("", None)},
+    )
+
+
+def _client(job: Job, command: tuple[str, ...], folder: Path) -> tuple[str, Parsed]:
+    """Output of the client, and what it says."""
+    with tempfile.TemporaryFile() as output:
+        with supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=_GRACE_S) as tree:
+            status = tree.wait(job.time_limit)
+        source = _text(output)
+    if status is None:
+        raise LaunchError(
+            f"{job.tool} did not end in {job.time_limit:g} s and was ended; it was to take {job.duration:g} s. "
+            "Set a longer time_limit, or ask for less.",
+            command=command,
+            stderr=tree.stderr_tail(),
+        )
+    try:
+        return source, job.parse(source, folder)
+    except (DataError, OSError) as error:
+        text, said = f"{job.tool} gave no result. {error}", tree.stderr_tail() or source[-_TAIL_B:]
+        raise LaunchError(text, command=command, exit_status=status, stderr=said) from error
+
+
+@contextlib.contextmanager
+def _served(job: Job, place: Place, folder: Path) -> Iterator[tuple[dict[str, str], tuple[str, ...]]]:
+    """Have the server run, on ports that were free; yields what fills the commands, and the server's command."""
+    words = {"address": place.address or job.address}
+    if not job.server:
+        yield words, ()
+        return
+    for attempt in range(1, _PORTS + 1):
+        ports = free_ports(words["address"], 2)
+        words |= {"port": str(ports[0]), "data_port": str(ports[1])}
+        command = (*place.server, *_filled(job.server, words))
+        with (
+            tempfile.TemporaryFile() as output,
+            supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=_GRACE_S) as tree,
+        ):
+            if _ready(tree, job, ports[0]):
+                yield words, command
+                return
+            status = tree.returncode
+            tree.stop()
+            said = f"{tree.stderr_tail()}\n{_text(output)}"
+        if status is None or attempt == _PORTS:
+            why = (
+                f"did not listen within {_READY_S:g} s"
+                if status is None
+                else f"ended {attempt} times before it listened"
+            )
+            text = f"The server of {job.tool} {why}."
+            raise LaunchError(text, command=command, exit_status=status, stderr=said)
+
+
+def _ready(tree: supervise.Tree, job: Job, port: int) -> bool:
+    """Wait until a process of the tree listens on the port; False if it ends or time is over."""
+    end = time.monotonic() + _READY_S
+    while time.monotonic() < end and tree.poll() is None:
+        if any(_listens(pid, job.listens, port) for pid in _family(tree.pid)):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all its descendants."""
+    import psutil
+
+    try:
+        return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _listens(pid: int, protocol: str, port: int) -> bool:
+    """Whether this very process holds a socket that listens on the port, in its own network namespace."""
+    with contextlib.suppress(OSError):
+        held = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+        for table in (protocol, f"{protocol}6"):
+            for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+                _, local, _, state, *rest = line.split()
+                bound = state == _LISTENING[protocol] and int(local.rpartition(":")[2], 16) == port
+                if bound and f"socket:[{rest[5]}]" in held:
+                    return True
+    return False
+
+
+def free_ports(address: str, count: int) -> list[int]:
+    """TCP ports that nobody listens on at this moment; of all addresses if this one is not this machine's."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket(family, socket.SOCK_STREAM)) for _ in range(count)]
+        for one in sockets:
+            try:
+                one.bind((address, 0))
+            except OSError:
+                one.bind(("", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+def _filled(command: Sequence[str], words: dict[str, str]) -> tuple[str, ...]:
+    """The command with its placeholders replaced; other braces are left alone."""
+    filled = []
+    for word in command:
+        for name, value in words.items():
+            word = word.replace("{" + name + "}", value)
+        filled.append(word)
+    return tuple(filled)
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment, with numbers printed the way the parsers read them."""
+    return {**os.environ, "LC_ALL": "C"}
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

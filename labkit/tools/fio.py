@@ -1,0 +1,122 @@
+"""fio: reads and writes of one process, with the completion latency of every I/O.
+
+One I/O at a time is done by ``psync`` (pread, pwrite); several at a time need ``libaio``, which queues direct I/O
+alone. At most `MAX_IOS` are done, so that the log stays small.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labkit.errors import SpecError
+from labkit.formats import fio as layout
+from labkit.spec import Effort, Scalar, Spec
+from labkit.tools import Job, Parsed, kept
+from labkit.tools._folder import facts
+
+NAME = "fio"
+PACKAGE = "fio"
+PROGRAMS = ("fio",)
+MAX_IOS = 200_000
+_LOG = "io"
+_SECTOR = 512
+_LAYOUT_S = 10.0  # until the file to read is written
+
+
+def read(spec: Spec, effort: Effort) -> Job:
+    """Reads of the spec's size from a file written before; the option ``cache`` says who may answer."""
+    cache, random = spec.option("cache"), spec.option("pattern") == "random"
+    how = {
+        "direct": ["--direct=1"],
+        "drop": ["--direct=0", "--invalidate=1"],
+        "warm": ["--direct=0", "--invalidate=0", "--pre_read=1"],
+    }[cache]
+    said = {
+        "direct": "bypassed with O_DIRECT",
+        "drop": "dropped with posix_fadvise before the run; each block is read once",
+        "warm": "filled before the run",
+    }[cache]
+    # read-ahead serves a sequential reader, and a page serves all reads that lie in it
+    cached = cache == "warm" or (cache == "drop" and (not random or spec.size % 4096 != 0))
+    direct, once = cache == "direct", cache == "drop"  # a second pass would be answered from memory
+    return _job(spec, effort, "read", how, direct=direct, page_cache=said, cached=cached, once=once)
+
+
+def write(spec: Spec, effort: Effort) -> Job:
+    """Writes of the spec's size to a new file; the option ``sync`` says how far each must get."""
+    sync = spec.option("sync")
+    how = {"none": [], "fsync": ["--fsync=1"], "osync": ["--sync=1"], "direct": ["--direct=1"]}[sync]
+    said = {
+        "none": "takes the writes; the disk may get them later",
+        "fsync": "is written to the disk by fsync after every write",
+        "osync": "is written to the disk in every write (O_SYNC)",
+        "direct": "bypassed with O_DIRECT; the disk's own cache may hold the data",
+    }[sync]
+    return _job(spec, effort, "write", how, direct=sync == "direct", page_cache=said, cached=sync == "none")
+
+
+def _job(
+    spec: Spec,
+    effort: Effort,
+    direction: layout.Direction,
+    how: list[str],
+    *,
+    direct: bool,
+    page_cache: str,
+    cached: bool,
+    once: bool = False,
+) -> Job:
+    """A run in one direction."""
+    size, file_size, depth = spec.size, spec.option("file_size"), spec.option("depth")
+    _check(size, file_size, depth, direct)
+    ios = MAX_IOS if effort.iterations is None else effort.iterations + (effort.warmup or 0)
+    amount = min(ios * size, file_size) if once else ios * size  # beyond its size the file is gone through again
+    if effort.iterations is not None and amount < ios * size:
+        raise SpecError(
+            f"{ios} I/Os of {size} B with warm-up, but cache=drop reads each block once and file_size={file_size} B. "
+            f"Set file_size={ios * size} or more."
+        )
+    engine = ["--ioengine=psync"] if depth == 1 else ["--ioengine=libaio", f"--iodepth={depth}"]
+    random = "rand" if spec.option("pattern") == "random" else ""
+    # an exact count must not be cut short by the cap
+    runtime = effort.time_cap if effort.iterations is None else effort.time_limit
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        found = Parsed(reported=tuple(layout.parse(text, direction)))
+        if "--fsync=1" in how:
+            return found  # the log times the write without its fsync
+        latency, end = layout.log((folder / f"{_LOG}_clat.1.log").read_text(), direction)
+        return kept(Parsed(reported=found.reported, time_ns=latency, extras={"end_ns": end}), effort)
+
+    def prepare(folder: Path) -> dict[str, Scalar]:
+        return facts(folder, needs=file_size, direct=direct)
+
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        client=(
+            "fio", "--name=labkit", "--filename=data", f"--rw={random}{direction}", f"--bs={size}",
+            f"--size={file_size}", f"--io_size={amount}", f"--runtime={round(runtime * 1000)}ms", *engine, *how,
+            "--percentile_list=50:95:99:99.9", f"--write_lat_log={_LOG}", "--log_avg_msec=0",
+            "--eta=never", "--output-format=json",
+        ),
+        parse=parsed,
+        directory=spec.option("directory"),
+        prepare=prepare,
+        definition="fio: completion latency (clat) of each I/O; rates are fio's, over its own run time.",
+        duration=runtime + _LAYOUT_S,
+        time_limit=runtime + _LAYOUT_S + effort.time_limit,
+        badges=("page cache",) if cached else (),
+        facts={"page_cache": page_cache},
+    )  # fmt: skip
+
+
+def _check(size: int, file_size: int, depth: int, direct: bool) -> None:
+    """Refuse what cannot work, before anything starts."""
+    if not 0 < size <= file_size:
+        raise SpecError(f"size={size} B, but one I/O has 1 B to the file's {file_size} B. Set size=4096.")
+    if direct and size % _SECTOR:
+        raise SpecError(f"size={size} B, but direct I/O goes by {_SECTOR} B. Set size=4096, or do without direct.")
+    if depth > 1 and not direct:
+        raise SpecError(f"depth={depth}, but only direct I/Os are under way at once. Set depth=1, or direct.")
