@@ -38,7 +38,7 @@ SVG = (
 HOST = {
     "name": "synthetic-1",
     "cpu_model": "made up CPU @ 2.0 GHz | x_y",
-    "cores": 2,
+    "cpu_cores": 2,
     "kernel": "6.1",
     "nic": {"eth0": {"rate": "10 Gb/s"}},
 }
@@ -342,6 +342,16 @@ def test_key_numbers_are_equal_in_records_html_pdf_and_json(built: report.Built,
         assert one["range"] in front
 
 
+def test_tables_keep_their_rows(built: report.Built, pdf: str) -> None:
+    front = (built.html.parent / "index.html").read_text()
+    table = front[front.index('id="tbl-key"') :]
+    assert table[: table.index("</table>")].count("<tr") == 1 + 4
+    latency = (built.html.parent / "10-latency.html").read_text()
+    table = latency[latency.index('id="tbl-long"') :]
+    assert table[: table.index("</table>")].count("<tr") == 1 + 90
+    assert pdf.count(str(2**77)) == 1
+
+
 def test_intervals_say_what_they_are(built: report.Built) -> None:
     front = pages(built)["index.html"].text
     assert "95 % interval of 6 launches" in front
@@ -438,8 +448,35 @@ def test_two_campaigns_share_a_report(tmp_path: Path) -> None:
     assert "Figure 3.1: Latency against size" in held["10-latency-c2.html"].text.replace("\xa0", " ")
     assert "data/fig-latency-c2.csv" in held["10-latency-c2.html"].links
     assert "20-bandwidth-c2.html#fig-bandwidth-c2" in held["10-latency-c2.html"].links
+    assert "Latency (other)" in held["10-latency-c2.html"].text
     assert "other" in held["index.html"].text
     assert (built.html.parent / "data" / "2-checksums.txt").is_file()
+
+
+def test_a_sweep_shows_a_notebook_twice(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path / "a")
+    for name in ("15-latency-tcp", "16-latency-shm"):
+        nbformat.write(first_notebook(), folder / "notebooks" / f"{name}.ipynb")
+    held = pages(report.build([folder], engine="plain"))
+    for page, number in (("15-latency-tcp", 2), ("16-latency-shm", 3)):
+        text = held[f"{page}.html"].text.replace("\xa0", " ")
+        assert f"Figure {number}.1: Latency against size" in text
+        assert f"Latency ({page})" in text
+        assert f"#fig-latency-{number}" in held[f"{page}.html"].links
+
+
+def test_order_of_the_suite_and_errors_that_no_cell_tells(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path / "a")
+    entries = [{"name": "20-bandwidth", "error": ""}, {"name": "10-latency", "error": "DeadKernelError: Kernel died"}]
+    entries.append({"name": "30-gone", "error": "NoSuchKernel: python3"})
+    facts = json.loads((folder / "campaign.json").read_text()) | {"notebooks": entries}
+    (folder / "campaign.json").write_text(json.dumps(facts))
+    made = report.build([folder], engine="plain")
+    held = pages(made)
+    assert "1 Bandwidth" in held["20-bandwidth.html"].text
+    assert "It stopped at DeadKernelError: Kernel died" in held["10-latency.html"].text
+    assert "NoSuchKernel: python3" in held["artifact.html"].text
+    assert any("10-latency.ipynb failed: DeadKernelError" in text for text in made.warnings)
 
 
 def test_letter_style_changes_the_paper(campaign: Path, tmp_path: Path) -> None:

@@ -208,6 +208,66 @@ def test_notes_get_the_name_of_their_chapter_outside_code(tmp_path: Path) -> Non
     assert "[^a-n]: y" in text
 
 
+def widths(*rows: list[str]) -> list[Any]:
+    """Widths of the columns of a table after the filter; None for one that is left to its content."""
+    from labkit.report.stage import TEMPLATES
+
+    text = markdown.table(rows[0], rows[1:])
+    extra = [f"--lua-filter={TEMPLATES / 'filters' / 'widths.lua'}"]
+    tree = json.loads(pypandoc.convert_text(text, "json", format="markdown", extra_args=extra))
+    table = tree["blocks"][0]["c"]
+    assert len(table[3][0][1:]) == 3
+    assert len(table[4][0][3]) == len(rows) - 1
+    return [spec[1].get("c") for spec in table[2]]
+
+
+def test_columns_that_fit_are_left_to_their_content() -> None:
+    assert widths(["head " * 6, "b"], ["x " * 20, "y" * 10]) == [None, None]
+
+
+def test_columns_of_a_wide_table_share_the_line_without_cutting_words() -> None:
+    found = widths(["transport", "n", "text"], ["shm", "12000", "word " * 60], ["tcp", "3", "x"])
+    assert sum(found) == pytest.approx(1)
+    assert found[2] == max(found)
+    assert found[0] * 92 >= len("transport")
+    assert found[1] * 92 >= len("12000")
+
+
+def test_the_look_for_quarto_compiles_and_numbers_by_chapter(tmp_path: Path) -> None:
+    """The format's parts as Quarto puts them together; Quarto itself is not needed for that."""
+    import typst
+
+    from labkit.report.stage import TEMPLATES
+
+    folder = TEMPLATES / "_extensions" / "report"
+    names = ("numbering.typ", "page.typ", "typst-template.typ", "typst-show.typ")
+    template = "\n".join((folder / name).read_text() for name in names) + "\n$body$\n"
+    (tmp_path / "t.typ").write_text(template)
+    cell = '#figure(rect(), caption: [C], kind: "quarto-float-fig", supplement: "Figure")'
+    equation = "#math.equation(block: true, numbering: equation-numbering, $ a $)"
+    parts = [
+        "#heading(numbering: none)[Front]",
+        cell,
+        "= One",
+        cell,
+        cell,
+        equation,
+        "#show: appendix",
+        "= Extra",
+        cell,
+    ]
+    body = "\n\n".join(f"```{{=typst}}\n{part}\n```" for part in parts)
+    extra = ["--standalone", f"--template={tmp_path / 't.typ'}", "--metadata=title:T", "--metadata=date:D"]
+    source = tmp_path / "a.typ"
+    source.write_text(pypandoc.convert_text(body, "typst", format="markdown", extra_args=extra))
+    import pypdf
+
+    typst.compile(str(source), output=str(tmp_path / "a.pdf"))
+    text = " ".join(page.extract_text() for page in pypdf.PdfReader(tmp_path / "a.pdf").pages).replace("\xa0", " ")
+    for wanted in ("Figure 1: C", "1 One", "Figure 1.1: C", "Figure 1.2: C", "(1.1)", "A Extra", "Figure A.1: C"):
+        assert wanted in " ".join(text.split()), wanted
+
+
 def test_offline_filter_takes_out_what_quarto_adds(tmp_path: Path) -> None:
     from labkit.report.stage import TEMPLATES
 

@@ -25,7 +25,7 @@ def versions(content: Content) -> str:
     """Table of the software and of what campaign.json holds beside host and failures."""
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
-        kept = {k: v for k, v in source.facts.items() if k not in ("host", "skipped")}
+        kept = {k: v for k, v in source.facts.items() if k not in ("host", "skipped", "notebooks", "parameters")}
         libraries = sorted({text for text in source.records["library"] if text}) if len(source.records) else []
         facts = [
             *flat(kept),

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-PLOTLY = "application/vnd.plotly.v1+json"
+from labkit.figures.style import MIME
+
+PLOTLY = MIME
 SVG = "image/svg+xml"
 NOTE = "[Interactive figure: see the HTML report.]"
 HEIGHT = 400  # px, where the figure asks for none
@@ -33,7 +35,7 @@ def bundle(data: Mapping[str, Any], *, link: str = "") -> dict[str, Any]:
     """
     spec = data[PLOTLY]
     height = spec.get("layout", {}).get("height") or HEIGHT
-    kept = {key: spec[key] for key in ("data", "layout") if key in spec}
+    kept = {key: spec[key] for key in ("data", "layout", "config") if key in spec}
     body = json.dumps(kept, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     html = f'<div class="plot" style="height:{height}px"><script type="application/json">{body}</script></div>'
     if link:

@@ -21,6 +21,7 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 _HEADING = re.compile(r"^# +(?P<title>.*?)[ \t]*(?:\{(?P<attributes>[^}\n]*)\})?[ \t]*$", re.M)
 _LABEL = r"((?:fig|tbl|eq|sec)-[\w-]*\w)"
 _PAPERMILL = "papermill-error-cell-tag"
+_TRACE = 15  # last lines of a traceback; the executed notebook has them all
 _HIDDEN = {"parameters", "injected-parameters"}
 
 
@@ -87,8 +88,13 @@ def options(source: str) -> tuple[dict[str, Any], str]:
     return found, "\n".join(lines[end:]).strip()
 
 
-def finish(path: Path) -> Chapter:
+def finish(path: Path, *, error: str = "") -> Chapter:
     """The chapter that an executed notebook becomes.
+
+    Parameters
+    ----------
+    path : the executed notebook.
+    error : what the run says stopped it; where a kernel died, no cell tells.
 
     Raises
     ------
@@ -103,14 +109,15 @@ def finish(path: Path) -> Chapter:
         if cell.cell_type == "code":
             try:
                 done += _code(cell, f"{path.stem}-{number}", number, chapter)
-            except ReportError as error:
+            except ReportError as wrong:
                 raise ReportError(
-                    f"{path.name}, cell {number}: {error}. Correct the notebook, and run it again."
-                ) from error
+                    f"{path.name}, cell {number}: {wrong}. Correct the notebook, and run it again."
+                ) from wrong
     chapter.notebook.cells = done
     chapter.notebook.metadata = {
         k: v for k, v in chapter.notebook.metadata.items() if k in ("kernelspec", "language_info")
     }
+    chapter.error = chapter.error or error
     _head(chapter, path)
     for number, cell in enumerate(chapter.notebook.cells):
         cell["id"] = f"c{number}"
@@ -135,7 +142,8 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     if not errors:
         return []
     chapter.error = f"cell {number}: {errors[0].ename}: {errors[0].evalue}"
-    trace = "\n".join(errors[0].get("traceback") or [chapter.error])
+    lines = "\n".join(errors[0].get("traceback") or [chapter.error]).splitlines()
+    trace = "\n".join(["…", *lines[-_TRACE:]] if len(lines) > _TRACE else lines)
     return [
         new_markdown_cell(
             markdown.callout("important", f"Cell {number} failed here", markdown.block(trace), collapse=True)
@@ -235,6 +243,17 @@ def relabel(chapter: Chapter, known: set[str], suffix: str) -> None:
                 data["text/html"] = _relink(data["text/html"], suffix)
     chapter.csv = {_suffixed(name, suffix): text for name, text in chapter.csv.items()}
     chapter.label += suffix if chapter.label in known else ""
+
+
+def retitle(chapter: Chapter, addition: str) -> None:
+    """Add words to the heading of the chapter, so that it differs from others."""
+    for cell in chapter.notebook.cells:
+        at = cell.source.find(f"# {chapter.title} {{#{chapter.label}")
+        if at >= 0:
+            end = at + len(f"# {chapter.title}")
+            cell.source = f"{cell.source[:end]} ({addition}){cell.source[end:]}"
+            break
+    chapter.title += f" ({addition})"
 
 
 def _suffixed(file: str, suffix: str) -> str:

@@ -59,18 +59,10 @@ def _tree(book: Book, text: str, templates: Path, target: str) -> Json:
     """The whole book as pandoc's tree, numbered, linked and cited, for ``html`` or ``typst``."""
     meta = {"bibliography": book.config.get("bibliography"), "link-citations": True, "target": target}
     head = "---\n" + yaml.safe_dump({k: v for k, v in meta.items() if v}) + "---\n\n"
-    filters = templates / "plain"
-    tree: Json = json.loads(
-        _pandoc(
-            head + text,
-            "markdown",
-            "json",
-            book.folder,
-            f"--lua-filter={filters / 'number.lua'}",
-            "--citeproc",
-            f"--lua-filter={filters / 'format.lua'}",
-        )
-    )
+    number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
+    widths = f"--lua-filter={templates / 'filters/widths.lua'}"
+    made = _pandoc(head + text, "markdown", "json", book.folder, widths, number, "--citeproc", form)
+    tree: Json = json.loads(made)
     return tree
 
 

@@ -55,13 +55,24 @@ class Source:
 
     @property
     def notebooks(self) -> list[Path]:
-        """Executed notebooks in the order of their names."""
-        return sorted((self.path / "notebooks").glob("[!.]*.ipynb"))
+        """Executed notebooks: those of the suite in its order, then others by name."""
+        listed = [f"{entry['name']}.ipynb" for entry in _entries(self.facts)]
+        found = sorted((self.path / "notebooks").glob("[!.]*.ipynb"))
+        return sorted(found, key=lambda path: listed.index(path.name) if path.name in listed else len(listed))
+
+    def error(self, notebook: Path) -> str:
+        """What the run says stopped a notebook; empty when nothing did."""
+        return next((str(e.get("error") or "") for e in _entries(self.facts) if e["name"] == notebook.stem), "")
 
     @property
     def files(self) -> list[Path]:
         """Samples files in the order of their names."""
         return sorted((self.path / "samples").glob("**/[!.]*.parquet"))
+
+
+def _entries(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """Notebooks of the run with their errors, as campaign.json holds them."""
+    return [entry for entry in facts.get("notebooks", []) if isinstance(entry, dict) and "name" in entry]
 
 
 def read(path: Path) -> Source:
@@ -100,6 +111,9 @@ def _failed(path: Path, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
             found[str(what), str(entry.get("reason", "no reason was recorded"))] = None
         else:
             found[str(entry), "no reason was recorded"] = None
+    for entry in _entries(facts):
+        if not (path / "notebooks" / f"{entry['name']}.ipynb").exists():
+            found[f"notebook {entry['name']}", str(entry.get("error") or "it was not executed")] = None
     log = path / "log.txt"
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     for line in lines:

@@ -111,22 +111,32 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], list[str]]:
-    """Chapters of all campaigns; those of a second one get names and labels of their own."""
+    """Chapters of all campaigns in their order, and what a reader has to know of them."""
     chapters: dict[str, notebook.Chapter] = {}
     warnings: list[str] = []
     for number, source in enumerate(sources, start=1):
-        made = {path: notebook.finish(path) for path in source.notebooks}
-        known = set().union(*map(notebook.labels, made.values()))
-        for path, chapter in made.items():
-            name = path.name
-            if number > 1:
+        made = {path: notebook.finish(path, error=source.error(path)) for path in source.notebooks}
+        if number > 1:
+            known = set().union(*map(notebook.labels, made.values()))
+            for chapter in made.values():
                 notebook.relabel(chapter, known, f"-c{number}")
-                name = f"{path.stem}-c{number}.ipynb"
-            chapters[name] = chapter
-            if chapter.error:
-                warnings.append(f"{path} failed: {chapter.error}")
+                notebook.retitle(chapter, markdown.escape(source.name))
+        for path, chapter in made.items():
+            _distinguish(chapter, path.stem, chapters)
+            chapters[path.name if number == 1 else f"{path.stem}-c{number}.ipynb"] = chapter
+            warnings += [f"{path} failed: {chapter.error}"] if chapter.error else []
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
     return chapters, warnings
+
+
+def _distinguish(chapter: notebook.Chapter, stem: str, others: Mapping[str, notebook.Chapter]) -> None:
+    """Give a notebook that a sweep ran again labels and a title of its own."""
+    taken = set().union(*map(notebook.labels, others.values()))
+    clash = notebook.labels(chapter) & taken
+    if clash:
+        suffix = next(s for n in range(2, len(others) + 3) if not {label + (s := f"-{n}") for label in clash} & taken)
+        notebook.relabel(chapter, clash, suffix)
+        notebook.retitle(chapter, markdown.escape(stem))
 
 
 def _plotly(folder: Path) -> None:

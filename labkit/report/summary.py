@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,22 +10,26 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import KeyNumber, key_numbers, plural, title
+from labkit.report.variables import KeyNumber, key_numbers, plural, sized, title
+from labkit.studies import kinds
 
 _HOST_FIRST = (
     "name",
     "hostname",
     "cpu_model",
-    "cores",
-    "cpus",
-    "sockets",
-    "memory",
-    "memory_B",
+    "cpu_sockets",
+    "cpu_cores",
+    "cpu_threads",
+    "cpus_usable",
+    "numa_nodes",
+    "memory_total_B",
+    "distribution",
     "kernel",
-    "os",
-    "system",
+    "virtualisation",
+    "container",
+    "governor",
+    "clock_source",
 )
-_HOST_ROWS = 14  # the first page has room for these; the appendix holds all
 
 
 def warnings(content: Content) -> str:
@@ -45,25 +48,15 @@ def _failures(content: Content) -> str:
 
 
 def _badges(content: Content) -> str:
-    """Every badge and warning with the number of points that carry it."""
-    found: Counter[tuple[str, str]] = Counter()
-    of: dict[tuple[str, str], set[str]] = {}
-    total = 0
+    """Every kind of badge and warning with the number of launches that carry it."""
+    items = []
     for source in content.sources:
-        total += len(source.records)
-        for kind in ("badges", "warnings"):
-            held = source.records[["benchmark", kind]].itertuples(index=False) if len(source.records) else ()
-            for benchmark, text in held:
-                for part in dict.fromkeys(filter(None, str(text).split("; "))):
-                    found[kind, part] += 1
-                    of.setdefault((kind, part), set()).add(str(benchmark))
-    if not found:
-        return ""
-    items = [
-        f"**{escape(part)}**: {count} of {total} launches ({', '.join(map(markdown.code, sorted(of[kind, part])))})"
-        for (kind, part), count in sorted(found.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
-    ]
-    return markdown.callout("warning", "What may mislead", markdown.bullets(items))
+        prefix = f"{escape(source.name)}: " if content.several else ""
+        for column in ("badges", "warnings") if len(source.records) else ():
+            once = ["; ".join(dict.fromkeys(text.split("; "))) for text in source.records[column]]
+            for text, count in kinds(once):
+                items.append(f"{prefix}**{escape(text.rstrip('.'))}**: {count} of {len(source.records)} launches")
+    return markdown.callout("warning", "What may mislead", markdown.bullets(items)) if items else ""
 
 
 def key_table(content: Content) -> str:
@@ -84,7 +77,7 @@ def _key_row(one: KeyNumber) -> list[str]:
         f"{one.title}{origin}",
         escape(one.transport),
         str(one.ranks),
-        _size(one.size) if one.size else "–",
+        _size(one.size) if sized(one.benchmark) else "–",
         f"**{one.text}**\u00a0{one.unit}",
         one.range,
         one.interval,
@@ -125,15 +118,26 @@ def hosts(content: Content) -> str:
     """Table of the hosts, short; the appendix has every fact."""
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
-        plain = {k: v for k, v in source.host.items() if isinstance(v, str | int | float)}
-        order = [k for k in _HOST_FIRST if k in plain] + [k for k in plain if k not in _HOST_FIRST]
-        rows += [(source, [escape(a), escape(b)]) for a, b in flat({k: plain[k] for k in order})[:_HOST_ROWS]]
+        known = {key: source.host[key] for key in _HOST_FIRST if key in source.host}
+        facts = flat(known or source.host) + _interfaces(source.host)
+        rows += [(source, [escape(name), escape(value)]) for name, value in facts]
     return content.table(
         ["fact", "value"],
         rows,
         caption="Where it was measured; @tbl-host-all has every fact recorded. {#tbl-hosts}",
         empty="The campaign holds no description of its host.",
     )
+
+
+def _interfaces(host: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Physical network interfaces, one row each."""
+    rows = []
+    for nic in host.get("nics") or []:
+        if isinstance(nic, Mapping) and nic.get("physical"):
+            speed = f"{nic['speed_Mbps']} Mbit/s" if nic.get("speed_Mbps") else ""
+            facts = [nic.get("kind"), nic.get("driver"), nic.get("model"), speed, nic.get("state")]
+            rows.append((f"network {nic.get('name', '')}", ", ".join(str(fact) for fact in facts if fact)))
+    return rows
 
 
 def measured(content: Content) -> str:
@@ -147,7 +151,7 @@ def measured(content: Content) -> str:
             cells = [
                 title(str(benchmark)),
                 markdown.code(benchmark),
-                span if sizes.max() else "–",
+                span if sized(str(benchmark)) else "–",
                 str(group["fingerprint"].nunique()),
                 str(len(group)),
                 f"{int(group['n'].sum()):,}",

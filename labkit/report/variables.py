@@ -144,6 +144,14 @@ def title(benchmark: str) -> str:
         return benchmark
 
 
+def sized(benchmark: str) -> bool:
+    """Whether a size means anything to the benchmark; True where this labkit does not know it."""
+    try:
+        return benchmarks.get(benchmark).sized
+    except SpecError:
+        return True
+
+
 def _end(row: pd.Series, metric: str, side: str) -> float | None:
     value = row.get(f"{metric}_{side}")
     return None if value is None or math.isnan(float(value)) else float(value)

@@ -6,7 +6,7 @@
     const spec = JSON.parse(el.querySelector("script").textContent);
     const layout = {...spec.layout, autosize: true};
     delete layout.width;                             // fill the column
-    await Plotly.newPlot(el, spec.data, layout, {responsive: true, displaylogo: false});
+    await Plotly.newPlot(el, spec.data, layout, {responsive: true, displaylogo: false, ...spec.config});
   };
   const start = async () => {
     const plots = [...document.querySelectorAll(".plot")];

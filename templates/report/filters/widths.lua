@@ -1,0 +1,42 @@
+-- Columns of wide tables: no word is cut, and what room is left goes to the longer texts.
+-- pandoc gives a long table's columns the widths of the dashes in its source, whatever the cells hold.
+local LINE = 92                     -- characters of a table's text that fit on a line of the page
+local GAP = 2                       -- of them, between columns
+
+local function lengths(cell)        -- longest word, whole text
+  local text, word = pandoc.utils.stringify(cell.contents), 0
+  for w in text:gmatch("%S+") do word = math.max(word, pandoc.text.len(w)) end
+  return word, pandoc.text.len(text)
+end
+
+local function measure(t)
+  local words, texts = {}, {}
+  local rows = t.head.rows:clone()  -- or the rows of the body would be added to the head
+  for _, body in ipairs(t.bodies) do rows:extend(body.body) end
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row.cells) do
+      local word, text = lengths(cell)
+      words[i] = math.max(words[i] or 0, word + GAP)
+      texts[i] = math.max(texts[i] or 0, text + GAP)
+    end
+  end
+  return words, texts
+end
+
+function Table(t)
+  local relative = false
+  for _, spec in ipairs(t.colspecs) do relative = relative or spec[2] ~= nil end
+  if not relative then return nil end
+  local words, texts = measure(t)
+  local narrow, wide = 0, 0
+  for i in ipairs(t.colspecs) do
+    narrow, wide = narrow + (words[i] or GAP), wide + (texts[i] or GAP)
+  end
+  local room = math.max(LINE - narrow, 0)
+  t.colspecs = t.colspecs:map(function(spec, i)
+    if wide <= LINE then return { spec[1], nil } end
+    local word, text = words[i] or GAP, texts[i] or GAP
+    return { spec[1], (word + room * (text - word) / math.max(wide - narrow, 1)) / math.max(narrow, LINE) }
+  end)
+  return t
+end
