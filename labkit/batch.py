@@ -214,7 +214,7 @@ def _execute(entry: Entry, held: Campaign) -> Executed:
     try:
         papermill.execute_notebook(
             str(entry.notebook), str(partial), parameters=dict(entry.parameters), progress_bar=False, log_output=False,
-            cwd=str(HOME), kernel_name="python3",
+            cwd=str(HOME), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
         )  # fmt: skip
     except PapermillException as raised:
         error = f"{getattr(raised, 'ename', type(raised).__name__)}: {getattr(raised, 'evalue', raised)}"

@@ -81,7 +81,7 @@ def _check(samples: Samples) -> None:
         wrong.append(f"has times of shape {times.shape}, but it must be ({len(samples.ranks)} ranks, iterations)")
     elif samples.n and times.min() < 0:
         wrong.append(f"has a time of {times.min()} ns, but none can be below 0: the clock went back")
-    if meta.get("timing", "each") not in ("each", "total"):
+    if (meta.get("timing") or "each") not in ("each", "total"):
         wrong.append(f"has timing={meta['timing']!r}, but it must be 'each' or 'total'")
     for key in ("badges", "warnings"):
         if not isinstance(meta.get(key) or [], list | tuple):

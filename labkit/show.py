@@ -132,7 +132,7 @@ def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign
         frame.to_parquet(target)
         print(f"records: {target}", file=sys.stderr)
         return
-    text = {"table": result_table, "json": result_json, "csv": lambda f: f.to_csv(index=False).rstrip()}[form](frame)
+    text = {"table": lambda f: result_table(f, samples), "json": result_json, "csv": lambda f: f.to_csv(index=False).rstrip()}[form](frame)
     if output:
         Path(output).write_text(text + "\n")
     else:
@@ -153,8 +153,11 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def result_table(frame: pd.DataFrame) -> str:
-    """One line a point: the median over launches with its interval, tails and what to know about it."""
+def result_table(frame: pd.DataFrame, samples: Sequence[Samples] = ()) -> str:
+    """One line a point: the median over launches with its interval, tails and what to know about it.
+
+    Values over two sizes, such as iozone's, become a table each; they are taken from `samples`.
+    """
     from labkit import records
 
     if frame.empty:
@@ -162,7 +165,11 @@ def result_table(frame: pd.DataFrame) -> str:
     parts = []
     summary = records.summary(frame)
     for (name, *_), rows in summary.groupby(["benchmark", "library", "testbed", "ranks"], sort=False):
-        parts.append(_benchmark_table(str(name), rows))
+        if any(f"{metric}_{s}" in rows and rows[f"{metric}_{s}"].notna().any() for metric in benchmarks.get(str(name)).metrics for s in ("p50", "mean", "value")):
+            parts.append(_benchmark_table(str(name), rows))
+        else:
+            for _, row in rows.iterrows():
+                parts += _grids(row, [s for s in samples if s.meta.get("fingerprint") == row["fingerprint"]])
     return "\n\n".join(parts)
 
 
@@ -193,6 +200,27 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     notes += [f"badges: {', '.join(text for text, _ in studies.kinds(rows['badges']))}"]
     notes += [f"warning: {text}" for text, _ in studies.kinds(rows["warnings"])]
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
+
+
+def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
+    """A table for each value over two labels: the median over launches."""
+    from labkit import records
+
+    cells = records.reported(samples)
+    sizes = [column for column in cells if column.endswith("_size_B") and column != "message_size_B"]
+    if len(sizes) != 2:
+        return [cells.to_string(index=False)]
+    others = [c for c in cells.columns[cells.columns.get_loc("t") + 1 :] if c not in sizes]
+    found = []
+    for key, group in cells.groupby(["name", "unit", *others], sort=False):
+        grid = group.pivot_table(index=sizes[0], columns=sizes[1], values="value", aggfunc="median")
+        head = [f"{sizes[0].removesuffix('_B').replace('_', ' ')} \\ {sizes[1].removesuffix('_B').replace('_', ' ')}", *map(format_size, grid.columns)]
+        body = [[format_size(int(size)), *map(_digits, line)] for size, line in zip(grid.index, grid.to_numpy(), strict=True)]
+        metric = METRICS[str(key[0])].label if key[0] in METRICS else str(key[0])
+        about = f"{row['benchmark']} {row['options']} · {row['library']} · {' '.join(map(str, key[2:]))} {metric} ({key[1]}), median of {row['launches']}"
+        found.append(f"{about}\n{text_table(head, body, right=range(len(head)))}")
+    notes = [f"badges: {row['badges']}"] if row["badges"] else []
+    return [*found, *notes]
 
 
 def _worst(metric: str) -> str:

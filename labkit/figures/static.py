@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -44,6 +45,7 @@ async def _session(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str | None]
     from choreographer.errors import ChromeNotFoundError
     from kaleido.errors import KaleidoError
 
+    logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # it logs pieces of its own pipe as errors
     drawn: list[str | None] = []
     failed: list[str] = []
     try:

@@ -36,15 +36,16 @@ def _keep(point: Point, effort: Effort, held: Campaign) -> None:
     job = tools.available(benchmark.jobs, spec, effort)
     outcome = tools.run(job)
     load_end, machine = host.load_snapshot(), host.describe()
+    busy = 2 if job.server else 1  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
     meta = {
         **outcome.meta,
         "engine": job.tool, "library": point.library, "commands": [list(words) for words in outcome.commands], "verified": False,
-        "stopped_by": "tool", "timing": "each" if sampled else "tool", "cadence": benchmark.cadence,
+        "stopped_by": "tool", "timing": "each" if sampled else "", "cadence": benchmark.cadence,
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
         "elapsed": perf_counter() - clock, "seed": effort.seed, "load_start": load, "load_end": load_end,
-        "badges": [*outcome.badges, *host.badges(machine, load, load_end, ranks=2)],
-        "warnings": [*outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=2)],
+        "badges": [*outcome.badges, *host.badges(machine, load, load_end, ranks=busy)],
+        "warnings": [*outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
     }  # fmt: skip
     kept = Samples(
         spec=spec, effort=effort, host=machine, launch=point.launch, time_ns=outcome.time_ns,
