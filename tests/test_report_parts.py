@@ -216,7 +216,7 @@ def widths(*rows: list[str]) -> list[Any]:
     extra = [f"--lua-filter={TEMPLATES / 'filters' / 'widths.lua'}"]
     tree = json.loads(pypandoc.convert_text(text, "json", format="markdown", extra_args=extra))
     table = tree["blocks"][0]["c"]
-    assert len(table[3][0][1:]) == 3
+    assert len(table[3][1]) == 1
     assert len(table[4][0][3]) == len(rows) - 1
     return [spec[1].get("c") for spec in table[2]]
 

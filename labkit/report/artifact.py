@@ -26,7 +26,11 @@ def versions(content: Content) -> str:
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
         kept = {k: v for k, v in source.facts.items() if k not in ("host", "skipped", "notebooks", "parameters")}
-        libraries = sorted({text for text in source.records["library"] if text}) if len(source.records) else []
+        libraries = (
+            sorted({text for text in source.records["library"] if text not in ("", "none")})
+            if len(source.records)
+            else []
+        )
         facts = [
             *flat(kept),
             *(("library or tool", text) for text in libraries),
