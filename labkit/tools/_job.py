@@ -123,5 +123,5 @@ class Outcome:
 
 def version(tool: str) -> str:
     """Version of an installed tool as it tells it; ``unknown`` if it is not installed or does not say."""
-    found = host.find(tool)
+    found = host.find(tool) if tool in host.PROGRAMS else None
     return found["version"] if found else "unknown"
