@@ -208,19 +208,25 @@ def _show(options: argparse.Namespace) -> int:
 
 def _report_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("campaign", nargs="+", help="folder or name of a campaign")
+    verb.add_argument("--style", default="report", help="look of the report: report or letter (default: %(default)s)")
     verb.add_argument("--engine", choices=("auto", "quarto", "plain"), default="auto", help="what renders it (default: Quarto when it is installed)")
 
 
 def _report(options: argparse.Namespace) -> int:
     from labkit import campaign, report
 
-    built = report.build([campaign.find(name) for name in options.campaign], engine=options.engine)
+    folders = [campaign.find(name) for name in options.campaign]
+    built = report.build(folders, style=options.style, engine=options.engine, progress=_say)
     for text in built.warnings:
         print(f"labkit: warning: {text}", file=sys.stderr)
     print(f"HTML report: {built.html}")
     if built.pdf:
         print(f"PDF report:  {built.pdf}")
     return OK
+
+
+def _say(text: str) -> None:
+    print(f"labkit: {text}", file=sys.stderr)
 
 
 def _lab_options(verb: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ import importlib
 import os
 import pkgutil
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from labkit.units import format_size
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 CAMPAIGN = "LABKIT_CAMPAIGN"
 
@@ -116,6 +117,10 @@ class Study:
         """Rows of the summary that belong to one benchmark, by size."""
         return self.summary[self.summary["benchmark"] == benchmark].sort_values("message_size_B")
 
+    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, metric: str, **how: Any) -> go.Figure | str:
+        """A figure of some rows of the summary, or a sentence where the parameters left them out."""
+        return draw(rows, metric, **how) if len(rows) else "*This was left out: the parameters name nothing to measure here.*"
+
     def selected(self, benchmark: str) -> pd.DataFrame:
         """Rows of `of` at a handful of sizes spread over the sweep, for a table that fits a page."""
         rows = self.of(benchmark)
@@ -179,8 +184,7 @@ def kinds(texts: Iterable[str]) -> list[tuple[str, int]]:
     """
     found: dict[str, tuple[str, int]] = {}
     for text in texts:
-        for part in filter(None, str(text).split("; ")):
-            kind = re.sub(r"[\d.]+", "#", part)
+        for kind, part in {re.sub(r"[\d.]+", "#", p): p for p in str(text).split("; ") if p}.items():
             first, count = found.get(kind, (part, 0))
             found[kind] = (first, count + 1)
     return list(found.values())

@@ -55,18 +55,18 @@ class Study(studies.Study):
                 found += sweep(name, sizes=sizes, ranks=1, testbed=v.testbed)
         return found
 
-    def bandwidth_figure(self) -> go.Figure:
+    def bandwidth_figure(self) -> go.Figure | str:
         """Bandwidth against message size, a line for each path and for the TCP stream."""
         rows = self.summary[self.summary["benchmark"].isin(["mpi.bandwidth", "sockets.tcp_stream"])]
-        return figures.versus_size(rows, "bandwidth_MBps", series=["benchmark", "transport"])
+        return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["benchmark", "transport"])
 
-    def rate_figure(self) -> go.Figure:
+    def rate_figure(self) -> go.Figure | str:
         """Messages per second against message size."""
-        return figures.versus_size(self.of("mpi.bandwidth"), "message_rate_per_s", series=["transport"])
+        return self.drawn(figures.versus_size, self.of("mpi.bandwidth"), "message_rate_per_s", series=["transport"])
 
-    def round_trip_figure(self) -> go.Figure:
+    def round_trip_figure(self) -> go.Figure | str:
         """Round trip of a request and its response over plain TCP."""
-        return figures.versus_size(self.of("sockets.tcp_rr"), "round_trip_us", tail="p99")
+        return self.drawn(figures.versus_size, self.of("sockets.tcp_rr"), "round_trip_us", tail="p99")
 
     def findings(self) -> str:
         """What the numbers say, as a Markdown list."""

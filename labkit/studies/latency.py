@@ -52,24 +52,29 @@ class Study(studies.Study):
             found.append(Spec(benchmark="micro.clock", size=0, ranks=1, testbed=v.testbed))
         return found
 
-    def latency_figure(self) -> go.Figure:
+    def latency_figure(self) -> go.Figure | str:
         """Median latency against message size, a line for each path."""
-        return figures.versus_size(self.of("mpi.latency"), "latency_us", series=["transport"], tail="p99")
+        return self.drawn(figures.versus_size, self.of("mpi.latency"), "latency_us", series=["transport"], tail="p99")
 
-    def allreduce_figure(self) -> go.Figure:
+    def allreduce_figure(self) -> go.Figure | str:
         """Latency of MPI_Allreduce, slowest rank, against message size."""
-        return figures.versus_size(self.of("mpi.allreduce"), "latency_us", series=["transport"], tail="p99")
+        return self.drawn(figures.versus_size, self.of("mpi.allreduce"), "latency_us", series=["transport"], tail="p99")
+
+    def _least(self) -> int:
+        """Smallest message above 0 B, or 0 where there is no other."""
+        sizes = sorted(self.of("mpi.latency")["message_size_B"])
+        return int(next((size for size in sizes if size), 0))
 
     def distribution_figure(self) -> go.Figure:
-        """How the iterations of the smallest message above 0 B are distributed."""
-        found = [s for s in self.samples if s.spec.benchmark == "mpi.latency"]
-        least = min(s.spec.size for s in found if s.spec.size)
-        return figures.distribution([s for s in found if s.spec.size == least], "latency_us")
+        """How the iterations of the smallest message are distributed."""
+        least = self._least()
+        found = [s for s in self.samples if s.spec.benchmark == "mpi.latency" and s.spec.size == least]
+        return figures.distribution(found, "latency_us")
 
     def launches_figure(self) -> go.Figure:
-        """Launch medians of the smallest message above 0 B: does a fresh start give the same?"""
-        rows = self.records[(self.records["benchmark"] == "mpi.latency") & (self.records["message_size_B"] > 0)]
-        return figures.launches(rows[rows["message_size_B"] == rows["message_size_B"].min()], "latency_us")
+        """Launch medians of the smallest message: does a fresh start give the same?"""
+        rows = self.records[self.records["benchmark"] == "mpi.latency"]
+        return figures.launches(rows[rows["message_size_B"] == self._least()], "latency_us")
 
     def findings(self) -> str:
         """What the numbers say, as a Markdown list."""
@@ -86,17 +91,15 @@ class Study(studies.Study):
                 f"Over {path}, {size_words(most['message_size_B'])} take {statement(most, 'latency_us')}, "
                 f"which is {number(most['message_size_B'] / most['latency_us_p50'])} MB/s one way."
             )
-        found += self._ratio(rows) + self._clock()
-        return markdown_list(found)
+        return markdown_list([*found, *self._ratio(), *self._clock()])
 
-    def _ratio(self, rows: object) -> list[str]:
+    def _ratio(self) -> list[str]:
         """How the paths compare at the smallest common size."""
         table = self.of("mpi.latency").pivot_table(index="message_size_B", columns="transport", values="latency_us_p50")
-        table = table.dropna()
-        if table.shape[1] < 2 or table.empty:
+        if table.shape[1] < 2 or table.dropna().empty:
             return []
-        first = table.iloc[0].sort_values()
-        last = table.iloc[-1].sort_values()
+        table = table.dropna()
+        first, last = table.iloc[0].sort_values(), table.iloc[-1].sort_values()
         return [
             f"At {size_words(table.index[0])} {first.index[-1]} takes {number(first.iloc[-1] / first.iloc[0])} times as "
             f"long as {first.index[0]}; at {size_words(table.index[-1])}, {number(last.iloc[-1] / last.iloc[0])} times "

@@ -49,16 +49,16 @@ class Study(studies.Study):
             found += sweep("storage.iozone", sizes=0, sync=[False, True], **common)
         return found
 
-    def read_figure(self) -> go.Figure:
+    def read_figure(self) -> go.Figure | str:
         """Time of one read against its size."""
-        return figures.versus_size(self.of("storage.read"), "latency_us", series=["option_pattern"], tail="p99")
+        return self.drawn(figures.versus_size, self.of("storage.read"), "latency_us", series=["option_pattern"], tail="p99")
 
-    def write_figure(self) -> go.Figure:
+    def write_figure(self) -> go.Figure | str:
         """Time of one write against its size, with and without sync."""
         rows = self.of("storage.write")
-        return figures.versus_size(rows, "latency_us", series=["option_pattern", "option_sync"], tail="p99")
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["option_pattern", "option_sync"], tail="p99")
 
-    def heat_map(self, test: str, *, sync: bool) -> go.Figure:
+    def heat_map(self, test: str, *, sync: bool) -> go.Figure | str:
         """Throughput over file size and record size.
 
         Parameters

@@ -1,0 +1,194 @@
+"""The orchestrator with real ranks: resume, failures, time limits, what the samples say of themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from labkit import cli, measuring, records
+from labkit.campaign import Campaign
+from labkit.errors import KernelError, LaunchError
+from labkit.measuring import ranks
+from labkit.spec import Effort, Spec, sweep
+
+pytestmark = pytest.mark.mpi
+QUICK = Effort(launches=2, time_cap=0.05)
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    specs = sweep("mpi.latency", sizes="8,64Ki", transport=["shm", "tcp"]) + [Spec(benchmark="mpi.allreduce", size=8)]
+    specs.append(Spec(benchmark="micro.clock", ranks=1))
+    return measuring.measure(specs, QUICK, into=tmp_path_factory.mktemp("measured"))
+
+
+def test_every_point_and_launch_has_its_file(held: Campaign) -> None:
+    found = list(held.samples())
+    assert len(found) == 6 * 2
+    assert {s.launch for s in found} == {0, 1}
+    assert all(s.n > 0 for s in found)
+
+
+def test_samples_say_how_they_came_about(held: Campaign) -> None:
+    for one in held.samples("mpi.*"):
+        for key in ("engine", "library", "mpi_library", "thread_level", "command", "seed", "start", "elapsed", "warmup",
+                    "stopped_by", "timer_overhead_ns", "interface_B", "load_start", "load_end", "rank_hosts"):  # fmt: skip
+            assert key in one.meta, key
+        assert one.meta["verified"] is True
+        assert one.host["hostname"]
+
+
+def test_the_path_that_messages_took_is_shown_by_evidence(held: Campaign) -> None:
+    for one in held.samples("mpi.latency"):
+        badges = one.meta["badges"]
+        assert ("loopback" if one.spec.transport == "tcp" else "shared memory") in badges
+        assert "path mismatch" not in badges
+        carried = max(one.meta["interface_B"].values())
+        if one.spec.transport == "tcp":
+            assert carried >= one.n * one.spec.size
+
+
+def test_measuring_again_starts_nothing(held: Campaign) -> None:
+    before = (held.path / "log.txt").read_text()
+    specs = sweep("mpi.latency", sizes="8,64Ki", transport=["shm", "tcp"])
+    measuring.measure(specs, QUICK, into=held)
+    assert (held.path / "log.txt").read_text() == before
+
+
+def test_more_launches_add_to_those_there_are(held: Campaign, tmp_path: Path) -> None:
+    shutil.copytree(held.path, tmp_path / "c")
+    told: list[measuring.Progress] = []
+    spec = Spec(benchmark="mpi.allreduce", size=8)
+    measuring.measure(spec, Effort(launches=3, time_cap=0.05), into=tmp_path / "c", progress=told.append)
+    assert told[-1].done == told[-1].total == 1
+
+
+def test_records_have_one_row_for_each(held: Campaign) -> None:
+    frame = records.table(held.samples())
+    assert len(frame) == 12
+    latency = frame[frame["benchmark"] == "mpi.latency"]
+    assert (latency["latency_us_p50"] <= latency["latency_us_p99"]).all()
+    assert (latency["verified"]).all()
+
+
+def test_oversubscribed_ranks_yield_and_are_marked(tmp_path: Path) -> None:
+    many = len(os.sched_getaffinity(0)) + 1
+    held = measuring.measure(
+        Spec(benchmark="mpi.allreduce", size=8, ranks=many), Effort(launches=1, iterations=20), into=tmp_path
+    )
+    one = next(held.samples())
+    assert "oversubscription" in one.meta["badges"]
+    assert one.time_ns.shape == (many, 20)
+
+
+def test_silence_ends_the_ranks_and_keeps_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A point that hangs is ended at its time limit; what came before is kept and what follows is measured."""
+    genuine = ranks.Start._argv
+
+    def hanging(start: ranks.Start) -> tuple[list[str], dict[str, str]]:
+        command, environment = genuine(start)
+        at = command.index("-m")
+        script = (
+            "import sys, time\nfrom labkit.worker import rank\nfrom labkit.worker.__main__ import main\n"
+            "genuine = rank.Worker._point\n"
+            "def point(self, index, spec):\n"
+            "    if spec.size == 64: time.sleep(60)\n"
+            "    genuine(self, index, spec)\n"
+            "rank.Worker._point = point\nsys.exit(main(sys.argv[1:]))\n"
+        )
+        return [*command[:at], "-c", script, command[-1]], environment
+
+    monkeypatch.setattr(ranks.Start, "_argv", hanging)
+    effort = Effort(launches=1, iterations=10, time_limit=3)
+    began = time.monotonic()
+    with pytest.raises(LaunchError, match=r"1 of 3 points failed.*no sign of life for 3 s in mpi.latency 64 B"):
+        measuring.measure(sweep("mpi.latency", sizes="8,64,512"), effort, into=tmp_path)
+    assert time.monotonic() - began < 30
+    assert sorted(s.spec.size for s in Campaign(tmp_path).samples()) == [8, 512]
+
+
+def test_a_rank_that_dies_is_named_with_the_end_of_its_stderr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    genuine = ranks.Start._argv
+
+    def dying(start: ranks.Start) -> tuple[list[str], dict[str, str]]:
+        command, environment = genuine(start)
+        at = command.index("-m")
+        script = (
+            "import os, sys\nfrom labkit.worker import rank\nfrom labkit.worker.__main__ import main\n"
+            "def point(self, index, spec):\n"
+            "    if self._ranks.rank == 1: print('the disk is on fire', file=sys.stderr, flush=True); os.kill(os.getpid(), 9)\n"
+            "    self._ranks.barrier()\n"
+            "rank.Worker._point = point\nsys.exit(main(sys.argv[1:]))\n"
+        )
+        return [*command[:at], "-c", script, command[-1]], environment
+
+    monkeypatch.setattr(ranks.Start, "_argv", dying)
+    with pytest.raises(LaunchError) as caught:
+        measuring.measure(Spec(benchmark="mpi.latency"), Effort(launches=1, time_limit=10), into=tmp_path)
+    cause = caught.value.__cause__
+    assert isinstance(cause, LaunchError)
+    assert "the disk is on fire" in cause.stderr
+    assert "ended in the middle of mpi.latency" in str(cause)
+
+
+def test_wrong_bytes_fail_the_point_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutants: Path) -> None:
+    genuine = ranks.Start._argv
+
+    def faulty(start: ranks.Start) -> tuple[list[str], dict[str, str]]:
+        command, environment = genuine(start)
+        at = command.index("-m")
+        program = [str(Path(__file__).parent / "mutant_worker.py"), str(mutants), "drop_last"]
+        return [*command[:at], *program, command[-1]], environment
+
+    monkeypatch.setattr(ranks.Start, "_argv", faulty)
+    with pytest.raises(KernelError, match=r"1 of 2 points failed.*wrong bytes on rank"):
+        measuring.measure(sweep("mpi.latency", sizes="0,4096"), Effort(launches=1, iterations=5), into=tmp_path)
+    assert [s.spec.size for s in Campaign(tmp_path).samples()] == [0]
+
+
+def test_the_command_line_prints_records_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code = cli.main(["measure", "mpi.bandwidth", "-m", "1Ki:2Ki", "-i", "5", "-W", "8", "--launches", "1", "--format", "json", "--into", str(tmp_path)])
+    printed = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert set(printed) == {"records", "warnings"}
+    assert [row["message_size_B"] for row in printed["records"]] == [1024, 2048]
+    for row in printed["records"]:
+        assert row["bandwidth_MBps_p50"] > 0
+        assert (row["n"], row["verified"], row["origin"], row["option_window"]) == (5, True, "measured", 8)
+
+
+def test_an_interval_that_was_asked_for_and_not_reached_is_exit_code_3(tmp_path: Path) -> None:
+    arguments = ["measure", "mpi.allreduce", "-m", "8", "--launches", "1", "--time-cap", "0.001", "--into", str(tmp_path)]
+    assert cli.main([*arguments, "--ci", "0.00001"]) == 3
+
+
+def test_stopping_leaves_no_rank_behind_and_keeps_the_points(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "labkit.cli", "measure", "mpi.latency", "-m", "1:64Ki", "--time-cap", "5", "--ci", "0.0000001", "--into", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "LABKIT_TEST_MARK": str(tmp_path)})
+    until = time.monotonic() + 30
+    while not list(tmp_path.glob("samples/*/*.parquet")) and time.monotonic() < until:
+        time.sleep(0.1)
+    process.send_signal(2)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "stopped; what was measured is kept" in stderr
+    assert marked(str(tmp_path)) == []
+    assert [s for s in Campaign(tmp_path).samples() if s.n == 0] == []
+
+
+def marked(mark: str) -> list[int]:
+    """Processes that inherited the mark."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"LABKIT_TEST_MARK={mark}".encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found

@@ -1,0 +1,182 @@
+"""Suites: read strictly, swept, executed; failing notebooks kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import papermill
+import pytest
+
+from labkit import batch, studies
+from labkit.errors import SpecError
+
+NOTEBOOKS = sorted(batch.NOTEBOOKS.glob("*.ipynb"))
+TINY = """
+title = "Tiny"
+[parameters]
+launches = 2
+time_cap = 0.02
+[[notebook]]
+name = "10-latency"
+[notebook.parameters]
+sizes = "0,8,4Ki"
+transports = "shm"
+allreduce = "8"
+"""
+
+
+def suite(folder: Path, text: str) -> Path:
+    path = folder / "own.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", batch.names())
+def test_every_suite_loads(name: str) -> None:
+    loaded = batch.load(name)
+    assert loaded.entries
+    assert len({entry.name for entry in loaded.entries}) == len(loaded.entries)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_names_exactly_the_parameters_of_its_study_with_their_defaults(path: Path) -> None:
+    said = {name: one["default"] for name, one in papermill.inspect_notebook(str(path)).items()}
+    defaults = studies.defaults(studies.of_notebook(path))
+    assert set(said) == set(defaults)
+    namespace: dict[str, object] = {}
+    for name, text in said.items():
+        exec(f"{name} = {text}", namespace)
+        assert namespace[name] == defaults[name], name
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_prose_with_calls(path: Path) -> None:
+    book = nbformat.read(path, as_version=4)
+    nbformat.validate(book)
+    for cell in book.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == [], "committed with outputs"
+            assert cell.execution_count is None
+            if "parameters" in cell.metadata.get("tags", []):
+                continue
+            assert len(cell.source.splitlines()) <= 15
+            code = "\n".join(line for line in cell.source.splitlines() if not line.startswith("#|"))
+            for word in ("def ", "for ", "while ", "if ", "import pandas"):
+                assert word not in code, f"{word!r} in {code}"
+    assert sum(cell.cell_type == "markdown" for cell in book.cells) * 3 >= len(book.cells)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("notebook = []", "at least one"),
+        ('titel = "x"\n[[notebook]]\nname = "10-latency"', "a suite has title, parameters"),
+        ('[[notebook]]\nname = "99-nothing"', "There is no notebook '99-nothing'. There are:"),
+        ('[[notebook]]\nname = "10-latency"\nparameter = {}', "has name, parameters and sweep"),
+        ('[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nsize = "8"', "notebook 10-latency has no 'size'. It has:"),
+        ('[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nlaunches = "many"', "launches='many'"),
+        ('[parameters]\nwindw = 1\n[[notebook]]\nname = "10-latency"', r"no notebook of own has the parameters \['windw'\]"),
+        ("[[notebook", "Correct the file"),
+    ],
+)
+def test_a_wrong_suite_is_refused_before_anything_starts(tmp_path: Path, text: str, error: str) -> None:
+    with pytest.raises(SpecError, match=error):
+        batch.load(suite(tmp_path, text))
+
+
+def test_an_unknown_suite_lists_those_there_are() -> None:
+    with pytest.raises(SpecError, match=r"There is no suite 'quik'. There are: quick"):
+        batch.load("quik")
+
+
+def test_overrides_reach_every_notebook_that_has_the_parameter(tmp_path: Path) -> None:
+    loaded = batch.load(suite(tmp_path, TINY), ["launches=4", "clock=false"])
+    assert loaded.entries[0].parameters["launches"] == 4
+    assert loaded.entries[0].parameters["clock"] is False
+    with pytest.raises(SpecError, match="not of the form NAME=VALUE"):
+        batch.load(suite(tmp_path, TINY), ["launches"])
+
+
+def test_a_sweep_makes_a_notebook_of_every_combination(tmp_path: Path) -> None:
+    text = TINY + '[notebook.sweep]\nseed = [1, 2]\nci = [0.02, 0.05]\n'
+    assert [entry.name for entry in batch.load(suite(tmp_path, text)).entries] == [
+        "10-latency-1-0.02", "10-latency-1-0.05", "10-latency-2-0.02", "10-latency-2-0.05"]  # fmt: skip
+
+
+def run(path: Path, into: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "labkit.cli", "run", str(path), "--into", str(into), *more]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.mpi
+def test_a_second_run_measures_only_what_is_missing(tmp_path: Path) -> None:
+    path, into = suite(tmp_path, TINY), tmp_path / "c"
+    first = run(path, into)
+    assert first.returncode == 0, first.stderr
+    assert "10 points measured, 0 were there already" in first.stdout
+    gone = sorted(into.glob("samples/mpi.latency/*.parquet"))[0]
+    before = {p: p.stat().st_mtime_ns for p in into.glob("samples/*/*.parquet") if p != gone}
+    gone.unlink()
+    second = run(path, into)
+    assert "1 points measured, 9 were there already" in second.stdout
+    assert {p: p.stat().st_mtime_ns for p in before} == before
+    assert gone.exists()
+
+
+@pytest.mark.mpi
+def test_a_failing_notebook_is_kept_with_its_error_and_the_others_go_on(tmp_path: Path) -> None:
+    text = TINY.replace('transports = "shm"', 'transports = "pigeon"') + '[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nsizes = "8"\ntransports = "shm"\nallreduce = ""\n[notebook.sweep]\nseed = [3]\n'
+    done = run(suite(tmp_path, text), tmp_path / "c")
+    assert done.returncode == 1
+    assert "transport='pigeon', but openmpi knows auto, shm, tcp" in done.stdout
+    assert "1 of 2 notebooks done" in done.stdout, done.stdout
+    kept = nbformat.read(tmp_path / "c" / "notebooks" / "10-latency.ipynb", as_version=4)
+    assert any(o.output_type == "error" for c in kept.cells if c.cell_type == "code" for o in c.outputs)
+    facts = json.loads((tmp_path / "c" / "campaign.json").read_text())
+    assert [bool(one["error"]) for one in facts["notebooks"]] == [True, False]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("delay", [2.5, 4.5])
+def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) -> None:
+    """The oracle is outside labkit: what log.txt acknowledged must load, and nothing may go on running."""
+    path, into = suite(tmp_path, TINY.replace("0,8,4Ki", "1:64Ki").replace("0.02", "0.2")), tmp_path / "c"
+    process = subprocess.Popen([sys.executable, "-m", "labkit.cli", "run", str(path), "--into", str(into)], stderr=subprocess.DEVNULL)
+    time.sleep(delay)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    until = time.monotonic() + 20
+    while (alive := working(into)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert alive == [], "something of the killed run goes on"
+    log = (into / "log.txt").read_text() if (into / "log.txt").exists() else ""
+    saved = {line.split()[-1] for line in log.splitlines() if " saved " in line}
+    from labkit import samples
+
+    for name in saved:
+        assert samples.load(into / name).n > 0
+    done = run(path, into)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(saved)} were there already" in done.stdout or f"{len(saved) + 1} were there already" in done.stdout
+    again = {line.split()[-1] for line in (into / "log.txt").read_text().splitlines() if " saved " in line}
+    assert len(again) == (17 + 1 + 1) * 2
+
+
+def working(into: Path) -> list[int]:
+    """Processes that work on this campaign: kernel, supervisor, launcher, ranks."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if f"LABKIT_CAMPAIGN={into}".encode() in environment and int(folder.name) != os.getpid():
+            found.append(int(folder.name))
+    return found
