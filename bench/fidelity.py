@@ -37,7 +37,9 @@ def start(argv: Sequence[str], spec: Spec) -> str | bytes:
     launcher = launch.get(spec.launcher)
     placement = launch.Placement.of(spec, launcher)
     environment = {**os.environ, **launcher.environment(placement)}
-    done = subprocess.run(launcher.command(placement, argv), env=environment, capture_output=True, timeout=300, check=False)
+    done = subprocess.run(
+        launcher.command(placement, argv), env=environment, capture_output=True, timeout=300, check=False
+    )
     if done.returncode:
         raise SystemExit(f"{argv[0]} failed: {done.stderr.decode()[-800:]}")
     return done.stdout
@@ -67,7 +69,11 @@ def osu(name: str, transport: str) -> dict[int, float]:
             text = start(argv, Spec(benchmark=name, transport=transport)).decode()  # type: ignore[union-attr]
             row = next(line.split() for line in text.splitlines() if line.split()[:1] == [str(size)])
             value = float(row[-1])
-            found[size] = 64 * size / (value * 1e6) if name == "mpi.bandwidth" else value * 1e-6 * (2 if name == "mpi.latency" else 1)
+            found[size] = (
+                64 * size / (value * 1e6)
+                if name == "mpi.bandwidth"
+                else value * 1e-6 * (2 if name == "mpi.latency" else 1)
+            )
     return found
 
 
@@ -82,7 +88,9 @@ def halves(name: str) -> list[tuple[list[int], int]]:
 def show(name: str, size: int, ratios: list[float], floor: list[float]) -> str:
     """One line: ratio with interval beside the noise floor with its own."""
     one, two = stats.interval(np.array(ratios)), stats.interval(np.array(floor))
-    inside = "" if 0.97 <= one.centre <= 1.03 else ("inside the floor" if two.low <= one.centre <= two.high else "OUTSIDE")
+    inside = (
+        "" if 0.97 <= one.centre <= 1.03 else ("inside the floor" if two.low <= one.centre <= two.high else "OUTSIDE")
+    )
     return (
         f"{name:14} {size:8}  {one.centre:6.3f} [{one.low:6.3f}, {one.high:6.3f}]   "
         f"{two.centre:6.3f} [{two.low:6.3f}, {two.high:6.3f}]  {inside}"
@@ -98,15 +106,24 @@ def main() -> None:
     options = parser.parse_args()
     missing = [program for program in OSU.values() if shutil.which(program) is None]
     if missing:
-        print(f"fidelity: {', '.join(missing)} not on PATH; put an OSU build of the MPI in use there to compare with it.")
+        print(
+            f"fidelity: {', '.join(missing)} not on PATH; put an OSU build of the MPI in use there to compare with it."
+        )
         return
-    print(f"labkit/OSU and OSU/OSU, time of an iteration, {options.pairs} interleaved rounds, {options.transport}, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"labkit/OSU and OSU/OSU, time of an iteration, {options.pairs} interleaved rounds, {options.transport}, load {os.getloadavg()[0]:.1f}"
+    )
     print(f"{'benchmark':14} {'size (B)':>8}  {'labkit/OSU':24}  {'OSU/OSU (noise floor)':24}")
     for name in options.benchmarks.split(","):
         ratios: dict[int, list[float]] = {size: [] for size in SIZES[name]}
         floor: dict[int, list[float]] = {size: [] for size in SIZES[name]}
         for _ in range(options.pairs):
-            first, theirs, second, again = ours(name, options.transport), osu(name, options.transport), ours(name, options.transport), osu(name, options.transport)
+            first, theirs, second, again = (
+                ours(name, options.transport),
+                osu(name, options.transport),
+                ours(name, options.transport),
+                osu(name, options.transport),
+            )
             for size in SIZES[name]:
                 ratios[size] += [first[size] / theirs[size], second[size] / again[size]]
                 floor[size].append(again[size] / theirs[size])

@@ -14,7 +14,11 @@ from labkit.spec import Effort, sweep
 
 def main() -> None:
     """Print overhead per point and over the measuring phase, and the time of ``import labkit``."""
-    specs = sweep("mpi.latency", sizes="1:64Ki") + sweep("mpi.bandwidth", sizes="1:64Ki") + sweep("mpi.allreduce", sizes="4:64Ki")
+    specs = (
+        sweep("mpi.latency", sizes="1:64Ki")
+        + sweep("mpi.bandwidth", sizes="1:64Ki")
+        + sweep("mpi.allreduce", sizes="4:64Ki")
+    )
     with tempfile.TemporaryDirectory() as folder:
         held = Campaign(folder)
         began = time.perf_counter()
@@ -24,7 +28,9 @@ def main() -> None:
     timed = sum(s.meta["timed_s"] for s in found)
     inside = sum(s.meta["elapsed"] for s in found)
     starts = sorted(s.meta["start"] for s in found)
-    print(f"{len(found)} points: {timed:.2f} s of kernels, {inside:.2f} s in the points, {whole:.2f} s from call to return")
+    print(
+        f"{len(found)} points: {timed:.2f} s of kernels, {inside:.2f} s in the points, {whole:.2f} s from call to return"
+    )
     print(f"beside the kernels, per point: {(inside - timed) / len(found) * 1e3:.1f} ms in the ranks")
     from datetime import datetime
 

@@ -162,7 +162,9 @@ def _entries(suite: Path, one: Mapping[str, Any], shared: Mapping[str, Any]) -> 
 # ---- running it ------------------------------------------------------------------------------------------------
 
 
-def run(suite: Suite, *, into: str | Path | None = None, progress: Callable[[measuring.Progress], None] | None = None) -> Outcome:
+def run(
+    suite: Suite, *, into: str | Path | None = None, progress: Callable[[measuring.Progress], None] | None = None
+) -> Outcome:
     """Execute every notebook of a suite; a failing one is kept with its error and the others go on.
 
     Parameters
@@ -257,7 +259,9 @@ def _followed(
                 continue
             done, elapsed = passed + state["done"], time.monotonic() - began
             each = elapsed / state["done"] if state["done"] else float("nan")
-            progress(measuring.Progress(done, total, state["label"], elapsed, each * (total - done), state["n"], state["ci"]))
+            progress(
+                measuring.Progress(done, total, state["label"], elapsed, each * (total - done), state["n"], state["ci"])
+            )
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()

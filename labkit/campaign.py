@@ -1,11 +1,11 @@
 """A campaign: the folder with everything one run of a suite produced. It can be moved, shared and read for ever.
 
-    campaign.json   suite, versions, host
-    samples/<benchmark>/<fingerprint>-<launch>.parquet
-    notebooks/      executed
-    report/         staged copies and results
-    log.txt         one line for everything that happened, the acknowledgement of each point among them
-    lease.json      while somebody measures into it
+campaign.json   suite, versions, host
+samples/<benchmark>/<fingerprint>-<launch>.parquet
+notebooks/      executed
+report/         staged copies and results
+log.txt         one line for everything that happened, the acknowledgement of each point among them
+lease.json      while somebody measures into it
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def find(name: str | Path) -> Path:
         if (path / "campaign.json").exists():
             return path
     names = sorted(str(p.parent.relative_to(root())) for p in root().glob("**/campaign.json"))
-    raise DataError(f"There is no campaign {str(name)!r}. There are: {', '.join(names) or 'none yet; see labkit run --help'}.")
+    raise DataError(
+        f"There is no campaign {str(name)!r}. There are: {', '.join(names) or 'none yet; see labkit run --help'}."
+    )
 
 
 class Campaign:
@@ -77,9 +79,13 @@ class Campaign:
         if not self._file.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             created = datetime.now(UTC).isoformat(timespec="seconds")
-            self.update({"format": FORMAT, "name": self.path.name, "created": created, "labkit": __version__, **(facts or {})})
+            self.update(
+                {"format": FORMAT, "name": self.path.name, "created": created, "labkit": __version__, **(facts or {})}
+            )
         if self.facts.get("format") != FORMAT:
-            raise DataError(f"{self._file} has format {self.facts.get('format')}, but this labkit reads {FORMAT}. Update labkit.")
+            raise DataError(
+                f"{self._file} has format {self.facts.get('format')}, but this labkit reads {FORMAT}. Update labkit."
+            )
 
     @property
     def name(self) -> str:
@@ -92,7 +98,9 @@ class Campaign:
         try:
             held: dict[str, Any] = json.loads(self._file.read_text())
         except (OSError, json.JSONDecodeError) as error:
-            raise DataError(f"{self._file} cannot be read: {error}. Restore it, or delete it to have a new one made.") from error
+            raise DataError(
+                f"{self._file} cannot be read: {error}. Restore it, or delete it to have a new one made."
+            ) from error
         return held
 
     def update(self, facts: Mapping[str, Any]) -> None:
@@ -146,11 +154,16 @@ class Campaign:
             return
         if held and _alive(held):
             raise LaunchError(
-                f"{self.path} is in use: process {held['pid']} on {held['host']} measures into it since {held['start']}. "
+                f"{self.path} is in use: process {held['pid']} on {held['host']} measures into it "
+                f"since {held['start']}. "
                 f"Wait for it, end it, or choose another campaign."
             )
-        mine = {"token": secrets.token_hex(8), "host": socket.gethostname(), "pid": os.getpid(),
-                "start": datetime.now(UTC).isoformat(timespec="seconds")}  # fmt: skip
+        mine = {
+            "token": secrets.token_hex(8),
+            "host": socket.gethostname(),
+            "pid": str(os.getpid()),
+            "start": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
         ended, before = threading.Event(), os.environ.get(OWNER)
         _beat(path, mine)
         beating = threading.Thread(target=_beats, args=(path, mine, ended), daemon=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import textwrap
 import warnings
@@ -39,13 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _warn(message: Warning | str, *_: Any) -> None:
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"labkit: warning: {message}", file=sys.stderr)
 
 
 def parser() -> argparse.ArgumentParser:
     """The words of the command line."""
-    top = argparse.ArgumentParser(prog="labkit", description="Measure, understand and publish how fast a cluster communicates.")
+    top = argparse.ArgumentParser(
+        prog="labkit", description="Measure, understand and publish how fast a cluster communicates."
+    )
     top.add_argument("--version", action="version", version=f"labkit {__version__}")
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
     for word, run, fill, text, example in VERBS:
@@ -97,10 +98,23 @@ def _measure_options(verb: argparse.ArgumentParser) -> None:
     add = verb.add_argument
     add("benchmark", help="family.name, as 'labkit list' prints it")
     add("-m", "--sizes", metavar="MIN:MAX", help="message sizes in powers of two, or a list (default: the benchmark's)")
-    add("-i", "--iterations", type=int, metavar="N", help="exact number of timed iterations (default: the stop rule decides)")
+    add(
+        "-i",
+        "--iterations",
+        type=int,
+        metavar="N",
+        help="exact number of timed iterations (default: the stop rule decides)",
+    )
     add("-x", "--warmup", type=int, metavar="N", help="iterations before each timed chunk (default: OSU's)")
     add("-W", "--window", metavar="N", help="short for -o window=N")
-    add("-o", "--option", action="append", default=[], metavar="KEY=VALUE", help="option of the benchmark; 'labkit describe' lists them")
+    add(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="option of the benchmark; 'labkit describe' lists them",
+    )
     add("--ranks", type=int, default=2, help="number of ranks (default: %(default)s)")
     add("--ppn", type=int, default=0, help="ranks on each host (default: the launcher's choice)")
     add("--hosts", metavar="A,B|FILE", default="", help="hosts to run on, or a file that names one a line")
@@ -109,9 +123,25 @@ def _measure_options(verb: argparse.ArgumentParser) -> None:
     add("--launcher", default="auto", help="openmpi, mpich or auto (default: %(default)s)")
     add("--testbed", default="local", help="where to run: NAME[:ARG][,key=value…] (default: %(default)s)")
     add("--launches", type=int, default=3, help="fresh starts; 6 give a 95 %% interval (default: %(default)s)")
-    add("--ci", type=float, help="stop when the interval is narrower than this part of the median (default: 0.02); exit code 3 when it was asked for and not reached")
-    add("--time-cap", type=float, default=2.0, metavar="S", help="s of timed iterations for a point and launch (default: %(default)s)")
-    add("--time-limit", type=float, default=60.0, metavar="S", help="s without a sign of life after which a point is ended (default: %(default)s)")
+    add(
+        "--ci",
+        type=float,
+        help="stop when the interval is narrower than this part of the median (default: 0.02); exit code 3 when it was asked for and not reached",
+    )
+    add(
+        "--time-cap",
+        type=float,
+        default=2.0,
+        metavar="S",
+        help="s of timed iterations for a point and launch (default: %(default)s)",
+    )
+    add(
+        "--time-limit",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="s without a sign of life after which a point is ended (default: %(default)s)",
+    )
     add("--seed", type=int, default=1, help="of the random order of points (default: %(default)s)")
     add("--into", metavar="CAMPAIGN", help="campaign to keep the samples in (default: a new one, named after the time)")
     add("--dry-run", action="store_true", help="print the points and the command, start nothing")
@@ -179,7 +209,14 @@ def _plan(options: argparse.Namespace) -> int:
 def _run_options(verb: argparse.ArgumentParser) -> None:
     _suite_options(verb)
     verb.add_argument("--into", metavar="CAMPAIGN", help="campaign folder (default: data/campaigns/<suite>)")
-    verb.add_argument("-p", "--parameter", action="append", default=[], metavar="NAME=VALUE", help="set a parameter in every notebook that has it")
+    verb.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a parameter in every notebook that has it",
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -209,7 +246,12 @@ def _show(options: argparse.Namespace) -> int:
 def _report_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("campaign", nargs="+", help="folder or name of a campaign")
     verb.add_argument("--style", default="report", help="look of the report: report or letter (default: %(default)s)")
-    verb.add_argument("--engine", choices=("auto", "quarto", "plain"), default="auto", help="what renders it (default: Quarto when it is installed)")
+    verb.add_argument(
+        "--engine",
+        choices=("auto", "quarto", "plain"),
+        default="auto",
+        help="what renders it (default: Quarto when it is installed)",
+    )
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -51,7 +51,9 @@ def show(thing: Any) -> None:
     if isinstance(thing, str):
         display(Markdown(thing))
     elif hasattr(thing, "to_json"):
-        display({PLOTLY: json.loads(thing.to_json()), "text/plain": "[interactive figure: see the HTML report]"}, raw=True)
+        display(
+            {PLOTLY: json.loads(thing.to_json()), "text/plain": "[interactive figure: see the HTML report]"}, raw=True
+        )
     else:
         raise SpecError(f"show takes a figure or text, but got {type(thing).__name__}.")
 

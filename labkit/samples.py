@@ -119,10 +119,15 @@ def _header(path: Path, metadata: Mapping[bytes, bytes] | None) -> dict[str, Any
     """Metadata of a samples file, checked."""
     raw = (metadata or {}).get(_KEY)
     if raw is None:
-        raise DataError(f"{path} is a Parquet file, but not labkit's: it has no 'labkit' metadata. Take it out of samples/.")
+        raise DataError(
+            f"{path} is a Parquet file, but not labkit's: it has no 'labkit' metadata. Take it out of samples/."
+        )
     header: dict[str, Any] = json.loads(raw)
     if header.get("format") != FORMAT:
-        raise DataError(f"{path} has format {header.get('format')}, but this labkit reads {FORMAT}. Update labkit, or measure again.")
+        raise DataError(
+            f"{path} has format {header.get('format')}, but this labkit reads {FORMAT}. "
+            "Update labkit, or measure again."
+        )
     return header
 
 
@@ -140,7 +145,9 @@ def load(path: Path) -> Samples:
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} cannot be read as Parquet: {error}. Delete it, and its point is measured again.") from error
+        raise DataError(
+            f"{path} cannot be read as Parquet: {error}. Delete it, and its point is measured again."
+        ) from error
     header = _header(path, table.schema.metadata)
     rank = table["rank"].to_numpy()
     ranks = tuple(int(r) for r in dict.fromkeys(rank.tolist()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -27,7 +27,9 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Seq
     """Columns as wide as their content; those listed in `right` are flushed right."""
     widths = [max(len(str(cell)) for cell in column) for column in zip(head, *rows, strict=True)]
     lines = [
-        "  ".join(str(c).rjust(w) if i in right else str(c).ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+        "  ".join(
+            str(c).rjust(w) if i in right else str(c).ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
         for row in [head, *rows]
     ]
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
@@ -55,14 +57,17 @@ def description(name: str) -> str:
     lines += [f"cadence: {benchmark.cadence}", "", "options (-o key=value):"]
     meanings = _meanings(benchmark.options.__doc__ or "")
     for field in dataclasses.fields(benchmark.options):
-        lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{field.type if isinstance(field.type, str) else _type(field.type)}]")
+        kind = field.type if isinstance(field.type, str) else _type(field.type)
+        lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{kind}]")
     return "\n".join(lines if dataclasses.fields(benchmark.options) else lines[:-1])
 
 
 def _type(kind: Any) -> str:
     """A type for people: the choices of a Literal, the name of others."""
     choices = getattr(kind, "__args__", None)
-    return " | ".join(str(getattr(c, "__name__", c)) for c in choices) if choices else str(getattr(kind, "__name__", kind))
+    return (
+        " | ".join(str(getattr(c, "__name__", c)) for c in choices) if choices else str(getattr(kind, "__name__", kind))
+    )
 
 
 def _meanings(doc: str) -> dict[str, str]:
@@ -115,7 +120,14 @@ def suite(loaded: Suite) -> str:
         study = entry.study()
         points = len(study.points)
         cap = points * study.effort.time_cap
-        rows.append((entry.notebook.stem, str(points), format_duration(cap), ", ".join(f"{k}={v}" for k, v in entry.parameters.items())))
+        rows.append(
+            (
+                entry.notebook.stem,
+                str(points),
+                format_duration(cap),
+                ", ".join(f"{k}={v}" for k, v in entry.parameters.items()),
+            )
+        )
     return text_table(("notebook", "points", "timed at most", "parameters"), rows, right=(1, 2))
 
 
@@ -132,7 +144,12 @@ def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign
         frame.to_parquet(target)
         print(f"records: {target}", file=sys.stderr)
         return
-    text = {"table": lambda f: result_table(f, samples), "json": result_json, "csv": lambda f: f.to_csv(index=False).rstrip()}[form](frame)
+    forms: dict[str, Callable[[], str]] = {
+        "table": lambda: result_table(frame, samples),
+        "json": lambda: result_json(frame),
+        "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
+    }
+    text = forms[form]()
     if output:
         Path(output).write_text(text + "\n")
     else:
@@ -142,7 +159,9 @@ def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign
 def result_json(frame: pd.DataFrame) -> str:
     """``{"records": […], "warnings": […]}``, keys as in `labkit.columns`; absent values are null."""
     rows = [{k: _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
-    doubts = sorted({text for cell in frame["warnings"] for text in str(cell).split("; ") if text}) if len(frame) else []
+    doubts = (
+        sorted({text for cell in frame["warnings"] for text in str(cell).split("; ") if text}) if len(frame) else []
+    )
     return json.dumps({"records": rows, "warnings": doubts}, indent=1, allow_nan=False)
 
 
@@ -165,7 +184,11 @@ def result_table(frame: pd.DataFrame, samples: Sequence[Samples] = ()) -> str:
     parts = []
     summary = records.summary(frame)
     for (name, *_), rows in summary.groupby(["benchmark", "library", "testbed", "ranks"], sort=False):
-        if any(f"{metric}_{s}" in rows and rows[f"{metric}_{s}"].notna().any() for metric in benchmarks.get(str(name)).metrics for s in ("p50", "mean", "value")):
+        if any(
+            f"{metric}_{s}" in rows and rows[f"{metric}_{s}"].notna().any()
+            for metric in benchmarks.get(str(name)).metrics
+            for s in ("p50", "mean", "value")
+        ):
             parts.append(_benchmark_table(str(name), rows))
         else:
             for _, row in rows.iterrows():
@@ -179,7 +202,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if f"{m}_p50" in rows or f"{m}_mean" in rows]
-    differing = [c for c in ("transport", *(c for c in rows if c.startswith("option_"))) if rows[c].astype(str).nunique() > 1]
+    differing = [
+        c for c in ("transport", *(c for c in rows if c.startswith("option_"))) if rows[c].astype(str).nunique() > 1
+    ]
     head = (["size"] if benchmark.sized else []) + [c.removeprefix("option_") for c in differing]
     for metric in metrics:
         unit = METRICS[metric].unit
@@ -188,10 +213,16 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     head += ["n", "launches"]
     body = []
     for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
-        cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [str(row[c]) for c in differing]
+        cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [
+            str(row[c]) for c in differing
+        ]
         for metric in metrics:
             statistic = records.headline_statistic(rows, metric)
-            cells += [_digits(row.get(f"{metric}_{statistic}")), _digits(row.get(f"{metric}_low")), _digits(row.get(f"{metric}_high"))]
+            cells += [
+                _digits(row.get(f"{metric}_{statistic}")),
+                _digits(row.get(f"{metric}_low")),
+                _digits(row.get(f"{metric}_high")),
+            ]
             if metric == metrics[0]:
                 cells += [_digits(row.get(f"{metric}_{s}")) for s in ("p95", "p99", _worst(metric))]
         body.append([*cells, str(row["n"]), str(row["launches"])])
@@ -214,10 +245,17 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
     found = []
     for key, group in cells.groupby(["name", "unit", *others], sort=False):
         grid = group.pivot_table(index=sizes[0], columns=sizes[1], values="value", aggfunc="median")
-        head = [f"{sizes[0].removesuffix('_B').replace('_', ' ')} \\ {sizes[1].removesuffix('_B').replace('_', ' ')}", *map(format_size, grid.columns)]
-        body = [[format_size(int(size)), *map(_digits, line)] for size, line in zip(grid.index, grid.to_numpy(), strict=True)]
+        head = [
+            f"{sizes[0].removesuffix('_B').replace('_', ' ')} \\ {sizes[1].removesuffix('_B').replace('_', ' ')}",
+            *map(format_size, grid.columns),
+        ]
+        body = [
+            [format_size(int(size)), *map(_digits, line)]
+            for size, line in zip(grid.index, grid.to_numpy(), strict=True)
+        ]
         metric = METRICS[str(key[0])].label if key[0] in METRICS else str(key[0])
-        about = f"{row['benchmark']} {row['options']} · {row['library']} · {' '.join(map(str, key[2:]))} {metric} ({key[1]}), median of {row['launches']}"
+        what = f"{' '.join(map(str, key[2:]))} {metric} ({key[1]}), median of {row['launches']} launches"
+        about = f"{row['benchmark']} {row['options']} · {row['library']} · {what}"
         found.append(f"{about}\n{text_table(head, body, right=range(len(head)))}")
     notes = [f"badges: {row['badges']}"] if row["badges"] else []
     return [*found, *notes]
@@ -246,7 +284,9 @@ class Bar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._bar is not None:
             self._bar.close()
 

@@ -53,12 +53,15 @@ class Spec:
         pairs = self.options.items() if isinstance(self.options, Mapping) else self.options
         object.__setattr__(self, "options", tuple(sorted((str(key), value) for key, value in pairs)))
         object.__setattr__(self, "hosts", tuple(self.hosts))
-        if isinstance(self.size, str):
-            object.__setattr__(self, "size", units.parse_size(self.size))
+        given: object = self.size
+        if isinstance(given, str):
+            object.__setattr__(self, "size", units.parse_size(given))
         for name, low in (("size", 0), ("ranks", 1), ("ppn", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise SpecError(f"{name}={value!r}, but it must be a whole number of at least {low}. Set {name}={max(low, 2)}.")
+                raise SpecError(
+                    f"{name}={value!r}, but it must be a whole number of at least {low}. Set {name}={max(low, 2)}."
+                )
         if self.benchmark.count(".") != 1 or not all(self.benchmark.split(".")):
             raise SpecError(f"benchmark={self.benchmark!r} is not of the form family.name. See 'labkit list'.")
 
@@ -72,7 +75,9 @@ class Spec:
         try:
             return dict(self.options)[name]
         except KeyError:
-            raise SpecError(f"{self.benchmark} was given no option {name!r}; it has: {[k for k, _ in self.options]}.") from None
+            raise SpecError(
+                f"{self.benchmark} was given no option {name!r}; it has: {[k for k, _ in self.options]}."
+            ) from None
 
     def replace(self, **changes: Any) -> Spec:
         """A copy with some fields changed."""
@@ -88,7 +93,9 @@ class Spec:
         """A spec from what `as_dict` gave; keys it does not know are refused."""
         unknown = set(values) - {f.name for f in dataclasses.fields(cls)}
         if unknown:
-            raise SpecError(f"spec has unknown keys {sorted(unknown)}. Known: {[f.name for f in dataclasses.fields(cls)]}.")
+            raise SpecError(
+                f"spec has unknown keys {sorted(unknown)}. Known: {[f.name for f in dataclasses.fields(cls)]}."
+            )
         return cls(**values)
 
     def fingerprint(self, identity: Mapping[str, str]) -> str:
@@ -139,7 +146,10 @@ class Effort:
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < low):
                 raise SpecError(f"{name}={value!r}, but it must be a whole number of at least {low}.")
         if not 0 < self.ci < 1:
-            raise SpecError(f"ci={self.ci}, but it must be between 0 and 1: the width of the interval as a part of the median. Set ci=0.02.")
+            raise SpecError(
+                f"ci={self.ci}, but it must be between 0 and 1: the width of the interval as a part of the median. "
+                "Set ci=0.02."
+            )
         if self.time_cap <= 0 or self.time_limit <= 0:
             raise SpecError(f"time_cap={self.time_cap}, time_limit={self.time_limit}, but both must be above 0 s.")
 

@@ -80,9 +80,15 @@ def test_a_notebook_is_prose_with_calls(path: Path) -> None:
         ('titel = "x"\n[[notebook]]\nname = "10-latency"', "a suite has title, parameters"),
         ('[[notebook]]\nname = "99-nothing"', "There is no notebook '99-nothing'. There are:"),
         ('[[notebook]]\nname = "10-latency"\nparameter = {}', "has name, parameters and sweep"),
-        ('[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nsize = "8"', "notebook 10-latency has no 'size'. It has:"),
+        (
+            '[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nsize = "8"',
+            "notebook 10-latency has no 'size'. It has:",
+        ),
         ('[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nlaunches = "many"', "launches='many'"),
-        ('[parameters]\nwindw = 1\n[[notebook]]\nname = "10-latency"', r"no notebook of own has the parameters \['windw'\]"),
+        (
+            '[parameters]\nwindw = 1\n[[notebook]]\nname = "10-latency"',
+            r"no notebook of own has the parameters \['windw'\]",
+        ),
         ("[[notebook", "Correct the file"),
     ],
 )
@@ -105,7 +111,7 @@ def test_overrides_reach_every_notebook_that_has_the_parameter(tmp_path: Path) -
 
 
 def test_a_sweep_makes_a_notebook_of_every_combination(tmp_path: Path) -> None:
-    text = TINY + '[notebook.sweep]\nseed = [1, 2]\nci = [0.02, 0.05]\n'
+    text = TINY + "[notebook.sweep]\nseed = [1, 2]\nci = [0.02, 0.05]\n"
     assert [entry.name for entry in batch.load(suite(tmp_path, text)).entries] == [
         "10-latency-1-0.02", "10-latency-1-0.05", "10-latency-2-0.02", "10-latency-2-0.05"]  # fmt: skip
 
@@ -132,7 +138,10 @@ def test_a_second_run_measures_only_what_is_missing(tmp_path: Path) -> None:
 
 @pytest.mark.mpi
 def test_a_failing_notebook_is_kept_with_its_error_and_the_others_go_on(tmp_path: Path) -> None:
-    text = TINY.replace('transports = "shm"', 'transports = "pigeon"') + '[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nsizes = "8"\ntransports = "shm"\nallreduce = ""\n[notebook.sweep]\nseed = [3]\n'
+    text = (
+        TINY.replace('transports = "shm"', 'transports = "pigeon"')
+        + '[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nsizes = "8"\ntransports = "shm"\nallreduce = ""\n[notebook.sweep]\nseed = [3]\n'
+    )
     done = run(suite(tmp_path, text), tmp_path / "c")
     assert done.returncode == 1
     assert "transport='pigeon', but openmpi knows auto, shm, tcp" in done.stdout
@@ -148,7 +157,9 @@ def test_a_failing_notebook_is_kept_with_its_error_and_the_others_go_on(tmp_path
 def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) -> None:
     """The oracle is outside labkit: what log.txt acknowledged must load, and nothing may go on running."""
     path, into = suite(tmp_path, TINY.replace("0,8,4Ki", "1:64Ki").replace("0.02", "0.2")), tmp_path / "c"
-    process = subprocess.Popen([sys.executable, "-m", "labkit.cli", "run", str(path), "--into", str(into)], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "labkit.cli", "run", str(path), "--into", str(into)], stderr=subprocess.DEVNULL
+    )
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -89,7 +89,7 @@ def test_a_stale_lease_is_recognised(tmp_path: Path, host: str, age: float, stal
     (tmp_path / "lease.json").write_text(json.dumps(lease))
     if stale:
         with held.lease():
-            assert json.loads((tmp_path / "lease.json").read_text())["pid"] == os.getpid()
+            assert json.loads((tmp_path / "lease.json").read_text())["pid"] == str(os.getpid())
     else:
         with pytest.raises(LaunchError, match="Wait for it, end it, or choose another campaign"), held.lease():
             pass

@@ -40,7 +40,11 @@ def test_environments() -> None:
 
 
 def test_launchers_know_each_other_apart() -> None:
-    says = {"openmpi": "mpirun (Open MPI) 4.1.4", "mpich": "HYDRA build details:\n    Version: 4.0.2", "impi": "Intel(R) MPI Library, HYDRA"}
+    says = {
+        "openmpi": "mpirun (Open MPI) 4.1.4",
+        "mpich": "HYDRA build details:\n    Version: 4.0.2",
+        "impi": "Intel(R) MPI Library, HYDRA",
+    }
     assert [openmpi.recognise(text) for text in says.values()] == [True, False, False]
     assert [mpich.recognise(text) for text in says.values()] == [False, True, False]
 

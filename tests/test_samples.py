@@ -43,7 +43,10 @@ def test_saved_and_loaded_is_the_same(tmp_path: Path, time_ns: np.ndarray) -> No
 
 
 def test_reported_values_and_source_text_are_kept_without_rows(tmp_path: Path) -> None:
-    values = (Reported("bandwidth_MBps", "MB/s", "mean", 12.5), Reported("kBps", "kB/s", "value", 1.0, labels={"file_size_B": 64}))
+    values = (
+        Reported("bandwidth_MBps", "MB/s", "mean", 12.5),
+        Reported("kBps", "kB/s", "value", 1.0, labels={"file_size_B": 64}),
+    )
     one = some(np.empty((0, 0), np.int64), ranks=(), origin="reported", reported=values, source="Throughput=12.5\n")
     samples.save(one, tmp_path / "a.parquet")
     two = samples.load(tmp_path / "a.parquet")

@@ -41,7 +41,10 @@ def test_as_dict_and_back_is_the_same(size: int, ranks: int, transport: str, opt
     assert Spec.from_dict(spec.as_dict()) == spec
 
 
-@given(st.lists(st.integers(1, 99), min_size=1, max_size=4, unique=True), st.lists(st.sampled_from("xyz"), min_size=1, unique=True))
+@given(
+    st.lists(st.integers(1, 99), min_size=1, max_size=4, unique=True),
+    st.lists(st.sampled_from("xyz"), min_size=1, unique=True),
+)
 def test_a_sweep_is_a_product(sizes: list[int], windows: list[str]) -> None:
     found = sweep("a.b", sizes=sizes, window=windows)
     assert len(set(found)) == len(sizes) * len(windows)
@@ -87,7 +90,9 @@ def test_resolving_fills_in_options_and_converts_text() -> None:
     assert benchmarks.resolve(spec) == spec
 
 
-@pytest.mark.parametrize("values", [{"ci": 0}, {"ci": 1}, {"launches": 0}, {"iterations": 0}, {"time_cap": 0}, {"warmup": -1}])
+@pytest.mark.parametrize(
+    "values", [{"ci": 0}, {"ci": 1}, {"launches": 0}, {"iterations": 0}, {"time_cap": 0}, {"warmup": -1}]
+)
 def test_impossible_effort_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(SpecError):
         Effort(**values)

@@ -29,7 +29,9 @@ def test_what_is_no_frame_is_shown() -> None:
 
 
 def test_a_plan_survives_the_command_line() -> None:
-    plan = Plan(((3, Spec(benchmark="mpi.latency", hosts=("a",), options={"timing": "each"})),), Effort(seed=7), mpi=False)
+    plan = Plan(
+        ((3, Spec(benchmark="mpi.latency", hosts=("a",), options={"timing": "each"})),), Effort(seed=7), mpi=False
+    )
     word = plan.encode()
     assert Plan.decode(word) == plan
     assert word.isascii()
@@ -37,7 +39,9 @@ def test_a_plan_survives_the_command_line() -> None:
 
 
 def test_a_thousand_points_fit_one_word() -> None:
-    specs = [Spec(benchmark="mpi.latency", size=size, options={"timing": "each", "hugepages": False}) for size in range(1000)]
+    specs = [
+        Spec(benchmark="mpi.latency", size=size, options={"timing": "each", "hugepages": False}) for size in range(1000)
+    ]
     assert len(Plan(tuple(enumerate(specs)), Effort()).encode()) < 100_000
 
 

@@ -181,4 +181,5 @@ def _divisible(spec: Spec, benchmark: Benchmark) -> str:
     item = np.dtype(benchmark.dtype(spec)).itemsize
     if spec.size % item == 0:
         return ""
-    return f"size={spec.size} B is not a whole number of {benchmark.dtype(spec)} ({item} B each). Set a multiple of {item}."
+    kind = benchmark.dtype(spec)
+    return f"size={spec.size} B is not a whole number of {kind} ({item} B each). Set a multiple of {item}."

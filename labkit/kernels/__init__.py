@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,7 @@ def library(*, int_handles: bool) -> ctypes.CDLL | None:
             f"{found.origin} was built from other sources: its job has {built} B, this labkit's has "
             f"{ctypes.sizeof(Layout)} B. Build it again: make setup."
         )
-    loaded.labkit_layout = Layout
+    loaded.labkit_layout = Layout  # type: ignore[attr-defined]
     loaded.labkit_allocate.restype = ctypes.c_void_p
     loaded.labkit_allocate.argtypes = [ctypes.c_int64, ctypes.c_int]
     return loaded
@@ -136,11 +137,7 @@ class Native:
         if self._mpi is None:
             return None
         listed = (ctypes.c_char_p * 256).in_dll(self._library, "labkit_mpi_functions")
-        names = []
-        for name in listed:
-            if name is None:
-                break
-            names.append(name.decode())
+        names = [word.decode() for word in itertools.takewhile(lambda word: word is not None, listed)]
         symbols = ctypes.CDLL(self._mpi.__file__)
         table = (ctypes.c_void_p * len(names))()
         for place, name in enumerate(names):
@@ -185,7 +182,13 @@ class Native:
         for name in ("rank", "ranks", "peer", "root", "window", "stride", "count", "isolated", "clock"):
             setattr(job, name, int(getattr(work, name)))
         job.timing = TIMINGS.index(work.timing)
-        held = {"requests": requests, "statuses": statuses, "scratch": scratch, "send": work.send, "recv": work.recv}
+        held: dict[str, NDArray[Any]] = {
+            "requests": requests,
+            "statuses": statuses,
+            "scratch": scratch,
+            "send": work.send,
+            "recv": work.recv,
+        }
         for name, array in held.items():
             setattr(job, name, array.ctypes.data)
         times = np.zeros(1, np.int64)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,12 @@ class Loops:
     """Stands in for `labkit.kernels.Native`, with the same methods."""
 
     engine = "mpi4py"
-    _loops = {"latency": latency, "bandwidth": bandwidth, "allreduce": allreduce, "bcast": bcast}
+    _loops: ClassVar[dict[str, Callable[[Work], tuple[Step, bool]]]] = {
+        "latency": latency,
+        "bandwidth": bandwidth,
+        "allreduce": allreduce,
+        "bcast": bcast,
+    }
 
     def __init__(self, mpi: Any | None) -> None:
         self._mpi = mpi

@@ -138,7 +138,8 @@ def get(name: str) -> Launcher:
         raise known("launcher", name, ["auto", *names()])
     wanted = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
     raise LaunchError(
-        f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package openmpi-bin or mpich, "
+        f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package openmpi-bin or "
+        "mpich, "
         "or the Python package openmpi or mpich, or load your site's MPI module."
     )
 

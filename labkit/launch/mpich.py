@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from pathlib import Path
 
 from labkit.launch import Placement
@@ -34,8 +33,8 @@ def environment(placement: Placement, program: str) -> dict[str, str]:
     out = {"MPI4PY_MPIABI": "mpich"}
     beside = Path(program).resolve().parent.parent / "lib"
     if not list(beside.glob("libmpi.so.12*")):  # Debian calls the library libmpich.so.12
-        found = glob.glob(str(beside / "*" / "libmpich.so.12")) + glob.glob(str(beside / "libmpich.so.12"))
-        out |= {"MPI4PY_LIBMPI": found[0]} if found else {}
+        found = [*beside.glob("*/libmpich.so.12"), *beside.glob("libmpich.so.12")]
+        out |= {"MPI4PY_LIBMPI": str(found[0])} if found else {}
     if placement.transport == "tcp":
         out |= {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
         device = placement.device or ("" if placement.hosts else "lo")

@@ -199,7 +199,9 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
                     opened[name] = stack.enter_context(testbeds.open(name))
                 run = programs.run if benchmarks.get(group[0].spec.benchmark).jobs else ranks.run
                 for failure in run(group, effort, held, opened[name], counter):
-                    held.log(f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}")
+                    held.log(
+                        f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}"
+                    )
                     yield failure
 
 

@@ -40,7 +40,8 @@ def _keep(point: Point, effort: Effort, held: Campaign) -> None:
     sampled = outcome.time_ns.size > 0
     meta = {
         **outcome.meta,
-        "engine": job.tool, "library": point.library, "commands": [list(words) for words in outcome.commands], "verified": False,
+        "engine": job.tool, "library": point.library, "verified": False,
+        "commands": [list(words) for words in outcome.commands],
         "stopped_by": "tool", "timing": "each" if sampled else "", "cadence": benchmark.cadence,
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
         "elapsed": perf_counter() - clock, "seed": effort.seed, "load_start": load, "load_end": load_end,

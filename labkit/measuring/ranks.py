@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -106,7 +105,8 @@ class Start:
             if not select.select([pipe], [], [], self._effort.time_limit)[0]:
                 tree.stop()
                 raise LaunchError(
-                    f"no sign of life for {self._effort.time_limit:g} s in {benchmarks.label(self._current.spec)}, so the ranks were "
+                    f"no sign of life for {self._effort.time_limit:g} s in "
+                    f"{benchmarks.label(self._current.spec)}, so the ranks were "
                     f"ended. Set a longer time_limit if the point needs it.",
                     command=self._shown(),
                     stderr=tree.stderr_tail(),
@@ -205,9 +205,7 @@ class Start:
         return [*(["env", *words] if words else []), *self.command[:-1], "PLAN"]
 
 
-def badges(
-    spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None
-) -> list[str]:
+def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None) -> list[str]:
     """What could mislead a reader of this point.
 
     Parameters

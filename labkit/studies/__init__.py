@@ -119,7 +119,11 @@ class Study:
 
     def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, metric: str, **how: Any) -> go.Figure | str:
         """A figure of some rows of the summary, or a sentence where the parameters left them out."""
-        return draw(rows, metric, **how) if len(rows) else "*This was left out: the parameters name nothing to measure here.*"
+        return (
+            draw(rows, metric, **how)
+            if len(rows)
+            else "*This was left out: the parameters name nothing to measure here.*"
+        )
 
     def selected(self, benchmark: str) -> pd.DataFrame:
         """Rows of `of` at a handful of sizes spread over the sweep, for a table that fits a page."""
@@ -132,7 +136,16 @@ class Study:
     def columns(metric: str) -> list[str]:
         """Columns of a table of results: path, size, median with its interval, tail, counts."""
         tail = [f"{metric}_p99"]
-        return ["transport", "message_size_B", f"{metric}_p50", f"{metric}_low", f"{metric}_high", *tail, "n", "launches"]
+        return [
+            "transport",
+            "message_size_B",
+            f"{metric}_p50",
+            f"{metric}_low",
+            f"{metric}_high",
+            *tail,
+            "n",
+            "launches",
+        ]
 
     def warnings(self) -> str:
         """Badges and warnings of all points as a Markdown list; a sentence when there are none."""

@@ -76,7 +76,8 @@ class Study(studies.Study):
             half = group[group["bandwidth_MBps_p50"] >= best["bandwidth_MBps_p50"] / 2].iloc[0]
             found.append(
                 f"Over {path}, the highest bandwidth is {statement(best, 'bandwidth_MBps')}, at messages of "
-                f"{size_words(best['message_size_B'])}; half of it is reached from {size_words(half['message_size_B'])} on."
+                f"{size_words(best['message_size_B'])}; half of it is reached from "
+                f"{size_words(half['message_size_B'])} on."
             )
             least = group.iloc[0]
             found.append(
@@ -85,7 +86,11 @@ class Study(studies.Study):
             )
         stream = self.of("sockets.tcp_stream")
         if not stream.empty:
-            column = "bandwidth_MBps_p50" if stream.get("bandwidth_MBps_p50", stream["n"] * float("nan")).notna().any() else "bandwidth_MBps_mean"
+            column = (
+                "bandwidth_MBps_p50"
+                if stream.get("bandwidth_MBps_p50", stream["n"] * float("nan")).notna().any()
+                else "bandwidth_MBps_mean"
+            )
             best = stream.loc[stream[column].idxmax()]
             found.append(
                 f"A plain TCP stream ({best['library']}) carries {number(best[column])} MB/s with sends of "

@@ -84,7 +84,8 @@ class Study(studies.Study):
             least = group.iloc[0]
             found.append(
                 f"Over {path}, a message of {size_words(least['message_size_B'])} takes "
-                f"{statement(least, 'latency_us')}; 99 of 100 iterations take at most {number(least['latency_us_p99'])} µs."
+                f"{statement(least, 'latency_us')}; 99 of 100 iterations take at most "
+                f"{number(least['latency_us_p99'])} µs."
             )
             most = group.iloc[-1]
             found.append(
@@ -101,9 +102,9 @@ class Study(studies.Study):
         table = table.dropna()
         first, last = table.iloc[0].sort_values(), table.iloc[-1].sort_values()
         return [
-            f"At {size_words(table.index[0])} {first.index[-1]} takes {number(first.iloc[-1] / first.iloc[0])} times as "
-            f"long as {first.index[0]}; at {size_words(table.index[-1])}, {number(last.iloc[-1] / last.iloc[0])} times "
-            f"({last.index[-1]} against {last.index[0]})."
+            f"At {size_words(table.index[0])} {first.index[-1]} takes {number(first.iloc[-1] / first.iloc[0])} "
+            f"times as long as {first.index[0]}; at {size_words(table.index[-1])}, "
+            f"{number(last.iloc[-1] / last.iloc[0])} times ({last.index[-1]} against {last.index[0]})."
         ]
 
     def _clock(self) -> list[str]:

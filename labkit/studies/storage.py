@@ -51,7 +51,9 @@ class Study(studies.Study):
 
     def read_figure(self) -> go.Figure | str:
         """Time of one read against its size."""
-        return self.drawn(figures.versus_size, self.of("storage.read"), "latency_us", series=["option_pattern"], tail="p99")
+        return self.drawn(
+            figures.versus_size, self.of("storage.read"), "latency_us", series=["option_pattern"], tail="p99"
+        )
 
     def write_figure(self) -> go.Figure | str:
         """Time of one write against its size, with and without sync."""
@@ -76,7 +78,9 @@ class Study(studies.Study):
         for name in ("storage.read", "storage.write"):
             rows = self.of(name)
             for _, row in rows[rows["message_size_B"] == rows["message_size_B"].min()].iterrows():
-                how = ", ".join(str(row[c]) for c in ("option_pattern", "option_sync") if c in row and row[c] not in ("none", ""))
+                how = ", ".join(
+                    str(row[c]) for c in ("option_pattern", "option_sync") if c in row and row[c] not in ("none", "")
+                )
                 found.append(
                     f"{name}, {size_words(row['message_size_B'])}, {how}: {statement(row, 'latency_us')}; "
                     f"99 of 100 take at most {number(row['latency_us_p99'])} µs."

@@ -52,7 +52,7 @@ def parse(text: str) -> tuple[str, str, dict[str, str]]:
     return name, argument, {key: value for key, _, value in pairs}
 
 
-def open(text: str) -> AbstractContextManager[Testbed]:  # noqa: A001
+def open(text: str) -> AbstractContextManager[Testbed]:
     """The testbed of that description, as a context manager.
 
     Raises

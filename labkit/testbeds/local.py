@@ -10,7 +10,7 @@ from labkit.testbeds import Testbed
 
 
 @contextmanager
-def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:  # noqa: A001
+def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     """Nothing to bring up."""
     if argument or options:
         raise SpecError(f"the testbed local takes neither argument nor options, but got {argument!r}, {dict(options)}.")

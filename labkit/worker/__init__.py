@@ -1,9 +1,9 @@
 """What runs in every rank: takes a plan, runs its points, and sends frames to the parent.
 
-``python -m labkit.worker PLAN``. A frame is ``LABK``, the lengths of header and payload, a JSON header and raw int64; only
-rank 0 sends, on the standard output it was born with. Everything else that is printed goes to standard error,
-and so does the one line with which any rank tells why it gave up. Loads the standard library,
-numpy and mpi4py, nothing else. This module is what parent and rank share.
+``python -m labkit.worker PLAN``. A frame is ``LABK``, the lengths of header and payload, a JSON header and raw int64;
+only rank 0 sends, on the standard output it was born with. Everything else that is printed goes to standard error, and
+so does the one line with which any rank tells why it gave up. Loads the standard library, numpy and mpi4py, nothing
+else. This module is what parent and rank share.
 """
 
 from __future__ import annotations
@@ -78,7 +78,11 @@ class Plan:
 
     def encode(self) -> str:
         """As one word for a command line, so that it reaches every rank on every host."""
-        values = {"points": [[i, s.as_dict()] for i, s in self.points], "effort": self.effort.as_dict(), "mpi": self.mpi}
+        values = {
+            "points": [[i, s.as_dict()] for i, s in self.points],
+            "effort": self.effort.as_dict(),
+            "mpi": self.mpi,
+        }
         return base64.urlsafe_b64encode(zlib.compress(json.dumps(values).encode(), 9)).decode()
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from labkit.worker import Plan, failure
 from labkit.worker.rank import Worker
@@ -14,15 +15,17 @@ def main(arguments: Sequence[str]) -> int:
     """Run the plan given as the one argument."""
     out = os.dup(1)
     os.dup2(2, 1)  # whatever an MPI library prints must not fall between the frames
-    mpi, rank = None, None
+    mpi: Any = None
+    rank: int | None = None
     try:
         plan = Plan.decode(arguments[0])
         if plan.mpi:
             import mpi4py
 
             mpi4py.rc.thread_level = "single"  # as OSU does; mpi4py's default costs 25 % at 8 B
-            from mpi4py import MPI as mpi  # noqa: N811
+            from mpi4py import MPI
 
+            mpi = MPI
             rank = mpi.COMM_WORLD.rank
         Worker(plan, out, mpi).run()
     except BaseException as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from pathlib import Path
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +191,9 @@ class Worker:
             values |= {"comm": self._mpi.COMM_WORLD, "datatype": types[dtype.name], "op": self._mpi.SUM}
         return self._engine.prepare(benchmark.kernel, kernels.Work(**(values | dict(benchmark.work(spec)) | changes)))  # type: ignore[no-any-return]
 
-    def _measure(self, index: int, spec: Spec, benchmark: benchmarks.Benchmark) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    def _measure(
+        self, index: int, spec: Spec, benchmark: benchmarks.Benchmark
+    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """Timed chunks until the effort is spent; on rank 0 (ranks, n) ns and how it ended."""
         effort, ranks = self._plan.effort, self._ranks
         loop = self._prepare(spec, benchmark)
@@ -218,7 +221,6 @@ class Worker:
             rows = rows[:1]
         facts = {"stopped_by": stop.reason, "warmup": warmup, "chunks": counts, "timed_s": stop.spent}
         return rows, facts
-
 
     def _probe(self, loop: kernels.Loop) -> float:
         """About how long an iteration takes, s, the same number on every rank; its samples are dropped."""
@@ -250,8 +252,7 @@ def _compare(recv: NDArray[np.uint8], expected: NDArray[Any], rank: int, iterati
 def counters() -> dict[str, int]:
     """B received so far by every network interface of this host."""
     try:
-        with open("/proc/net/dev") as file:
-            lines = file.read().splitlines()[2:]
+        lines = Path("/proc/net/dev").read_text().splitlines()[2:]
     except OSError:
         return {}
     return {name.strip(): int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}

@@ -25,7 +25,7 @@ QUICK = Effort(launches=2, time_cap=0.05)
 
 @pytest.fixture(scope="module")
 def held(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    specs = sweep("mpi.latency", sizes="8,64Ki", transport=["shm", "tcp"]) + [Spec(benchmark="mpi.allreduce", size=8)]
+    specs = [*sweep("mpi.latency", sizes="8,64Ki", transport=["shm", "tcp"]), Spec(benchmark="mpi.allreduce", size=8)]
     specs.append(Spec(benchmark="micro.clock", ranks=1))
     return measuring.measure(specs, QUICK, into=tmp_path_factory.mktemp("measured"))
 
@@ -155,7 +155,24 @@ def test_wrong_bytes_fail_the_point_alone(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_command_line_prints_records_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code = cli.main(["measure", "mpi.bandwidth", "-m", "1Ki:2Ki", "-i", "5", "-W", "8", "--launches", "1", "--format", "json", "--into", str(tmp_path)])
+    code = cli.main(
+        [
+            "measure",
+            "mpi.bandwidth",
+            "-m",
+            "1Ki:2Ki",
+            "-i",
+            "5",
+            "-W",
+            "8",
+            "--launches",
+            "1",
+            "--format",
+            "json",
+            "--into",
+            str(tmp_path),
+        ]
+    )
     printed = json.loads(capsys.readouterr().out)
     assert code == 0
     assert set(printed) == {"records", "warnings"}
@@ -166,13 +183,40 @@ def test_the_command_line_prints_records_as_json(capsys: pytest.CaptureFixture[s
 
 
 def test_an_interval_that_was_asked_for_and_not_reached_is_exit_code_3(tmp_path: Path) -> None:
-    arguments = ["measure", "mpi.allreduce", "-m", "8", "--launches", "1", "--time-cap", "0.001", "--into", str(tmp_path)]
+    arguments = [
+        "measure",
+        "mpi.allreduce",
+        "-m",
+        "8",
+        "--launches",
+        "1",
+        "--time-cap",
+        "0.001",
+        "--into",
+        str(tmp_path),
+    ]
     assert cli.main([*arguments, "--ci", "0.00001"]) == 3
 
 
 def test_stopping_leaves_no_rank_behind_and_keeps_the_points(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "labkit.cli", "measure", "mpi.latency", "-m", "1:64Ki", "--time-cap", "5", "--ci", "0.0000001", "--into", str(tmp_path)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "LABKIT_TEST_MARK": str(tmp_path)})
+    command = [
+        sys.executable,
+        "-m",
+        "labkit.cli",
+        "measure",
+        "mpi.latency",
+        "-m",
+        "1:64Ki",
+        "--time-cap",
+        "5",
+        "--ci",
+        "0.0000001",
+        "--into",
+        str(tmp_path),
+    ]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "LABKIT_TEST_MARK": str(tmp_path)}
+    )
     until = time.monotonic() + 30
     while not list(tmp_path.glob("samples/*/*.parquet")) and time.monotonic() < until:
         time.sleep(0.1)

@@ -76,7 +76,9 @@ def test_a_dropped_last_element_is_noticed(run_plan: Run, mutants: Path, name: s
 @pytest.mark.parametrize("name", MPI)
 def test_a_message_to_the_wrong_rank_never_becomes_a_sample(run_plan: Run, mutants: Path, name: str) -> None:
     program = (str(HERE / "mutant_worker.py"), str(mutants), "wrong_rank")
-    frames, ended = run_plan([Spec(benchmark=name, size=4096)], Effort(iterations=3, warmup=0), program=program, timeout=5)
+    frames, ended = run_plan(
+        [Spec(benchmark=name, size=4096)], Effort(iterations=3, warmup=0), program=program, timeout=5
+    )
     assert samples(frames) == []
     # the right rank waits for ever and the parent's time limit ends that, or the bytes are wrong
     assert ended.returncode is None or samples(frames, "failed")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Benchmark
-from labkit.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
