@@ -66,7 +66,7 @@ def _format(verb: argparse.ArgumentParser, *names: str) -> None:
     verb.add_argument("--format", choices=names, default=names[0], help="how to print (default: %(default)s)")
 
 
-def _list_options(verb: argparse.ArgumentParser) -> None:
+def _text_or_json(verb: argparse.ArgumentParser) -> None:
     _format(verb, "table", "json")
 
 
@@ -82,10 +82,6 @@ def _describe_options(verb: argparse.ArgumentParser) -> None:
 def _describe(options: argparse.Namespace) -> int:
     print(show.description(options.benchmark))
     return OK
-
-
-def _doctor_options(verb: argparse.ArgumentParser) -> None:
-    _format(verb, "table", "json")
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -284,9 +280,9 @@ def _lab(options: argparse.Namespace) -> int:
 
 Fill = Callable[[argparse.ArgumentParser], None]
 VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ...] = (
-    ("list", _list, _list_options, "List the benchmarks.", "labkit list"),
+    ("list", _list, _text_or_json, "List the benchmarks.", "labkit list"),
     ("describe", _describe, _describe_options, "Tell what a benchmark measures, and its options.", "labkit describe mpi.latency"),
-    ("doctor", _doctor, _doctor_options, "Check this machine, with remedies.", "labkit doctor"),
+    ("doctor", _doctor, _text_or_json, "Check this machine, with remedies.", "labkit doctor"),
     ("measure", _measure, _measure_options, "Measure one benchmark.",
      "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\nlabkit measure mpi.bandwidth -m 64Ki -o window=32 --format json"),
     ("plan", _plan, _suite_options, "Print what a suite would measure; starts nothing.", "labkit plan quick"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import Markdown, display
 
+from labkit import studies
 from labkit.columns import METRICS, split, title
 from labkit.errors import SpecError
 from labkit.measuring import Progress
@@ -18,6 +19,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLOTLY = "application/vnd.plotly.v1+json"
+
+
+def study(name: str, namespace: Mapping[str, Any]) -> Study:
+    """The study of a notebook, with the parameters that its first cell set.
+
+    Parameters
+    ----------
+    name : of the study, such as ``latency``.
+    namespace : ``globals()`` of the notebook.
+
+    Raises
+    ------
+    SpecError
+        For a plain value that is no parameter of the study, a wrong value, or an impossible point; nothing was
+        measured.
+    """
+    plain = {
+        key: value
+        for key, value in namespace.items()
+        if isinstance(value, str | int | float) and not key.startswith("_")
+    }
+    return studies.get(name)(**plain)
 
 
 def measure(study: Study) -> None:

@@ -205,11 +205,12 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     differing = [
         c for c in ("transport", *(c for c in rows if c.startswith("option_"))) if rows[c].astype(str).nunique() > 1
     ]
+    worst = "max" if METRICS[metrics[0]].kind == "cost" else "min"
     head = (["size"] if benchmark.sized else []) + [c.removeprefix("option_") for c in differing]
     for metric in metrics:
         unit = METRICS[metric].unit
         head += [f"{METRICS[metric].label} ({unit})", "low", "high"]
-        head += [f"p95 ({unit})", f"p99 ({unit})", f"{_worst(metric)} ({unit})"] if metric == metrics[0] else []
+        head += [f"p95 ({unit})", f"p99 ({unit})", f"{worst} ({unit})"] if metric == metrics[0] else []
     head += ["n", "launches"]
     body = []
     for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
@@ -224,7 +225,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
                 _digits(row.get(f"{metric}_high")),
             ]
             if metric == metrics[0]:
-                cells += [_digits(row.get(f"{metric}_{s}")) for s in ("p95", "p99", _worst(metric))]
+                cells += [_digits(row.get(f"{metric}_{s}")) for s in ("p95", "p99", worst)]
         body.append([*cells, str(row["n"]), str(row["launches"])])
     about = f"{name} · {first['library']} · {first['testbed']} · engine {first['engine']} · {first['host']}"
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
@@ -259,10 +260,6 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
         found.append(f"{about}\n{text_table(head, body, right=range(len(head)))}")
     notes = [f"badges: {row['badges']}"] if row["badges"] else []
     return [*found, *notes]
-
-
-def _worst(metric: str) -> str:
-    return "max" if METRICS[metric].kind == "cost" else "min"
 
 
 def _digits(value: Any) -> str:

@@ -13,7 +13,7 @@ PUBLIC const char *const labkit_mpi_functions[] = {
 #define X(name, arguments) "MPI_" #name,
     MPI_FUNCTIONS(X)
 #undef X
-    NULL};
+        NULL};
 
 PUBLIC const int64_t labkit_job_size = sizeof(Job);
 

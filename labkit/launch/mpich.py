@@ -30,11 +30,12 @@ def arguments(placement: Placement) -> list[str]:
 
 def environment(placement: Placement, program: str) -> dict[str, str]:
     """Variables for mpiexec: mpi4py is told to use the same MPI, and the path is chosen."""
-    out = {"MPI4PY_MPIABI": "mpich"}
-    beside = Path(program).resolve().parent.parent / "lib"
-    if not list(beside.glob("libmpi.so.12*")):  # Debian calls the library libmpich.so.12
-        found = [*beside.glob("*/libmpich.so.12"), *beside.glob("libmpich.so.12")]
-        out |= {"MPI4PY_LIBMPI": str(found[0])} if found else {}
+    # Debian calls the library libmpich.so.12; naming the ABI too would keep mpi4py from loading the one that is named
+    prefix = Path(program).resolve().parent.parent / "lib"
+    found = [
+        path for name in ("libmpi.so.12", "libmpich.so.12") for path in (*prefix.glob(name), *prefix.glob(f"*/{name}"))
+    ]
+    out = {"MPI4PY_LIBMPI": str(found[0])} if found else {"MPI4PY_MPIABI": "mpich"}
     if placement.transport == "tcp":
         out |= {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
         device = placement.device or ("" if placement.hosts else "lo")
