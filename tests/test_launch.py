@@ -35,7 +35,7 @@ def test_environments() -> None:
     assert OPENMPI.environment(Placement(ranks=2)) == {"MPI4PY_MPIABI": "openmpi"}
     assert OPENMPI.environment(Placement(ranks=2, root=True))["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"
     assert MPICH.environment(Placement(ranks=2, transport="tcp")) == {
-        "MPI4PY_MPIABI": "mpich", "MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo",
+        "MPI4PY_MPIABI": "mpich", "MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo",
     }  # fmt: skip
 
 

@@ -105,16 +105,16 @@ def installed() -> dict[str, Launcher]:
     found: dict[str, Launcher] = {}
     for name in names():
         module = importlib.import_module(f"{__name__}.{name}")
-        for program in module.PROGRAMS:
-            for path in (Path(sys.executable).parent / program, shutil.which(program)):
-                if name in found or path is None or not os.access(path, os.X_OK):
-                    continue
-                text = _version_text(str(path))
-                if module.recognise(text):
-                    numbers = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
-                    version = tuple(int(n) for n in numbers.groups(default="0")) if numbers else (0,)
-                    label = f"{module.LIBRARY} {'.'.join(map(str, version))}"
-                    found[name] = Launcher(name, str(path), label, version, module)
+        beside = [str(Path(sys.executable).parent / program) for program in module.PROGRAMS]
+        for path in (*beside, *map(shutil.which, module.PROGRAMS)):
+            if name in found or path is None or not os.access(path, os.X_OK):
+                continue
+            text = _version_text(path)
+            if module.recognise(text):
+                numbers = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+                version = tuple(int(n) for n in numbers.groups(default="0")) if numbers else (0,)
+                label = f"{module.LIBRARY} {'.'.join(map(str, version))}"
+                found[name] = Launcher(name, path, label, version, module)
     here = str(Path(sys.executable).parent)
     return dict(sorted(found.items(), key=lambda item: (not item[1].program.startswith(here), item[0] != "openmpi")))
 

@@ -1,7 +1,8 @@
-"""MPICH's mpiexec (Hydra), with the ch4 device over libfabric."""
+"""MPICH's mpiexec (Hydra), with the ch4 device over libfabric or UCX."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from labkit.launch import Placement
@@ -30,16 +31,35 @@ def arguments(placement: Placement) -> list[str]:
 
 def environment(placement: Placement, program: str) -> dict[str, str]:
     """Variables for mpiexec: mpi4py is told to use the same MPI, and the path is chosen."""
-    # Debian calls the library libmpich.so.12; naming the ABI too would keep mpi4py from loading the one that is named
-    prefix = Path(program).resolve().parent.parent / "lib"
-    found = [
-        path for name in ("libmpi.so.12", "libmpich.so.12") for path in (*prefix.glob(name), *prefix.glob(f"*/{name}"))
-    ]
-    out = {"MPI4PY_LIBMPI": str(found[0])} if found else {"MPI4PY_MPIABI": "mpich"}
+    folder = _library_folder(Path(program).resolve().parent.parent / "lib")
+    out = {"MPI4PY_MPIABI": "mpich"}
+    if folder is not None:
+        out["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]))
     if placement.transport == "tcp":
         out |= {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
         device = placement.device or ("" if placement.hosts else "lo")
-        out |= {"FI_TCP_IFACE": device} if device else {}
+        out |= {"UCX_TLS": "tcp,self"}  # Debian's MPICH is built over UCX instead
+        out |= {"FI_TCP_IFACE": device, "UCX_NET_DEVICES": device} if device else {}
     if placement.transport == "shm":
         out |= {"MPIR_CVAR_NOLOCAL": "0"}
     return out
+
+
+def _library_folder(lib: Path) -> Path | None:
+    """Folder with this MPICH's library under the name mpi4py asks for, libmpi.so.12.
+
+    Debian calls it libmpich.so.12; a link with the usual name is then kept in the user's cache.
+    """
+    if (lib / "libmpi.so.12").exists():
+        return lib
+    found = [*lib.glob("*/libmpich.so.12"), *lib.glob("libmpich.so.12")]
+    if not found:
+        return None
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labkit" / "mpich"
+    link = cache / "libmpi.so.12"
+    if not link.exists() or link.resolve() != found[0].resolve():
+        cache.mkdir(parents=True, exist_ok=True)
+        aside = cache / f".{os.getpid()}"
+        aside.symlink_to(found[0])
+        aside.rename(link)
+    return cache

@@ -23,6 +23,7 @@ from labkit.worker import Frame, Plan, Reader, told
 
 WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
 
+STARTING = 60.0  # s; ranks of a large job may take that long to meet
 GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
 
 
@@ -64,6 +65,7 @@ class Start:
         self._points, self._effort, self._held, self._testbed, self._counter = points, effort, held, testbed, counter
         self.ended: list[Point] = []
         self._ready: Mapping[str, Any] = {}
+        self._reader = Reader()
         self._current: Point = points[0]
         self._began, self._load = datetime.now(UTC), host.load_snapshot()
         self._placement: launch.Placement | None = None
@@ -100,12 +102,13 @@ class Start:
 
     def _frames(self, tree: supervise.Tree) -> Iterator[Frame]:
         """Frames as they come; an error when none comes for too long."""
-        reader, pipe = Reader(), tree.stdout.fileno()
+        pipe = tree.stdout.fileno()
         while True:
-            if not select.select([pipe], [], [], self._effort.time_limit)[0]:
+            limit = self._effort.time_limit if self._ready else max(self._effort.time_limit, STARTING)
+            if not select.select([pipe], [], [], limit)[0]:
                 tree.stop()
                 raise LaunchError(
-                    f"no sign of life for {self._effort.time_limit:g} s in "
+                    f"no sign of life for {limit:g} s in "
                     f"{benchmarks.label(self._current.spec)}, so the ranks were "
                     f"ended. Set a longer time_limit if the point needs it.",
                     command=self._shown(),
@@ -114,7 +117,7 @@ class Start:
             piece = os.read(pipe, 1 << 20)
             if not piece:
                 return
-            yield from reader.feed(piece)
+            yield from self._reader.feed(piece)
 
     def _take(self, frame: Frame) -> Iterator[Failure]:
         """One frame from rank 0."""
@@ -190,7 +193,7 @@ class Start:
     def _died(self, tree: supervise.Tree) -> LabkitError:
         """Why the ranks ended before their time, in their own words where they left any."""
         status = tree.wait(10)
-        stderr = tree.stderr_tail()
+        stderr = tree.stderr_tail() + self._reader.noise
         said = told(stderr)
         if said is not None and said["kind"] == "KernelError":
             return KernelError(f"{benchmarks.label(self._current.spec)}, rank {said['rank']}: {said['text']}")

@@ -1,6 +1,6 @@
 """What runs in every rank: takes a plan, runs its points, and sends frames to the parent.
 
-``python -m labkit.worker PLAN``. A frame is ``LABK``, the lengths of header and payload, a JSON header and raw int64;
+``python -m labkit.worker PLAN``. A frame is `MAGIC`, the lengths of header and payload, a JSON header and raw int64;
 only rank 0 sends, on the standard output it was born with. Everything else that is printed goes to standard error, and
 so does the one line with which any rank tells why it gave up. Loads the standard library, numpy and mpi4py, nothing
 else. This module is what parent and rank share.
@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.errors import KernelError, LabkitError
+from labkit.errors import LabkitError
 from labkit.spec import Effort, Spec
 
-MAGIC = b"LABK"
+MAGIC = b"\x93LABKIT\n"  # no text has it
 _LENGTHS = struct.Struct("<IQ")
 FAILED = "labkit-rank-failed: "
 
@@ -41,24 +41,28 @@ class Frame:
 
 
 class Reader:
-    """Puts frames together from pieces of a byte stream."""
+    """Puts frames together from pieces of a byte stream; keeps aside what launchers print between them.
+
+    Attributes
+    ----------
+    noise : the end of what was no frame.
+    """
 
     def __init__(self) -> None:
         self._held = bytearray()
+        self.noise = ""
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
-        """Every frame that is complete with this piece.
-
-        Raises
-        ------
-        KernelError
-            If the stream is not made of frames; shows what came instead.
-        """
+        """Every frame that is complete with this piece."""
         self._held += piece
         start = len(MAGIC) + _LENGTHS.size
-        while len(self._held) >= start:
-            if not self._held.startswith(MAGIC):
-                raise KernelError(f"rank 0 sent something that is no frame: {bytes(self._held[:200])!r}.")
+        while True:
+            at = self._held.find(MAGIC)
+            clean = at if at >= 0 else max(len(self._held) - len(MAGIC) + 1, 0)
+            self.noise = (self.noise + self._held[:clean].decode(errors="replace"))[-4096:]
+            del self._held[:clean]
+            if at < 0 or len(self._held) < start:
+                return
             head, body = _LENGTHS.unpack(self._held[len(MAGIC) : start])
             if len(self._held) < start + head + body:
                 return
