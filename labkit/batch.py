@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labkit import campaign, measuring, studies
+from labkit import campaign, measuring, records, studies
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError, known
 from labkit.spec import validated
@@ -189,9 +189,17 @@ def run(
                 executed.append(_execute(entry, held))
             passed += missing[entry.name]
         _finish([one.path for one in executed if one.path.exists()])
+    _tabulate(held)
     held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
     after = held.done()
     return Outcome(held.path, tuple(executed), len(after - before), len(before))
+
+
+def _tabulate(held: Campaign) -> None:
+    """Keep the records beside the samples they were worked out from; they may be deleted at any time."""
+    aside = held.path / f".records.parquet.{os.getpid()}"
+    records.table(held.samples(), campaign=held.name).to_parquet(aside)
+    aside.rename(held.path / "records.parquet")
 
 
 def _missing(entry: Entry, there: set[tuple[str, str, int]]) -> int:

@@ -106,7 +106,7 @@ class Study:
     @cached_property
     def records(self) -> pd.DataFrame:
         """One row per spec and launch."""
-        return records.table(self.samples)
+        return records.table(self.samples, campaign=self.campaign.name)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
