@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit import campaign, measuring, records, studies
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError, known
 from labkit.spec import validated
 from labkit.units import format_duration
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HOME = Path(__file__).resolve().parent.parent
 NOTEBOOKS, SUITES = HOME / "notebooks", HOME / "templates" / "suites"
@@ -189,17 +192,17 @@ def run(
                 executed.append(_execute(entry, held))
             passed += missing[entry.name]
         _finish([one.path for one in executed if one.path.exists()])
-    _tabulate(held)
+    save_records(records.table(held.samples(), campaign=held.name), held.path / "records.parquet")
     held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
     after = held.done()
     return Outcome(held.path, tuple(executed), len(after - before), len(before))
 
 
-def _tabulate(held: Campaign) -> None:
-    """Keep the records beside the samples they were worked out from; they may be deleted at any time."""
-    aside = held.path / f".records.parquet.{os.getpid()}"
-    records.table(held.samples(), campaign=held.name).to_parquet(aside)
-    aside.rename(held.path / "records.parquet")
+def save_records(frame: pd.DataFrame, path: Path) -> None:
+    """Write records to Parquet by renaming; an option that benchmarks give different types becomes text."""
+    aside = path.with_name(f".{path.name}.aside")
+    frame.astype({name: "string" for name in frame if name.startswith("option_")}).to_parquet(aside)
+    aside.rename(path)
 
 
 def _missing(entry: Entry, there: set[tuple[str, str, int]]) -> int:

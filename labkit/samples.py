@@ -107,7 +107,7 @@ def save(samples: Samples, path: Path) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with aside.open("wb") as file:
-            pq.write_table(table, file, compression="zstd", use_dictionary=["rank"])
+            pq.write_table(table, file, compression="zstd", use_dictionary=["rank"], store_schema=False)
             file.flush()
             os.fsync(file.fileno())
         aside.rename(path)

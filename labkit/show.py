@@ -137,11 +137,12 @@ def suite(loaded: Suite) -> str:
 def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign: str = "") -> None:
     """Print results in a format, or write them to a file."""
     from labkit import records
+    from labkit.batch import save_records
 
     frame = records.table(samples, campaign=campaign)
     if form == "parquet":
         target = output or f"{campaign or 'records'}.parquet"
-        frame.to_parquet(target)
+        save_records(frame, Path(target))
         print(f"records: {target}", file=sys.stderr)
         return
     forms: dict[str, Callable[[], str]] = {
