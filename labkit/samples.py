@@ -102,12 +102,17 @@ def save(samples: Samples, path: Path) -> None:
         "reported": [value.as_dict() for value in samples.reported],
         "source": samples.source,
     }
-    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(header, allow_nan=False).encode()})
+    table, metadata = pa.table(columns), {_KEY: json.dumps(header, allow_nan=False).encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with aside.open("wb") as file:
-            pq.write_table(table, file, compression="zstd", use_dictionary=["rank"], store_schema=False)
+            # store_schema=False: else pyarrow keeps the metadata a second time, as part of its own schema
+            with pq.ParquetWriter(
+                file, table.schema, compression="zstd", use_dictionary=["rank"], store_schema=False
+            ) as out:
+                out.write_table(table)
+                out.add_key_value_metadata(metadata)
             file.flush()
             os.fsync(file.fileno())
         aside.rename(path)
