@@ -181,10 +181,10 @@ def run(
         If somebody else measures into the campaign.
     """
     held = Campaign(into or campaign.root() / suite.name)
-    held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": {
-        entry.name: dict(entry.parameters) for entry in suite.entries}})  # fmt: skip
+    parameters = {entry.name: dict(entry.parameters) for entry in suite.entries}
+    held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
     before, executed = held.done(), []
-    with held.lease(), _environment(studies.CAMPAIGN, str(held.path.resolve())):
+    with held.lease(), _campaign(held.path):
         missing = {entry.name: _missing(entry, before) for entry in suite.entries}
         total, passed = sum(missing.values()), 0
         for entry in suite.entries:
@@ -194,8 +194,7 @@ def run(
         _finish([one.path for one in executed if one.path.exists()])
     save_records(records.table(held.samples(), campaign=held.name), held.path / "records.parquet")
     held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
-    after = held.done()
-    return Outcome(held.path, tuple(executed), len(after - before), len(before))
+    return Outcome(held.path, tuple(executed), len(held.done() - before), len(before))
 
 
 def save_records(frame: pd.DataFrame, path: Path) -> None:
@@ -241,17 +240,15 @@ def _execute(entry: Entry, held: Campaign) -> Executed:
 
 
 @contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    """A variable that notebook kernels inherit."""
-    before = os.environ.get(name)
-    os.environ[name] = value
+def _campaign(path: Path) -> Iterator[None]:
+    """Notebook kernels inherit where to measure into."""
+    before = {name: value for name, value in os.environ.items() if name == studies.CAMPAIGN}
+    os.environ[studies.CAMPAIGN] = str(path.resolve())
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+        del os.environ[studies.CAMPAIGN]
+        os.environ.update(before)
 
 
 @contextmanager
