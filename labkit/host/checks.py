@@ -275,10 +275,11 @@ def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None,
     if description["virtualisation"] != "none":
         found.append(f"virtual machine ({description['virtualisation']}): the hypervisor may interrupt a measurement")
     stolen = end and end["cpu_steal_s"] is not None and start["cpu_steal_s"] is not None
-    if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0:
+    # the kernel counts stolen time in ticks of 10 ms, which says nothing about a shorter point
+    if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0.2:
         share = (end["cpu_steal_s"] - start["cpu_steal_s"]) / span
         if share > STEAL:
-            found.append(f"the hypervisor kept the processors to itself for {share:.1%} of the point.")
+            found.append(f"the hypervisor kept the processors to itself for {share:.1%} of the point")
     return found
 
 

@@ -215,12 +215,12 @@ def number(value: float) -> str:
     Examples
     --------
     >>> number(0.26), number(12345.6), number(17.04)
-    ('0.26', '12 346', '17')
+    ('0.26', '12,346', '17')
     """
     if value != value:
         return "–"
     if abs(value) >= 1000:
-        return f"{value:,.0f}".replace(",", " ")
+        return f"{value:,.0f}"
     return f"{value:.3g}"
 
 

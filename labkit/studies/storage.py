@@ -78,9 +78,8 @@ class Study(studies.Study):
         for name in ("storage.read", "storage.write"):
             rows = self.of(name)
             for _, row in rows[rows["message_size_B"] == rows["message_size_B"].min()].iterrows():
-                how = ", ".join(
-                    str(row[c]) for c in ("option_pattern", "option_sync") if c in row and row[c] not in ("none", "")
-                )
+                said = [row.get("option_pattern"), row.get("option_sync")]
+                how = ", ".join(word for word in said if isinstance(word, str) and word not in ("none", ""))
                 found.append(
                     f"{name}, {size_words(row['message_size_B'])}, {how}: {statement(row, 'latency_us')}; "
                     f"99 of 100 take at most {number(row['latency_us_p99'])} µs."
