@@ -288,7 +288,7 @@ def test_a_frequency_that_moves_and_time_that_is_stolen(node):
     end = QUIET | {"monotonic_s": 1010.0, "frequency_MHz": 2000.0, "cpu_steal_s": 3.0 + 64.0}
     assert host.warnings_for_run(node, QUIET, end) == [
         "CPU frequency went from 3500 to 2000 MHz during the point, its iterations are not alike",
-        "the hypervisor kept the processors to itself for 10.0% of the point.",
+        "the hypervisor kept the processors to itself for 10.0% of the point",
     ]
     assert host.badges(node, QUIET, end) == ["CPU frequency"]
 

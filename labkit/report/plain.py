@@ -44,12 +44,21 @@ def render(book: Book, templates: Path) -> tuple[Path, Path]:
     return _site(book, text, templates), pdf
 
 
+LIMITS = ("+RTS", "-M4G", "-RTS")  # pandoc's own limit of its memory
+PATIENCE = 300  # s
+
+
 def _pandoc(text: str, source: str, target: str, folder: Path, *extra: str) -> str:
     """Run pandoc on a text."""
     import pypandoc
 
-    command = [pypandoc.get_pandoc_path(), f"--from={source}", f"--to={target}", *extra]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, check=False)
+    command = [pypandoc.get_pandoc_path(), *LIMITS, f"--from={source}", f"--to={target}", *extra]
+    try:
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, cwd=folder, check=False, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ReportError(f"pandoc did not end within {PATIENCE} s in {folder}. Leave out chapters.") from error
     if done.returncode or "[WARNING]" in done.stderr:
         raise ReportError(f"pandoc could not make the report in {folder}: {done.stderr.strip() or done.returncode}")
     return done.stdout
