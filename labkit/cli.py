@@ -8,7 +8,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from labkit import __version__, show
 from labkit.errors import LabkitError, SpecError
@@ -42,11 +42,17 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"labkit: warning: {message}", file=sys.stderr)
 
 
+class Parser(argparse.ArgumentParser):
+    """Ends with `ERROR` for a wrong command line; argparse's own 2 means a failed gate here."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and how to go on."""
+        self.exit(ERROR, f"{self.prog}: {message}. See {self.prog} --help.\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The words of the command line."""
-    top = argparse.ArgumentParser(
-        prog="labkit", description="Measure, understand and publish how fast a cluster communicates."
-    )
+    top = Parser(prog="labkit", description="Measure, understand and publish how fast a cluster communicates.")
     top.add_argument("--version", action="version", version=f"labkit {__version__}")
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
     for word, run, fill, text, example in VERBS:
@@ -242,12 +248,8 @@ def _show(options: argparse.Namespace) -> int:
 def _report_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("campaign", nargs="+", help="folder or name of a campaign")
     verb.add_argument("--style", default="report", help="look of the report: report or letter (default: %(default)s)")
-    verb.add_argument(
-        "--engine",
-        choices=("auto", "quarto", "plain"),
-        default="auto",
-        help="what renders it (default: Quarto when it is installed)",
-    )
+    engines, what = ("auto", "quarto", "plain"), "what renders it (default: Quarto when it is installed)"
+    verb.add_argument("--engine", choices=engines, default="auto", help=what)
 
 
 def _report(options: argparse.Namespace) -> int:

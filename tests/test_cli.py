@@ -1,0 +1,90 @@
+"""The command line: every verb has an example, errors are clear, exit codes mean what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from labkit import cli
+from labkit.batch import HOME
+
+EXAMPLE = str(HOME / "data" / "campaigns" / "examples" / "two-cores")
+WORDS = [verb[0] for verb in cli.VERBS]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([word, "--help"])
+    text = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert f"labkit {word}" in text[text.index("example:") :]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["measure", "mpi.latncy"], "There is no benchmark 'mpi.latncy'. There are: mpi.latency"),
+        (["measure", "mpi.latency", "-m", "4Q"], "size='4Q' is not a size"),
+        (["measure", "mpi.latency", "--ranks", "3"], "ranks=3, but mpi.latency needs exactly 2. Set ranks=2."),
+        (["measure", "mpi.latency", "-o", "windw=3"], "mpi.latency has no 'windw'. It has: timing"),
+        (["measure", "mpi.latency", "-o", "window"], "not of the form key=value"),
+        (["measure", "mpi.latency", "--testbed", "mars"], "There is no testbed 'mars'. There are: local"),
+        (["run", "quik"], "There is no suite 'quik'. There are: quick"),
+        (["run", "quick", "-p", "launchs=3"], "no notebook of quick has the parameters ['launchs']"),
+        (["show", "nosuch"], "There is no campaign 'nosuch'."),
+        (["report", "nosuch"], "There is no campaign 'nosuch'."),
+        (["describe", "mpi"], "There is no benchmark 'mpi'."),
+    ],
+)
+def test_a_wrong_request_is_one_clear_error_and_exit_code_1(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == 1
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert printed.out == ""
+
+
+def test_a_wrong_command_line_is_exit_code_1_for_2_means_a_failed_gate(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["measure"])
+    assert ended.value.code == 1
+    assert "See labkit measure --help." in capsys.readouterr().err
+
+
+def test_list_and_describe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list", "--format", "json"]) == 0
+    names = [one["name"] for one in json.loads(capsys.readouterr().out)]
+    assert {"mpi.latency", "sockets.tcp_rr", "storage.iozone", "micro.clock"} <= set(names)
+    for name in names:
+        assert cli.main(["describe", name]) == 0
+        assert capsys.readouterr().out.startswith(name)
+
+
+def test_doctor_tells_state_and_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["doctor", "--format", "json"])
+    checks = json.loads(capsys.readouterr().out)
+    assert {check["state"] for check in checks} <= {"ok", "warn", "bad"}
+    assert all(check["remedy"] for check in checks if check["state"] != "ok")
+
+
+def test_show_prints_the_recorded_campaign_in_every_form(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.main(["show", EXAMPLE]) == 0
+    table = capsys.readouterr().out
+    for text in ("mpi.latency · Open MPI", "latency (µs)", "storage.iozone", "read bandwidth (MB/s)", "badges: "):
+        assert text in table
+    assert cli.main(["show", EXAMPLE, "--benchmark", "mpi.latency", "--format", "json"]) == 0
+    records = json.loads(capsys.readouterr().out)["records"]
+    assert {record["benchmark"] for record in records} == {"mpi.latency"}
+    assert cli.main(["show", EXAMPLE, "--format", "parquet", "--output", str(tmp_path / "r.parquet")]) == 0
+    assert (tmp_path / "r.parquet").stat().st_size > 0
+    assert cli.main(["show", EXAMPLE, "--format", "csv", "--output", str(tmp_path / "r.csv")]) == 0
+    assert (tmp_path / "r.csv").read_text().startswith("benchmark,")
+
+
+def test_plan_counts_points_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["measure", "micro.clock", "--launches", "2", "--dry-run"]) == 0
+    assert "1 points × 2 launches" in capsys.readouterr().out
