@@ -70,7 +70,7 @@ faults: ## how to check what happens when things are killed
 	@echo "It must go on where it was: nothing measured is lost, and 'ps' shows no process of labkit in between."
 
 lab: setup ## open JupyterLab on the notebooks
-	@$(BIN)/jupyter lab notebooks
+	@$(BIN)/labkit lab
 
 lint: setup ## everything that judges the source, changes nothing
 	$(BIN)/ruff check

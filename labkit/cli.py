@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import textwrap
 import warnings
@@ -18,28 +19,32 @@ OK, ERROR, GATE, INTERVAL = 0, 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code.
-
-    0 fine, 1 error, 2 a gate failed, 3 an interval was asked for and not reached.
-    """
+    """Run one command; 0 fine, 1 error, 2 a gate failed, 3 an interval was asked for and not reached."""
     warnings.showwarning = _warn
-    options = parser().parse_args(arguments)
+    top = parser()
+    options, rest = top.parse_known_args(arguments)
+    if rest and options.run is not _lab:
+        top.error(f"unrecognized arguments: {' '.join(rest)}")
+    options.rest = rest
     try:
-        code: int = options.run(options)
+        return int(options.run(options))
     except LabkitError as error:
-        print(f"labkit: {error}", file=sys.stderr)
+        _say(str(error))
         return ERROR
     except KeyboardInterrupt:
-        print("labkit: stopped; what was measured is kept.", file=sys.stderr)
+        _say("stopped; what was measured is kept.")
         return 130
     except BrokenPipeError:
         sys.stderr.close()
         return OK
-    return code
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"labkit: warning: {message}", file=sys.stderr)
+    _say(f"warning: {message}")
+
+
+def _say(text: str) -> None:
+    print(f"labkit: {text}", file=sys.stderr)
 
 
 class Parser(argparse.ArgumentParser):
@@ -258,26 +263,20 @@ def _report(options: argparse.Namespace) -> int:
     folders = [campaign.find(name) for name in options.campaign]
     built = report.build(folders, style=options.style, engine=options.engine, progress=_say)
     for text in built.warnings:
-        print(f"labkit: warning: {text}", file=sys.stderr)
+        _warn(text)
     print(f"HTML report: {built.html}")
     if built.pdf:
         print(f"PDF report:  {built.pdf}")
     return OK
 
 
-def _say(text: str) -> None:
-    print(f"labkit: {text}", file=sys.stderr)
-
-
-def _lab_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to jupyter lab")
-
-
 def _lab(options: argparse.Namespace) -> int:
     import subprocess
 
-    folder = Path(__file__).resolve().parent.parent / "notebooks"
-    return subprocess.call([sys.executable, "-m", "jupyterlab", str(folder), *options.arguments])
+    from labkit.batch import NOTEBOOKS
+
+    words = [str(NOTEBOOKS), *(["--allow-root"] if os.geteuid() == 0 else []), *options.rest]
+    return subprocess.call([sys.executable, "-m", "jupyterlab", *words])
 
 
 Fill = Callable[[argparse.ArgumentParser], None]
@@ -292,7 +291,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
      "labkit run quick --into data/campaigns/today -p launches=6"),
     ("show", _show, _show_options, "Print the results of a campaign.", "labkit show quick --benchmark mpi.latency --format csv"),
     ("report", _report, _report_options, "Make the HTML and PDF report of a campaign.", "labkit report quick"),
-    ("lab", _lab, _lab_options, "Open JupyterLab on the notebooks.", "labkit lab --no-browser"),
+    ("lab", _lab, lambda verb: None, "Open JupyterLab on the notebooks; further words are passed on to it.", "labkit lab --no-browser"),
 )  # fmt: skip
 
 

@@ -43,17 +43,28 @@ def versions(content: Content) -> str:
 def commands(content: Content) -> str:
     """Command lines exactly as they ran, most frequent first."""
     found: Counter[str] = Counter()
+    shown: dict[str, str] = {}
     for source in content.sources:
         for one in source.points:
-            command = one.meta.get("command")
-            if command:
-                found[command if isinstance(command, str) else shlex.join(map(str, command))] += 1
+            command, tool = one.meta.get("command"), one.meta.get("commands")
+            if tool:  # ports, sizes and folders differ from one run of a tool to the next: one stands for all
+                text = shown.setdefault(one.spec.benchmark, "\n".join(shlex.join(words) for words in tool))
+            else:
+                text = command if isinstance(command, str) else shlex.join(map(str, command or []))
+            found[text] += bool(text)
+    found.pop("", None)
     if not found:
         return "The samples files hold no command lines: nothing was started by a launcher or tool."
+    names = {text: name for name, text in shown.items()}
+
+    def like(command: str) -> str:
+        return f" of {code(names[command])}, for example" if command in names else ""
+
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     more = len(ordered) - _COMMANDS
     listed = [
-        f"For {plural(count, 'samples file')}:\n\n{markdown.block(command)}" for command, count in ordered[:_COMMANDS]
+        f"For {plural(count, 'samples file')}{like(command)}:\n\n{markdown.block(command)}"
+        for command, count in ordered[:_COMMANDS]
     ]
     rest = [f"{more} more command lines stand in the samples files under `command`."] if more > 0 else []
     return "\n\n".join(listed + rest)
@@ -140,7 +151,7 @@ def rerun(content: Content) -> str:
     for source in content.sources:
         suite = _suite(source.facts)
         lines += [f"labkit run {shlex.quote(suite)}"] if suite else []
-        lines += [f"labkit verify {shlex.quote(source.name)}"]
+    lines.append("sha256sum --check report/data/checksums.txt   # in the folder of the campaign")
     lines.append("labkit report " + " ".join(shlex.quote(source.name) for source in content.sources))
     return markdown.block("\n".join(dict.fromkeys(lines)), "bash")
 

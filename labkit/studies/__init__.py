@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import measuring, records
+from labkit import campaign, measuring, records
 from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.errors import SpecError, known
@@ -38,7 +38,8 @@ class Parameters:
 
     Parameters
     ----------
-    campaign : folder to measure into; empty for the one `labkit run` works on, or a new one.
+    campaign : folder to measure into; empty for the one `labkit run` works on, else one of the notebook's own, so
+        that a notebook that died goes on where it was.
     launches : fresh starts of every point; the headline interval needs 6.
     ci : stop a point when its interval is narrower than this part of the median.
     time_cap : s of timed iterations for a point and launch.
@@ -86,7 +87,7 @@ class Study:
         given = self.values.campaign or os.environ.get(CAMPAIGN, "")
         if not self.values.measure and not given:
             raise SpecError("measure=False, but no campaign is named to read from. Set campaign to its folder.")
-        return Campaign(given or measuring.fresh())
+        return Campaign(given or campaign.root() / f"notebook-{type(self).__module__.rpartition('.')[2]}")
 
     def run(self, progress: measuring.Report | None = None) -> Campaign:
         """Measure what is missing."""
