@@ -33,7 +33,7 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
         (["measure", "mpi.latency", "-o", "window"], "not of the form key=value"),
         (["measure", "mpi.latency", "--testbed", "mars"], "There is no testbed 'mars'. There are: local"),
         (["run", "quik"], "There is no suite 'quik'. There are: quick"),
-        (["run", "quick", "-p", "launchs=3"], "no notebook of quick has the parameters ['launchs']"),
+        (["run", "quick", "-p", "lunches=3"], "no notebook of quick has the parameters ['lunches']"),
         (["show", "nosuch"], "There is no campaign 'nosuch'."),
         (["report", "nosuch"], "There is no campaign 'nosuch'."),
         (["describe", "mpi"], "There is no benchmark 'mpi'."),
