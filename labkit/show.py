@@ -55,7 +55,7 @@ def description(name: str) -> str:
     lines += ["", f"sizes:  {benchmark.sizes if benchmark.sized else 'none'}"]
     lines += [f"ranks:  {low if low == high else f'{low} or more' if high is None else f'{low} to {high}'}"]
     lines += [f"cadence: {benchmark.cadence}", "", "options (-o key=value):"]
-    meanings = _meanings(benchmark.options.__doc__ or "")
+    meanings = _meanings("\n".join(kind.__doc__ or "" for kind in reversed(benchmark.options.__mro__[:-1])))
     for field in dataclasses.fields(benchmark.options):
         kind = field.type if isinstance(field.type, str) else _type(field.type)
         lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{kind}]")
@@ -75,12 +75,13 @@ def _meanings(doc: str) -> dict[str, str]:
     found: dict[str, str] = {}
     name = ""
     for line in doc.splitlines():
-        head, colon, rest = line.partition(" : ")
-        if colon and head.strip().isidentifier():
-            name = head.strip()
-            found[name] = rest.strip()
-        elif name and line.strip():
+        head, colon, rest = (part.strip() for part in line.partition(" : "))
+        if colon and head.isidentifier():
+            name, found[head] = head, rest
+        elif line.strip() and name:
             found[name] += " " + line.strip()
+        else:
+            name = ""
     return found
 
 
@@ -96,11 +97,11 @@ def doctor(form: str) -> tuple[str, bool]:
         return json.dumps([dataclasses.asdict(check) for check in checks], indent=1), sound
     lines = []
     for check in checks:
-        lines.append(f"{check.state:4}  {check.name}: {check.found}")
+        lines += [f"{check.state:4}  {check.name}: {check.found}"]
         if check.state != "ok":
             lines += [f"      wanted: {check.wanted}", f"      do: {check.remedy}"]
-    counts = ", ".join(f"{sum(c.state == state for c in checks)} {state}" for state in ("ok", "warn", "bad"))
-    return "\n".join([*lines, "", counts]), sound
+    counts = (f"{sum(c.state == state for c in checks)} {state}" for state in ("ok", "warn", "bad"))
+    return "\n".join([*lines, "", ", ".join(counts)]), sound
 
 
 def plan(points: Sequence[Point], effort: Effort) -> str:
@@ -182,8 +183,7 @@ def result_table(frame: pd.DataFrame, samples: Sequence[Samples] = ()) -> str:
 
     if frame.empty:
         return "no samples"
-    parts = []
-    summary = records.summary(frame)
+    parts, summary = [], records.summary(frame)
     for (name, *_), rows in summary.groupby(["benchmark", "library", "testbed", "ranks"], sort=False):
         if any(
             f"{metric}_{s}" in rows and rows[f"{metric}_{s}"].notna().any()

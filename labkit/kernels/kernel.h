@@ -17,14 +17,19 @@ typedef struct opaque *Handle;
 
 /* X(name, arguments): every MPI function a kernel may call. Python reads the names from the library (table.c), so this
  * list is their only home. A function the MPI at hand lacks is NULL. */
-#define MPI_FUNCTIONS(X)                                              \
-    X(Send, (const void *, int, Handle, int, int, Handle))            \
-    X(Recv, (void *, int, Handle, int, int, Handle, void *))          \
-    X(Isend, (const void *, int, Handle, int, int, Handle, Handle *)) \
-    X(Irecv, (void *, int, Handle, int, int, Handle, Handle *))       \
-    X(Waitall, (int, Handle *, void *))                               \
-    X(Barrier, (Handle))                                              \
-    X(Bcast, (void *, int, Handle, int, Handle))                      \
+#define MPI_FUNCTIONS(X)                                                      \
+    X(Send, (const void *, int, Handle, int, int, Handle))                    \
+    X(Recv, (void *, int, Handle, int, int, Handle, void *))                  \
+    X(Isend, (const void *, int, Handle, int, int, Handle, Handle *))         \
+    X(Irecv, (void *, int, Handle, int, int, Handle, Handle *))               \
+    X(Waitall, (int, Handle *, void *))                                       \
+    X(Barrier, (Handle))                                                      \
+    X(Bcast, (void *, int, Handle, int, Handle))                              \
+    X(Reduce, (const void *, void *, int, Handle, Handle, int, Handle))       \
+    X(Gather, (const void *, int, Handle, void *, int, Handle, int, Handle))  \
+    X(Scatter, (const void *, int, Handle, void *, int, Handle, int, Handle)) \
+    X(Allgather, (const void *, int, Handle, void *, int, Handle, Handle))    \
+    X(Alltoall, (const void *, int, Handle, void *, int, Handle, Handle))     \
     X(Allreduce, (const void *, void *, int, Handle, Handle, Handle))
 
 typedef struct {

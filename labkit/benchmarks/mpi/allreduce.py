@@ -6,34 +6,13 @@ mpi/collective/blocking/osu_allreduce.c); `streaming` runs them back to back, as
 is 2(n-1)/n times size over time (nccl-tests, PERFORMANCE.md).
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import Benchmark
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of mpi.allreduce.
-
-    Parameters
-    ----------
-    datatype : of the elements; osu_allreduce -T mpi_float is the default here.
-    cadence : `isolated` by a barrier after every iteration, or `streaming`.
-    timing : `each` iteration by its own pair of clock reads, or `total` time around the loop.
-    hugepages : ask for huge pages for the message buffers.
-    """
-
-    datatype: Literal["float32", "float64", "int32"] = "float32"
-    cadence: Literal["isolated", "streaming"] = "isolated"
-    timing: Literal["each", "total"] = "each"
-    hugepages: bool = False
-
+from labkit.benchmarks.mpi import Reduction
 
 BENCHMARK = Benchmark(
     title="allreduce",
     kernel="allreduce",
-    options=Options,
+    options=Reduction,
     ranks=(1, None),
     sizes="4:1Mi",
     dtype=lambda spec: spec.option("datatype"),

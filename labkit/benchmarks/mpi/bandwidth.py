@@ -8,25 +8,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Timed
 from labkit.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Timed):
     """Options of mpi.bandwidth.
 
     Parameters
     ----------
     window : messages in flight.
     buffers : one `single` buffer for all messages of a window, or `multiple`, as osu_bw -b.
-    timing : `each` window by its own pair of clock reads, or `total` time around the loop.
-    hugepages : ask for huge pages for the message buffers.
     """
 
     window: int = 64
     buffers: Literal["single", "multiple"] = "single"
-    timing: Literal["each", "total"] = "each"
-    hugepages: bool = False
 
 
 def _check(spec: Spec) -> str:

@@ -1,0 +1,26 @@
+"""Latency of MPI_Alltoall: every rank sends one message of its own to every rank.
+
+Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
+`cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_alltoall (OMB 7.4,
+mpi/collective/blocking/osu_alltoall.c); `streaming` runs them back to back, as IMB-MPI1 Alltoall does. The size is
+that of the message between two ranks. Bus bandwidth is (n-1) times size over time (nccl-tests).
+"""
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Collective
+
+BENCHMARK = Benchmark(
+    title="all to all",
+    kernel="alltoall",
+    options=Collective,
+    ranks=(2, None),
+    sizes="1:1Mi",
+    buffers=lambda spec: (spec.size * spec.ranks, spec.size * spec.ranks),
+    metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
+    expected=lambda spec, rank, send: np.concatenate(
+        [send(r)[rank * spec.size : (rank + 1) * spec.size].copy() for r in range(spec.ranks)]
+    ),
+    reduce="max",
+)
