@@ -335,8 +335,8 @@ def test_the_program_needs_no_labkit(tmp_path):
 
 @pytest.fixture
 def ranks(token):
-    """Two busy ranks under Open MPI's mpirun, not MPI programs themselves: the hardest to end."""
-    command = ["mpirun", "--oversubscribe", "-np", "2", sys.executable, "-c", RANK, token]
+    """Two busy ranks under mpirun, not MPI programs themselves: the hardest to end."""
+    command = ["mpirun", "-np", "2", sys.executable, "-c", RANK, token]
     with supervise.start(command) as tree:
         assert eventually(lambda: len(alive(token)) == 3, 30), tree.stderr_tail()
         yield tree
@@ -361,7 +361,7 @@ def test_ranks_end_with_their_owner(token):
     script = f"""
         import sys, time
         from labkit import supervise
-        command = ["mpirun", "--oversubscribe", "-np", "2", sys.executable, "-c", {RANK!r}, {token!r}]
+        command = ["mpirun", "-np", "2", sys.executable, "-c", {RANK!r}, {token!r}]
         tree = supervise.start(command)
         time.sleep(60)
     """
