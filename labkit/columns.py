@@ -20,7 +20,7 @@ class Metric:
     Parameters
     ----------
     name : with its unit, as it stands in records: ``latency_us``.
-    kind : ``cost`` (time per unit of work) or ``rate`` (work per time).
+    kind : ``cost`` (time per unit of work), ``rate`` (work per time) or ``share`` (of something, in %).
     factor : turns seconds per unit, or units per second, into the metric's unit.
     unit : as shown to people.
     label : in words, without the unit.
@@ -28,7 +28,7 @@ class Metric:
     """
 
     name: str
-    kind: Literal["cost", "rate"]
+    kind: Literal["cost", "rate", "share"]
     factor: float
     unit: str
     label: str
@@ -36,7 +36,7 @@ class Metric:
 
     @property
     def better(self) -> Better:
-        """``lower`` for costs, ``higher`` for rates."""
+        """``lower`` for costs, ``higher`` for rates and shares."""
         return "lower" if self.kind == "cost" else "higher"
 
     @property
@@ -56,6 +56,14 @@ METRICS = {
         Metric("iops_per_s", "rate", 1.0, "1/s", "I/O operations", "Completed reads or writes per second."),
         Metric("algbw_GBps", "rate", 1e-9, "GB/s", "algorithm bandwidth", "Message size over time, 1 GB = 10^9 B (nccl-tests)."),
         Metric("busbw_GBps", "rate", 1e-9, "GB/s", "bus bandwidth", "Algorithm bandwidth times the collective's factor (nccl-tests): comparable with the link's peak at any number of ranks."),
+        Metric("pure_us", "cost", 1e6, "µs", "pure time", "Time of a request and its completion with nothing between them."),
+        Metric("compute_us", "cost", 1e6, "µs", "computation", "Time of the computation while a request or a window was under way."),
+        Metric("compute_alone_us", "cost", 1e6, "µs", "computation alone", "Time of the same computation with nothing under way."),
+        Metric("overlap_osu_percent", "share", 1.0, "%", "overlap (OSU)", "Part of the pure time that computation hid: 100 - (total - computation) / pure, at least 0 (OMB)."),
+        Metric("overlap_imb_percent", "share", 1.0, "%", "overlap (IMB)", "Time saved against pure time and computation one after the other, as a part of the shorter of the two (IMB-NBC)."),
+        Metric("overhead_us", "cost", 1e6, "µs", "host overhead", "Processor time of a message: inside the calls that post and complete it."),
+        Metric("available_percent", "share", 1.0, "%", "CPU availability", "Part of the running time that was computed while messages moved."),
+        Metric("helped_us", "cost", 1e6, "µs", "latency with the target in MPI", "Latency of a one-sided call while the target waits inside MPI."),
         Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two reads of the clock with nothing between them."),
         Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Smallest difference above zero between two reads of the clock."),
     )

@@ -41,7 +41,7 @@ class Samples:
     launch : which fresh start, from 0.
     origin : one of `ORIGINS`.
     time_ns : (ranks, iterations) int64, ns; ranks that were not timed are absent.
-    ranks : (ranks,) which rank each row of `time_ns` belongs to.
+    ranks : (ranks,) which rank each row of `time_ns` belongs to; thread t of rank r is r * threads + t.
     reported : values the tool gave instead of samples.
     meta : facts of the run: engine, library, verified, badges, warnings, stopped_by, timer_overhead_ns…
     source : text the tool printed, untouched.
@@ -70,6 +70,11 @@ class Samples:
         held = self.extras.get("iterations", 1)
         seconds: NDArray[np.float64] = self.time_ns * 1e-9 / held
         return seconds
+
+    @property
+    def lanes(self) -> dict[str, NDArray[np.int64]]:
+        """All times kept of every iteration by name, (ranks, iterations), ns."""
+        return {"time_ns": self.time_ns} | {k: v for k, v in self.extras.items() if k.endswith("_ns")}
 
     @property
     def n(self) -> int:

@@ -79,6 +79,15 @@ class Spec:
                 f"{self.benchmark} was given no option {name!r}; it has: {[k for k, _ in self.options]}."
             ) from None
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The benchmark's own options by name."""
+        return dict(self.options)
+
+    def has(self, name: str) -> bool:
+        """Whether the benchmark has an option of that name."""
+        return name in dict(self.options)
+
     def replace(self, **changes: Any) -> Spec:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)

@@ -24,7 +24,7 @@ def test_the_dictionary_has_every_name_once() -> None:
 
 @pytest.mark.parametrize("metric", columns.METRICS.values(), ids=lambda m: m.name)
 def test_a_metric_carries_its_unit(metric: columns.Metric) -> None:
-    suffix = metric.unit.replace("µ", "u").replace("1/", "per_").replace("/", "p")  # µs us, 1/s per_s, MB/s MBps
+    suffix = metric.unit.replace("µ", "u").replace("1/", "per_").replace("/", "p").replace("%", "percent")
     assert metric.name.endswith("_" + suffix)
     assert metric.title == f"{metric.label} ({metric.unit})"
     assert metric.meaning.endswith(".")

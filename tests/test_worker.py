@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from labkit.errors import KernelError
 from labkit.spec import Effort, Spec
 from labkit.worker import Frame, Plan, Reader, failure, told
-from labkit.worker.rank import _compare, _pattern
 from labkit.worker.stop import CHUNK, ENOUGH, MOST, Stop
+from labkit.worker.verify import compare, pattern_of
 
 
 @given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=9), max_size=5), st.integers(1, 40))
@@ -61,7 +61,7 @@ def chunk(each_ns: float, count: int, noise: float = 0.0) -> np.ndarray:
 
 
 def test_an_exact_count_is_exact_and_cut_into_chunks() -> None:
-    stop, counts = Stop(Effort(iterations=10_000), "rank0"), []
+    stop, counts = Stop(Effort(iterations=10_000), "max"), []
     count = stop.first(1e-4)
     while count:
         counts.append(count)
@@ -72,7 +72,7 @@ def test_an_exact_count_is_exact_and_cut_into_chunks() -> None:
 
 
 def test_a_steady_point_stops_by_its_interval_once_p99_is_reliable() -> None:
-    stop = Stop(Effort(time_cap=10), "rank0")
+    stop = Stop(Effort(time_cap=10), "max")
     count = stop.first(1e-6)
     assert count == ENOUGH
     assert stop.after(chunk(1e3, count, 0.001), count, 1e-3) == 0
@@ -82,7 +82,7 @@ def test_a_steady_point_stops_by_its_interval_once_p99_is_reliable() -> None:
 
 
 def test_a_noisy_point_goes_on_to_the_most_that_is_needed() -> None:
-    stop = Stop(Effort(time_cap=10, ci=0.0001), "rank0")
+    stop = Stop(Effort(time_cap=10, ci=0.0001), "max")
     count, total = stop.first(1e-6), 0
     while count:
         total += count
@@ -91,7 +91,7 @@ def test_a_noisy_point_goes_on_to_the_most_that_is_needed() -> None:
 
 
 def test_a_slow_point_stops_at_the_cap_and_says_so() -> None:
-    stop = Stop(Effort(time_cap=1.0), "rank0")
+    stop = Stop(Effort(time_cap=1.0), "max")
     count = stop.first(0.4)
     while count:
         assert count == 1
@@ -108,7 +108,7 @@ def test_the_slowest_rank_counts_for_collectives() -> None:
 
 def test_patterns_tell_rank_iteration_and_offset_apart() -> None:
     kinds = [(r, i) for r in range(3) for i in range(2)]
-    rows = [_pattern(r, i, 1000, np.dtype("float32")) for r, i in kinds]
+    rows = [pattern_of(r, i, 1000, np.dtype("float32")) for r, i in kinds]
     for a in range(len(rows)):
         for b in range(a):
             assert (rows[a] != rows[b]).all()
@@ -116,8 +116,8 @@ def test_patterns_tell_rank_iteration_and_offset_apart() -> None:
 
 
 def test_wrong_bytes_are_located() -> None:
-    good = _pattern(0, 0, 100, np.dtype("uint8"))
+    good = pattern_of(0, 0, 100, np.dtype("uint8"))
     bad = good.copy()
     bad[42] ^= 1
-    assert _compare(good, good, 1, 0) == ""
-    assert "1 of 100 B differ, first at offset 42" in _compare(bad, good, 1, 0)
+    assert compare(good, good, np.dtype("uint8")) == ""
+    assert "1 of 100 B differ, first at offset 42" in compare(bad, good, np.dtype("uint8"))

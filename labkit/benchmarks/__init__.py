@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.errors import SpecError, known
-from labkit.spec import Effort, Spec, validated
+from labkit.spec import Effort, Scalar, Spec, validated
 from labkit.units import MiB, format_size
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from labkit.tools import Job
 
     Values = NDArray[Any]
+    Expected = Callable[[Spec, int, Callable[[int], Values]], Values | int | None]
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,31 @@ class Benchmark:
 
     check : what else is wrong with a spec, as a sentence; empty when nothing is.
 
+    classics : tests of the OSU and Intel benchmarks that are the same → options that make it so.
+
     kernel : name of the C kernel and of its mpi4py loop; empty for tools.
     mpi : whether the kernel needs MPI ranks.
+    calls : MPI functions that not every library has.
     dtype : numpy's name of the elements of a message.
     window : messages in flight in one iteration.
+    apart : whether messages of one iteration always have buffers of their own.
+    requests : handles the kernel needs; the window when left out.
     buffers : B each rank sends and receives in one message.
+    counts : elements of every rank's message, where they are not all `count` (the v forms).
     expected : what a rank must have received: from its rank and the function that gives every rank's
         send buffer; None where it receives nothing.
-    reduce : how the ranks' times become one: ``rank0`` times for all, or ``max``: the slowest counts.
-    derived : metrics that are not a quantile of the samples: from time_ns (ranks, iterations) to their value.
+    exposed : what its window must hold afterwards; None for benchmarks without a window.
+    placed : where in its receive buffer a rank's own data lie with ``in_place``, B; None where it is not in place.
+    replaces : which buffer MPI_IN_PLACE stands for then.
+    active : whether a rank times.
+    peer : whom a rank talks to.
+    peers : its neighbours in pairs of opposite directions, the targets of its one-sided calls, or its table.
+    reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
+    lanes : further times kept of every iteration → their metric; the kernel numbers them from 1.
+    derived : metrics that are not a quantile of the samples: from the lanes, each (ranks, iterations), to their value.
     cadence : ``isolated``, ``streaming`` or ``windowed``; an option of the same name wins.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
-    work : further fields of `labkit.kernels.Work`, such as the root.
+    work : further fields of the kernel's job, such as the root.
 
     jobs : tools that can serve, best first; the first one that is installed does. Each is a pure function of
         spec and effort.
@@ -76,17 +90,29 @@ class Benchmark:
     max_size: int = 1024 * MiB
     ranks: tuple[int, int | None] = (1, 1)
     check: Callable[[Spec], str] = lambda spec: ""
+    classics: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     kernel: str = ""
     mpi: bool = True
+    calls: tuple[str, ...] = ()
     dtype: Callable[[Spec], str] = lambda spec: "uint8"
     window: Callable[[Spec], int] = lambda spec: 1
+    apart: bool = False
+    requests: Callable[[Spec], int] | None = None
     buffers: Callable[[Spec], tuple[int, int]] = lambda spec: (spec.size, spec.size)
-    expected: Callable[[Spec, int, Callable[[int], Values]], Values | int | None] = lambda spec, rank, send: None
-    reduce: Literal["rank0", "max"] = "rank0"
-    derived: Mapping[str, Callable[[NDArray[np.int64]], float]] = field(default_factory=dict)
+    counts: Callable[[Spec, int], Sequence[int]] | None = None
+    expected: Expected = lambda spec, rank, send: None
+    exposed: Expected | None = None
+    placed: Callable[[Spec, int], int | None] = lambda spec, rank: None
+    replaces: Literal["send", "recv"] = "send"
+    active: Callable[[Spec, int], bool] = lambda spec, rank: True
+    peer: Callable[[Spec, int], int] = lambda spec, rank: (rank + spec.ranks // 2) % spec.ranks
+    peers: Callable[[Spec, int], Sequence[int]] = lambda spec, rank: ()
+    reduce: Literal["max", "mean"] = "max"
+    lanes: Mapping[str, str] = field(default_factory=dict)
+    derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
     cadence: str = "isolated"
     warmup: tuple[int, int] = (100, 10)
-    work: Callable[[Spec], Mapping[str, int]] = lambda spec: {}
+    work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
     jobs: tuple[Callable[[Spec, Effort], Job], ...] = ()
     # filled in by `find`
     name: str = ""
@@ -100,7 +126,7 @@ def find() -> dict[str, Benchmark]:
     for family in pkgutil.iter_modules(__path__):
         if family.ispkg:
             package = importlib.import_module(f"{__name__}.{family.name}")
-            for module in pkgutil.iter_modules(package.__path__):
+            for module in (m for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")):
                 found[f"{family.name}.{module.name}"] = _load(family.name, module.name)
     return dict(sorted(found.items()))
 
@@ -161,6 +187,12 @@ def resolve(spec: Spec) -> Spec:
     if problem:
         raise SpecError(f"{spec.benchmark}: {problem}")
     return spec
+
+
+def identity(spec: Spec) -> Spec:
+    """A resolved spec without the options that have their defaults, so that a new option changes no fingerprint."""
+    usual = dataclasses.asdict(get(spec.benchmark).options())
+    return spec.replace(options={key: value for key, value in spec.options if usual.get(key) != value})
 
 
 def label(spec: Spec) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 
 SCRATCH = 64
 TIMINGS = ("each", "total")
-
-
-class Job(ctypes.Structure):
-    """Mirror of ``Job`` in kernel.h; `library` checks that the sizes agree. Handles are set by `Native`."""
+HANDLES = ("comm", "datatype", "op", "byte", "win", "file", "group", "info")
 
 
 def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
+    """Mirror of ``Job`` in kernel.h; `library` checks that the sizes agree."""
     pointer, i64, i32 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-    return [
-        ("mpi", pointer), ("comm", handle), ("datatype", handle), ("op", handle),
-        ("requests", pointer), ("statuses", pointer), ("send", pointer), ("recv", pointer), ("scratch", pointer),
-        ("time_ns", pointer), ("iterations", i64), ("warmup", i64), ("stride", i64),
-        ("count", i32), ("rank", i32), ("ranks", i32), ("peer", i32), ("root", i32), ("window", i32),
-        ("timing", i32), ("isolated", i32), ("clock", i32),
-    ]  # fmt: skip
+    kinds = (
+        (pointer, "mpi"),
+        (handle, " ".join(HANDLES)),
+        (pointer, "requests statuses send recv extra scratch path types counts displs bytes far_bytes peers places"),
+        (pointer, "time_ns"),
+        (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns"),
+        (i32, "count rank ranks peer source left right root window npeers nplaces active rotate timing isolated"),
+        (i32, "turns lock seek_set amode mode overlap tests clock"),
+    )
+    return [(name, kind) for kind, names in kinds for name in names.split()]
 
 
 def library(*, int_handles: bool) -> ctypes.CDLL | None:
@@ -84,13 +85,15 @@ class Work:
     datatype, op : MPI objects; None without MPI.
     count : elements of one message.
     itemsize : B of one element.
-    send, recv : message buffers, uint8.
+    send, recv : message buffers, uint8; an address stands for MPI_IN_PLACE.
     stride : B between the messages of a window; 0 when they share one buffer.
     rank, ranks, peer, root : who is who.
     window : messages in flight.
+    requests : handles the kernel needs.
+    lanes : values it keeps of each iteration.
     timing : one of `TIMINGS`.
     isolated : barrier after each iteration, outside the timed part.
-    clock : id of the clock, for the clock's own kernel.
+    more : further fields of the kernel's job by name: numbers, arrays, MPI objects, lists of datatypes.
     """
 
     comm: Comm | None
@@ -98,20 +101,31 @@ class Work:
     op: Op | None
     count: int
     itemsize: int
-    send: NDArray[np.uint8]
-    recv: NDArray[np.uint8]
+    send: NDArray[np.uint8] | int
+    recv: NDArray[np.uint8] | int
     stride: int = 0
     rank: int = 0
     ranks: int = 1
     peer: int = 0
     root: int = 0
     window: int = 1
+    requests: int = 1
+    lanes: int = 1
     timing: str = "each"
     isolated: bool = True
-    clock: int = 1
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
-Loop = Callable[[int, int], NDArray[np.int64]]
+class Loop(Protocol):
+    """A prepared kernel."""
+
+    def __call__(self, warmup: int, iterations: int, start_ns: int = 0, slot_ns: int = 0) -> NDArray[np.int64]:
+        """Run it from a moment on, in slots, or at once.
+
+        Returns
+        -------
+        (lanes, threads, iterations) ns; the first value alone holds the total time where that is asked for.
+        """
 
 
 class Native:
@@ -130,18 +144,21 @@ class Native:
         if loaded is None:
             raise KernelError("the C kernels are not compiled. Install a C compiler and run: make setup.")
         self._library, self._mpi = loaded, mpi
+        self._handle_type = np.int32 if int_handles else np.uint64
+        listed = (ctypes.c_char_p * 512).in_dll(loaded, "labkit_mpi_functions")
+        self._names = [word.decode() for word in itertools.takewhile(lambda word: word is not None, listed)]
         self._table, self._status = self._functions(), 0 if mpi is None else mpi._sizeof(mpi.Status)
 
     def _functions(self) -> ctypes.Array[ctypes.c_void_p] | None:
         """Addresses of the MPI functions in the order of the library's own list; NULL for one this MPI lacks."""
         if self._mpi is None:
             return None
-        listed = (ctypes.c_char_p * 256).in_dll(self._library, "labkit_mpi_functions")
-        names = [word.decode() for word in itertools.takewhile(lambda word: word is not None, listed)]
         symbols = ctypes.CDLL(self._mpi.__file__)
-        table = (ctypes.c_void_p * len(names))()
-        for place, name in enumerate(names):
-            function = getattr(symbols, name, None)
+        table = (ctypes.c_void_p * len(self._names))()
+        for place, name in enumerate(self._names):
+            # before MPI 4 some libraries had the persistent collectives under the prefix of extensions
+            found = (getattr(symbols, n, None) for n in (name, name.replace("MPI_", "MPIX_", 1)))
+            function = next((f for f in found if f is not None), None)
             table[place] = ctypes.cast(function, ctypes.c_void_p) if function is not None else None
         return table
 
@@ -167,55 +184,83 @@ class Native:
         buffer: NDArray[np.uint8] = np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(address))
         return buffer
 
-    def prepare(self, kernel: str, work: Work) -> Loop:
-        """A function (warmup, iterations) → times in ns, that runs a kernel with nothing left to decide."""
+    def missing(self, functions: Sequence[str]) -> list[str]:
+        """Those of some MPI functions that the library at hand has not."""
+        table = self._table or ()
+        return [name for name in functions if name in self._names and not table[self._names.index(name)]]
+
+    def prepare(self, kernel: str, *works: Work) -> Loop:
+        """A kernel with nothing left to decide; with several works, one thread for each at once."""
         function = getattr(self._library, f"kernel_{kernel}")
-        job = self._library.labkit_layout()
-        scratch = np.zeros(SCRATCH, np.uint8)
-        requests = np.zeros(work.window, np.uint64)
-        statuses = np.zeros(max(work.window * self._status, 1), np.uint8)
-        if self._table is not None:
-            job.mpi = ctypes.addressof(self._table)
-            for name in ("comm", "datatype", "op"):
-                handle = getattr(work, name)
-                setattr(job, name, self._mpi._handleof(handle) if handle is not None else 0)  # type: ignore[union-attr]
-        for name in ("rank", "ranks", "peer", "root", "window", "stride", "count", "isolated", "clock"):
-            setattr(job, name, int(getattr(work, name)))
-        job.timing = TIMINGS.index(work.timing)
-        held: dict[str, NDArray[Any]] = {
-            "requests": requests,
-            "statuses": statuses,
-            "scratch": scratch,
-            "send": work.send,
-            "recv": work.recv,
-        }
-        for name, array in held.items():
-            setattr(job, name, array.ctypes.data)
+        layout: Any = self._library.labkit_layout
+        jobs, held = (layout * len(works))(), []
+        for job, work in zip(jobs, works, strict=True):
+            held.append(self._fill(job, work))
+        first = works[0]
         times = np.zeros(1, np.int64)
 
-        def loop(warmup: int, iterations: int) -> NDArray[np.int64]:
+        def loop(warmup: int, iterations: int, start_ns: int = 0, slot_ns: int = 0) -> NDArray[np.int64]:
             nonlocal times
-            if len(times) < iterations:
-                times = np.zeros(iterations, np.int64)
+            needed = first.lanes * iterations * len(jobs)
+            if len(times) < needed:
+                times = np.zeros(needed, np.int64)
                 times.fill(1)  # prefault
-            job.warmup, job.iterations, job.time_ns = warmup, iterations, times.ctypes.data
-            code = function(ctypes.byref(job))
+            for place, job in enumerate(jobs):
+                job.warmup, job.iterations, job.start_ns, job.slot_ns = warmup, iterations, start_ns, slot_ns
+                job.time_ns = times.ctypes.data + place * first.lanes * iterations * 8
+            if len(jobs) == 1:
+                code = function(ctypes.byref(jobs[0]))
+            else:
+                code = self._library.labkit_run_threads(function, jobs, len(jobs))
             if code:
-                raise KernelError(f"{kernel}: {self._text(code)} (rank {work.rank} of {work.ranks}).")
-            return times[: iterations if work.timing == "each" else 1].copy()
+                raise KernelError(f"{kernel}: {self._text(code)} (rank {first.rank} of {first.ranks}).")
+            return times[:needed].reshape(len(jobs), first.lanes, iterations).swapaxes(0, 1).copy()
 
-        loop.held = held  # type: ignore[attr-defined]  # the job points into these
+        loop.held = held  # type: ignore[attr-defined]  # the jobs point into these
         return loop
+
+    def _fill(self, job: Any, work: Work) -> list[Any]:
+        """Write a job; what it points into."""
+        held: dict[str, Any] = {
+            "requests": np.zeros(max(work.requests, 1), np.uint64),
+            "statuses": np.zeros(max(work.requests * self._status, 1), np.uint8),
+            "scratch": np.zeros(SCRATCH, np.uint8),
+        }
+        if self._table is not None:
+            job.mpi = ctypes.addressof(self._table)
+        values = {f.name: getattr(work, f.name) for f in fields(work)} | {"timing": TIMINGS.index(work.timing)}
+        for name in ("itemsize", "requests", "lanes", "more"):
+            del values[name]
+        for name, value in (values | held | dict(work.more)).items():
+            if isinstance(value, list):
+                value = held[name] = np.array([self._handle(one) for one in value], self._handle_type)
+            if isinstance(value, bytes):
+                value = held[name] = np.frombuffer(value + b"\0", np.uint8)
+            if isinstance(value, np.ndarray):
+                held[name] = value
+                setattr(job, name, value.ctypes.data)
+            elif name in HANDLES:
+                setattr(job, name, 0 if value is None else self._handle(value))
+            else:
+                setattr(job, name, int(value))
+        return [held, work]
+
+    def _handle(self, value: Any) -> int:
+        handle: int = self._mpi._handleof(value)  # type: ignore[union-attr]
+        return handle
 
     def _text(self, code: int) -> str:
         """MPI's own words for an error code."""
         return self._mpi.Get_error_string(code) if self._mpi is not None else f"error {code}"
 
 
-def engine(mpi: Any | None) -> Any:
-    """The C kernels where they are compiled, else the mpi4py loops."""
-    if compiled():
-        return Native(mpi)
+def python_loops(mpi: Any | None) -> Any:
+    """The mpi4py loops."""
     from labkit.kernels.loops import Loops
 
     return Loops(mpi)
+
+
+def engine(mpi: Any | None) -> Any:
+    """The C kernels where they are compiled, else the mpi4py loops."""
+    return Native(mpi) if compiled() else python_loops(mpi)

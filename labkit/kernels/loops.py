@@ -6,7 +6,7 @@ At 8 B a loop takes about twice the time of the C kernel; from 128 KiB on they a
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any, ClassVar
 
@@ -35,7 +35,7 @@ def latency(work: Work) -> tuple[Step, bool]:
         comm.Recv(recv, peer, 1)
         comm.Send(send, peer, 1)
 
-    return (ping, True) if work.rank == 0 else (pong, False)
+    return (ping, True) if work.more["active"] else (pong, False)
 
 
 def bandwidth(work: Work) -> tuple[Step, bool]:
@@ -44,6 +44,8 @@ def bandwidth(work: Work) -> tuple[Step, bool]:
 
     comm, _, _, peer = _ends(work)
     size, answer = work.count * work.itemsize, np.zeros(4, np.uint8)
+    assert not isinstance(work.send, int)
+    assert not isinstance(work.recv, int)
     places = [j * work.stride for j in range(work.window)]
     sends = [[work.send[p : p + size], work.count, work.datatype] for p in places]
     recvs = [[work.recv[p : p + size], work.count, work.datatype] for p in places]
@@ -56,25 +58,96 @@ def bandwidth(work: Work) -> tuple[Step, bool]:
         MPI.Request.Waitall([comm.Irecv(message, peer, 100) for message in recvs])
         comm.Send(answer, peer, 101)
 
-    return (source, True) if work.rank == 0 else (sink, False)
+    return (source, True) if work.more["active"] else (sink, False)
 
 
 def allreduce(work: Work) -> tuple[Step, bool]:
-    """MPI_Allreduce; see allreduce.c."""
+    """MPI_Allreduce; see collectives.c."""
     comm, send, recv, _ = _ends(work)
     return lambda: comm.Allreduce(send, recv, work.op), True
 
 
 def bcast(work: Work) -> tuple[Step, bool]:
-    """MPI_Bcast; see bcast.c."""
+    """MPI_Bcast; see collectives.c."""
     comm, send, recv, _ = _ends(work)
     message = send if work.rank == work.root else recv
     return lambda: comm.Bcast(message, work.root), True
 
 
+def latency_pickle(work: Work) -> tuple[Step, bool]:
+    """Ping-pong of a bytes object, pickled on each way."""
+    comm, message, peer, keep = work.comm, _object(work).tobytes(), work.peer, _kept(work)
+
+    def ping() -> None:
+        comm.send(message, peer, 1)  # type: ignore[union-attr]
+        keep[0] = comm.recv(None, peer, 1)  # type: ignore[union-attr]
+
+    def pong() -> None:
+        keep[0] = comm.recv(None, peer, 1)  # type: ignore[union-attr]
+        comm.send(message, peer, 1)  # type: ignore[union-attr]
+
+    return (ping, True) if work.more["active"] else (pong, False)
+
+
+def bandwidth_pickle(work: Work) -> tuple[Step, bool]:
+    """Window of pickled bytes objects and one answer."""
+    comm, peer, keep, size = work.comm, work.peer, _kept(work), work.count * work.itemsize
+    assert not isinstance(work.send, int)
+    messages = [work.send[j * work.stride : j * work.stride + size].tobytes() for j in range(work.window)]
+
+    def source() -> None:
+        for request in [comm.isend(message, peer, 100) for message in messages]:  # type: ignore[union-attr]
+            request.wait()
+        comm.recv(None, peer, 101)  # type: ignore[union-attr]
+
+    def sink() -> None:
+        keep[0] = [comm.recv(None, peer, 100) for _ in messages]  # type: ignore[union-attr]
+        comm.send(b"", peer, 101)  # type: ignore[union-attr]
+
+    return (source, True) if work.more["active"] else (sink, False)
+
+
+def allreduce_pickle(work: Work) -> tuple[Step, bool]:
+    """Reduction of pickled arrays with Python's own +."""
+    comm, message, keep = work.comm, _object(work), _kept(work)
+
+    def reduce() -> None:
+        keep[0] = comm.allreduce(message, work.op)  # type: ignore[union-attr, arg-type]
+
+    return reduce, True
+
+
+def bcast_pickle(work: Work) -> tuple[Step, bool]:
+    """Broadcast of a pickled bytes object."""
+    comm, keep = work.comm, _kept(work)
+    message = _object(work).tobytes() if work.rank == work.root else None
+
+    def broadcast() -> None:
+        keep[0] = comm.bcast(message, work.root)  # type: ignore[union-attr]
+
+    return broadcast, True
+
+
+def _object(work: Work) -> NDArray[Any]:
+    """The message as an array of its elements."""
+    from mpi4py.util import dtlib
+
+    assert not isinstance(work.send, int)
+    return work.send[: work.count * work.itemsize].view(dtlib.to_numpy_dtype(work.datatype)).copy()  # type: ignore[arg-type]
+
+
+def _kept(work: Work) -> list[Any]:
+    """Where a step leaves the object it received; `Loops` copies it to the receive buffer behind the loop."""
+    keep: list[Any] = [None]
+    work.more["kept"] = keep  # type: ignore[index]
+    return keep
+
+
 def _ends(work: Work) -> tuple[Any, list[Any], list[Any], int]:
     """Communicator, send and receive message in mpi4py's form, peer."""
     size = work.count * work.itemsize
+    assert not isinstance(work.send, int)
+    assert not isinstance(work.recv, int)
     send, recv = ([buffer[:size], work.count, work.datatype] for buffer in (work.send, work.recv))
     return work.comm, send, recv, work.peer
 
@@ -84,11 +157,10 @@ class Loops:
 
     engine = "mpi4py"
     _loops: ClassVar[dict[str, Callable[[Work], tuple[Step, bool]]]] = {
-        "latency": latency,
-        "bandwidth": bandwidth,
-        "allreduce": allreduce,
-        "bcast": bcast,
-    }
+        loop.__name__: loop
+        for loop in (latency, bandwidth, allreduce, bcast, latency_pickle, bandwidth_pickle, allreduce_pickle,
+                     bcast_pickle)
+    }  # fmt: skip
 
     def __init__(self, mpi: Any | None) -> None:
         self._mpi = mpi
@@ -97,18 +169,24 @@ class Loops:
         """Whether there is a loop for that kernel."""
         return kernel in self._loops
 
+    def missing(self, functions: Sequence[str]) -> list[str]:
+        """None: the loops call what every library has."""
+        return []
+
     def allocate(self, size: int, *, huge: bool = False) -> NDArray[np.uint8]:
         """A buffer; page alignment and huge pages are left to numpy."""
         return np.full(max(size, 1), ord("a"), np.uint8)
 
-    def prepare(self, kernel: str, work: Work) -> Loop:
-        """A function (warmup, iterations) → times in ns."""
+    def prepare(self, kernel: str, *works: Work) -> Loop:
+        """A function (warmup, iterations) → times in ns, with one lane and one thread."""
         if not self.has(kernel):
             raise KernelError(f"{kernel} needs the compiled kernels. Install a C compiler and run: make setup.")
-        step, timed = self._loops[kernel](work)
-        after: Step = work.comm.Barrier if work.isolated and kernel in ("allreduce", "bcast") else _nothing  # type: ignore[union-attr]
+        work = works[0]
+        collective = kernel.startswith(("allreduce", "bcast"))
+        after: Step = work.comm.Barrier if work.isolated and collective else _nothing  # type: ignore[union-attr]
 
-        def loop(warmup: int, iterations: int) -> NDArray[np.int64]:
+        def loop(warmup: int, iterations: int, start_ns: int = 0, slot_ns: int = 0) -> NDArray[np.int64]:
+            step, timed = self._loops[kernel](work)
             times = np.zeros(iterations, np.int64)
             for _ in range(warmup):
                 step()
@@ -124,6 +202,18 @@ class Loops:
                 total = perf_counter_ns() - start
             finally:
                 gc.enable()
-            return times if work.timing == "each" or not timed else np.array([total], np.int64)
+            _unpack(work)
+            if work.timing == "total" and timed:
+                times[0] = total
+            return times[None, None]
 
         return loop
+
+
+def _unpack(work: Work) -> None:
+    """The object received last, as bytes in the receive buffer."""
+    last = work.more.get("kept", [None])[0]
+    if last is not None and not isinstance(work.recv, int):
+        parts = last if isinstance(last, list) else [last]
+        found = np.frombuffer(b"".join(parts[: len(parts) if work.stride else 1]), np.uint8)
+        work.recv[: len(found)] = found

@@ -146,7 +146,7 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
     points = []
     for spec in dict.fromkeys(benchmarks.resolve(spec) for spec in specs):
         named, library = _named(spec, effort)
-        fingerprint = named.fingerprint(host.identity(library))
+        fingerprint = benchmarks.identity(named).fingerprint(host.identity(library))
         points += [Point(named, number, fingerprint, library) for number in range(effort.launches)]
     return points
 
@@ -211,7 +211,7 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
     for point in points:
         spec = point.spec
         alone = (spec.benchmark, point.fingerprint) if benchmarks.get(spec.benchmark).jobs else None
-        mpi = benchmarks.get(spec.benchmark).mpi
+        mpi = benchmarks.get(spec.benchmark).mpi and dict(spec.options).get("threads", 1)  # the thread level
         key = (mpi, spec.launcher, spec.transport, spec.device, spec.ranks, spec.ppn, spec.hosts, spec.testbed, alone)
         found.setdefault(key, []).append(point)
     return list(found.values())

@@ -172,14 +172,15 @@ class Start:
         facts["warnings"] = host.warnings_for_run(machine, *load, ranks=spec.ranks)
         facts["badges"] = badges(spec, facts, sum(chunks) + facts["warmup"] * len(chunks), self._placement)
         facts["badges"] += host.badges(machine, *load, ranks=spec.ranks)
-        extras = {}
+        who, times = facts.pop("rows"), rows[0]
+        extras: dict[str, Any] = dict(zip(benchmark.lanes, rows[1:], strict=False))
         if facts["timing"] == "total":
-            extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (rows.shape[0], 1))
+            extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
         index = self._points.index(point)
         facts.pop("index", None)
         kept = Samples(
-            spec=spec, effort=self._effort, host=machine, launch=point.launch, time_ns=rows,
-            ranks=tuple(range(rows.shape[0])), meta=facts, extras=extras,
+            spec=spec, effort=self._effort, host=machine, launch=point.launch, time_ns=times, ranks=tuple(who),
+            meta=facts, extras=extras,
         )  # fmt: skip
         self._held.save(kept, point.fingerprint)
         self._end(self._points[index])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
@@ -13,15 +15,15 @@ from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
 from labkit.spec import Spec
-from labkit.units import KiB, MiB
+from labkit.units import KiB
 from labkit.worker import Frame, Plan
+from labkit.worker.setting import Setting
+from labkit.worker.slots import Slots
 from labkit.worker.stop import CHUNK, Stop
+from labkit.worker.verify import verify
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-
-PIECE = 256 * KiB  # B that are compared at once
-VERIFY_ROOM = 2 * MiB  # B of a window that are verified; a rank must stay small
 
 
 class Alone:
@@ -67,15 +69,15 @@ class Together:
 class Worker:
     """One rank with its buffers and its kernels."""
 
-    def __init__(self, plan: Plan, out: int, mpi: Any | None) -> None:
-        self._plan, self._out, self._mpi = plan, out, mpi
-        self._ranks: Alone | Together = Together(mpi.COMM_WORLD) if mpi is not None else Alone()
-        self._engine = kernels.engine(mpi)
+    def __init__(self, plan: Plan, out: int, mpi: Any) -> None:
+        self._plan, self._out, self.mpi = plan, out, mpi
+        self.ranks: Alone | Together = Together(mpi.COMM_WORLD) if mpi is not None else Alone()
+        self._engine, self._loops = kernels.engine(mpi), kernels.python_loops(mpi)
         self._buffers: dict[tuple[str, bool], NDArray[np.uint8]] = {}
 
     def send(self, kind: str, values: NDArray[np.int64] | None = None, **header: Any) -> None:
         """A frame to the parent, from rank 0 only."""
-        if self._ranks.rank == 0:
+        if self.ranks.rank == 0:
             frame = Frame({"kind": kind, **header}, np.empty(0, np.int64) if values is None else values.ravel())
             view = memoryview(frame.encode())
             while view:
@@ -87,22 +89,22 @@ class Worker:
         for index, spec in self._plan.points:
             self.send("point", index=index)
             self._point(index, spec)
-        self._ranks.barrier()
+        self.ranks.barrier()
         self.send("done", peak_rss=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KiB)
 
     def _describe(self) -> dict[str, Any]:
         """Facts of this start that every samples file keeps."""
-        facts: dict[str, Any] = {"engine": self._engine.engine, "size": self._ranks.size}
+        facts: dict[str, Any] = {"engine": self._engine.engine, "size": self.ranks.size}
         facts["affinity"] = sorted(os.sched_getaffinity(0))
         facts["timer_overhead_ns"] = self._timer_overhead()
-        if self._mpi is None:
+        if self.mpi is None:
             return facts
-        hosts = self._mpi.COMM_WORLD.gather((self._mpi.Get_processor_name(), sorted(os.sched_getaffinity(0))))
-        levels = {self._mpi.THREAD_SINGLE: "single", self._mpi.THREAD_FUNNELED: "funneled",
-                  self._mpi.THREAD_SERIALIZED: "serialized", self._mpi.THREAD_MULTIPLE: "multiple"}  # fmt: skip
-        facts["thread_level"] = levels[self._mpi.Query_thread()]
-        facts["library"] = self._mpi.Get_library_version().strip("\0 \n").splitlines()[0]
-        facts["mpi_standard"] = ".".join(map(str, self._mpi.Get_version()))
+        hosts = self.mpi.COMM_WORLD.gather((self.mpi.Get_processor_name(), sorted(os.sched_getaffinity(0))))
+        levels = {self.mpi.THREAD_SINGLE: "single", self.mpi.THREAD_FUNNELED: "funneled",
+                  self.mpi.THREAD_SERIALIZED: "serialized", self.mpi.THREAD_MULTIPLE: "multiple"}  # fmt: skip
+        facts["thread_level"] = levels[self.mpi.Query_thread()]
+        facts["library"] = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
+        facts["mpi_standard"] = ".".join(map(str, self.mpi.Get_version()))
         facts["rank_hosts"] = [host for host, _ in hosts] if hosts else []
         facts["rank_affinity"] = [cpus for _, cpus in hosts] if hosts else []
         return facts
@@ -115,21 +117,24 @@ class Worker:
         work = kernels.Work(comm=None, datatype=None, op=None, count=0, itemsize=1, send=nothing, recv=nothing)
         return float(np.median(self._engine.prepare("clock", work)(1000, 10_001)))
 
-    def _buffer(self, which: str, size: int, huge: bool) -> NDArray[np.uint8]:
-        """A buffer at least as large as any point needed so far."""
-        held = self._buffers.get((which, huge))
-        if held is None or len(held) < size:
-            held = self._buffers[which, huge] = self._engine.allocate(size, huge=huge)
-        return held
+    def _buffer(self, huge: bool) -> Callable[[str, int], NDArray[np.uint8]]:
+        """Gives buffers at least as large as any point needed so far."""
+
+        def allocate(which: str, size: int) -> NDArray[np.uint8]:
+            held = self._buffers.get((which, huge))
+            if held is None or len(held) < size:
+                held = self._buffers[which, huge] = self._engine.allocate(size, huge=huge)
+            return held
+
+        return allocate
 
     def _point(self, index: int, spec: Spec) -> None:
         """Verify, then time one point, and send what came out."""
         benchmark, began = benchmarks.get(spec.benchmark), perf_counter()
-        if not self._engine.has(benchmark.kernel):
-            self.send("failed", index=index, reason=f"{spec.benchmark} needs the compiled kernels. Run: make setup.")
-            return
-        wrong = self._verify(spec, benchmark)
-        if wrong is not None:
+        wrong, looked = self._impossible(benchmark), False
+        if not wrong:
+            wrong, looked = self._together(*verify(self, spec, benchmark))
+        if wrong:
             self.send("failed", index=index, reason=wrong)
             return
         before, usage = counters(), resource.getrusage(resource.RUSAGE_SELF)
@@ -137,122 +142,103 @@ class Worker:
         after, now = counters(), resource.getrusage(resource.RUSAGE_SELF)
         facts["interface_B"] = {name: after[name] - before.get(name, 0) for name in after}
         facts["involuntary_switches"] = now.ru_nivcsw - usage.ru_nivcsw
-        facts |= {"verified": bool(benchmark.mpi and spec.size), "elapsed": perf_counter() - began}
+        facts |= {"verified": looked, "elapsed": perf_counter() - began}
         self.send("samples", rows, index=index, shape=rows.shape, **facts)
 
-    def _verify(self, spec: Spec, benchmark: benchmarks.Benchmark) -> str | None:
-        """Run two untimed iterations on a pattern; on rank 0 what was wrong, else None."""
-        if not benchmark.mpi or spec.size == 0:
-            return None
-        dtype = np.dtype(benchmark.dtype(spec))
-        sent, received = benchmark.buffers(spec)
-        window = max(1, min(benchmark.window(spec), VERIFY_ROOM // max(spec.size, 1)))
-        send, recv = (self._buffer(n, max(s, 1) * window, False) for n, s in (("send", sent), ("recv", received)))
-        loop = self._prepare(spec, benchmark, window=window, stride=spec.size, isolated=1, timing="each")
-        complaint = ""
-        for iteration in range(2):
+    def _impossible(self, benchmark: benchmarks.Benchmark) -> str:
+        """Why this engine or this MPI library cannot run a benchmark; empty when they can."""
+        if not self._engine.has(benchmark.kernel):
+            return f"{benchmark.name} needs the compiled kernels. Run: make setup."
+        missing = self._engine.missing(benchmark.calls) if benchmark.calls else []
+        if missing:
+            library = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
+            return f"not in this MPI: {library} has no {missing[0]}. Use a newer one, or leave this benchmark out."
+        return ""
 
-            def pattern(rank: int, iteration: int = iteration) -> NDArray[Any]:
-                return _pattern(rank, iteration, sent * window // dtype.itemsize, dtype)
+    def _together(self, complaint: str, looked: bool) -> tuple[str, bool]:
+        """The first complaint of any rank, and whether any looked, known to all."""
+        if self.mpi is None:
+            return complaint, looked
+        found = self.mpi.COMM_WORLD.allgather((complaint, looked))
+        return next((c for c, _ in found if c), ""), any(one for _, one in found)
 
-            send[: sent * window] = pattern(self._ranks.rank).view(np.uint8)
-            recv[: received * window] = 0xEE
-            loop(0, 1)
-            expected = benchmark.expected(spec, self._ranks.rank, pattern)
-            if expected is not None and not complaint:
-                complaint = _compare(recv, np.asarray(expected, dtype), self._ranks.rank, iteration)
-        return self._first(complaint)
-
-    def _first(self, complaint: str) -> str | None:
-        """The first complaint of any rank, known to all; None when there is none."""
-        if self._mpi is None:
-            return complaint or None
-        return next((c for c in self._mpi.COMM_WORLD.allgather(complaint) if c), None)
-
-    def _prepare(self, spec: Spec, benchmark: benchmarks.Benchmark, **changes: Any) -> kernels.Loop:
+    @contextmanager
+    def prepared(
+        self, spec: Spec, benchmark: benchmarks.Benchmark, **changes: Any
+    ) -> Iterator[tuple[kernels.Loop, Setting]]:
         """The kernel with everything it needs, ready to be called with counts."""
-        options, dtype = dict(spec.options), np.dtype(benchmark.dtype(spec))
-        window = changes.pop("window", benchmark.window(spec))
-        stride = changes.pop("stride", spec.size if options.get("buffers") == "multiple" else 0)
-        room = window if stride else 1
-        huge = bool(options.get("hugepages"))
-        sent, received = benchmark.buffers(spec)
-        values: dict[str, Any] = {
-            "comm": None, "datatype": None, "op": None,
-            "count": spec.size // dtype.itemsize, "itemsize": dtype.itemsize,
-            "send": self._buffer("send", sent * room, huge), "recv": self._buffer("recv", received * room, huge),
-            "window": window, "stride": stride,
-            "rank": self._ranks.rank, "ranks": self._ranks.size, "peer": 1 - self._ranks.rank,
-            "isolated": options.get("cadence", benchmark.cadence) == "isolated",
-            "timing": options.get("timing", "each"),
-        }  # fmt: skip
-        if self._mpi is not None:
-            types = {"uint8": self._mpi.CHAR, "float32": self._mpi.FLOAT, "float64": self._mpi.DOUBLE,
-                     "int32": self._mpi.INT32_T}  # fmt: skip
-            values |= {"comm": self._mpi.COMM_WORLD, "datatype": types[dtype.name], "op": self._mpi.SUM}
-        return self._engine.prepare(benchmark.kernel, kernels.Work(**(values | dict(benchmark.work(spec)) | changes)))  # type: ignore[no-any-return]
+        options = spec.values
+        values = {
+            "window": benchmark.window(spec),
+            "stride": spec.size if options.get("buffers") == "multiple" or benchmark.apart else 0,
+        } | changes
+        allocate = self._buffer(bool(options.get("hugepages")))
+        setting = Setting(self.mpi, spec, benchmark, self.ranks.rank, allocate, **values)
+        engine, kernel = self._engine, benchmark.kernel
+        if options.get("binding", "c") != "c":
+            engine, kernel = self._loops, f"{kernel}_pickle" if options["binding"] == "pickle" else kernel
+        try:
+            yield engine.prepare(kernel, *setting.works), setting
+        finally:
+            setting.close()
 
     def _measure(
         self, index: int, spec: Spec, benchmark: benchmarks.Benchmark
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        """Timed chunks until the effort is spent; on rank 0 (ranks, n) ns and how it ended."""
-        effort, ranks = self._plan.effort, self._ranks
-        loop = self._prepare(spec, benchmark)
-        each = self._probe(loop)
-        warmup = effort.warmup
-        if warmup is None:
-            warmup = max(1, min(benchmark.warmup[spec.size > 8 * KiB], int(CHUNK / each)))
-        stop, chunks, counts, told_at = Stop(effort, benchmark.reduce), [], [], monotonic()
-        count = stop.first(each)
-        while count := ranks.bcast(count):
-            ranks.barrier()
-            began = perf_counter()
-            times = loop(warmup, count)
-            took = perf_counter() - began
-            chunk = ranks.gather(np.resize(times, 1 if dict(spec.options).get("timing") == "total" else count))
-            counts.append(count)
-            if ranks.rank == 0:
-                chunks.append(chunk)
-                count = stop.after(chunk, count, took)
-                if monotonic() - told_at > 0.1:
-                    told_at = monotonic()
-                    self.send("progress", index=index, n=stop.n, ci=stop.width)
-        rows = np.concatenate(chunks, axis=1) if chunks else np.empty((ranks.size, 0), np.int64)
-        if benchmark.reduce == "rank0":
-            rows = rows[:1]
+        """Timed chunks until the effort is spent; on rank 0 (lanes, rows, n) ns and how it ended."""
+        effort, ranks, options = self._plan.effort, self.ranks, spec.values
+        windowed, slots = options.get("cadence") == "windowed", Slots(self.mpi, self._engine, ranks)
+        ahead = slots.ahead() if windowed else 0
+        with self.prepared(spec, benchmark, **({"ahead_ns": ahead} if windowed else {})) as (loop, setting):
+            each = self._probe(loop)
+            warmup = effort.warmup
+            if warmup is None:
+                warmup = max(1, min(benchmark.warmup[spec.size > 8 * KiB], int(CHUNK / each)))
+            if windowed:
+                slots.choose(loop, warmup)
+                each = max(each, slots.ns * 1e-9)
+            stop, chunks, counts, told_at = Stop(effort, benchmark.reduce), [], [], monotonic()
+            count = stop.first(each)
+            single = options.get("timing") == "total"
+            while count := ranks.bcast(count):
+                start = slots.start() if windowed else 0
+                ranks.barrier()
+                began = perf_counter()
+                times = loop(warmup, count, start, slots.ns)
+                took = perf_counter() - began
+                kept = times[:, :, :1] if single else times
+                chunk = ranks.gather(kept.ravel()).reshape(ranks.size, *kept.shape)
+                counts.append(count)
+                if ranks.rank == 0:
+                    chunks.append(self._active(spec, benchmark, chunk))
+                    count = stop.after(chunks[-1][0], count, took)
+                    if monotonic() - told_at > 0.1:
+                        told_at = monotonic()
+                        self.send("progress", index=index, n=stop.n, ci=stop.width)
+        rows = np.concatenate(chunks, axis=2) if chunks else np.empty((1, 0, 0), np.int64)
         facts = {"stopped_by": stop.reason, "warmup": warmup, "chunks": counts, "timed_s": stop.spent}
+        facts["rows"] = self._rows(spec, benchmark, len(setting.sends))
+        if windowed and ranks.rank == 0:
+            facts |= slots.facts(rows[0])
         return rows, facts
+
+    def _rows(self, spec: Spec, benchmark: benchmarks.Benchmark, threads: int) -> list[int]:
+        """Whom each row belongs to: rank r, or thread t of it as r * threads + t."""
+        timing = [r for r in range(self.ranks.size) if benchmark.active(spec, r)]
+        return [r * threads + t for r in timing for t in range(threads)]
+
+    def _active(self, spec: Spec, benchmark: benchmarks.Benchmark, chunk: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of those that time, (lanes, rows, n), from (ranks, lanes, threads, n)."""
+        timing = [r for r in range(self.ranks.size) if benchmark.active(spec, r)]
+        kept = chunk[timing].swapaxes(0, 1)
+        return kept.reshape(kept.shape[0], -1, kept.shape[-1])
 
     def _probe(self, loop: kernels.Loop) -> float:
         """About how long an iteration takes, s, the same number on every rank; its samples are dropped."""
-        self._ranks.barrier()
+        self.ranks.barrier()
         began = perf_counter()
         loop(1, 1)
-        return self._ranks.bcast(max(int((perf_counter() - began) / 2 * 1e9), 1)) * 1e-9
-
-
-def _pattern(rank: int, iteration: int, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Values that tell rank, iteration and offset apart; whole numbers below 251, so that sums are exact."""
-    period = ((np.arange(251) * 7 + 13 * rank + 31 * iteration) % 251).astype(dtype)
-    values = np.empty(count, dtype)
-    whole = count // 251 * 251
-    values[:whole].reshape(-1, 251)[:] = period
-    values[whole:] = period[: count - whole]
-    return values
-
-
-def _compare(recv: NDArray[np.uint8], expected: NDArray[Any], rank: int, iteration: int) -> str:
-    """Where the received bytes first differ from what they must be; empty when they do not."""
-    wanted = np.ascontiguousarray(expected).view(np.uint8).ravel()
-    pieces = (slice(at, at + PIECE) for at in range(0, len(wanted), PIECE))  # a rank must stay small
-    if all(np.array_equal(recv[: len(wanted)][piece], wanted[piece]) for piece in pieces):
-        return ""
-    wrong = np.flatnonzero(recv[: len(wanted)] != wanted)
-    at = int(wrong[0])
-    return (
-        f"wrong bytes on rank {rank}: {wrong.size} of {len(wanted)} B differ, first at offset {at} "
-        f"(found {int(recv[at])}, must be {int(wanted[at])}; verification round {iteration}). Nothing was timed."
-    )
+        return self.ranks.bcast(max(int((perf_counter() - began) / 2 * 1e9), 1)) * 1e-9
 
 
 def counters() -> dict[str, int]:

@@ -33,7 +33,7 @@ class Stop:
     def after(self, chunk: NDArray[np.int64], count: int, took: float) -> int:
         """Take a chunk, (ranks, count) ns, that took so many s with its warm-up; the next count."""
         effort = self._effort
-        self._seen.append(chunk[0] if self._reduce == "rank0" else chunk.max(axis=0))
+        self._seen.append(chunk.mean(axis=0) if self._reduce == "mean" else chunk.max(axis=0))
         self.n += count
         self.spent += took
         each = max(took / count, 1e-9)

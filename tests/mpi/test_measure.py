@@ -124,8 +124,8 @@ def test_a_rank_that_dies_is_named_with_the_end_of_its_stderr(tmp_path: Path, mo
         script = (
             "import os, sys\nfrom labkit.worker import rank\nfrom labkit.worker.__main__ import main\n"
             "def point(self, index, spec):\n"
-            "    if self._ranks.rank == 1: print('the disk is on fire', file=sys.stderr, flush=True); os.kill(os.getpid(), 9)\n"
-            "    self._ranks.barrier()\n"
+            "    if self.ranks.rank == 1: print('the disk is on fire', file=sys.stderr, flush=True); os.kill(os.getpid(), 9)\n"
+            "    self.ranks.barrier()\n"
             "rank.Worker._point = point\nsys.exit(main(sys.argv[1:]))\n"
         )
         return [*command[:at], "-c", script, command[-1]], environment

@@ -4,6 +4,7 @@ A sample is the time between two reads of the clock with nothing between them: w
 iteration. The resolution is the greatest common divisor of all samples: the step in which the clock counts.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,8 +29,8 @@ class Options:
 _IDS = {"monotonic": 1, "monotonic_raw": 4, "realtime": 0, "monotonic_coarse": 6}
 
 
-def _step(time_ns: NDArray[np.int64]) -> float:
-    return float(np.gcd.reduce(time_ns.ravel())) * 1e-9
+def _step(lanes: Mapping[str, NDArray[np.int64]]) -> float:
+    return float(np.gcd.reduce(lanes["time_ns"].ravel())) * 1e-9
 
 
 BENCHMARK = Benchmark(

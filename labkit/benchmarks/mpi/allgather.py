@@ -2,23 +2,28 @@
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_allgather (OMB 7.4,
-mpi/collective/blocking/osu_allgather.c); `streaming` runs them back to back, as IMB-MPI1 Allgather does. The size is
-that of one rank's message. Bus bandwidth is (n-1) times size over time (nccl-tests).
+mpi/collective/blocking/osu_allgather.c); `streaming` runs them back to back, as IMB-MPI1 Allgather does; `windowed`
+starts each at a moment agreed on synchronised clocks. The size is that of one rank's message. Bus bandwidth is (n-1)
+times size over time (nccl-tests).
 """
 
-import numpy as np
-
 from labkit.benchmarks import Benchmark
-from labkit.benchmarks.mpi import Collective
+from labkit.benchmarks.mpi import InPlace, allowed, pieces
 
 BENCHMARK = Benchmark(
     title="allgather",
     kernel="allgather",
-    options=Collective,
+    options=InPlace,
+    check=allowed,
     ranks=(2, None),
     sizes="1:1Mi",
     buffers=lambda spec: (spec.size, spec.size * spec.ranks),
+    placed=lambda spec, rank: rank * spec.size,
+    expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    expected=lambda spec, rank, send: np.concatenate([send(r) for r in range(spec.ranks)]),
-    reduce="max",
+    classics={
+        "osu_allgather": {},
+        "IMB-MPI1 Allgather": {"cadence": "streaming"},
+        "IMB-MT AllgatherMT": {"threads": 2},
+    },
 )

@@ -1,25 +1,48 @@
-"""Latency of MPI_Allreduce: the sum of one vector over all ranks, given to all of them.
+"""Latency of MPI_Allreduce: one vector combined over all ranks, given to all of them.
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_allreduce (OMB 7.4,
-mpi/collective/blocking/osu_allreduce.c); `streaming` runs them back to back, as IMB-MPI1 Allreduce does. Bus bandwidth
-is 2(n-1)/n times size over time (nccl-tests, PERFORMANCE.md).
+mpi/collective/blocking/osu_allreduce.c); `streaming` runs them back to back, as IMB-MPI1 Allreduce does; `windowed`
+starts each at a moment agreed on synchronised clocks. Bus bandwidth is 2(n-1)/n times size over time (nccl-tests,
+PERFORMANCE.md). `binding` runs the same as C kernel, with mpi4py's buffers, or with its pickled objects.
 """
 
+from dataclasses import dataclass
+from typing import Literal
+
 from labkit.benchmarks import Benchmark
-from labkit.benchmarks.mpi import Reduction
+from labkit.benchmarks.mpi import Reduction, allowed, combined
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Reduction):
+    """Options of mpi.allreduce.
+
+    Parameters
+    ----------
+    binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
+    """
+
+    binding: Literal["c", "buffers", "pickle"] = "c"
+
 
 BENCHMARK = Benchmark(
     title="allreduce",
     kernel="allreduce",
-    options=Reduction,
+    options=Options,
+    check=allowed,
     ranks=(1, None),
     sizes="4:1Mi",
     dtype=lambda spec: spec.option("datatype"),
+    placed=lambda spec, rank: 0,
+    expected=lambda spec, rank, send: combined(spec, send, 0, spec.ranks),
     metrics={
         "latency_us": lambda spec: 1,
         "busbw_GBps": lambda spec: 2 * (spec.ranks - 1) / spec.ranks * spec.size,
     },
-    expected=lambda spec, rank, send: sum(send(r) for r in range(spec.ranks)),
-    reduce="max",
+    classics={
+        "osu_allreduce": {},
+        "IMB-MPI1 Allreduce": {"cadence": "streaming"},
+        "IMB-MT AllReduceMT": {"threads": 2},
+    },
 )

@@ -8,41 +8,35 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Benchmark
-from labkit.benchmarks.mpi import Timed
-from labkit.spec import Spec
+from labkit.benchmarks.mpi import Window, allowed, first_half, from_active
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Timed):
+class Options(Window):
     """Options of mpi.bandwidth.
 
     Parameters
     ----------
-    window : messages in flight.
-    buffers : one `single` buffer for all messages of a window, or `multiple`, as osu_bw -b.
+    binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
     """
 
-    window: int = 64
-    buffers: Literal["single", "multiple"] = "single"
-
-
-def _check(spec: Spec) -> str:
-    window = spec.option("window")
-    return "" if 1 <= window <= 65536 else f"window={window}, but it must be 1 to 65536. Set window=64."
+    binding: Literal["c", "buffers", "pickle"] = "c"
 
 
 BENCHMARK = Benchmark(
     title="bandwidth",
     kernel="bandwidth",
     options=Options,
-    check=_check,
+    check=allowed,
     ranks=(2, 2),
     window=lambda spec: spec.option("window"),
     metrics={
         "bandwidth_MBps": lambda spec: spec.option("window") * spec.size,
         "message_rate_per_s": lambda spec: spec.option("window"),
     },
-    expected=lambda spec, rank, send: send(0) if rank == 1 else None,
+    active=first_half,
+    expected=from_active,
     cadence="windowed",
     warmup=(10, 2),
+    classics={"osu_bw": {}},
 )

@@ -2,21 +2,38 @@
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_bcast (OMB 7.4,
-mpi/collective/blocking/osu_bcast.c); `streaming` runs them back to back, as IMB-MPI1 Bcast does.
+mpi/collective/blocking/osu_bcast.c); `streaming` runs them back to back, as IMB-MPI1 Bcast does; `windowed` starts
+each at a moment agreed on synchronised clocks. Bus bandwidth is size over time. `binding` runs the same as C kernel,
+with mpi4py's buffers, or with its pickled objects.
 """
 
+from dataclasses import dataclass
+from typing import Literal
+
 from labkit.benchmarks import Benchmark
-from labkit.benchmarks.mpi import Rooted, root_exists
+from labkit.benchmarks.mpi import RootedMoving, allowed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(RootedMoving):
+    """Options of mpi.bcast.
+
+    Parameters
+    ----------
+    binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
+    """
+
+    binding: Literal["c", "buffers", "pickle"] = "c"
+
 
 BENCHMARK = Benchmark(
     title="broadcast",
     kernel="bcast",
-    options=Rooted,
-    check=root_exists,
+    options=Options,
+    check=allowed,
     ranks=(2, None),
     sizes="1:1Mi",
-    metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
     expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
-    reduce="max",
-    work=lambda spec: {"root": spec.option("root")},
+    metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
+    classics={"osu_bcast": {}, "IMB-MPI1 Bcast": {"cadence": "streaming"}, "IMB-MT BcastMT": {"threads": 2}},
 )

@@ -2,27 +2,23 @@
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_gather (OMB 7.4,
-mpi/collective/blocking/osu_gather.c); `streaming` runs them back to back, as IMB-MPI1 Gather does. The size is that
-of one rank's message. Bus bandwidth is (n-1) times size over time (nccl-tests).
+mpi/collective/blocking/osu_gather.c); `streaming` runs them back to back, as IMB-MPI1 Gather does; `windowed` starts
+each at a moment agreed on synchronised clocks. The size is that of one rank's message.
 """
 
-import numpy as np
-
 from labkit.benchmarks import Benchmark
-from labkit.benchmarks.mpi import Rooted, root_exists
+from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
 
 BENCHMARK = Benchmark(
     title="gather",
     kernel="gather",
-    options=Rooted,
-    check=root_exists,
+    options=RootedInPlace,
+    check=allowed,
     ranks=(2, None),
     sizes="1:1Mi",
     buffers=lambda spec: (spec.size, spec.size * spec.ranks),
-    metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    expected=lambda spec, rank, send: (
-        np.concatenate([send(r) for r in range(spec.ranks)]) if rank == spec.option("root") else None
-    ),
-    work=lambda spec: {"root": spec.option("root")},
-    reduce="max",
+    placed=lambda spec, rank: rank * spec.size if rank == spec.option("root") else None,
+    expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0) if rank == spec.option("root") else None,
+    metrics={"latency_us": lambda spec: 1},
+    classics={"osu_gather": {}, "IMB-MPI1 Gather": {"cadence": "streaming"}, "IMB-MT GatherMT": {"threads": 2}},
 )

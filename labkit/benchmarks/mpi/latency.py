@@ -1,19 +1,48 @@
-"""One-way latency of a message between two ranks: half the round trip.
+"""Latency of a message between two ranks: ping-pong, one-way time.
 
-Rank 0 sends, rank 1 answers with a message of the same size, both blocking. The definition of osu_latency (OMB 7.4,
-mpi/pt2pt/osu_latency.c) and of IMB-MPI1 PingPong; `timing=total` takes one time around the loop, as IMB does.
+Rank 0 sends and waits for an answer of the same size; latency is half the round trip. The definition of osu_latency
+(OMB 7.4, mpi/pt2pt/osu_latency.c) and IMB-MPI1 PingPong; `source=any` is PingPongAnySource. Size 0 is a message
+without data. `binding` runs the same pattern as C kernel, with mpi4py's buffers, or with its pickled objects.
 """
 
+from dataclasses import dataclass
+from typing import Literal
+
 from labkit.benchmarks import Benchmark
-from labkit.benchmarks.mpi import Timed
+from labkit.benchmarks.mpi import Pair, allowed, first_half, from_peer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Pair):
+    """Options of mpi.latency.
+
+    Parameters
+    ----------
+    source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
+    binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
+    """
+
+    source: Literal["specific", "any"] = "specific"
+    binding: Literal["c", "buffers", "pickle"] = "c"
+
 
 BENCHMARK = Benchmark(
-    title="one-way latency",
+    title="latency",
     kernel="latency",
-    options=Timed,
+    options=Options,
+    check=allowed,
     ranks=(2, 2),
-    sizes="0:4Mi",
     metrics={"latency_us": lambda spec: 2},
-    expected=lambda spec, rank, send: send(1 - rank),
+    active=first_half,
+    expected=from_peer,
     cadence="streaming",
+    classics={
+        "osu_latency": {},
+        "osu_latency_mt": {"threads": 2},
+        "IMB-MPI1 PingPong": {},
+        "IMB-MPI1 PingPongSpecificSource": {},
+        "IMB-MPI1 PingPongAnySource": {"source": "any"},
+        "IMB-P2P PingPong": {},
+        "IMB-MT PingPongMT": {"threads": 2},
+    },
 )

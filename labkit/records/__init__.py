@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
-from labkit.columns import COLUMNS, METRICS, STATISTICS, SUMMARY, Metric, split, statistic_column
+from labkit.columns import COLUMNS, METRICS, STATISTICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
+from labkit.records.over_launches import KEY, headline_statistic, order, summary
 from labkit.samples import ORIGINS, Samples
 
-KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one another
+__all__ = ["KEY", "headline_statistic", "order", "reported", "seconds", "summary", "table", "values"]
 
 
 def seconds(samples: Samples) -> NDArray[np.float64]:
-    """Time of each iteration as its benchmark counts it: rank 0's, or the slowest rank's for collectives.
+    """Time of each iteration as its benchmark counts it: the slowest rank's, or the mean over those that time.
 
     Returns
     -------
@@ -33,10 +34,15 @@ def seconds(samples: Samples) -> NDArray[np.float64]:
     _check(samples)
     if not samples.n:
         return np.empty(0)
-    if _benchmark(samples).reduce == "max":
-        return stats.slowest(samples.seconds)
-    row: NDArray[np.float64] = samples.seconds[samples.ranks.index(0) if 0 in samples.ranks else 0]
-    return row
+    return _reduced(samples, samples.seconds)
+
+
+def _reduced(samples: Samples, times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One time of an iteration from those of the ranks: the slowest, or their mean."""
+    if _benchmark(samples).reduce == "mean":
+        mean: NDArray[np.float64] = times.mean(axis=0)
+        return mean
+    return stats.slowest(times)
 
 
 def values(samples: Samples, metric: str) -> NDArray[np.float64]:
@@ -103,13 +109,19 @@ def _timing(samples: Samples) -> str:
 
 def _metric(metric: Metric, work: float, s: Mapping[str, float]) -> dict[str, float]:
     """Columns of one metric from the statistics of the time, s. A rate takes the slow side of each."""
-    if metric.kind == "cost":
+    if metric.kind != "rate":
         found = {name: value / work * metric.factor for name, value in s.items()} if work else {}
     else:
         found = {name: work / value * metric.factor if value else math.nan for name, value in s.items()}
         swapped = {"ci_low": "ci_high", "ci_high": "ci_low", "min": "max", "max": "min"}
         found = {swapped.get(name, name): value for name, value in found.items()}
     return {statistic_column(metric.name, name): value for name, value in found.items()}
+
+
+def _plain(s: stats.Summary) -> dict[str, float]:
+    """Statistics of times by the names of `labkit.columns`, s."""
+    quantiles = {"p50": s.p50, "p95": s.p95, "p99": s.p99, "p999": s.p999, "min": s.min, "max": s.max}
+    return quantiles | {"ci_low": s.within.low, "ci_high": s.within.high}
 
 
 def _numbers(samples: Samples) -> dict[str, Any]:
@@ -121,17 +133,19 @@ def _numbers(samples: Samples) -> dict[str, Any]:
     row: dict[str, Any] = {}
     if not total:
         s = stats.summarize(times)
-        time |= {"p50": s.p50, "p95": s.p95, "p99": s.p99, "p999": s.p999, "min": s.min, "max": s.max}
-        time |= {"ci_low": s.within.low, "ci_high": s.within.high}
+        time |= _plain(s)
         width = s.within.relative_width
         row = {"ci_width": math.nan if width is None else width, "spread_within": s.spread}
         row["unreliable"] = "; ".join(s.unreliable)
-    if benchmark.reduce == "max":
+    if benchmark.reduce == "max" and len(samples.ranks) > 1:
         time["osu_mean"] = stats.mean_over_ranks(samples.seconds, held)
     for name, work in benchmark.metrics.items():
         row |= _metric(METRICS[name], work(samples.spec), time)
+    for lane, name in benchmark.lanes.items():
+        if lane in samples.extras:
+            row |= _metric(METRICS[name], 1.0, _plain(stats.summarize(_reduced(samples, samples.extras[lane] * 1e-9))))
     for name, derive in benchmark.derived.items():
-        row |= _metric(METRICS[name], 1.0, {"value": derive(samples.time_ns)})
+        row |= _metric(METRICS[name], 1.0, {"value": derive(samples.lanes)})
     return row
 
 
@@ -201,17 +215,10 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
     for one in samples:
         _check(one)
         rows.append(_identity(one, campaign) | (_numbers(one) if one.n else _reported_numbers(one)))
-    frame = pd.DataFrame(rows, columns=_order(rows))
+    frame = pd.DataFrame(rows, columns=order(rows))
     frame = frame.astype({name: "float64" for name in frame.columns if split(name)})
     frame = frame.astype({name: column.dtype for name, column in COLUMNS.items()})
     return frame.sort_values(["benchmark", "message_size_B", "fingerprint", "launch"], ignore_index=True, kind="stable")
-
-
-def _order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Columns that occur, in the order of `labkit.columns`."""
-    seen = dict.fromkeys(name for row in rows for name in row)
-    numbers = [statistic_column(m, s) for m in METRICS for s in STATISTICS]
-    return [*COLUMNS, *(name for name in numbers if name in seen), *sorted(n for n in seen if n.startswith("option_"))]
 
 
 def reported(samples: Iterable[Samples]) -> pd.DataFrame:
@@ -238,60 +245,3 @@ def reported(samples: Iterable[Samples]) -> pd.DataFrame:
             rows.append(what | plain | {"rank": value.rank, "t": value.t} | dict(value.labels))
     labels = dict.fromkeys(name for row in rows for name in row if name not in fixed)
     return pd.DataFrame(rows, columns=[*fixed, *labels]).astype({"rank": "float64", "t": "float64"})
-
-
-def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
-    """Statistic that stands for a metric: the median; where no row has one, the mean, then a single value."""
-    names = [
-        s for s in ("p50", "mean", "value") if (c := statistic_column(metric, s)) in frame and frame[c].notna().any()
-    ]
-    return names[0] if names else "p50"
-
-
-def _union(texts: Iterable[str]) -> str:
-    """All parts of '; '-separated texts, each once, in order."""
-    return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
-
-
-def _point(group: pd.DataFrame) -> dict[str, Any]:
-    """One summary row from the launches of a point."""
-    row: dict[str, Any] = {name: group[name].iloc[0] for name in group.columns if not split(name) and name != "launch"}
-    row |= {name: _union(group[name]) for name in ("badges", "warnings", "unreliable", "stopped_by")}
-    row |= {"n": int(group["n"].sum()), "verified": bool(group["verified"].all()), "start": group["start"].min()}
-    row |= {
-        "elapsed_s": group["elapsed_s"].sum(min_count=1),
-        "launches": len(group),
-        "headline": "",
-        "spread_between": math.nan,
-    }
-    row |= {name: group[name].median() for name in ("ci_width", "spread_within", "timer_overhead_ns")}
-    row |= {name: group[name].median() for name in group.columns if split(name)}
-    for metric in dict.fromkeys(parts[0] for name in group.columns if (parts := split(name))):
-        found = group.get(statistic_column(metric, headline_statistic(group, metric)), pd.Series(dtype=float)).dropna()
-        if len(found):
-            over = stats.headline(found)
-            row |= {statistic_column(metric, "low"): over.low, statistic_column(metric, "high"): over.high}
-            if not row["headline"]:
-                row |= {"headline": over.label, "spread_between": stats.relative_spread(found)}
-    return row
-
-
-def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
-    """One row per point: the median over launches of every statistic, and an interval that says what it is.
-
-    Parameters
-    ----------
-    records : from `table`.
-    key : columns that make rows repeats of one another.
-
-    Returns
-    -------
-    Columns of the records without launch, with n in total, and those of `labkit.columns.SUMMARY`;
-    ``<metric>_low`` and ``<metric>_high`` enclose the median (mean where there is none) over launches. Unions
-    of badges and warnings; `verified` only if every launch was.
-    """
-    rows = [_point(group) for _, group in records.groupby(list(key), sort=False)]
-    order = [name for name in _order(rows) if name != "launch"]
-    place = order.index("n")
-    frame = pd.DataFrame(rows, columns=[*order[:place], *SUMMARY, *order[place:]])
-    return frame.sort_values(["benchmark", "message_size_B", "fingerprint"], ignore_index=True, kind="stable")

@@ -1,0 +1,128 @@
+"""MPI-IO: options and what must stand where afterwards."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from labkit.benchmarks.mpi import Buffers, Values
+from labkit.benchmarks.mpi._forms import LANES, OVERLAP, Overlapping
+from labkit.spec import Scalar, Spec
+
+POINTERS = ("individual", "explicit", "shared")  # numbered in kernels/file.c; collective ones come after
+_LETTERS = {"single": "S", "parallel": "P", "collective": "C"}
+_WORDS = {"individual": "Indv", "explicit": "Expl", "shared": "Shared", "private": "Priv"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access(Buffers):
+    """Options of reading and writing.
+
+    Parameters
+    ----------
+    access : `single` rank, `parallel` ranks, or a `collective` call.
+    pointer : position from the rank's own file pointer (`individual`), from the call (`explicit`), from the pointer all
+        `share`, or in a `private` file.
+    directory : where the file lies; empty for the place of temporary files.
+    """
+
+    access: Literal["single", "parallel", "collective"] = "parallel"
+    pointer: Literal["individual", "explicit", "shared", "private"] = "explicit"
+    directory: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing(Access):
+    """Options of writing.
+
+    Parameters
+    ----------
+    sync : MPI_File_sync after every write, inside its time (IMB's non-aggregate mode).
+    """
+
+    sync: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BehindReading(Overlapping, Access):
+    """Options of reading while computing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BehindWriting(Overlapping, Writing):
+    """Options of writing while computing."""
+
+
+def check(spec: Spec) -> str:
+    """What is wrong with the options; empty when nothing is."""
+    access, pointer = spec.option("access"), spec.option("pointer")
+    if access == "single" and pointer in ("shared", "private"):
+        return f"access=single has a file of its own, so pointer={pointer} says nothing. Set pointer=individual."
+    if access == "collective" and pointer == "private":
+        return "access=collective needs a file that all share. Set pointer=individual."
+    if spec.has("overlap") and (not spec.option("overlap") or spec.option("tests")):
+        return "it always computes, without MPI_Test. Set overlap=True and tests=0."
+    return ""
+
+
+def check_behind(spec: Spec) -> str:
+    """The same for the non-blocking calls, of which MPI has no ordered one."""
+    if spec.option("access") == "collective" and spec.option("pointer") == "shared":
+        return "MPI has no non-blocking ordered call. Set access=parallel."
+    return check(spec)
+
+
+def active(spec: Spec, rank: int) -> bool:
+    """Whether a rank moves data."""
+    return rank == 0 or spec.option("access") != "single"
+
+
+def work(spec: Spec) -> Mapping[str, Any]:
+    """Fields of the kernel's job."""
+    pointer = spec.option("pointer")
+    mode = POINTERS.index("individual" if pointer == "private" else pointer)
+    collective = spec.option("access") == "collective"
+    shared = spec.option("access") != "single" and pointer != "private"
+    return {"mode": mode + 3 * collective, "isolated": shared, "tests": spec.values.get("sync", False)}
+
+
+def moved(spec: Spec) -> int:
+    """B of one iteration."""
+    return spec.size * (1 if spec.option("access") == "single" else spec.ranks)
+
+
+def own(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+    """What must stand at a rank's place in the file, or come from it; from the shared pointer any rank's will do."""
+    if not active(spec, rank):
+        return None
+    if spec.option("pointer") == "shared" and spec.option("access") == "parallel":
+        return np.stack([send(r) for r in range(spec.ranks)])
+    return send(rank)
+
+
+def names(way: str, options: Mapping[str, Scalar]) -> dict[str, dict[str, Scalar]]:
+    """IMB-IO's tests of one way of access → our options."""
+    found: dict[str, dict[str, Scalar]] = {}
+    for access, letter in _LETTERS.items():
+        for pointer, word in _WORDS.items():
+            if (access == "single" and pointer in ("shared", "private")) or (access, pointer) == (
+                "collective",
+                "private",
+            ):
+                continue
+            found[f"IMB-IO {letter}_{way}_{word}"] = {"access": access, "pointer": pointer, **options}
+    return found
+
+
+FIELDS: dict[str, Any] = {
+    "ranks": (1, None),
+    "sizes": "1:16Mi",
+    "metrics": {"latency_us": lambda spec: 1, "bandwidth_MBps": moved},
+    "active": active,
+    "work": work,
+    "expected": own,
+    "cadence": "streaming",
+    "warmup": (10, 2),
+}
+BEHIND: dict[str, Any] = {"lanes": LANES, "derived": OVERLAP}

@@ -1,0 +1,226 @@
+"""One-sided calls: their options, what they have in common, and what must stand where afterwards."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import OPERATIONS, Buffers, Values, allowed
+from labkit.spec import Spec
+
+Memory = Literal["allocate", "create", "dynamic"]
+SYNCHRONISATIONS = ("lock", "flush", "flush_local", "lock_all", "pscw", "fence")  # numbered in kernels/one_sided.c
+ONE_WAY, IN_TURN, AT_ONCE = range(3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneSided(Buffers):
+    """Options of one-sided calls.
+
+    Parameters
+    ----------
+    timing : `each` iteration by its own pair of clock reads, or `total` time around the loop.
+    memory : how the window is made: MPI_Win_allocate, MPI_Win_create, or MPI_Win_create_dynamic.
+    synchronisation : what completes a call: MPI_Win_lock and unlock around it, MPI_Win_flush or flush_local in one
+        epoch, MPI_Win_lock_all and unlock_all, post-start-complete-wait (pscw), or MPI_Win_fence.
+    """
+
+    timing: Literal["each", "total"] = "each"
+    memory: Memory = "allocate"
+    synchronisation: Literal["lock", "flush", "flush_local", "lock_all", "pscw", "fence"] = "flush"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reaching(OneSided):
+    """Options of one-sided calls that move messages.
+
+    Parameters
+    ----------
+    targets : rank r of the first half reaches into the window of rank r + ranks/2 (`pair`), into those of its
+        `neighbours` in a ring, or into those of `all` others.
+    origins : who does: the `first` rank of a pair, `both`, and with the other targets rank 0 alone or everybody.
+    """
+
+    targets: Literal["pair", "neighbours", "all"] = "pair"
+    origins: Literal["first", "both"] = "first"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Streaming(Reaching):
+    """Options of windows of one-sided calls.
+
+    Parameters
+    ----------
+    window : calls to each target in one epoch.
+    buffers : one `single` place for all messages of an epoch, or `multiple`.
+    """
+
+    window: int = 64
+    buffers: Literal["single", "multiple"] = "multiple"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combining(OneSided):
+    """Options of one-sided calls that compute at the target.
+
+    Parameters
+    ----------
+    datatype : of the elements.
+    operation : MPI_SUM and so on; the bitwise ones need whole numbers.
+    """
+
+    datatype: Literal["float32", "float64", "int32", "int64"] = "float32"
+    operation: Literal["sum", "prod", "max", "min", "band", "bor", "bxor"] = "sum"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Element(OneSided):
+    """Options of one-sided calls on one element.
+
+    Parameters
+    ----------
+    memory : how the window is made; MPI_Win_create unless told otherwise, for in Open MPI 4.1.4 these calls (and OSU's
+        tests of them) crash between ranks of one host on memory from MPI_Win_allocate.
+    """
+
+    memory: Memory = "create"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Atomic(Element):
+    """Options of one-sided calls that compute on one element.
+
+    Parameters
+    ----------
+    operation : MPI_SUM and so on.
+    """
+
+    operation: Literal["sum", "prod", "max", "min", "band", "bor", "bxor"] = "sum"
+
+
+def element(spec: Spec) -> str:
+    """The whole number that is as large as the message."""
+    return "int32" if spec.size == 4 else "int64"
+
+
+def one_element(spec: Spec) -> str:
+    """Complain of a message that is no element, or of other options; empty when all is well."""
+    if spec.size not in (4, 8):
+        return f"size={spec.size} B, but one element has 4 or 8 B. Set size=8."
+    return check(spec)
+
+
+def near(spec: Spec, rank: int) -> list[int]:
+    """Targets of a rank."""
+    kind = spec.values.get("targets", "pair")
+    if kind == "all":
+        return [other for other in range(spec.ranks) if other != rank]
+    if kind == "neighbours":
+        return sorted({(rank - 1) % spec.ranks, (rank + 1) % spec.ranks})
+    return [(rank + spec.ranks // 2) % spec.ranks]
+
+
+def reaches(spec: Spec, rank: int) -> bool:
+    """Whether a rank is an origin."""
+    options = spec.values
+    if options.get("origins", "first") == "both":
+        return True
+    return rank == 0 if options.get("targets", "pair") != "pair" else rank < spec.ranks // 2
+
+
+def check(spec: Spec) -> str:
+    """What is wrong with the options; empty when nothing is."""
+    options = spec.values
+    pairs, how = options.get("targets", "pair") == "pair", options["synchronisation"]
+    if pairs and spec.ranks % 2:
+        return f"ranks={spec.ranks}, but pairs need an even number. Set ranks={spec.ranks + 1}."
+    if not pairs and how in ("lock", "pscw"):
+        return f"synchronisation={how} is for one target, but targets={options['targets']}. Set synchronisation=flush."
+    if options.get("targets") == "neighbours" and options.get("origins") == "first":
+        return "targets=neighbours needs origins=both. Set it."
+    return allowed(spec)
+
+
+def work(spec: Spec, answers: bool) -> dict[str, Any]:
+    """Fields of the kernel's job: the synchronisation, and who acts."""
+    how = SYNCHRONISATIONS.index(spec.option("synchronisation"))
+    mutual = spec.values.get("origins") == "both"
+    return {"mode": how, "turns": AT_ONCE if mutual else IN_TURN if answers else ONE_WAY}
+
+
+def epochs(spec: Spec) -> int:
+    """Epochs that wait for one another in a sample: two where the target answers."""
+    return 2 if spec.option("synchronisation") in ("pscw", "fence") and not _mutual(spec) else 1
+
+
+def _mutual(spec: Spec) -> bool:
+    return spec.values.get("origins") == "both"
+
+
+def _answers(spec: Spec) -> bool:
+    return epochs(spec) == 2
+
+
+def messages(spec: Spec) -> int:
+    """Messages of one sample, of all origins."""
+    window = spec.values.get("window", 1)
+    return int(window) * sum(len(near(spec, rank)) for rank in range(spec.ranks) if reaches(spec, rank))
+
+
+def put_where(answers: bool) -> Callable[[Spec, int, Callable[[int], Values]], Values | None]:
+    """What a window must hold after puts, when the target answers under active synchronisation or not."""
+
+    def exposed(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+        options = spec.values
+        if options.get("targets") == "all":
+            first = next((r for r in range(spec.ranks) if r != rank and reaches(spec, r)), None)
+            return send(first) if first == 0 and first != rank else None  # rank 0 writes where windows begin
+        writers = [r for r in range(spec.ranks) if r != rank and rank in near(spec, r)]
+        writers = [r for r in writers if reaches(spec, r) or (answers and _answers(spec))]
+        return np.stack([send(r) for r in writers]) if writers else None
+
+    return exposed
+
+
+def got(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+    """What an origin must have got: what one of its targets exposed."""
+    if not reaches(spec, rank):
+        return None
+    return np.stack([send(target) for target in near(spec, rank)])
+
+
+def combined_where(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+    """What a window must hold after an accumulation onto what it held."""
+    if reaches(spec, rank) and not _answers(spec):
+        return None
+    result: Values = OPERATIONS[spec.option("operation")](send(rank), send((rank + spec.ranks // 2) % spec.ranks))
+    return result
+
+
+def exposes_nothing(spec: Spec, rank: int, send: Callable[[int], Values]) -> None:
+    """For calls that leave the window as it was."""
+
+
+def latency(**fields: Any) -> Benchmark:
+    """A benchmark of one call in an epoch, timed by its origins."""
+    usual: dict[str, Any] = {
+            "options": Reaching, "check": check, "ranks": (2, None), "metrics": {"latency_us": epochs},
+            "active": reaches, "peers": near, "work": lambda spec: work(spec, True), "cadence": "streaming",
+    }  # fmt: skip
+    return Benchmark(**(usual | fields))
+
+
+def bandwidth(**fields: Any) -> Benchmark:
+    """A benchmark of a window of calls in an epoch, timed by its origins."""
+    usual: dict[str, Any] = {
+            "options": Streaming, "check": check, "ranks": (2, None), "active": reaches, "peers": near,
+            "window": lambda spec: spec.option("window"),
+            "metrics": {
+                "bandwidth_MBps": lambda spec: messages(spec) * spec.size,
+                "message_rate_per_s": messages,
+            },
+            "work": lambda spec: work(spec, False), "cadence": "windowed", "warmup": (10, 2), "reduce": "mean",
+    }  # fmt: skip
+    return Benchmark(**(usual | fields))

@@ -1,0 +1,21 @@
+"""Latency of MPI_Accumulate: a vector combined with what another rank's window holds.
+
+Under pscw and fence the ranks write to each other in turn and latency is half of that, as in osu_acc_latency (OMB
+7.4, mpi/one-sided/osu_acc_latency.c); IMB-RMA Accumulate, and IMB-EXT Accumulate (fence).
+"""
+
+from labkit.benchmarks.mpi import _one_sided
+
+BENCHMARK = _one_sided.latency(
+    title="latency of an accumulate",
+    kernel="accumulate",
+    options=_one_sided.Combining,
+    sizes="4:4Mi",
+    dtype=lambda spec: spec.option("datatype"),
+    exposed=_one_sided.combined_where,
+    classics={
+        "osu_acc_latency": {},
+        "IMB-RMA Accumulate": {},
+        "IMB-EXT Accumulate": {"memory": "create", "synchronisation": "fence"},
+    },
+)

@@ -1,0 +1,25 @@
+"""Latency of MPI_Alltoallw: every rank sends one message of its own to every rank.
+
+Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
+`cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_alltoallw (OMB 7.4,
+mpi/collective/blocking/osu_alltoallw.c); `streaming` runs them back to back; `windowed` starts each at a moment
+agreed on synchronised clocks. The size is that of the message between two ranks; the counts, one for each rank, are
+all the same, so that the data are those of mpi.alltoall. Bus bandwidth is (n-1) times size over time (nccl-tests).
+"""
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import InPlace, allowed, pieces
+
+BENCHMARK = Benchmark(
+    title="all to all, w form",
+    kernel="alltoallw",
+    options=InPlace,
+    check=allowed,
+    ranks=(2, None),
+    sizes="1:1Mi",
+    buffers=lambda spec: (spec.size * spec.ranks, spec.size * spec.ranks),
+    placed=lambda spec, rank: 0,
+    expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), rank * spec.size),
+    metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
+    classics={"osu_alltoallw": {}},
+)

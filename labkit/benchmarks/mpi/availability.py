@@ -1,0 +1,61 @@
+"""Bandwidth while the sender computes: how much of its time is free before the bandwidth drops.
+
+As mpi.bandwidth, with a computation of `compute_us` between posting a window and waiting for it. Swept over that time,
+the bandwidth stays level as long as the messages move by themselves; the part of the running time that is computed at
+the point where it drops is the CPU availability. The bandwidth test of host overhead in Liu et al. (2003),
+section 4.3.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_active
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Buffers):
+    """Options of mpi.availability.
+
+    Parameters
+    ----------
+    window : messages in flight.
+    compute_us : computation in each window, µs.
+    """
+
+    window: int = 64
+    compute_us: float = 0.0
+
+
+def _check(spec: Spec) -> str:
+    given = spec.option("compute_us")
+    return allowed(spec) if 0 <= given <= 1e6 else f"compute_us={given}, but it must be 0 to 1000000. Set compute_us=0."
+
+
+def _share(lanes: Mapping[str, NDArray[np.int64]]) -> float:
+    return float(100 * np.median(lanes["compute_ns"] / np.maximum(lanes["time_ns"], 1)))
+
+
+BENCHMARK = Benchmark(
+    title="bandwidth while computing",
+    kernel="availability",
+    options=Options,
+    check=_check,
+    ranks=(2, 2),
+    window=lambda spec: spec.option("window"),
+    metrics={
+        "bandwidth_MBps": lambda spec: spec.option("window") * spec.size,
+        "message_rate_per_s": lambda spec: spec.option("window"),
+    },
+    lanes={"compute_ns": "compute_us"},
+    derived={"available_percent": _share},
+    active=first_half,
+    expected=from_active,
+    work=lambda spec: {"mode": int(spec.option("compute_us") * 1000)},
+    cadence="windowed",
+    warmup=(10, 2),
+)

@@ -1,0 +1,27 @@
+"""Bandwidth both ways at once with persistent requests.
+
+As mpi.bibandwidth, with the requests of both windows set up once, untimed. The definition of osu_bibw_persistent (OMB
+7.4, mpi/pt2pt/persistent).
+"""
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Window, allowed, first_half, from_peer
+
+BENCHMARK = Benchmark(
+    title="bidirectional bandwidth, persistent requests",
+    kernel="bibandwidth_persistent",
+    options=Window,
+    check=allowed,
+    ranks=(2, 2),
+    window=lambda spec: spec.option("window"),
+    requests=lambda spec: 2 * spec.option("window"),
+    metrics={
+        "bandwidth_MBps": lambda spec: 2 * spec.option("window") * spec.size,
+        "message_rate_per_s": lambda spec: 2 * spec.option("window"),
+    },
+    active=first_half,
+    expected=from_peer,
+    cadence="windowed",
+    warmup=(10, 2),
+    classics={"osu_bibw_persistent": {}},
+)

@@ -1,0 +1,60 @@
+"""Latency when messages come from many buffers: ping-pong, one-way time, a buffer of its own for every message.
+
+`buffers_in_turn` buffers are used one after the other (scheme 1: the working set), or, with `reuse` above 0, a
+message uses the first buffer with that chance and else one drawn from all of them (scheme 2). What a network card must
+translate or register anew, and what no longer fits a cache, shows. From Liu et al. (2003), section 4.5; without a
+card that reads memory by itself only the caches show.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Timed, allowed, first_half
+from labkit.spec import Spec
+
+PAGE = 4096  # B; every buffer begins on a page of its own
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Timed):
+    """Options of mpi.buffer_reuse.
+
+    Parameters
+    ----------
+    buffers_in_turn : different buffers.
+    reuse : % of the messages that use the first buffer again.
+    """
+
+    buffers_in_turn: int = 16
+    reuse: int = 0
+
+
+def _check(spec: Spec) -> str:
+    turn, reuse = spec.option("buffers_in_turn"), spec.option("reuse")
+    if not 1 <= turn <= 65536:
+        return f"buffers_in_turn={turn}, but it must be 1 to 65536. Set buffers_in_turn=16."
+    if not 0 <= reuse <= 100:
+        return f"reuse={reuse}, but it is a percentage. Set it to 0 to 100."
+    return allowed(spec)
+
+
+def room(spec: Spec) -> int:
+    """B of all buffers together."""
+    return max(-(-spec.size // PAGE) * PAGE, PAGE) * int(spec.option("buffers_in_turn"))
+
+
+BENCHMARK = Benchmark(
+    title="latency with many buffers",
+    kernel="latency_buffers",
+    options=Options,
+    check=_check,
+    ranks=(2, 2),
+    max_size=64 * 1024 * 1024,
+    buffers=lambda spec: (room(spec), room(spec)),
+    metrics={"latency_us": lambda spec: 2},
+    active=first_half,
+    expected=lambda spec, rank, send: np.asarray(send(1 - rank)[: spec.size]) if not spec.option("reuse") else None,
+    cadence="streaming",
+)

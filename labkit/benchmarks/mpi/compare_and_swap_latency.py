@@ -1,0 +1,19 @@
+"""Latency of MPI_Compare_and_swap: one element of another rank's window replaced if it is what was expected.
+
+The element has the size of the message, 4 or 8 B. As osu_cas_latency (OMB 7.4, mpi/one-sided/osu_cas_latency.c) and
+IMB-RMA Compare_and_swap.
+"""
+
+from labkit.benchmarks.mpi import _one_sided
+
+BENCHMARK = _one_sided.latency(
+    title="latency of a compare_and_swap",
+    kernel="compare_and_swap",
+    options=_one_sided.Element,
+    check=_one_sided.one_element,
+    sizes="8",
+    dtype=_one_sided.element,
+    expected=_one_sided.got,
+    exposed=_one_sided.put_where(answers=True),
+    classics={"osu_cas_latency": {"memory": "allocate"}, "IMB-RMA Compare_and_swap": {}},
+)

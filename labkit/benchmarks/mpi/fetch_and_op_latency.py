@@ -1,0 +1,19 @@
+"""Latency of MPI_Fetch_and_op: one element combined with what another rank's window holds, whose old value comes back.
+
+The element has the size of the message, 4 or 8 B. As osu_fop_latency (OMB 7.4, mpi/one-sided/osu_fop_latency.c) and
+IMB-RMA Fetch_and_op.
+"""
+
+from labkit.benchmarks.mpi import _one_sided
+
+BENCHMARK = _one_sided.latency(
+    title="latency of a fetch_and_op",
+    kernel="fetch_and_op",
+    options=_one_sided.Atomic,
+    check=_one_sided.one_element,
+    sizes="8",
+    dtype=_one_sided.element,
+    expected=_one_sided.got,
+    exposed=_one_sided.combined_where,
+    classics={"osu_fop_latency": {"memory": "allocate"}, "IMB-RMA Fetch_and_op": {}},
+)

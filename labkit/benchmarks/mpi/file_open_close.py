@@ -1,0 +1,34 @@
+"""MPI-IO: MPI_File_open and MPI_File_close of one file by all ranks, without any data between them.
+
+The time of the slowest rank. The definition of IMB-IO Open_Close.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Buffers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Buffers):
+    """Options of mpi.file_open_close.
+
+    Parameters
+    ----------
+    directory : where the file lies; empty for the place of temporary files.
+    """
+
+    directory: str = ""
+
+
+BENCHMARK = Benchmark(
+    title="MPI-IO open and close",
+    kernel="file_open_close",
+    options=Options,
+    ranks=(1, None),
+    sized=False,
+    metrics={"latency_us": lambda spec: 1},
+    cadence="isolated",
+    warmup=(10, 2),
+    classics={"IMB-IO Open_Close": {}},
+)

@@ -1,0 +1,18 @@
+"""Latency of MPI_Get_accumulate: a vector combined with what another rank's window holds, whose old content comes back.
+
+Under pscw and fence the ranks do so in turn and latency is half of that, as in osu_get_acc_latency (OMB 7.4,
+mpi/one-sided/osu_get_acc_latency.c); IMB-RMA Get_accumulate.
+"""
+
+from labkit.benchmarks.mpi import _one_sided
+
+BENCHMARK = _one_sided.latency(
+    title="latency of a get_accumulate",
+    kernel="get_accumulate",
+    options=_one_sided.Combining,
+    sizes="4:4Mi",
+    dtype=lambda spec: spec.option("datatype"),
+    expected=_one_sided.got,
+    exposed=_one_sided.combined_where,
+    classics={"osu_get_acc_latency": {}, "IMB-RMA Get_accumulate": {}},
+)

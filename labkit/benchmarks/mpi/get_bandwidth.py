@@ -1,0 +1,15 @@
+"""Bandwidth of MPI_Get: a window of messages in one epoch.
+
+A sample is one epoch of `window` calls. As osu_get_bw (OMB 7.4, mpi/one-sided/osu_get_bw.c). Of many pairs the bytes
+of all count, over the mean time of the origins.
+"""
+
+from labkit.benchmarks.mpi import _one_sided
+
+BENCHMARK = _one_sided.bandwidth(
+    title="bandwidth of gets",
+    kernel="get",
+    expected=_one_sided.got,
+    exposed=_one_sided.exposes_nothing,
+    classics={"osu_get_bw": {}, "osu_get_mbw": {}},
+)

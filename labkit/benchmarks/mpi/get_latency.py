@@ -1,0 +1,28 @@
+"""Latency of MPI_Get: one message read from the window of another rank.
+
+Under pscw and fence the ranks read from each other in turn and latency is half of that, as in osu_get_latency (OMB
+7.4, mpi/one-sided/osu_get_latency.c). IMB-RMA Unidir_get, Bidir_get, One_get_all, All_get_all, Exchange_get,
+Get_local and Get_all_local, and IMB-EXT Unidir_Get and Bidir_Get (fence), are the same call with other targets and
+origins.
+"""
+
+from labkit.benchmarks.mpi import _one_sided
+
+BENCHMARK = _one_sided.latency(
+    title="latency of a get",
+    kernel="get",
+    expected=_one_sided.got,
+    exposed=_one_sided.exposes_nothing,
+    classics={
+        "osu_get_latency": {},
+        "IMB-RMA Unidir_get": {},
+        "IMB-RMA Bidir_get": {"origins": "both"},
+        "IMB-RMA One_get_all": {"targets": "all"},
+        "IMB-RMA All_get_all": {"targets": "all", "origins": "both"},
+        "IMB-RMA Exchange_get": {"targets": "neighbours", "origins": "both"},
+        "IMB-RMA Get_local": {"synchronisation": "flush_local"},
+        "IMB-RMA Get_all_local": {"targets": "all", "synchronisation": "flush_local"},
+        "IMB-EXT Unidir_Get": {"memory": "create", "synchronisation": "fence"},
+        "IMB-EXT Bidir_Get": {"memory": "create", "synchronisation": "fence", "origins": "both"},
+    },
+)

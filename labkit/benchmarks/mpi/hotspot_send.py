@@ -1,0 +1,50 @@
+"""A hot spot that sends: one rank sends to all others at the same time.
+
+A sample is a window of messages to every other rank, until one short answer has come from each; with `window=1` the
+time against the number of ranks is the hot-spot test of Liu et al. (2003), section 4.6, with 64 it is osu_bw_fan_out
+(OMB 7.4, mpi/pt2pt/congestion), which wants two hosts. The bandwidth counts all bytes sent.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Timed, allowed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Timed):
+    """Options of a hot spot.
+
+    Parameters
+    ----------
+    root : the hot spot.
+    window : messages in flight with every other rank.
+    """
+
+    root: int = 0
+    window: int = 1
+
+
+BENCHMARK = Benchmark(
+    title="hot spot, sending",
+    kernel="hotspot",
+    options=Options,
+    check=allowed,
+    ranks=(2, None),
+    sizes="1:1Mi",
+    window=lambda spec: spec.option("window"),
+    apart=True,
+    requests=lambda spec: spec.option("window") * (spec.ranks - 1),
+    buffers=lambda spec: (spec.size, spec.size),
+    metrics={
+        "latency_us": lambda spec: 1,
+        "bandwidth_MBps": lambda spec: (spec.ranks - 1) * spec.option("window") * spec.size,
+        "message_rate_per_s": lambda spec: (spec.ranks - 1) * spec.option("window"),
+    },
+    active=lambda spec, rank: rank == spec.option("root"),
+    expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
+    work=lambda spec: {"mode": 1},
+    cadence="windowed",
+    warmup=(10, 2),
+    classics={"osu_bw_fan_out": {"window": 64}},
+)

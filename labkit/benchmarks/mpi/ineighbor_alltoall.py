@@ -1,0 +1,10 @@
+"""Overlap of MPI_Ineighbor_alltoall with computation: how much of its time a rank can use.
+
+Pure time, computation alone, and both together, as in mpi.iallreduce; the test osu_ineighbor_alltoall. The data are
+those of mpi.neighbor_alltoall.
+"""
+
+from labkit.benchmarks.mpi._forms import nonblocking
+from labkit.benchmarks.mpi.neighbor_alltoall import BENCHMARK as BLOCKING
+
+BENCHMARK = nonblocking(BLOCKING, osu="ineighbor_alltoall")

@@ -1,0 +1,28 @@
+"""Bandwidth both ways at once of many pairs, rank r of the first half with rank r + ranks/2.
+
+The messages of all pairs and both directions over the mean time of the pairs, as IMB-MPI1 Biband counts with its
+window of 256 messages.
+"""
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Window, first_half, from_peer, paired
+
+BENCHMARK = Benchmark(
+    title="bidirectional bandwidth of many pairs",
+    kernel="bibandwidth",
+    options=Window,
+    check=paired,
+    ranks=(2, None),
+    window=lambda spec: spec.option("window"),
+    requests=lambda spec: 2 * spec.option("window"),
+    metrics={
+        "bandwidth_MBps": lambda spec: spec.ranks // 2 * 2 * spec.option("window") * spec.size,
+        "message_rate_per_s": lambda spec: spec.ranks // 2 * 2 * spec.option("window"),
+    },
+    active=first_half,
+    expected=from_peer,
+    reduce="mean",
+    cadence="windowed",
+    warmup=(10, 2),
+    classics={"IMB-MPI1 Biband": {"window": 256}, "IMB-MT BiBandMT": {"window": 256, "threads": 2}},
+)

@@ -1,0 +1,38 @@
+"""Latency between many pairs at once: ping-pong, one-way time, rank r of the first half with rank r + ranks/2.
+
+All pairs run at the same time without waiting for one another. The headline is the mean over pairs of each iteration,
+as osu_multi_lat prints it (OMB 7.4, mpi/pt2pt/osu_multi_lat.c); the samples of every pair are kept.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Pair, first_half, from_peer, paired
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Pair):
+    """Options of mpi.multi_latency.
+
+    Parameters
+    ----------
+    source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
+    """
+
+    source: Literal["specific", "any"] = "specific"
+
+
+BENCHMARK = Benchmark(
+    title="latency of many pairs",
+    kernel="latency",
+    options=Options,
+    check=paired,
+    ranks=(2, None),
+    metrics={"latency_us": lambda spec: 2},
+    active=first_half,
+    expected=from_peer,
+    reduce="mean",
+    cadence="streaming",
+    classics={"osu_multi_lat": {}},
+)

@@ -1,0 +1,54 @@
+"""Latency of MPI_Neighbor_allgather: every rank receives one message from each of its neighbours.
+
+Every rank times every iteration; the slowest rank counts, and the mean over ranks is given beside it. With
+`cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_neighbor_allgather (OMB 7.4);
+`streaming` runs them back to back; `windowed` starts each at a moment agreed on synchronised clocks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Moving, Values, allowed
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Moving):
+    """Options of a neighbourhood collective.
+
+    Parameters
+    ----------
+    topology : every rank's neighbours in a `graph` of its different neighbours in the ring, or in a `cart` grid of one
+        dimension that wraps around, where two ranks are neighbours twice.
+    """
+
+    topology: Literal["graph", "cart"] = "graph"
+
+
+def near(spec: Spec, rank: int) -> list[int]:
+    """Neighbours of a rank in MPI's order."""
+    ring = [(rank - 1) % spec.ranks, (rank + 1) % spec.ranks]
+    return ring if spec.option("topology") == "cart" else sorted(set(ring))
+
+
+def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
+    return np.concatenate([send(peer)[: spec.size] for peer in near(spec, rank)])
+
+
+BENCHMARK = Benchmark(
+    title="neighbourhood allgather",
+    kernel="neighbor_allgather",
+    options=Options,
+    check=allowed,
+    ranks=(2, None),
+    sizes="1:1Mi",
+    buffers=lambda spec: (spec.size, spec.size * len(near(spec, 0))),
+    peers=near,
+    expected=_expected,
+    metrics={"latency_us": lambda spec: 1},
+    classics={"osu_neighbor_allgather": {}},
+)

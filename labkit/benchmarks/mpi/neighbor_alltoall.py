@@ -1,0 +1,43 @@
+"""Latency of MPI_Neighbor_alltoall: every rank sends one message of its own to each of its neighbours.
+
+Every rank times every iteration; the slowest rank counts, and the mean over ranks is given beside it. With
+`cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_neighbor_alltoall (OMB 7.4);
+`streaming` runs them back to back; `windowed` starts each at a moment agreed on synchronised clocks.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Values, allowed
+from labkit.benchmarks.mpi.neighbor_allgather import Options, near
+from labkit.spec import Spec
+
+
+def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
+    """From each neighbour its message for this rank; two neighbours in a cart meet crosswise."""
+    found = []
+    for place, peer in enumerate(near(spec, rank)):
+        theirs = near(spec, peer)
+        at = theirs.index(rank) if theirs.count(rank) == 1 else 1 - place
+        found.append(send(peer)[at * spec.size : (at + 1) * spec.size].copy())
+    crossed = np.concatenate(found)
+    # of two ranks that are neighbours twice, libraries differ on which message is which
+    twice = spec.option("topology") == "cart" and spec.ranks == 2
+    return np.stack([crossed, np.concatenate(found[::-1])]) if twice else crossed
+
+
+BENCHMARK = Benchmark(
+    title="neighbourhood all to all",
+    kernel="neighbor_alltoall",
+    options=Options,
+    check=allowed,
+    ranks=(2, None),
+    sizes="1:1Mi",
+    buffers=lambda spec: (spec.size * len(near(spec, 0)),) * 2,
+    peers=near,
+    expected=expected,
+    metrics={"latency_us": lambda spec: 1},
+    classics={"osu_neighbor_alltoall": {}},
+)

@@ -1,0 +1,49 @@
+"""Whether a put needs the target's help: its latency while the target computes, and while it waits inside MPI.
+
+Rank 0 puts and flushes, once while rank 1 computes for `compute_us` without calling MPI, once while it waits in a
+barrier. If puts are truly passive both take the same; if not, the first takes as long as the computation. The
+question of IMB-RMA Truly_passive_put.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Buffers, _one_sided, first_half
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Buffers):
+    """Options of mpi.passive_put.
+
+    Parameters
+    ----------
+    compute_us : how long the target computes, µs.
+    memory : how the window is made.
+    """
+
+    compute_us: float = 100.0
+    memory: _one_sided.Memory = "allocate"
+
+
+def _check(spec: Spec) -> str:
+    given = spec.option("compute_us")
+    return "" if 0 < given <= 1e6 else f"compute_us={given}, but it must be above 0, up to 1000000. Set compute_us=100."
+
+
+BENCHMARK = Benchmark(
+    title="latency of a put while the target computes",
+    kernel="passive_put",
+    options=Options,
+    check=_check,
+    ranks=(2, 2),
+    sizes="1:1Mi",
+    metrics={"latency_us": lambda spec: 1},
+    lanes={"helped_ns": "helped_us"},
+    active=first_half,
+    peers=_one_sided.near,
+    exposed=lambda spec, rank, send: send(0) if rank == 1 else None,
+    work=lambda spec: {"clock": int(spec.option("compute_us") * 1000)},
+    cadence="streaming",
+    classics={"IMB-RMA Truly_passive_put": {}},
+)

@@ -1,0 +1,42 @@
+"""Two messages that meet: both ranks of a pair send at once, then receive.
+
+The time of one iteration, not halved, as IMB-MPI1 PingPing counts it: a message that is obstructed by one coming the
+other way. With more than two ranks, rank r of the first half is paired with rank r + ranks/2.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Pair, from_peer, paired
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Pair):
+    """Options of mpi.pingping.
+
+    Parameters
+    ----------
+    source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
+    """
+
+    source: Literal["specific", "any"] = "specific"
+
+
+BENCHMARK = Benchmark(
+    title="ping-ping",
+    kernel="pingping",
+    options=Options,
+    check=paired,
+    ranks=(2, None),
+    metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: spec.size},
+    expected=from_peer,
+    cadence="streaming",
+    classics={
+        "IMB-MPI1 PingPing": {},
+        "IMB-MPI1 PingPingSpecificSource": {},
+        "IMB-MPI1 PingPingAnySource": {"source": "any"},
+        "IMB-P2P PingPing": {},
+        "IMB-MT PingPingMT": {"threads": 2},
+    },
+)

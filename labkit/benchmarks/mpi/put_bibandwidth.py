@@ -1,0 +1,33 @@
+"""Bandwidth of MPI_Put both ways at once: each of two ranks writes a window of messages to the other in one epoch.
+
+The bytes of both directions count. As osu_put_bibw (OMB 7.4, mpi/one-sided/osu_put_bibw.c), whose synchronisation is
+pscw unless told otherwise.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks.mpi import _one_sided
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_one_sided.Streaming):
+    """Options of mpi.put_bibandwidth.
+
+    Parameters
+    ----------
+    synchronisation : as for the other one-sided calls; OSU's default here.
+    origins : both, always.
+    """
+
+    synchronisation: Literal["lock", "flush", "flush_local", "lock_all", "pscw", "fence"] = "pscw"
+    origins: Literal["both"] = "both"
+
+
+BENCHMARK = _one_sided.bandwidth(
+    title="bidirectional bandwidth of puts",
+    kernel="put",
+    options=Options,
+    exposed=_one_sided.put_where(answers=False),
+    classics={"osu_put_bibw": {}},
+)

@@ -1,0 +1,49 @@
+"""Bandwidth with a bounded queue: between half of it and all of it is always outstanding.
+
+The sender posts half a queue, then waits for the older half, and so on; a sample is half a queue. Unlike a window the
+queue never runs empty. The bandwidth test of Liu et al., "Performance comparison of MPI implementations over
+InfiniBand, Myrinet and Quadrics" (2003), section 4.1.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Pair, allowed, first_half, from_active
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Pair):
+    """Options of mpi.queue_depth.
+
+    Parameters
+    ----------
+    depth : most messages outstanding; even.
+    """
+
+    depth: int = 64
+
+
+def _check(spec: Spec) -> str:
+    depth = spec.option("depth")
+    if depth % 2 or not 2 <= depth <= 65536:
+        return f"depth={depth}, but it must be even and 2 to 65536. Set depth=64."
+    return allowed(spec)
+
+
+BENCHMARK = Benchmark(
+    title="bandwidth with a bounded queue",
+    kernel="queue",
+    options=Options,
+    check=_check,
+    ranks=(2, 2),
+    window=lambda spec: spec.option("depth"),
+    metrics={
+        "bandwidth_MBps": lambda spec: spec.option("depth") // 2 * spec.size,
+        "message_rate_per_s": lambda spec: spec.option("depth") // 2,
+    },
+    active=first_half,
+    expected=from_active,
+    cadence="streaming",
+    warmup=(10, 2),
+)

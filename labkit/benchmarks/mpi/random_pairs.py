@@ -1,0 +1,83 @@
+"""Messages between ranks that chance pairs anew for every iteration, so that they cross the whole network.
+
+`direction=uni`: a random half of the ranks sends, each to a partner of the other half; `bi`: the partners of a pair
+send to each other; `co`: all ranks form a random ring and send to the next in it. The pairs of all iterations come
+from a table with a fixed seed, the same on every rank; with an odd number of ranks one sits out. The time of one
+iteration on the slowest rank; the bandwidth counts all bytes sent. IMB-P2P Unirandom, Birandom and Corandom draw one
+pair after the other instead and print one total time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Collective, Values, allowed
+from labkit.spec import Spec
+
+ROWS = 64  # different pairings
+NOBODY = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Collective):
+    """Options of mpi.random_pairs.
+
+    Parameters
+    ----------
+    direction : one of a pair sends (`uni`), both do (`bi`), or all send around a random ring (`co`).
+    """
+
+    direction: Literal["uni", "bi", "co"] = "bi"
+
+
+def table(ranks: int, direction: str) -> Values:
+    """Whom every rank sends to and receives from, (rows, ranks, 2); -1 for nobody."""
+    chance = np.random.default_rng(1)
+    found = np.full((ROWS, ranks, 2), NOBODY, np.int32)
+    for row in found:
+        order = chance.permutation(ranks)
+        if direction == "co":
+            row[order, 0], row[order, 1] = np.roll(order, -1), np.roll(order, 1)
+            continue
+        half = ranks // 2
+        one, other = order[:half], order[half : 2 * half]
+        row[one, 0], row[other, 1] = other, one
+        if direction == "bi":
+            row[other, 0], row[one, 1] = one, other
+    return found
+
+
+def _messages(spec: Spec) -> int:
+    """Messages of one iteration."""
+    return {"uni": spec.ranks // 2, "bi": spec.ranks // 2 * 2, "co": spec.ranks}[spec.option("direction")]
+
+
+def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+    source = table(spec.ranks, spec.option("direction"))[0, rank, 1]
+    return None if source == NOBODY else send(int(source))
+
+
+BENCHMARK = Benchmark(
+    title="random pairs",
+    kernel="random",
+    options=Options,
+    check=allowed,
+    ranks=(2, None),
+    requests=lambda spec: 2,
+    metrics={
+        "latency_us": lambda spec: 1,
+        "bandwidth_MBps": lambda spec: _messages(spec) * spec.size,
+        "message_rate_per_s": _messages,
+    },
+    peers=lambda spec, rank: table(spec.ranks, spec.option("direction"))[:, rank].ravel().tolist(),
+    work=lambda spec: {"npeers": ROWS},
+    expected=_expected,
+    classics={
+        "IMB-P2P Unirandom": {"direction": "uni", "cadence": "streaming"},
+        "IMB-P2P Birandom": {"direction": "bi", "cadence": "streaming"},
+        "IMB-P2P Corandom": {"direction": "co", "cadence": "streaming"},
+    },
+)

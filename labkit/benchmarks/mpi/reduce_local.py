@@ -1,0 +1,21 @@
+"""Cost of MPI_Reduce_local: two vectors in memory combined, no message at all.
+
+What the arithmetic of a reduction takes. The time of the slowest rank, all ranks at once; the bandwidth is that of
+the vector. The definition of IMB-MPI1 Reduce_local.
+"""
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Reduction, allowed
+
+BENCHMARK = Benchmark(
+    title="local reduction",
+    kernel="reduce_local",
+    options=Reduction,
+    check=allowed,
+    ranks=(1, None),
+    sizes="4:1Mi",
+    dtype=lambda spec: spec.option("datatype"),
+    metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: spec.size},
+    cadence="isolated",
+    classics={"IMB-MPI1 Reduce_local": {"cadence": "streaming"}},
+)

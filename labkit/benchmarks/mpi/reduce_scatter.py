@@ -1,0 +1,58 @@
+"""Latency of MPI_Reduce_scatter: one vector combined over all ranks, each of which receives a part of it.
+
+Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
+`cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_reduce_scatter (OMB 7.4,
+mpi/collective/blocking/osu_reduce_scatter.c); `streaming` runs them back to back, as IMB-MPI1 Reduce_scatter does;
+`windowed` starts each at a moment agreed on synchronised clocks. The size is that of the whole vector; the first
+ranks receive one element more where it does not divide evenly. Bus bandwidth is (n-1)/n times size over time
+(nccl-tests).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Reduction, Values, allowed, combined
+from labkit.spec import Spec
+
+
+def parts(spec: Spec, item: int) -> list[int]:
+    """Elements every rank receives, when an element has so many B.
+
+    Examples
+    --------
+    >>> parts(Spec(benchmark="mpi.reduce_scatter", size=20, ranks=3), 4)
+    [2, 2, 1]
+    """
+    whole, more = divmod(spec.size // item, spec.ranks)
+    return [whole + (rank < more) for rank in range(spec.ranks)]
+
+
+def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
+    counts = parts(spec, np.dtype(spec.option("datatype")).itemsize)
+    first = sum(counts[:rank])
+    return combined(spec, send, 0, spec.ranks)[first : first + counts[rank]]
+
+
+BENCHMARK = Benchmark(
+    title="reduce_scatter",
+    kernel="reduce_scatter",
+    options=Reduction,
+    check=allowed,
+    ranks=(2, None),
+    sizes="4:1Mi",
+    dtype=lambda spec: spec.option("datatype"),
+    counts=parts,
+    placed=lambda spec, rank: 0,
+    expected=_expected,
+    metrics={
+        "latency_us": lambda spec: 1,
+        "busbw_GBps": lambda spec: (spec.ranks - 1) / spec.ranks * spec.size,
+    },
+    classics={
+        "osu_reduce_scatter": {},
+        "IMB-MPI1 Reduce_scatter": {"cadence": "streaming"},
+        "IMB-MT ReduceScatterMT": {"threads": 2},
+    },
+)

@@ -1,0 +1,29 @@
+"""Latency of MPI_Reduce_scatter_block: a vector combined over all ranks, each of which receives one block of it.
+
+Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
+`cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_reduce_scatter_block (OMB 7.4,
+mpi/collective/blocking/osu_reduce_scatter_block.c); `streaming` runs them back to back, as IMB-MPI1
+Reduce_scatter_block does; `windowed` starts each at a moment agreed on synchronised clocks. The size is that of a
+block, as in IMB; osu_reduce_scatter_block prints the size of the whole vector. Bus bandwidth is (n-1) times size over
+time.
+"""
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Reduction, allowed, combined
+
+BENCHMARK = Benchmark(
+    title="reduce_scatter, equal blocks",
+    kernel="reduce_scatter_block",
+    options=Reduction,
+    check=allowed,
+    ranks=(2, None),
+    sizes="4:1Mi",
+    dtype=lambda spec: spec.option("datatype"),
+    buffers=lambda spec: (spec.size * spec.ranks, spec.size * spec.ranks),
+    placed=lambda spec, rank: 0,
+    expected=lambda spec, rank, send: np.split(combined(spec, send, 0, spec.ranks), spec.ranks)[rank],
+    metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
+    classics={"osu_reduce_scatter_block": {}, "IMB-MPI1 Reduce_scatter_block": {"cadence": "streaming"}},
+)

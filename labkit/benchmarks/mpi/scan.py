@@ -1,0 +1,23 @@
+"""Latency of MPI_Scan: every rank receives the combination of the vectors of all ranks up to its own.
+
+Every rank times every iteration; the slowest rank counts, and the mean over ranks is given beside it. With
+`cadence=isolated` a barrier follows each iteration outside the timed part; `streaming` runs them back to back;
+`windowed` starts each at a moment agreed on synchronised clocks.
+"""
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Reduction, allowed, combined
+
+BENCHMARK = Benchmark(
+    title="scan",
+    kernel="scan",
+    options=Reduction,
+    check=allowed,
+    ranks=(2, None),
+    sizes="4:1Mi",
+    dtype=lambda spec: spec.option("datatype"),
+    placed=lambda spec, rank: 0,
+    expected=lambda spec, rank, send: combined(spec, send, 0, rank + 1),
+    metrics={"latency_us": lambda spec: 1},
+    classics={},
+)

@@ -1,0 +1,30 @@
+"""Latency of MPI_Scatterv: the root sends one message of its own to every rank.
+
+Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
+`cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_scatterv (OMB 7.4,
+mpi/collective/blocking/osu_scatterv.c); `streaming` runs them back to back, as IMB-MPI1 Scatterv does; `windowed`
+starts each at a moment agreed on synchronised clocks. The size is that of one rank's message; the counts, one for
+each rank, are all the same, so that the data are those of mpi.scatter.
+"""
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
+
+BENCHMARK = Benchmark(
+    title="scatterv",
+    kernel="scatterv",
+    options=RootedInPlace,
+    check=allowed,
+    ranks=(2, None),
+    sizes="1:1Mi",
+    buffers=lambda spec: (spec.size * spec.ranks, spec.size),
+    placed=lambda spec, rank: 0 if rank == spec.option("root") else None,
+    replaces="recv",
+    expected=lambda spec, rank, send: (
+        None
+        if spec.option("in_place") and rank == spec.option("root")
+        else pieces(spec, send, [spec.option("root")], rank * spec.size)
+    ),
+    metrics={"latency_us": lambda spec: 1},
+    classics={"osu_scatterv": {}, "IMB-MPI1 Scatterv": {"cadence": "streaming"}, "IMB-MT ScattervMT": {"threads": 2}},
+)

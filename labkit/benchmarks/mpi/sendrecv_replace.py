@@ -1,0 +1,35 @@
+"""MPI_Sendrecv_replace in a ring: what a rank receives from its left takes the place of what it sent to its right.
+
+The time of one call on the slowest rank; the bandwidth counts what a rank sends and receives. The definition of
+IMB-P2P SendRecv_Replace.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import InPlace, allowed
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(InPlace):
+    """Options of mpi.sendrecv_replace, which is always in place."""
+
+    in_place: bool = True
+
+
+def _check(spec: Spec) -> str:
+    return allowed(spec) if spec.option("in_place") else "it is always in place. Set in_place=True."
+
+
+BENCHMARK = Benchmark(
+    title="sendrecv_replace in a ring",
+    kernel="sendrecv_replace",
+    options=Options,
+    check=_check,
+    ranks=(2, None),
+    metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 2 * spec.size},
+    placed=lambda spec, rank: 0,
+    expected=lambda spec, rank, send: send((rank - 1) % spec.ranks),
+    classics={"IMB-P2P SendRecv_Replace": {"cadence": "streaming"}},
+)

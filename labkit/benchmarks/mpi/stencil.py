@@ -1,0 +1,80 @@
+"""Exchange with the neighbours in a grid that wraps around: one message to and one from each side.
+
+The ranks form the most square grid of `dimensions` their number allows; rank 0 is its corner and the first dimension
+varies fastest. The time of one exchange on the slowest rank; the bandwidth counts all messages a rank sends and
+receives. IMB-P2P Stencil2D and Stencil3D, which refuse grids with a side of 1; here such a side talks to itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Moving, allowed
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Moving):
+    """Options of mpi.stencil.
+
+    Parameters
+    ----------
+    dimensions : of the grid, 2 or 3.
+    """
+
+    dimensions: int = 2
+
+
+def _check(spec: Spec) -> str:
+    if spec.option("dimensions") not in (2, 3):
+        return f"dimensions={spec.option('dimensions')}, but it must be 2 or 3. Set dimensions=2."
+    return allowed(spec)
+
+
+def sides(ranks: int, dimensions: int) -> list[int]:
+    """Lengths of the sides of the most square grid, the longest first.
+
+    Examples
+    --------
+    >>> sides(12, 2), sides(12, 3), sides(7, 2)
+    ([4, 3], [3, 2, 2], [7, 1])
+    """
+    if dimensions == 1:
+        return [ranks]
+    short = max(s for s in range(1, ranks + 1) if ranks % s == 0 and s**dimensions <= ranks)
+    return sorted([short, *sides(ranks // short, dimensions - 1)], reverse=True)
+
+
+def _near(spec: Spec, rank: int) -> list[int]:
+    grid, near, stride = sides(spec.ranks, spec.option("dimensions")), [], 1
+    for side in grid:
+        place = rank // stride % side
+        near += [rank + ((place + step) % side - place) * stride for step in (-1, 1)]
+        stride *= side
+    return near
+
+
+BENCHMARK = Benchmark(
+    title="exchange in a grid",
+    kernel="exchange",
+    options=Options,
+    check=_check,
+    ranks=(2, None),
+    apart=True,
+    sizes="1:1Mi",
+    requests=lambda spec: 2 * 2 * spec.option("dimensions"),
+    buffers=lambda spec: (2 * spec.option("dimensions") * spec.size, 2 * spec.option("dimensions") * spec.size),
+    metrics={
+        "latency_us": lambda spec: 1,
+        "bandwidth_MBps": lambda spec: 2 * 2 * spec.option("dimensions") * spec.size,
+    },
+    peers=_near,
+    expected=lambda spec, rank, send: np.concatenate(
+        [send(peer)[(k ^ 1) * spec.size : (k ^ 1) * spec.size + spec.size] for k, peer in enumerate(_near(spec, rank))]
+    ),
+    classics={
+        "IMB-P2P Stencil2D": {"cadence": "streaming"},
+        "IMB-P2P Stencil3D": {"cadence": "streaming", "dimensions": 3},
+    },
+)

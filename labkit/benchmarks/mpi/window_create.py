@@ -1,0 +1,18 @@
+"""Cost of a window: MPI_Win_create, one fence, MPI_Win_free.
+
+The size is that of the memory every rank exposes; no bytes move. The definition of IMB-EXT Window.
+"""
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Collective, allowed
+
+BENCHMARK = Benchmark(
+    title="creation of a window",
+    kernel="window_create",
+    options=Collective,
+    check=allowed,
+    ranks=(2, None),
+    sizes="1:4Mi",
+    metrics={"latency_us": lambda spec: 1},
+    classics={"IMB-EXT Window": {"cadence": "streaming"}},
+)
