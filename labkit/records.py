@@ -20,6 +20,7 @@ from labkit.columns import COLUMNS, METRICS, STATISTICS, SUMMARY, Metric, split,
 from labkit.errors import DataError, SpecError
 from labkit.samples import ORIGINS, Samples
 
+HEADLINES = ("p50", "mean", "value", "osu_mean")  # the statistic that stands for a metric, best first
 KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one another
 
 
@@ -241,11 +242,9 @@ def reported(samples: Iterable[Samples]) -> pd.DataFrame:
 
 
 def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
-    """Statistic that stands for a metric: the median; where no row has one, the mean, then a single value."""
-    names = [
-        s for s in ("p50", "mean", "value") if (c := statistic_column(metric, s)) in frame and frame[c].notna().any()
-    ]
-    return names[0] if names else "p50"
+    """Statistic that stands for a metric: the first of `HEADLINES` that any row has."""
+    names = [s for s in HEADLINES if (c := statistic_column(metric, s)) in frame and frame[c].notna().any()]
+    return names[0] if names else HEADLINES[0]
 
 
 def _union(texts: Iterable[str]) -> str:

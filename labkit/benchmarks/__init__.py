@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.errors import SpecError, known
-from labkit.spec import Effort, Spec, validated
+from labkit.spec import Effort, Scalar, Spec, validated
 from labkit.units import MiB, format_size
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Benchmark:
 
     check : what else is wrong with a spec, as a sentence; empty when nothing is.
 
+    classics : tests of the OSU and Intel benchmarks that are the same → options that make it so.
+
     kernel : name of the C kernel and of its mpi4py loop; empty for tools.
     mpi : whether the kernel needs MPI ranks.
     dtype : numpy's name of the elements of a message.
@@ -76,6 +78,7 @@ class Benchmark:
     max_size: int = 1024 * MiB
     ranks: tuple[int, int | None] = (1, 1)
     check: Callable[[Spec], str] = lambda spec: ""
+    classics: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     kernel: str = ""
     mpi: bool = True
     dtype: Callable[[Spec], str] = lambda spec: "uint8"

@@ -45,4 +45,5 @@ BENCHMARK = Benchmark(
     expected=lambda spec, rank, send: send(0) if rank == 1 else None,
     cadence="windowed",
     warmup=(10, 2),
+    classics={"osu_bw": {}},
 )

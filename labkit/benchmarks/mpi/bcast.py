@@ -19,4 +19,5 @@ BENCHMARK = Benchmark(
     expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
     reduce="max",
     work=lambda spec: {"root": spec.option("root")},
+    classics={"osu_bcast": {}, "IMB-MPI1 Bcast": {"cadence": "streaming"}},
 )

@@ -29,4 +29,5 @@ BENCHMARK = Benchmark(
     expected=lambda spec, rank, send: sum(send(r) for r in range(spec.ranks)) if rank == spec.option("root") else None,
     work=lambda spec: {"root": spec.option("root")},
     reduce="max",
+    classics={"osu_reduce": {}, "IMB-MPI1 Reduce": {"cadence": "streaming"}},
 )

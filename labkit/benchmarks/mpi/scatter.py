@@ -21,4 +21,5 @@ BENCHMARK = Benchmark(
     expected=lambda spec, rank, send: send(spec.option("root"))[rank * spec.size : (rank + 1) * spec.size],
     work=lambda spec: {"root": spec.option("root")},
     reduce="max",
+    classics={"osu_scatter": {}, "IMB-MPI1 Scatter": {"cadence": "streaming"}},
 )
