@@ -217,6 +217,14 @@ def _spec(benchmark: Benchmark, fixed: Mapping[str, Scalar], table: Table, row: 
     )  # fmt: skip
 
 
+def _doubts(table: Table, checked: object) -> list[str]:
+    """What is doubtful about a row."""
+    found = ["validation failed: wrong bytes"] if checked == "Fail" else []
+    if "Transmit Size" in table.columns:
+        found.append("a derived datatype (-D) was sent; the text does not tell which")
+    return found
+
+
 def _timing(table: Table) -> str:
     """OMB times every iteration, IMB the loop."""
     return "total" if table.test.startswith("IMB") else "each"
@@ -236,7 +244,7 @@ def _point(
         "timing": _timing(table),
         "cadence": options.get("cadence", benchmarks.get(spec.benchmark).cadence),
         "fingerprint": spec.fingerprint({"library": library, "text": "" if testbed else file.digest}),
-        "badges": [], "warnings": [*doubt, *(["validation failed: wrong bytes"] if checked == "Fail" else [])],
+        "badges": [], "warnings": [*doubt, *_doubts(table, checked)],
         "test": table.test, "parameters": dict(told), "file": str(file.path), "place": f"{file.digest[:16]}:{row.line}"
         + (f":{options['window']}" if "Window" in table.columns else ""),
     }  # fmt: skip

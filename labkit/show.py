@@ -220,7 +220,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     body = []
     for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
         cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [
-            str(row[c]) for c in differing
+            f"{row[c]:g}" if isinstance(row[c], float) else str(row[c]) for c in differing
         ]
         for metric in metrics:
             statistic = records.headline_statistic(rows, metric)

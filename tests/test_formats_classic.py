@@ -379,7 +379,9 @@ def test_a_text_that_lost_lines_is_an_error_or_has_right_rows(data: st.DataObjec
     form = WHOLE[names[0]][0]
     printed = "".join(WHOLE[name][1] for name in names if WHOLE[name][0] is form)
     lines = printed.splitlines(keepends=True)
-    gone = data.draw(st.sets(st.integers(0, len(lines) - 1), max_size=4))
+    # with title and blank line gone, a second text reads like the next datatype of -T all: nobody could tell
+    most = 4 if len(names) == 1 else 1
+    gone = data.draw(st.sets(st.integers(0, len(lines) - 1), max_size=most))
     part_or_error(form, printed, "".join(line for i, line in enumerate(lines) if i not in gone))
 
 

@@ -101,6 +101,11 @@ def test_ranks_that_nobody_told_are_assumed_with_a_warning(tmp_path: Path) -> No
     assert "validation failed" in frame["warnings"].iloc[2]
 
 
+def test_a_derived_datatype_is_a_doubt(tmp_path: Path) -> None:
+    held = importing.bring([GOLDEN / "omb" / "opt_latency_ddt.txt"], into=tmp_path / "c").campaign
+    assert records.table(held.samples())["warnings"].str.contains("derived datatype").all()
+
+
 def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +228,15 @@ def test_what_was_imported_is_written_again_alike(tmp_path: Path) -> None:
     whole = {(t.test, r.size): r.values for t in imb.parse(MPI1.read_text()) for r in t.rows}
     assert own.items() <= whole.items()
     assert importing.bring([copy], into=tmp_path / "d").added == len(own)
+
+
+def test_what_labkit_measured_comes_back_as_labkit_s(tmp_path: Path) -> None:
+    for form in ("omb", "imb"):
+        path = tmp_path / form
+        path.write_text(classic.text([measured("mpi.latency", 8, [[2.0, 4.0]])], form))
+        (one,) = importing.bring([path], into=tmp_path / "c" / form).campaign.samples()
+        assert one.meta["library"].startswith("labkit ")
+        assert {(v.name, v.statistic, v.value) for v in one.reported} >= {("latency_us", "mean", 1.5)}
 
 
 def test_other_options_than_the_classic_s_are_told() -> None:

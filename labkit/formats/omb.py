@@ -80,11 +80,14 @@ def _program(lines: Lines, start: int) -> list[Table]:
     lines.take()
     if test in ("osu_init", "osu_hello"):
         return [_prose(lines, start, test, title, version)]
-    tables: list[Table] = []
+    tables, heads = list[Table](), tuple[str, ...]()
     while not tables or (lines.ahead or "").startswith("# Datatype: "):
         columns, parameters = _head(lines, start, first=not tables)
         if parameters.get("Datatype") in [table.parameters.get("Datatype") for table in tables]:
             raise lines.wrong("a line '# OSU …': the datatype is the same as before")
+        if tables and columns != heads:
+            raise lines.wrong(f"a line '# OSU …' above: other columns than before, {', '.join(heads)}")
+        heads = columns
         preamble = lines.since(start)[:-1]
         rows = _matrix(lines, columns) if _MATRIX.fullmatch(columns[0]) else _rows(lines, columns)
         start = lines.taken
