@@ -1,4 +1,4 @@
-"""What the command line prints: tables, descriptions, progress."""
+"""What the command line prints: tables, descriptions, results."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks
-from labkit.columns import METRICS
+from labkit.columns import METRICS, STATISTICS
 from labkit.samples import Samples
 from labkit.spec import Effort
 from labkit.units import format_duration, format_size
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labkit.batch import Suite
-    from labkit.measuring import Point, Progress
+    from labkit.measuring import Point
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
@@ -135,9 +134,9 @@ def suite(loaded: Suite) -> str:
 # ---- results ---------------------------------------------------------------------------------------------------
 
 
-def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign: str = "") -> None:
-    """Print results in a format, or write them to a file."""
-    from labkit import records
+def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign: str = "", full: bool = False) -> None:
+    """Print results in a format, or write them to a file; `full` adds what OMB's -f adds to its columns."""
+    from labkit import classic, records
     from labkit.batch import save_records
 
     frame = records.table(samples, campaign=campaign)
@@ -150,6 +149,7 @@ def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign
         "table": lambda: result_table(frame, samples),
         "json": lambda: result_json(frame),
         "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
+        **{name: lambda: classic.text(samples, form, full=full).removesuffix("\n") for name in classic.FORMS},
     }
     text = forms[form]()
     if output:
@@ -185,11 +185,7 @@ def result_table(frame: pd.DataFrame, samples: Sequence[Samples] = ()) -> str:
         return "no samples"
     parts, summary = [], records.summary(frame)
     for (name, *_), rows in summary.groupby(["benchmark", "library", "testbed", "ranks"], sort=False):
-        if any(
-            f"{metric}_{s}" in rows and rows[f"{metric}_{s}"].notna().any()
-            for metric in benchmarks.get(str(name)).metrics
-            for s in ("p50", "mean", "value")
-        ):
+        if any(_given(rows, metric) for metric in benchmarks.get(str(name)).metrics):
             parts.append(_benchmark_table(str(name), rows))
         else:
             for _, row in rows.iterrows():
@@ -197,12 +193,20 @@ def result_table(frame: pd.DataFrame, samples: Sequence[Samples] = ()) -> str:
     return "\n\n".join(parts)
 
 
+def _given(rows: pd.DataFrame, metric: str) -> bool:
+    """Whether any row has a statistic that can stand for a metric."""
+    from labkit import records
+
+    columns = [f"{metric}_{statistic}" for statistic in records.HEADLINES]
+    return any(rows[column].notna().any() for column in columns if column in rows)
+
+
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     """Lines of one benchmark."""
     from labkit import records, studies
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
-    metrics = [m for m in benchmark.metrics if f"{m}_p50" in rows or f"{m}_mean" in rows]
+    metrics = [m for m in benchmark.metrics if _given(rows, m)]
     differing = [
         c for c in ("transport", *(c for c in rows if c.startswith("option_"))) if rows[c].astype(str).nunique() > 1
     ]
@@ -216,7 +220,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     body = []
     for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
         cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [
-            str(row[c]) for c in differing
+            f"{row[c]:g}" if isinstance(row[c], float) else str(row[c]) for c in differing
         ]
         for metric in metrics:
             statistic = records.headline_statistic(rows, metric)
@@ -230,6 +234,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         body.append([*cells, str(row["n"]), str(row["launches"])])
     about = f"{name} · {first['library']} · {first['testbed']} · engine {first['engine']} · {first['host']}"
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
+    for metric in metrics:
+        if (statistic := records.headline_statistic(rows, metric)) != records.HEADLINES[0]:
+            notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
     notes += [f"badges: {', '.join(text for text, _ in studies.kinds(rows['badges']))}"]
     notes += [f"warning: {text}" for text, _ in studies.kinds(rows["warnings"])]
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
@@ -268,33 +275,3 @@ def _digits(value: Any) -> str:
     if value is None or not math.isfinite(float(value)):
         return "-"
     return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
-
-
-# ---- progress --------------------------------------------------------------------------------------------------
-
-
-class Bar:
-    """A progress bar on standard error that names the point in flight and the time left."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def __call__(self, state: Progress) -> None:
-        """Show a new state."""
-        from tqdm import tqdm
-
-        if self._bar is None:
-            form = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} {desc}"
-            self._bar = tqdm(total=state.total, file=sys.stderr, bar_format=form, dynamic_ncols=True, mininterval=0.1)
-        left = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
-        self._bar.n = state.done
-        self._bar.set_description_str(f"{left}{state.label}", refresh=state.done == state.total)

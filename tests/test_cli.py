@@ -11,6 +11,7 @@ from labkit import cli
 from labkit.batch import HOME
 
 EXAMPLE = str(HOME / "data" / "campaigns" / "examples" / "two-cores")
+GOLDEN = Path(__file__).parent / "golden"
 WORDS = [verb[0] for verb in cli.VERBS]
 
 
@@ -37,6 +38,13 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
         (["show", "nosuch"], "There is no campaign 'nosuch'."),
         (["report", "nosuch"], "There is no campaign 'nosuch'."),
         (["describe", "mpi"], "There is no benchmark 'mpi'."),
+        (
+            ["measure", "micro.clock", "--format", "omb"],
+            "format=omb, but micro.clock is no test of OMB. Those that are: mpi",
+        ),
+        (["show", EXAMPLE, "--benchmark", "sockets.*", "--format", "imb"], "sockets.tcp_rr is no test of IMB"),
+        (["import", "/nosuch/osu.txt"], "/nosuch/osu.txt cannot be read: No such file or directory"),
+        (["import", __file__], "test_cli.py, line 1: found "),
     ],
 )
 def test_a_wrong_request_is_one_clear_error_and_exit_code_1(
@@ -88,3 +96,20 @@ def test_show_prints_the_recorded_campaign_in_every_form(capsys: pytest.CaptureF
 def test_plan_counts_points_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["measure", "micro.clock", "--launches", "2", "--dry-run"]) == 0
     assert "1 points × 2 launches" in capsys.readouterr().out
+
+
+def test_import_show_and_write_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    campaign, source = str(tmp_path / "c"), GOLDEN / "imb" / "MPI1.txt"
+    assert cli.main(["import", str(source), "--into", campaign]) == 0
+    said = capsys.readouterr()
+    assert f"points imported\nsamples: {campaign}" in said.out
+    assert all(line.startswith("labkit: warning: ") for line in said.err.splitlines())
+    assert cli.main(["import", str(source), "--into", campaign]) == 0
+    assert capsys.readouterr().out.startswith("0 points imported, ")
+    assert cli.main(["show", campaign]) == 0
+    table = capsys.readouterr().out
+    assert "mpi.latency · IMB 2021.11 · MPI1.txt · engine IMB" in table
+    assert "latency: mean over ranks" in table
+    assert cli.main(["show", campaign, "--benchmark", "mpi.latency", "--format", "imb"]) == 0
+    block = source.read_text().split("# Benchmarking PingPong")[1].split("# Benchmarking")[0]
+    assert block.splitlines()[3:12] == capsys.readouterr().out.split("# Benchmarking PingPong")[1].splitlines()[3:12]

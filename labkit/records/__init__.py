@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from labkit import benchmarks, stats
 from labkit.columns import COLUMNS, METRICS, STATISTICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
-from labkit.records.over_launches import KEY, headline_statistic, order, summary
+from labkit.records.over_launches import HEADLINES, KEY, headline_statistic, order, summary
 from labkit.samples import ORIGINS, Samples
 
-__all__ = ["KEY", "headline_statistic", "order", "reported", "seconds", "summary", "table", "values"]
+__all__ = ["HEADLINES", "KEY", "headline_statistic", "order", "reported", "seconds", "summary", "table", "values"]
 
 
 def seconds(samples: Samples) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import pandas as pd
 from labkit import stats
 from labkit.columns import COLUMNS, METRICS, STATISTICS, SUMMARY, split, statistic_column
 
+HEADLINES = ("p50", "mean", "value", "osu_mean")  # the statistic that stands for a metric, best first
 KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one another
 
 
@@ -22,11 +23,9 @@ def order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
-    """Statistic that stands for a metric: the median; where no row has one, the mean, then a single value."""
-    names = [
-        s for s in ("p50", "mean", "value") if (c := statistic_column(metric, s)) in frame and frame[c].notna().any()
-    ]
-    return names[0] if names else "p50"
+    """Statistic that stands for a metric: the first of `HEADLINES` that any row has."""
+    names = [s for s in HEADLINES if (c := statistic_column(metric, s)) in frame and frame[c].notna().any()]
+    return names[0] if names else HEADLINES[0]
 
 
 def _union(texts: Iterable[str]) -> str:

@@ -1,0 +1,147 @@
+"""The command line: parse, call, print. Everything it can do, the library can do too."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import textwrap
+import warnings
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from labkit import __version__, show
+from labkit.cli import campaigns, measure
+from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
+from labkit.errors import LabkitError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 fine, 1 error, 2 a gate failed, 3 an interval was asked for and not reached."""
+    warnings.showwarning = warn
+    top = parser()
+    options, rest = top.parse_known_args(arguments)
+    if rest and options.run is not _lab:
+        top.error(f"unrecognized arguments: {' '.join(rest)}")
+    options.rest = rest
+    try:
+        return int(options.run(options))
+    except LabkitError as error:
+        say(str(error))
+        return ERROR
+    except KeyboardInterrupt:
+        say("stopped; what was measured is kept.")
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return OK
+
+
+class Parser(argparse.ArgumentParser):
+    """Ends with `ERROR` for a wrong command line; argparse's own 2 means a failed gate here."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and how to go on."""
+        self.exit(ERROR, f"{self.prog}: {message}. See {self.prog} --help.\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The words of the command line."""
+    top = Parser(prog="labkit", description="Measure, understand and publish how fast a cluster communicates.")
+    top.add_argument("--version", action="version", version=f"labkit {__version__}")
+    verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
+    for word, run, fill, text, example in VERBS:
+        verb = verbs.add_parser(
+            word, help=text, description=text, epilog=f"example:\n{textwrap.indent(example, '  ')}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        fill(verb)
+        verb.set_defaults(run=run)
+    return top
+
+
+# ---- verbs -----------------------------------------------------------------------------------------------------
+
+
+def _text_or_json(verb: argparse.ArgumentParser) -> None:
+    formats(verb, "table", "json")
+
+
+def _list(options: argparse.Namespace) -> int:
+    print(show.benchmarks_text(options.format))
+    return OK
+
+
+def _describe_options(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("benchmark", help="family.name, as 'labkit list' prints it")
+
+
+def _describe(options: argparse.Namespace) -> int:
+    print(show.description(options.benchmark))
+    return OK
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    text, sound = show.doctor(options.format)
+    print(text)
+    return OK if sound else ERROR
+
+
+def _suite_options(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("suite", help="a suite in templates/suites, or a TOML file")
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from labkit import batch
+
+    print(show.suite(batch.load(options.suite)))
+    return OK
+
+
+def _run_options(verb: argparse.ArgumentParser) -> None:
+    _suite_options(verb)
+    verb.add_argument("--into", metavar="CAMPAIGN", help="campaign folder (default: data/campaigns/<suite>)")
+    verb.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a parameter in every notebook that has it",
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    from labkit import batch
+
+    with Bar() as bar:
+        outcome = batch.run(batch.load(options.suite, options.parameter), into=options.into, progress=bar)
+    print(outcome.text())
+    return OK if outcome.sound else ERROR
+
+
+def _lab(options: argparse.Namespace) -> int:
+    import subprocess
+
+    from labkit.batch import NOTEBOOKS
+
+    words = [str(NOTEBOOKS), *(["--allow-root"] if os.geteuid() == 0 else []), *options.rest]
+    return subprocess.call([sys.executable, "-m", "jupyterlab", *words])
+
+
+Fill = Callable[[argparse.ArgumentParser], None]
+VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ...] = (
+    ("list", _list, _text_or_json, "List the benchmarks.", "labkit list"),
+    ("describe", _describe, _describe_options, "Tell what a benchmark measures, and its options.", "labkit describe mpi.latency"),
+    ("doctor", _doctor, _text_or_json, "Check this machine, with remedies.", "labkit doctor"),
+    ("measure", measure.run, measure.options, "Measure one benchmark.",
+     "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\nlabkit measure mpi.bandwidth -m 64Ki -o window=32 --format json"),
+    ("plan", _plan, _suite_options, "Print what a suite would measure; starts nothing.", "labkit plan quick"),
+    ("run", _run, _run_options, "Execute the notebooks of a suite into a campaign; measures only what is missing.",
+     "labkit run quick --into data/campaigns/today -p launches=6"),
+    ("import", campaigns.import_, campaigns.import_options, "Keep what the OSU or Intel MPI benchmarks printed in a campaign.",
+     "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\nlabkit import osu_allreduce.txt --ranks 64"),
+    ("show", campaigns.show_, campaigns.show_options, "Print the results of a campaign.", "labkit show quick --benchmark mpi.latency --format csv"),
+    ("report", campaigns.report_, campaigns.report_options, "Make the HTML and PDF report of a campaign.", "labkit report quick"),
+    ("lab", _lab, lambda verb: None, "Open JupyterLab on the notebooks; further words are passed on to it.", "labkit lab --no-browser"),
+)  # fmt: skip

@@ -1,0 +1,76 @@
+"""The verbs that fill and read campaigns without measuring."""
+
+from __future__ import annotations
+
+import argparse
+
+from labkit import show
+from labkit.cli.speaking import OK, output, say, warn
+
+
+def show_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit show`."""
+    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
+    verb.add_argument("--benchmark", default="*", help="only this one")
+    output(verb)
+
+
+def show_(options: argparse.Namespace) -> int:
+    """Print the results of a campaign."""
+    from labkit import campaign
+
+    held = campaign.Campaign(campaign.find(options.campaign))
+    show.write(
+        list(held.samples(options.benchmark)), options.format, options.output, campaign=held.name, full=options.full
+    )
+    return OK
+
+
+def import_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit import`."""
+    verb.add_argument("file", nargs="+", help="what a program of the OSU or Intel MPI benchmarks printed")
+    verb.add_argument(
+        "--into", metavar="CAMPAIGN", help="campaign to keep it in (default: a new one, named after the time)"
+    )
+    verb.add_argument(
+        "--ranks", type=int, default=0, metavar="N", help="number of ranks, where the text does not tell it"
+    )
+    verb.add_argument(
+        "--testbed",
+        default="",
+        metavar="NAME",
+        help="where it was measured; files with the same name are repeats of one another (default: the file's name, and none are)",
+    )
+
+
+def import_(options: argparse.Namespace) -> int:
+    """Keep what others measured in a campaign."""
+    from labkit import importing
+
+    outcome = importing.bring(options.file, into=options.into, ranks=options.ranks, testbed=options.testbed)
+    for text in outcome.warnings:
+        warn(text)
+    print(outcome.text())
+    return OK
+
+
+def report_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit report`."""
+    verb.add_argument("campaign", nargs="+", help="folder or name of a campaign")
+    verb.add_argument("--style", default="report", help="look of the report: report or letter (default: %(default)s)")
+    engines, what = ("auto", "quarto", "plain"), "what renders it (default: Quarto when it is installed)"
+    verb.add_argument("--engine", choices=engines, default="auto", help=what)
+
+
+def report_(options: argparse.Namespace) -> int:
+    """Make the report of campaigns."""
+    from labkit import campaign, report
+
+    folders = [campaign.find(name) for name in options.campaign]
+    built = report.build(folders, style=options.style, engine=options.engine, progress=say)
+    for text in built.warnings:
+        warn(text)
+    print(f"HTML report: {built.html}")
+    if built.pdf:
+        print(f"PDF report:  {built.pdf}")
+    return OK

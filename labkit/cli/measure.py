@@ -1,0 +1,116 @@
+"""The verb that measures."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from labkit import show
+from labkit.cli.speaking import INTERVAL, OK, Bar, output
+from labkit.errors import SpecError
+from labkit.spec import Effort, Spec, sweep
+
+
+def options(verb: argparse.ArgumentParser) -> None:
+    """Words of the verb."""
+    add = verb.add_argument
+    add("benchmark", help="family.name, as 'labkit list' prints it")
+    add("-m", "--sizes", metavar="MIN:MAX", help="message sizes in powers of two, or a list (default: the benchmark's)")
+    add(
+        "-i",
+        "--iterations",
+        type=int,
+        metavar="N",
+        help="exact number of timed iterations (default: the stop rule decides)",
+    )
+    add("-x", "--warmup", type=int, metavar="N", help="iterations before each timed chunk (default: OSU's)")
+    add("-W", "--window", metavar="N", help="short for -o window=N")
+    add(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="option of the benchmark; 'labkit describe' lists them",
+    )
+    add("--ranks", type=int, default=2, help="number of ranks (default: %(default)s)")
+    add("--ppn", type=int, default=0, help="ranks on each host (default: the launcher's choice)")
+    add("--hosts", metavar="A,B|FILE", default="", help="hosts to run on, or a file that names one a line")
+    add("--device", default="", help="network device")
+    add("--transport", default="auto", help="path of the messages: auto, shm or tcp; a list makes a comparison")
+    add("--launcher", default="auto", help="openmpi, mpich or auto (default: %(default)s)")
+    add("--testbed", default="local", help="where to run: NAME[:ARG][,key=value…] (default: %(default)s)")
+    add("--launches", type=int, default=3, help="fresh starts; 6 give a 95 %% interval (default: %(default)s)")
+    add(
+        "--ci",
+        type=float,
+        help="stop when the interval is narrower than this part of the median (default: 0.02); exit code 3 when it was asked for and not reached",
+    )
+    add(
+        "--time-cap",
+        type=float,
+        default=2.0,
+        metavar="S",
+        help="s of timed iterations for a point and launch (default: %(default)s)",
+    )
+    add(
+        "--time-limit",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="s without a sign of life after which a point is ended (default: %(default)s)",
+    )
+    add("--seed", type=int, default=1, help="of the random order of points (default: %(default)s)")
+    add("--into", metavar="CAMPAIGN", help="campaign to keep the samples in (default: a new one, named after the time)")
+    add("--dry-run", action="store_true", help="print the points and the command, start nothing")
+    output(verb)
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    path = Path(text)
+    names = path.read_text().split() if text and path.is_file() else text.split(",")
+    return tuple(name for name in names if name)
+
+
+def _specs(options: argparse.Namespace) -> list[Spec]:
+    """Specs of a measure command."""
+    from labkit import benchmarks
+
+    benchmark = benchmarks.get(options.benchmark)
+    pairs = [*options.option, *([f"window={options.window}"] if options.window else [])]
+    broken = [pair for pair in pairs if "=" not in pair]
+    if broken:
+        raise SpecError(f"-o {broken[0]!r} is not of the form key=value. See 'labkit describe {options.benchmark}'.")
+    own = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
+    sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
+    ranks = options.ranks if benchmark.ranks[1] != 1 else 1
+    return sweep(
+        options.benchmark, sizes=sizes, ranks=ranks, ppn=options.ppn, hosts=_hosts(options.hosts),
+        device=options.device, transport=options.transport.split(","), launcher=options.launcher,
+        testbed=options.testbed, **own,
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure what is missing, print what was asked for."""
+    from labkit import classic, measuring
+    from labkit.campaign import Campaign
+
+    if options.format in classic.FORMS:
+        classic.check(options.benchmark, options.format)
+    names = ("iterations", "warmup", "launches", "time_cap", "time_limit", "seed")
+    effort = Effort(**{name: getattr(options, name) for name in names}, **({"ci": options.ci} if options.ci else {}))
+    points = measuring.expand(_specs(options), effort)
+    if options.dry_run:
+        print(show.plan(points, effort))
+        return OK
+    held = Campaign(options.into or measuring.fresh())
+    with Bar() as bar:
+        measuring.measure([p.spec for p in points if p.launch == 0], effort, into=held, progress=bar)
+    wanted = {(p.fingerprint, p.launch) for p in points}
+    found = [s for s in held.samples(options.benchmark) if (s.meta.get("fingerprint"), s.launch) in wanted]
+    show.write(found, options.format, options.output, campaign=held.name, full=options.full)
+    print(f"samples: {held.path}", file=sys.stderr)
+    missed = options.ci and any(s.meta.get("stopped_by") not in ("ci", "tool") for s in found)
+    return INTERVAL if missed else OK

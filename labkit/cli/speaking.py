@@ -1,0 +1,66 @@
+"""What all verbs share: exit codes, messages, progress, the choice of a format."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from labkit.units import format_duration
+
+if TYPE_CHECKING:
+    from labkit.measuring import Progress
+
+OK, ERROR, GATE, INTERVAL = 0, 1, 2, 3
+RESULTS = ("table", "json", "csv", "parquet", "omb", "imb")  # formats of results
+
+
+def say(text: str) -> None:
+    """A message on standard error."""
+    print(f"labkit: {text}", file=sys.stderr)
+
+
+def warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning on standard error; fits `warnings.showwarning`."""
+    say(f"warning: {message}")
+
+
+def formats(verb: argparse.ArgumentParser, *names: str) -> None:
+    """The option --format; the first name is the default."""
+    verb.add_argument("--format", choices=names, default=names[0], help="how to print (default: %(default)s)")
+
+
+def output(verb: argparse.ArgumentParser) -> None:
+    """The options of verbs that print results."""
+    formats(verb, *RESULTS)
+    verb.add_argument("--full", action="store_true", help="with --format omb: the columns that -f adds to collectives")
+    verb.add_argument("--output", metavar="FILE", help="write there instead of standard output")
+
+
+class Bar:
+    """A progress bar on standard error that names the point in flight and the time left."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, state: Progress) -> None:
+        """Show a new state."""
+        from tqdm import tqdm
+
+        if self._bar is None:
+            form = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} {desc}"
+            self._bar = tqdm(total=state.total, file=sys.stderr, bar_format=form, dynamic_ncols=True, mininterval=0.1)
+        left = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
+        self._bar.n = state.done
+        self._bar.set_description_str(f"{left}{state.label}", refresh=state.done == state.total)
