@@ -17,6 +17,7 @@ from labkit import benchmarks, campaign, host, launch, testbeds, tools
 from labkit.campaign import Campaign
 from labkit.errors import KernelError, LabkitError, LaunchError
 from labkit.spec import Effort, Spec
+from labkit.worker import STARTS
 
 
 @dataclass(frozen=True)
@@ -210,8 +211,9 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
     found: dict[object, list[Point]] = {}
     for point in points:
         spec = point.spec
-        alone = (spec.benchmark, point.fingerprint) if benchmarks.get(spec.benchmark).jobs else None
-        mpi = benchmarks.get(spec.benchmark).mpi and dict(spec.options).get("threads", 1)  # the thread level
+        benchmark = benchmarks.get(spec.benchmark)
+        alone = (spec.benchmark, point.fingerprint) if benchmark.jobs or benchmark.kernel in STARTS else None
+        mpi = benchmark.mpi and dict(spec.options).get("threads", 1)  # the thread level
         key = (mpi, spec.launcher, spec.transport, spec.device, spec.ranks, spec.ppn, spec.hosts, spec.testbed, alone)
         found.setdefault(key, []).append(point)
     return list(found.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +20,7 @@ from labkit.samples import Samples
 from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
 from labkit.units import KiB
-from labkit.worker import Frame, Plan, Reader, told
+from labkit.worker import STARTS, Frame, Plan, Reader, told
 
 WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
 
@@ -69,6 +70,7 @@ class Start:
         self._current: Point = points[0]
         self._began, self._load = datetime.now(UTC), host.load_snapshot()
         self._placement: launch.Placement | None = None
+        self._finalized: int | None = None
         self.command, self._environment = self._argv()
 
     def _argv(self) -> tuple[list[str], dict[str, str]]:
@@ -84,7 +86,7 @@ class Start:
     def run(self) -> Iterator[Failure]:
         """Start, read frames until the end, and tell what failed."""
         self._counter.tell(self._current)
-        environment = os.environ | self._environment
+        environment, began = os.environ | self._environment, time.perf_counter_ns()
         with supervise.start(self.command, env=environment, grace=GRACE) as tree:
             failure: LabkitError | None = None
             try:
@@ -93,7 +95,7 @@ class Start:
             except LabkitError as error:
                 failure = error
             if failure is None and len(self.ended) < len(self._points):
-                failure = self._died(tree)
+                failure = self._outlived(tree, began)
         if failure is not None:
             # ranks that never met will not meet for the other points either
             for point in [self._current] if self._ready else [p for p in self._points if p not in self.ended]:
@@ -137,8 +139,22 @@ class Start:
             yield Failure(self._current, KernelError(f"{benchmarks.label(self._current.spec)}: {header['reason']}"))
         elif kind == "samples":
             self._keep(frame.values.reshape(header.pop("shape")), header)
+        elif kind == "finalized":
+            self._finalized = header["ns"]
         elif kind == "done":
             self._held.log(f"ranks ended, {header['peak_rss'] // KiB} KiB at most in rank 0")
+
+    def _outlived(self, tree: supervise.Tree, began: int) -> LabkitError | None:
+        """Keep what only the end of a start can tell; None when it told, else why the ranks ended."""
+        kernel = benchmarks.get(self._current.spec.benchmark).kernel
+        if kernel not in STARTS or self._finalized is None:
+            return self._died(tree)
+        if tree.wait(10):
+            return self._died(tree)
+        took = self._finalized if kernel == "finalize" else time.perf_counter_ns() - began
+        facts: dict[str, Any] = {"stopped_by": "start", "warmup": 0, "chunks": [1], "elapsed": took * 1e-9}
+        self._keep(np.array([[[took]]], np.int64), facts | {"verified": False, "rows": [0]})
+        return None
 
     def _check(self, header: Mapping[str, Any]) -> None:
         """As many ranks must have met as were asked for."""

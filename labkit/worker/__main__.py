@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from time import perf_counter_ns
 from typing import Any
 
 from labkit.worker import Plan, failure
@@ -17,6 +18,7 @@ def main(arguments: Sequence[str]) -> int:
     os.dup2(2, 1)  # whatever an MPI library prints must not fall between the frames
     mpi: Any = None
     rank: int | None = None
+    init_ns = 0
     try:
         plan = Plan.decode(arguments[0])
         if plan.mpi:
@@ -24,15 +26,26 @@ def main(arguments: Sequence[str]) -> int:
 
             threaded = any(spec.values.get("threads", 1) > 1 for _, spec in plan.points)
             # as OSU does; mpi4py's default, multiple, costs 25 % at 8 B
-            mpi4py.rc.thread_level = "multiple" if threaded else "single"
+            level = "multiple" if threaded else "single"
+            mpi4py.rc.initialize = mpi4py.rc.finalize = False  # both are timed here
             from mpi4py import MPI
 
+            began = perf_counter_ns()
+            MPI.Init_thread(getattr(MPI, f"THREAD_{level.upper()}"))
+            init_ns = perf_counter_ns() - began
             mpi = MPI
+            for comm in (mpi.COMM_WORLD, mpi.COMM_SELF):
+                comm.Set_errhandler(mpi.ERRORS_RETURN)
             rank = mpi.COMM_WORLD.rank
-        Worker(plan, out, mpi).run()
+        worker = Worker(plan, out, mpi, init_ns)
+        worker.run()
+        if mpi is not None:
+            began = perf_counter_ns()
+            mpi.Finalize()
+            worker.send("finalized", ns=perf_counter_ns() - began)
     except BaseException as error:
         print(failure(rank, error), file=sys.stderr, flush=True)
-        if mpi is not None:
+        if mpi is not None and not mpi.Is_finalized():
             mpi.COMM_WORLD.Abort(1)
         return 1
     return 0

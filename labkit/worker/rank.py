@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, kernels
 from labkit.spec import Spec
 from labkit.units import KiB
-from labkit.worker import Frame, Plan
+from labkit.worker import STARTS, Frame, Plan
 from labkit.worker.setting import Setting
 from labkit.worker.slots import Slots
 from labkit.worker.stop import CHUNK, Stop
@@ -69,8 +69,8 @@ class Together:
 class Worker:
     """One rank with its buffers and its kernels."""
 
-    def __init__(self, plan: Plan, out: int, mpi: Any) -> None:
-        self._plan, self._out, self.mpi = plan, out, mpi
+    def __init__(self, plan: Plan, out: int, mpi: Any, init_ns: int = 0) -> None:
+        self._plan, self._out, self.mpi, self._init_ns = plan, out, mpi, init_ns
         self.ranks: Alone | Together = Together(mpi.COMM_WORLD) if mpi is not None else Alone()
         self._engine, self._loops = kernels.engine(mpi), kernels.python_loops(mpi)
         self._buffers: dict[tuple[str, bool], NDArray[np.uint8]] = {}
@@ -131,6 +131,9 @@ class Worker:
     def _point(self, index: int, spec: Spec) -> None:
         """Verify, then time one point, and send what came out."""
         benchmark, began = benchmarks.get(spec.benchmark), perf_counter()
+        if benchmark.kernel in STARTS:
+            self._start(index, benchmark)
+            return
         wrong, looked = self._impossible(benchmark), False
         if not wrong:
             wrong, looked = self._together(*verify(self, spec, benchmark))
@@ -144,6 +147,14 @@ class Worker:
         facts["involuntary_switches"] = now.ru_nivcsw - usage.ru_nivcsw
         facts |= {"verified": looked, "elapsed": perf_counter() - began}
         self.send("samples", rows, index=index, shape=rows.shape, **facts)
+
+    def _start(self, index: int, benchmark: benchmarks.Benchmark) -> None:
+        """The time of MPI_Init, once for a start; those of its end are the parent's to keep."""
+        if benchmark.kernel == "init":
+            rows = self.ranks.gather(np.array([self._init_ns], np.int64))[None]
+            facts = {"stopped_by": "start", "warmup": 0, "chunks": [1], "timed_s": 0.0, "elapsed": 0.0}
+            facts |= {"verified": False, "rows": list(range(self.ranks.size)), "interface_B": {}}
+            self.send("samples", rows, index=index, shape=rows.shape, **facts)
 
     def _impossible(self, benchmark: benchmarks.Benchmark) -> str:
         """Why this engine or this MPI library cannot run a benchmark; empty when they can."""

@@ -46,11 +46,25 @@ class Setting:
         self.sends, self.recvs, self.works, self.held = [], [], [], {}  # type: list[Any], list[Any], list[Any], dict[str, Any]
         self.exposed: NDArray[np.uint8] | None = None
         self.path, self.offset = "", 0
+        self._fork(self._options.get("forked", 0))
         for thread in range(self._options.get("threads", 1)):
             own = f"-{thread}" if thread else ""
             self.sends.append(allocate(f"send{own}", max(sent * rooms, 1)))
             self.recvs.append(allocate(f"recv{own}", max(received * rooms, 1)))
             self.works.append(self._work(thread, changes))
+
+    def _fork(self, children: int) -> None:
+        """Children that sleep until the setting is closed, or until their parent is gone."""
+        for _ in range(children):
+            ours, theirs = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(theirs)
+                os.read(ours, 1)  # ends when the other side closes
+                os._exit(0)
+            os.close(ours)
+            self._free.append(lambda child=child: os.waitpid(child, 0))  # type: ignore[misc]
+            self._free.append(lambda theirs=theirs: os.close(theirs))  # type: ignore[misc]
 
     def _work(self, thread: int, changes: dict[str, Any]) -> kernels.Work:
         """The work of one thread."""
@@ -170,6 +184,7 @@ class Setting:
             else:
                 window = mpi.Win.Create_dynamic(mpi.INFO_NULL, comm)
                 window.Attach(self.exposed)
+        window.Set_errhandler(mpi.ERRORS_RETURN)
         self.exposed[:] = 0
         base = np.zeros(spec.ranks, np.int64)
         if kind == "dynamic":

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from labkit import cli, measuring, records
@@ -236,3 +237,26 @@ def marked(mark: str) -> list[int]:
             if f"LABKIT_TEST_MARK={mark}".encode() in (folder / "environ").read_bytes():
                 found.append(int(folder.name))
     return found
+
+
+@pytest.mark.parametrize("name", ["init", "finalize", "hello"])
+def test_a_start_is_one_sample_of_a_launch(tmp_path: Path, name: str) -> None:
+    held = measuring.measure(Spec(benchmark=f"mpi.{name}"), Effort(launches=2), into=tmp_path)
+    found = list(held.samples())
+    assert [s.launch for s in found] == [0, 1]
+    assert [s.time_ns.shape for s in found] == [(2 if name == "init" else 1, 1)] * 2
+    table = records.table(found)
+    assert (table["latency_us_p50"] > 100).all()
+    assert (table["elapsed_s"] >= 0).all()
+
+
+def test_lanes_of_an_overlapped_collective_become_columns(tmp_path: Path) -> None:
+    specs = [Spec(benchmark="mpi.iallreduce", size=64), Spec(benchmark="mpi.allreduce_persistent", size=64)]
+    held = measuring.measure(specs, Effort(launches=1, iterations=200), into=tmp_path)
+    table = records.table(held.samples()).set_index("benchmark")
+    row = table.loc["mpi.iallreduce"]
+    assert row["latency_us_p50"] >= row["compute_us_p50"] > 0
+    assert 0 <= row["overlap_imb_percent_value"] <= 100
+    assert row["overlap_osu_percent_value"] >= 0
+    assert row["pure_us_p50"] > 0
+    assert np.isnan(table.loc["mpi.allreduce_persistent", "pure_us_p50"])  # alone, nothing was computed

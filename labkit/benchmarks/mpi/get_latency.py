@@ -15,6 +15,7 @@ BENCHMARK = _one_sided.latency(
     exposed=_one_sided.exposes_nothing,
     classics={
         "osu_get_latency": {},
+        "osu_get_multi_lat": {},
         "IMB-RMA Unidir_get": {},
         "IMB-RMA Bidir_get": {"origins": "both"},
         "IMB-RMA One_get_all": {"targets": "all"},

@@ -10,6 +10,7 @@ from typing import Literal
 
 from labkit.benchmarks import Benchmark
 from labkit.benchmarks.mpi import Pair, allowed, first_half, from_peer
+from labkit.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,17 +21,24 @@ class Options(Pair):
     ----------
     source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
     binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
+    forked : children of each rank that sleep meanwhile: what having forked costs, as in osu_latency_mp.
     """
 
     source: Literal["specific", "any"] = "specific"
     binding: Literal["c", "buffers", "pickle"] = "c"
+    forked: int = 0
+
+
+def _check(spec: Spec) -> str:
+    forked = spec.option("forked")
+    return allowed(spec) if 0 <= forked <= 64 else f"forked={forked}, but it must be 0 to 64. Set forked=0."
 
 
 BENCHMARK = Benchmark(
     title="latency",
     kernel="latency",
     options=Options,
-    check=allowed,
+    check=_check,
     ranks=(2, 2),
     metrics={"latency_us": lambda spec: 2},
     active=first_half,
@@ -39,6 +47,7 @@ BENCHMARK = Benchmark(
     classics={
         "osu_latency": {},
         "osu_latency_mt": {"threads": 2},
+        "osu_latency_mp": {"forked": 2},
         "IMB-MPI1 PingPong": {},
         "IMB-MPI1 PingPongSpecificSource": {},
         "IMB-MPI1 PingPongAnySource": {"source": "any"},

@@ -1,0 +1,144 @@
+"""Which tests of the OSU and Intel benchmarks labkit has: ``python tests/parity.py > docs/parity.md``.
+
+The names are those of OMB 7.4 (c/mpi) and IMB 2021.11; what answers to them stands in the benchmarks' `classics`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from labkit import benchmarks
+
+_BLOCKING = (
+    "allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast gather gatherv reduce reduce_scatter"
+)
+_BLOCKING += " reduce_scatter_block scatter scatterv"
+_NEAR = "allgather allgatherv alltoall alltoallv alltoallw"
+_NBC = "bcast allgather allgatherv gather gatherv scatter scatterv alltoall alltoallv reduce reduce_scatter allreduce barrier"
+_IO = [
+    f"{kind}_{way}_{pointer}"
+    for way in ("Write", "IWrite", "Read", "IRead")
+    for kind, pointers in (("S", "Indv Expl"), ("P", "Indv Shared Priv Expl"), ("C", "Indv Shared Expl"))
+    for pointer in pointers.split()
+]
+OMB = {
+    "point to point": "osu_latency osu_bw osu_bibw osu_mbw_mr osu_multi_lat osu_latency_mt osu_latency_mp",
+    "point to point, persistent": "osu_latency_persistent osu_bw_persistent osu_bibw_persistent",
+    "congestion": "osu_bw_fan_in osu_bw_fan_out",
+    "blocking collectives": " ".join(f"osu_{name}" for name in _BLOCKING.split()),
+    "non-blocking collectives": " ".join(f"osu_i{name}" for name in _BLOCKING.split()),
+    "neighbourhood collectives": " ".join(f"osu_{form}neighbor_{name}" for form in ("", "i") for name in _NEAR.split()),
+    "persistent collectives": " ".join(
+        f"osu_{name}_persistent" for name in _BLOCKING.split() if name != "reduce_scatter_block"
+    ),
+    "one-sided": "osu_put_latency osu_get_latency osu_acc_latency osu_get_acc_latency osu_fop_latency osu_cas_latency "
+    "osu_put_bw osu_get_bw osu_put_bibw osu_get_mbw osu_get_multi_lat",
+    "start-up": "osu_init osu_hello",
+}
+IMB = {
+    "MPI1": "PingPong PingPongSpecificSource PingPongAnySource PingPing PingPingSpecificSource PingPingAnySource Sendrecv "
+    "Exchange Uniband Biband Bcast Allgather Allgatherv Gather Gatherv Scatter Scatterv Alltoall Alltoallv Reduce "
+    "Reduce_local Reduce_scatter Reduce_scatter_block Allreduce Barrier",
+    "NBC": " ".join(f"I{name}{pure}" for name in _NBC.split() for pure in ("", "_pure")),
+    "RMA": "Unidir_put Unidir_get Bidir_put Bidir_get One_put_all One_get_all All_put_all All_get_all Put_local Get_local "
+    "Put_all_local Get_all_local Exchange_put Exchange_get Accumulate Get_accumulate Fetch_and_op Compare_and_swap "
+    "Truly_passive_put",
+    "EXT": "Window Unidir_Put Unidir_Get Bidir_Put Bidir_Get Accumulate",
+    "IO": " ".join([*_IO, "Open_Close"]),
+    "P2P": "PingPong PingPing Unirandom Birandom Corandom Stencil2D Stencil3D SendRecv_Replace",
+    "MT": "PingPongMT PingPingMT SendRecvMT ExchangeMT UniBandMT BiBandMT BarrierMT BcastMT ReduceMT AllReduceMT ScatterMT "
+    "ScattervMT ReduceScatterMT GatherMT GathervMT AllgatherMT AllgathervMT AlltoallMT AlltoallvMT",
+    "MPI4": " ".join(f"{name.capitalize()}_persist{pure}" for name in _NBC.split() for pure in ("", "_pure")),
+}
+LEFT_OUT = {
+    "IMB-IO C_IWrite_Shared": "absent in every MPI: the standard has no non-blocking ordered call. IMB runs the "
+    "non-collective one under this name; that is mpi.file_iwrite -o access=parallel -o pointer=shared.",
+    "IMB-IO C_IRead_Shared": "absent in every MPI, in the same way; mpi.file_iread -o access=parallel -o pointer=shared.",
+}
+OPTIONS = (
+    ("-m, -msglog, -msglen", "-m, sizes of a sweep", ""),
+    ("-i, -iter", "-i", "left out, the stop rule decides (adaptive count)"),
+    ("-x, -warm_up", "-x", ""),
+    ("-W", "-W, `window`", "mpi.bandwidth and its kin"),
+    ("-V (vary window)", "a sweep over `window`", "mpi.multi_bandwidth"),
+    ("-p (pairs), -npmin, -multi", "--ranks, a sweep over it", ""),
+    ("-b, -off_cache", "`buffers`, `buffers_in_turn`", "mpi.bandwidth, mpi.buffer_reuse"),
+    ("-c, -u (validation), -data_type", "always: every point is verified before it is timed", ""),
+    ("-f, -z (full, percentiles)", "always: every sample of every rank is kept", "`--full` in the OSU layout"),
+    ("-G, -graph", "labkit report, labkit show", ""),
+    ("-D cont|vect|indx", "`layout`, `block`", "messages of pairs and collectives that do not compute"),
+    ("-T, -red_data_type", "`datatype`, `operation`", "reductions, accumulate"),
+    ("-l (in-place)", "`in_place`", "collectives that MPI allows it for"),
+    ("-k, -root_shift", "`root`, `rotate`", "rooted collectives"),
+    ("-t (tests)", "`tests`", "non-blocking collectives"),
+    ("-t (threads), -thread_level", "`threads`", "patterns of pairs and blocking collectives"),
+    ("-N graph|cart", "`topology`", "neighbourhood collectives"),
+    ("-w create|allocate|dynamic", "`memory`", "one-sided"),
+    ("-s lock|flush|…", "`synchronisation`", "one-sided"),
+    ("-sync, -imb_barrier", "`cadence`", "isolated, streaming, and windowed, which neither has"),
+    ("-time, -mem", "--time-cap; a size limit of each benchmark", ""),
+    ("-M", "`max_size` of a benchmark", ""),
+    ("-P (PAPI), -I (sessions), -d (GPU), -r", "left out", "hardware counters, MPI_Session_init, GPU"),
+    ("-R (print rate), -msg_pause, -npiter", "left out", "the rate is always given; no pause between messages"),
+)
+
+
+def answers() -> dict[str, tuple[str, dict[str, object]]]:
+    """Name of a classic test → our benchmark and its options."""
+    return {test: (name, dict(o)) for name, b in benchmarks.find().items() for test, o in b.classics.items()}
+
+
+def names() -> list[str]:
+    """Every name of both, as `classics` writes it."""
+    imb = [f"IMB-{part} {name}" for part, found in IMB.items() for name in found.split()]
+    return [name for found in OMB.values() for name in found.split()] + imb
+
+
+def _table(found: list[str]) -> str:
+    known, lines = answers(), ["| test | labkit | options |", "| --- | --- | --- |"]
+    for name in found:
+        if name in known:
+            ours, options = known[name]
+            words = " ".join(f"{key}={json.dumps(value)}".replace('"', "") for key, value in options.items())
+            lines.append(f"| {name} | `{ours}` | {words} |")
+        else:
+            lines.append(f"| {name} | left out | {LEFT_OUT[name]} |")
+    return "\n".join(lines)
+
+
+def document() -> str:
+    """The page."""
+    total, known = names(), answers()
+    have = [name for name in total if name in known]
+    own = sorted(name for name, b in benchmarks.find().items() if name.startswith("mpi.") and not b.classics)
+    parts = [f"### {part}\n\n{_table(found.split())}" for part, found in OMB.items()]
+    more = [
+        f"### IMB-{part}\n\n{_table([f'IMB-{part} {name}' for name in found.split()])}" for part, found in IMB.items()
+    ]
+    rows = "\n".join(f"| {theirs} | {ours} | {where} |" for theirs, ours, where in OPTIONS)
+    return f"""# Parity with the OSU and Intel MPI benchmarks
+
+Printed by `python tests/parity.py` from the benchmarks' own `classics`; a test keeps it true, and another one runs every benchmark
+named here on real ranks with its bytes verified.
+
+{len(have)} of {len(total)} MPI tests of OMB 7.4 (c/mpi) and IMB 2021.11 have a counterpart, {len(total) - len(have)} are left out with the reason.
+Not counted: the GPU, NCCL, OpenSHMEM, UPC, UPC++ and Java tests of OMB and IMB's GPU and HALO programs.
+
+What both lack and is here: {", ".join(f"`{name}`" for name in own)}.
+
+## OSU micro-benchmarks 7.4
+
+{chr(10).join(f"{part}{chr(10)}" for part in parts)}
+## Intel MPI benchmarks 2021.11
+
+{chr(10).join(f"{part}{chr(10)}" for part in more)}
+## Options
+
+| OMB or IMB | labkit | where |
+| --- | --- | --- |
+{rows}
+"""
+
+
+if __name__ == "__main__":
+    print(document(), end="")

@@ -1,0 +1,49 @@
+"""Every test of the OSU and Intel MPI benchmarks has a counterpart, or a reason."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from labkit import benchmarks
+from labkit.spec import Spec
+
+from . import parity
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_page_is_up_to_date() -> None:
+    shown = (ROOT / "docs" / "parity.md").read_text()
+    assert shown == parity.document(), "run: python tests/parity.py > docs/parity.md"
+
+
+def test_nearly_all_have_a_counterpart_and_the_others_a_reason() -> None:
+    known = parity.answers()
+    missing = [name for name in parity.names() if name not in known]
+    assert set(missing) == set(parity.LEFT_OUT)
+    assert len(missing) <= 0.05 * len(parity.names())
+
+
+def test_no_counterpart_is_of_a_test_that_does_not_exist() -> None:
+    assert set(parity.answers()) <= set(parity.names())
+
+
+def test_the_options_of_every_counterpart_are_possible() -> None:
+    for test, (name, options) in parity.answers().items():
+        benchmark = benchmarks.get(name)
+        spec = Spec(benchmark=name, size=8, ranks=max(2, benchmark.ranks[0]), options=options)
+        assert benchmarks.resolve(spec).benchmark == name, test
+
+
+def test_every_option_named_exists() -> None:
+    words = {word for _, ours, _ in parity.OPTIONS for word in ours.split("`")[1::2]}
+    have = {field for b in benchmarks.find().values() for field in b.options.__dataclass_fields__} | {"max_size"}
+    assert words <= have
+
+
+def test_the_page_is_printed_by_one_command() -> None:
+    command = [sys.executable, str(ROOT / "tests" / "parity.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("# Parity")
