@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SCRATCH = 64
 TIMINGS = ("each", "total")
-HANDLES = ("comm", "datatype", "op", "byte", "win", "file", "group", "info")
+HANDLES = ("comm", "datatype", "op", "byte", "win", "group", "info")
 
 
 def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
@@ -32,7 +32,10 @@ def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
     kinds = (
         (pointer, "mpi"),
         (handle, " ".join(HANDLES)),
-        (pointer, "requests statuses send recv extra scratch path types counts displs bytes far_bytes peers places"),
+        (
+            pointer,
+            "file requests statuses send recv extra scratch path types counts displs bytes far_bytes peers places",
+        ),
         (pointer, "time_ns"),
         (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns"),
         (i32, "count rank ranks peer source left right root window npeers nplaces active rotate timing isolated"),
@@ -144,7 +147,7 @@ class Native:
         if loaded is None:
             raise KernelError("the C kernels are not compiled. Install a C compiler and run: make setup.")
         self._library, self._mpi = loaded, mpi
-        self._handle_type = np.int32 if int_handles else np.uint64
+        self._handle_type = np.uint32 if int_handles else np.uint64
         listed = (ctypes.c_char_p * 512).in_dll(loaded, "labkit_mpi_functions")
         self._names = [word.decode() for word in itertools.takewhile(lambda word: word is not None, listed)]
         self._table, self._status = self._functions(), 0 if mpi is None else mpi._sizeof(mpi.Status)
@@ -233,13 +236,13 @@ class Native:
             del values[name]
         for name, value in (values | held | dict(work.more)).items():
             if isinstance(value, list):
-                value = held[name] = np.array([self._handle(one) for one in value], self._handle_type)
+                value = held[name] = self._handles(value)
             if isinstance(value, bytes):
                 value = held[name] = np.frombuffer(value + b"\0", np.uint8)
             if isinstance(value, np.ndarray):
                 held[name] = value
                 setattr(job, name, value.ctypes.data)
-            elif name in HANDLES:
+            elif name in (*HANDLES, "file"):
                 setattr(job, name, 0 if value is None else self._handle(value))
             else:
                 setattr(job, name, int(value))
@@ -247,7 +250,11 @@ class Native:
 
     def _handle(self, value: Any) -> int:
         handle: int = self._mpi._handleof(value)  # type: ignore[union-attr]
-        return handle
+        return handle & 0xFFFF_FFFF_FFFF_FFFF
+
+    def _handles(self, values: list[Any]) -> NDArray[Any]:
+        """Handles one after the other, as wide as this library's."""
+        return np.array([self._handle(one) for one in values], np.uint64).astype(self._handle_type)
 
     def _text(self, code: int) -> str:
         """MPI's own words for an error code."""

@@ -107,7 +107,7 @@ BEHIND(read, job->recv, )
 /* MPI_File_open and MPI_File_close, without any data between them. */
 KERNEL(file_open_close)
 {
-    Handle file;
+    File file;
     TIMED(TRY(job->mpi->File_open(job->comm, job->path, job->amode, job->info, &file)); TRY(job->mpi->File_close(&file));,
           BARRIER_IF_ISOLATED);
     return 0;

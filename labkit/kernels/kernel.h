@@ -15,6 +15,8 @@ typedef int Handle;
 typedef struct opaque *Handle;
 #endif
 
+typedef struct file *File; /* a pointer in every library */
+
 /* A collective with its non-blocking and its persistent form: the same arguments and a request. */
 #define COLL(X, Name, IName, ...)     \
     X(Name, (__VA_ARGS__))            \
@@ -88,26 +90,26 @@ typedef struct opaque *Handle;
     X(Win_start, (Handle, int, Handle))                                                     \
     X(Win_complete, (Handle))                                                               \
     X(Win_wait, (Handle))                                                                   \
-    X(File_open, (Handle, const char *, int, Handle, Handle *))                             \
-    X(File_close, (Handle *))                                                               \
-    X(File_sync, (Handle))                                                                  \
-    X(File_seek, (Handle, int64_t, int))                                                    \
-    X(File_seek_shared, (Handle, int64_t, int))                                             \
+    X(File_open, (Handle, const char *, int, Handle, File *))                               \
+    X(File_close, (File *))                                                                 \
+    X(File_sync, (File))                                                                    \
+    X(File_seek, (File, int64_t, int))                                                      \
+    X(File_seek_shared, (File, int64_t, int))                                               \
     FILE_FUNCTIONS(X, write, const void *)                                                  \
     FILE_FUNCTIONS(X, read, void *)
 
-#define FILE_FUNCTIONS(X, way, Buffer)                                     \
-    X(File_##way, (Handle, Buffer, int, Handle, void *))                   \
-    X(File_##way##_at, (Handle, int64_t, Buffer, int, Handle, void *))     \
-    X(File_##way##_shared, (Handle, Buffer, int, Handle, void *))          \
-    X(File_##way##_all, (Handle, Buffer, int, Handle, void *))             \
-    X(File_##way##_at_all, (Handle, int64_t, Buffer, int, Handle, void *)) \
-    X(File_##way##_ordered, (Handle, Buffer, int, Handle, void *))         \
-    X(File_i##way, (Handle, Buffer, int, Handle, Handle *))                \
-    X(File_i##way##_at, (Handle, int64_t, Buffer, int, Handle, Handle *))  \
-    X(File_i##way##_shared, (Handle, Buffer, int, Handle, Handle *))       \
-    X(File_i##way##_all, (Handle, Buffer, int, Handle, Handle *))          \
-    X(File_i##way##_at_all, (Handle, int64_t, Buffer, int, Handle, Handle *))
+#define FILE_FUNCTIONS(X, way, Buffer)                                   \
+    X(File_##way, (File, Buffer, int, Handle, void *))                   \
+    X(File_##way##_at, (File, int64_t, Buffer, int, Handle, void *))     \
+    X(File_##way##_shared, (File, Buffer, int, Handle, void *))          \
+    X(File_##way##_all, (File, Buffer, int, Handle, void *))             \
+    X(File_##way##_at_all, (File, int64_t, Buffer, int, Handle, void *)) \
+    X(File_##way##_ordered, (File, Buffer, int, Handle, void *))         \
+    X(File_i##way, (File, Buffer, int, Handle, Handle *))                \
+    X(File_i##way##_at, (File, int64_t, Buffer, int, Handle, Handle *))  \
+    X(File_i##way##_shared, (File, Buffer, int, Handle, Handle *))       \
+    X(File_i##way##_all, (File, Buffer, int, Handle, Handle *))          \
+    X(File_i##way##_at_all, (File, int64_t, Buffer, int, Handle, Handle *))
 
 typedef struct {
 #define X(name, arguments) int(*name) arguments;
@@ -121,7 +123,8 @@ enum { TIMING_EACH = 0, TIMING_TOTAL = 1 };
  * it. */
 typedef struct {
     const Mpi *mpi;
-    Handle comm, datatype, op, byte, win, file, group, info;
+    Handle comm, datatype, op, byte, win, group, info;
+    File file;
     void *requests; /* window handles */
     void *statuses; /* window statuses: real memory, never MPI_STATUS_IGNORE, whose value depends on the library */
     char *send, *recv;

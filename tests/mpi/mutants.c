@@ -100,10 +100,10 @@ static int drop_Compare_and_swap(const void *b, const void *x, void *r, Handle t
     (void)b, (void)x, (void)r, (void)t, (void)to, (void)at, (void)w;
     return 0;
 }
-static int drop_File_write_at(Handle f, int64_t at, const void *b, int n, Handle t, void *s) { return original.File_write_at(f, at, b, n - 1, t, s); }
-static int drop_File_read_at(Handle f, int64_t at, void *b, int n, Handle t, void *s) { return original.File_read_at(f, at, b, n - 1, t, s); }
-static int drop_File_iwrite_at(Handle f, int64_t at, const void *b, int n, Handle t, Handle *q) { return original.File_iwrite_at(f, at, b, n - 1, t, q); }
-static int drop_File_iread_at(Handle f, int64_t at, void *b, int n, Handle t, Handle *q) { return original.File_iread_at(f, at, b, n - 1, t, q); }
+static int drop_File_write_at(File f, int64_t at, const void *b, int n, Handle t, void *s) { return original.File_write_at(f, at, b, n - 1, t, s); }
+static int drop_File_read_at(File f, int64_t at, void *b, int n, Handle t, void *s) { return original.File_read_at(f, at, b, n - 1, t, s); }
+static int drop_File_iwrite_at(File f, int64_t at, const void *b, int n, Handle t, Handle *q) { return original.File_iwrite_at(f, at, b, n - 1, t, q); }
+static int drop_File_iread_at(File f, int64_t at, void *b, int n, Handle t, Handle *q) { return original.File_iread_at(f, at, b, n - 1, t, q); }
 
 void drop_last(Mpi *table, Handle comm_self)
 {
