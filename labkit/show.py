@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks
+from labkit import benchmarks, columns
 from labkit.columns import METRICS, STATISTICS
 from labkit.samples import Samples
 from labkit.spec import Effort
@@ -193,12 +193,12 @@ def result_table(frame: pd.DataFrame, samples: Sequence[Samples] = ()) -> str:
     return "\n\n".join(parts)
 
 
-def _given(rows: pd.DataFrame, metric: str) -> bool:
-    """Whether any row has a statistic that can stand for a metric."""
+def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> bool:
+    """Whether any row has one of some statistics, or any that can stand for a metric."""
     from labkit import records
 
-    columns = [f"{metric}_{statistic}" for statistic in records.HEADLINES]
-    return any(rows[column].notna().any() for column in columns if column in rows)
+    names = [f"{metric}_{statistic}" for statistic in statistics or records.HEADLINES]
+    return any(rows[name].notna().any() for name in names if name in rows)
 
 
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
@@ -216,7 +216,11 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         unit = METRICS[metric].unit
         head += [f"{METRICS[metric].label} ({unit})", "low", "high"]
         head += [f"p95 ({unit})", f"p99 ({unit})", f"{worst} ({unit})"] if metric == metrics[0] else []
-    head += ["n", "launches"]
+    beside = [f"{metrics[0]}_osu_mean"] if _given(rows, metrics[0], ("osu_mean",)) else []
+    for metric in (*benchmark.lanes.values(), *benchmark.derived):
+        if _given(rows, metric):
+            beside.append(f"{metric}_{records.headline_statistic(rows, metric)}")
+    head += [_beside(column) for column in beside] + ["n", "launches"]
     body = []
     for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
         cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [
@@ -231,6 +235,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
             ]
             if metric == metrics[0]:
                 cells += [_digits(row.get(f"{metric}_{s}")) for s in ("p95", "p99", worst)]
+        cells += [_digits(row[column]) for column in beside]
         body.append([*cells, str(row["n"]), str(row["launches"])])
     about = f"{name} · {first['library']} · {first['testbed']} · engine {first['engine']} · {first['host']}"
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
@@ -240,6 +245,13 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     notes += [f"badges: {', '.join(text for text, _ in studies.kinds(rows['badges']))}"]
     notes += [f"warning: {text}" for text, _ in studies.kinds(rows["warnings"])]
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
+
+
+def _beside(column: str) -> str:
+    """Head of a column that stands beside the headline: what it is, and its unit."""
+    metric, statistic = columns.split(column) or (column, "")
+    label = STATISTICS[statistic].label if statistic == "osu_mean" else METRICS[metric].label
+    return f"{label} ({METRICS[metric].unit})"
 
 
 def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
