@@ -134,7 +134,7 @@ COLUMNS = {
         Column("unreliable", "str", "", "Percentiles with fewer than 10 samples beyond them, separated by '; '."),
         Column("spread_within", "float64", "", "Spread of the iterations of a launch: distance of the quartiles over 1.349, as a part of the median."),
         Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB)."),
-        Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back) or windowed."),
+        Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back), windowed (a window of messages in an iteration) or synchronised (starts agreed on synchronised clocks)."),
         Column("timer_overhead_ns", "float64", "ns", "Cost of the pair of clock reads around an iteration; recorded, never subtracted."),
         Column("options", "str", "", "The benchmark's own options as JSON."),
         Column("host", "str", "", "Name of the host, or of the first one."),

@@ -75,7 +75,7 @@ OPTIONS = (
     ("-N graph|cart", "`topology`", "neighbourhood collectives"),
     ("-w create|allocate|dynamic", "`memory`", "one-sided"),
     ("-s lock|flush|…", "`synchronisation`", "one-sided"),
-    ("-sync, -imb_barrier", "`cadence`", "isolated, streaming, and windowed, which neither has"),
+    ("-sync, -imb_barrier", "`cadence`", "isolated, streaming, and synchronised, which neither has"),
     ("-time, -mem", "--time-cap; a size limit of each benchmark", ""),
     ("-M", "`max_size` of a benchmark", ""),
     ("-P (PAPI), -I (sessions), -d (GPU), -r", "left out", "hardware counters, MPI_Session_init, GPU"),

@@ -169,7 +169,7 @@ static inline int64_t now_ns(void)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* With windowed cadence: wait until the iteration's own moment, on the clock that all ranks agreed on. */
+/* With synchronised cadence: wait until the iteration's own moment, on the clock that all ranks agreed on. */
 static inline void await_slot(const Job *job, int64_t iteration)
 {
     if (!job->slot_ns) return;

@@ -198,7 +198,7 @@ class Worker:
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """Timed chunks until the effort is spent; on rank 0 (lanes, rows, n) ns and how it ended."""
         effort, ranks, options = self._plan.effort, self.ranks, spec.values
-        windowed, slots = options.get("cadence") == "windowed", Slots(self.mpi, self._engine, ranks)
+        windowed, slots = options.get("cadence") == "synchronised", Slots(self.mpi, self._engine, ranks)
         ahead = slots.ahead() if windowed else 0
         with self.prepared(spec, benchmark, **({"ahead_ns": ahead} if windowed else {})) as (loop, setting):
             each = self._probe(loop)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import kernels
+from labkit.errors import KernelError
 from labkit.spec import Spec
 
 if TYPE_CHECKING:
@@ -240,7 +241,12 @@ class Setting:
         group, amode = (mpi.COMM_SELF if alone else comm), mpi.MODE_CREATE | mpi.MODE_RDWR
         found: dict[str, Any] = {"path": path.encode(), "amode": amode, "seek_set": mpi.SEEK_SET}
         self.path, self.offset = path, 0 if alone else spec.size * self._rank
-        file = mpi.File.Open(group, path, amode)
+        try:
+            file = mpi.File.Open(group, path, amode)
+        except mpi.Exception as error:
+            raise KernelError(
+                f"{path} cannot be opened: {error}. Set directory to a folder that every rank can write."
+            ) from error
         file.Set_size(spec.size if alone else spec.size * spec.ranks)
         file.Set_errhandler(mpi.ERRORS_RETURN)
 

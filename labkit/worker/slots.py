@@ -1,4 +1,4 @@
-"""Windowed cadence: every iteration starts at a moment agreed beforehand, on clocks set by one another.
+"""Synchronised cadence: every iteration starts at a moment agreed beforehand, on clocks set by one another.
 
 The alternative to a barrier, whose own imbalance delays some ranks (Hunold and Carpen-Amarie, "Reproducible MPI
 benchmarking is still not as easy as you think", IEEE TPDS 2016). Clock offsets come from the ping-pong with the

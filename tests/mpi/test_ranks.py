@@ -116,7 +116,7 @@ def variants() -> list[Spec]:
         (placed, {"in_place": True, "ranks": 3}),
         (rooted, {"rotate": True, "ranks": 3}),
         (bound, {"binding": ["buffers", "pickle"]}),
-        (("allreduce", "alltoall", "bcast"), {"cadence": ["streaming", "windowed"]}),
+        (("allreduce", "alltoall", "bcast"), {"cadence": ["streaming", "synchronised"]}),
         (("allreduce",), {"datatype": ["int32", "int64"], "operation": ["sum", "prod", "max", "min", "band", "bor", "bxor"]}),
         (("reduce",), {"datatype": ["float32", "float64"], "operation": ["sum", "prod", "max", "min"]}),
         (("neighbor_alltoall", "neighbor_allgather", "ineighbor_alltoallw"), {"topology": "cart", "ranks": [2, 3, 4]}),
@@ -189,8 +189,8 @@ def test_every_counterpart_of_a_classic_test_really_runs(run_plan: Run, threaded
     assert len(samples(frames)) + len(samples(frames, "failed")) == len(named)
 
 
-def test_windowed_starts_tell_slot_clock_error_and_lateness(run_plan: Run) -> None:
-    frames, _ = run_plan([Spec(benchmark="mpi.allreduce", options={"cadence": "windowed"})], Effort(iterations=200))
+def test_synchronised_starts_tell_slot_clock_error_and_lateness(run_plan: Run) -> None:
+    frames, _ = run_plan([Spec(benchmark="mpi.allreduce", options={"cadence": "synchronised"})], Effort(iterations=200))
     header = samples(frames)[0].header
     assert header["slot_ns"] >= 2000
     assert 0 <= header["clock_error_ns"] < 1e9

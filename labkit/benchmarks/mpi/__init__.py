@@ -78,11 +78,11 @@ class Collective(Timed):
 
     Parameters
     ----------
-    cadence : `isolated` by a barrier after every iteration, `streaming` back to back, or `windowed`: every iteration
-        starts at a moment agreed beforehand on synchronised clocks.
+    cadence : `isolated` by a barrier after every iteration, `streaming` back to back, or `synchronised`: every
+        iteration starts at a moment agreed beforehand on synchronised clocks.
     """
 
-    cadence: Literal["isolated", "streaming", "windowed"] = "isolated"
+    cadence: Literal["isolated", "streaming", "synchronised"] = "isolated"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,8 +186,8 @@ def allowed(spec: Spec) -> str:
             return f"size={spec.size} B is not a whole number of blocks of {block} B. Set a multiple of block."
         if given.get("binding", "c") != "c":
             return "layout needs binding=c. Set layout=contiguous."
-    if given.get("cadence") == "windowed" and (threads > 1 or given.get("timing") == "total"):
-        return "cadence=windowed needs one thread and timing=each. Set cadence=isolated."
+    if given.get("cadence") == "synchronised" and (threads > 1 or given.get("timing") == "total"):
+        return "cadence=synchronised needs one thread and timing=each. Set cadence=isolated."
     if given.get("overlap") and (given.get("timing") == "total" or threads > 1):
         return "overlap needs timing=each and one thread. Set overlap=False."
     return ""

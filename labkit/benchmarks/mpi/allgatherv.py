@@ -2,10 +2,10 @@
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_allgatherv (OMB 7.4,
-mpi/collective/blocking/osu_allgatherv.c); `streaming` runs them back to back, as IMB-MPI1 Allgatherv does; `windowed`
-starts each at a moment agreed on synchronised clocks. The size is that of one rank's message; the counts, one for
-each rank, are all the same, so that the data are those of mpi.allgather. Bus bandwidth is (n-1) times size over time
-(nccl-tests).
+mpi/collective/blocking/osu_allgatherv.c); `streaming` runs them back to back, as IMB-MPI1 Allgatherv does;
+`synchronised` starts each at a moment agreed on synchronised clocks. The size is that of one rank's message; the
+counts, one for each rank, are all the same, so that the data are those of mpi.allgather. Bus bandwidth is (n-1) times
+size over time (nccl-tests).
 """
 
 from labkit.benchmarks import Benchmark

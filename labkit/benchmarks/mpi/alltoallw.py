@@ -2,7 +2,7 @@
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_alltoallw (OMB 7.4,
-mpi/collective/blocking/osu_alltoallw.c); `streaming` runs them back to back; `windowed` starts each at a moment
+mpi/collective/blocking/osu_alltoallw.c); `streaming` runs them back to back; `synchronised` starts each at a moment
 agreed on synchronised clocks. The size is that of the message between two ranks; the counts, one for each rank, are
 all the same, so that the data are those of mpi.alltoall. Bus bandwidth is (n-1) times size over time (nccl-tests).
 """

@@ -1,9 +1,8 @@
 """Latency of MPI_Barrier: no rank leaves before all have come.
 
-Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
-`cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_barrier (OMB 7.4,
-mpi/collective/blocking/osu_barrier.c); `streaming` runs them back to back, as IMB-MPI1 Barrier does; `windowed`
-starts each at a moment agreed on synchronised clocks. No bytes move, so none are verified.
+Every rank times every iteration, back to back; the slowest rank counts, and OSU's mean over ranks is given beside it,
+as in osu_barrier (OMB 7.4, mpi/collective/blocking/osu_barrier.c) and IMB-MPI1 Barrier. No bytes move, so none are
+verified.
 """
 
 from labkit.benchmarks import Benchmark

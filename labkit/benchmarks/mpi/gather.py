@@ -2,8 +2,8 @@
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_gather (OMB 7.4,
-mpi/collective/blocking/osu_gather.c); `streaming` runs them back to back, as IMB-MPI1 Gather does; `windowed` starts
-each at a moment agreed on synchronised clocks. The size is that of one rank's message.
+mpi/collective/blocking/osu_gather.c); `streaming` runs them back to back, as IMB-MPI1 Gather does; `synchronised`
+starts each at a moment agreed on synchronised clocks. The size is that of one rank's message.
 """
 
 from labkit.benchmarks import Benchmark

@@ -2,7 +2,7 @@
 
 Every rank times every iteration; the slowest rank counts, and the mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_neighbor_allgather (OMB 7.4);
-`streaming` runs them back to back; `windowed` starts each at a moment agreed on synchronised clocks.
+`streaming` runs them back to back; `synchronised` starts each at a moment agreed on synchronised clocks.
 """
 
 from collections.abc import Callable

@@ -2,8 +2,8 @@
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_reduce (OMB 7.4,
-mpi/collective/blocking/osu_reduce.c); `streaming` runs them back to back, as IMB-MPI1 Reduce does; `windowed` starts
-each at a moment agreed on synchronised clocks. Bus bandwidth is size over time.
+mpi/collective/blocking/osu_reduce.c); `streaming` runs them back to back, as IMB-MPI1 Reduce does; `synchronised`
+starts each at a moment agreed on synchronised clocks. Bus bandwidth is size over time.
 """
 
 from labkit.benchmarks import Benchmark

@@ -3,7 +3,7 @@
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_reduce_scatter_block (OMB 7.4,
 mpi/collective/blocking/osu_reduce_scatter_block.c); `streaming` runs them back to back, as IMB-MPI1
-Reduce_scatter_block does; `windowed` starts each at a moment agreed on synchronised clocks. The size is that of a
+Reduce_scatter_block does; `synchronised` starts each at a moment agreed on synchronised clocks. The size is that of a
 block, as in IMB; osu_reduce_scatter_block prints the size of the whole vector. Bus bandwidth is (n-1) times size over
 time.
 """

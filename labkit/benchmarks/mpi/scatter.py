@@ -2,7 +2,7 @@
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_scatter (OMB 7.4,
-mpi/collective/blocking/osu_scatter.c); `streaming` runs them back to back, as IMB-MPI1 Scatter does; `windowed`
+mpi/collective/blocking/osu_scatter.c); `streaming` runs them back to back, as IMB-MPI1 Scatter does; `synchronised`
 starts each at a moment agreed on synchronised clocks. The size is that of one rank's message.
 """
 
