@@ -156,6 +156,8 @@ class Study:
             for column in ("badges", "warnings")
             for text, count in kinds(self.records[column])
         ]
+        absent = self.campaign.facts.get("absent", {})
+        lines += [f"- left out: {reason}" for name, reason in absent.items() if name in self.benchmarks]
         return "\n".join(lines) or "No record carries a warning."
 
 
