@@ -466,3 +466,23 @@ def test_pictures_are_the_same_each_time_also_inside_a_running_loop() -> None:
     ids = [{part.split('"')[0] for part in svg.split('id="')[1:]} for svg in first if svg]
     assert len(ids) == 4
     assert not ids[0] & ids[1]
+
+
+def test_metrics_of_one_unit_stand_in_one_figure() -> None:
+    frame = rows_with(latency_us_p50=[1.0, 2.0], pure_us_p50=[0.5, 1.0])
+    figure = figures.together(frame, {"latency_us": "both", "pure_us": "pure"}, "time")
+    assert [trace.name for trace in figure.data] == ["both", "pure"]
+    assert list(figure.data[1].y) == [0.5, 1.0]
+    assert figure.layout.yaxis.title.text == "time, median (µs)"
+
+
+def test_metrics_of_two_units_are_refused() -> None:
+    frame = rows_with(latency_us_p50=[1.0, 2.0], bandwidth_MBps_p50=[5.0, 6.0])
+    with pytest.raises(DataError, match="Draw those of one"):
+        figures.together(frame, ["latency_us", "bandwidth_MBps"], "time")
+
+
+def rows_with(**columns: list[float]) -> pd.DataFrame:
+    """Two points of one benchmark with some statistics."""
+    plain = {"benchmark": "mpi.iallreduce", "message_size_B": [8, 64], "origin": "measured", "headline": "", "n": 10}
+    return pd.DataFrame(plain | columns)

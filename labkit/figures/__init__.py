@@ -10,6 +10,7 @@ from labkit.figures.points import bars, versus_size
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
+from labkit.figures.together import together
 
 __all__ = [
     "CONFIG",
@@ -21,5 +22,6 @@ __all__ = [
     "launches",
     "over_iterations",
     "svgs",
+    "together",
     "versus_size",
 ]
