@@ -28,6 +28,7 @@ def versus(
     series: Sequence[str] = (),
     log: bool | None = None,
     label: str = "",
+    even: bool = False,
 ) -> go.Figure:
     """Draw a metric, or several quantities of one unit, against a column of numbers, with the headline interval.
 
@@ -39,6 +40,7 @@ def versus(
     series : columns whose values make a line each. Origins are always kept apart.
     log : logarithmic upward axis; None for costs only.
     label : of the axis to the right; the column's own title when left out.
+    even : the axis to the right is linear from 0, with ticks at even steps, as for a part of a whole.
 
     Raises
     ------
@@ -49,11 +51,15 @@ def versus(
         raise DataError(f"There is no column {x!r} to draw against. There are: {', '.join(summary.columns)}.")
     columns = _columns(summary, shown)
     frame = pd.concat([summary.assign(quantity=name) for name in columns]).dropna(subset=[x])
-    frame = frame.sort_values(x, kind="stable")
     named = [name for name in ("quantity",) if len(columns) > 1] + list(series)
     figure, parts = go.Figure(), style.split(frame, named)
-    right = _axis(frame[x].tolist(), x, label or column_title(x), meaning(frame))
+    title = label or column_title(x)
+    right = _axis(frame[x].tolist(), x, title, meaning(frame))
+    if even:
+        end = float(frame[x].max()) or 1.0
+        right = {"type": "linear", "range": [-0.03 * end, 1.03 * end], "title": right["title"]}
     for n, (name, origin, rows) in enumerate(parts):
+        rows = rows.sort_values(x, kind="stable")
         figure.add_trace(_line(rows, x, columns[str(rows["quantity"].iloc[0])], origin, n, right).update(name=name))
     metrics = [METRICS[metric] for metric, _ in columns.values()]
     plain = metrics[0].kind == "rate" if log is None else not log

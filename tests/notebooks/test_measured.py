@@ -10,11 +10,16 @@ import pytest
 
 from labkit import batch, lab, studies
 from labkit.campaign import Campaign
+from labkit.studies import host_overhead_and_buffers
 from tests.notebooks.test_examples import EXAMPLES
 
 TINY: dict[str, dict[str, Any]] = {
     "11-message-rate": {"sizes": "8,4Ki", "windows": "1,64", "depths": "64", "window_sizes": "8"},
-}
+    "12-host-overhead-and-buffers": {
+        "sizes": "8,4Ki", "compute_us": "10,500", "compute_sizes": "4Ki", "buffers": "1,16", "reuse": "1,100",
+        "buffer_sizes": "4Ki", "hot_sizes": "8",
+    },
+}  # fmt: skip
 EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
 
 
@@ -77,3 +82,21 @@ def test_without_its_samples_a_notebook_says_so(name: str) -> None:
         pytest.skip("the example has them all")
     shown = Shown(name, {"campaign": str(EXAMPLES[0]), "measure": False})
     assert studies.LEFT_OUT in shown.texts
+
+
+@pytest.mark.parametrize(
+    ("bandwidths", "found"),
+    [
+        ([100, 100, 95, 85, 40], 45.0),
+        ([100, 95, 90, 92, 20], 50 + 10 * 2 / 72),
+        ([100, 99, 99, 99, 98], "has not fallen by 10 %"),
+        ([100], "no point without computation"),
+    ],
+)
+def test_cpu_availability_is_where_the_bandwidth_has_fallen_by_a_tenth(bandwidths: list[float], found: Any) -> None:
+    rows = [
+        {"option_compute_us": 10.0 * n, "bandwidth_MBps_p50": value, "available_percent_value": share}
+        for n, (value, share) in enumerate(zip(bandwidths, (0, 20, 40, 50, 60), strict=False))
+    ]
+    result = host_overhead_and_buffers.availability(rows)
+    assert found in result if isinstance(found, str) else result[0] == pytest.approx(found)
