@@ -279,10 +279,6 @@ def first_above(rows: list[Any]) -> Any | None:
 def availability(rows: list[Any]) -> tuple[float, Any, Any] | str:
     """CPU availability: the computed part of the running time where the bandwidth has fallen by 10 %.
 
-    Parameters
-    ----------
-    rows : of one sweep, by time of computation; the first without any.
-
     Returns
     -------
     The part in %, on the line between the last point that holds 90 % and the next, and both; or what is missing.

@@ -19,6 +19,7 @@ TINY: dict[str, dict[str, Any]] = {
         "sizes": "8,4Ki", "compute_us": "10,500", "compute_sizes": "4Ki", "buffers": "1,16", "reuse": "1,100",
         "buffer_sizes": "4Ki", "hot_sizes": "8",
     },
+    "30-collectives": {"collectives": "allreduce,bcast,barrier", "sizes": "8,3000,4Ki"},
 }  # fmt: skip
 EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
 
@@ -65,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> None:
     shown = Shown(name, TINY[name] | EFFORT | {"campaign": str(folder)})
     study = studies.of_notebook(name)(**TINY[name], **EFFORT, campaign=str(folder))
-    assert {s.spec.benchmark for s in Campaign(folder).samples()} >= set(study.benchmarks)
+    assert {s.spec.benchmark for s in Campaign(folder).samples()} >= {p.spec.benchmark for p in study.points}
     assert len(shown.figures) >= 3
     for figure in shown.figures:
         assert figure["data"]
