@@ -63,10 +63,12 @@ def versus(
         figure.add_trace(_line(rows, x, columns[str(rows["quantity"].iloc[0])], origin, n, right).update(name=name))
     metrics = [METRICS[metric] for metric, _ in columns.values()]
     plain = metrics[0].kind == "rate" if log is None else not log
+    heights = pd.concat([frame[statistic_column(*named)] for named in columns.values()])
+    decade = heights.max() >= 10 * heights.min()  # else plotly finds ticks that lie in the range
     figure.update_layout(
         xaxis=right,
         yaxis={"title": {"text": _title(columns)}}
-        | ({"rangemode": "tozero"} if plain else {"type": "log", "dtick": "D2"}),
+        | ({"rangemode": "tozero"} if plain else {"type": "log"} | ({"dtick": "D2"} if decade else {})),
         showlegend=len(parts) > 1 or bool(named),
         hovermode="closest",
     )

@@ -97,7 +97,7 @@ class Study(studies.Study):
         for name, value in (PLAIN | options).items():
             if name in rows and value is not None:
                 rows = rows[rows[name].isna() | (rows[name] == value)]
-        return rows.sort_values(["collective", "message_size_B"], kind="stable")
+        return rows.sort_values(["collective", "message_size_B", "transport", "ranks"])
 
     def sized(self) -> pd.DataFrame:
         """Rows of the collectives that move messages."""

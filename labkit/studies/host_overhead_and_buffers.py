@@ -148,13 +148,13 @@ class Study(studies.Study):
         return markdown_list(found) or LEFT_OUT
 
     def _overhead(self) -> Iterator[str]:
-        """Processor time of the smallest message, and how it grows."""
+        """Processor time of the smallest and largest message; the round trip is twice the latency."""
         for path, group in self.of("mpi.host_overhead").groupby("transport", sort=False):
             least, most = group.iloc[0], group.iloc[-1]
-            small, large = (100 * row["overhead_us_p50"] / row["latency_us_p50"] for row in (least, most))
+            small, large = (50 * row["overhead_us_p50"] / row["latency_us_p50"] for row in (least, most))
             yield (
-                f"Over {path}, a message of {size_words(least['message_size_B'])} costs the processor "
-                f"{statement(least, 'overhead_us')}, {number(small)} % of its latency; one of "
+                f"Over {path}, sending and receiving a message of {size_words(least['message_size_B'])} costs "
+                f"the processor {statement(least, 'overhead_us')}, {number(small)} % of the round trip; one of "
                 f"{size_words(most['message_size_B'])} {statement(most, 'overhead_us')}, {number(large)} %."
             )
 
