@@ -162,9 +162,6 @@ def _entries(suite: Path, one: Mapping[str, Any], shared: Mapping[str, Any]) -> 
         yield Entry(notebook, typed, suffix)
 
 
-# ---- running it ------------------------------------------------------------------------------------------------
-
-
 def run(
     suite: Suite, *, into: str | Path | None = None, progress: Callable[[measuring.Progress], None] | None = None
 ) -> Outcome:
@@ -185,7 +182,8 @@ def run(
     held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
     before, executed = held.done(), []
     with held.lease(), _campaign(held.path):
-        missing = {entry.name: _missing(entry, before) for entry in suite.entries}
+        there = set(before)
+        missing = {entry.name: _missing(entry, there) for entry in suite.entries}
         total, passed = sum(missing.values()), 0
         for entry in suite.entries:
             with _followed(held.path, passed, total, progress):
@@ -205,12 +203,14 @@ def save_records(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _missing(entry: Entry, there: set[tuple[str, str, int]]) -> int:
-    """How many points a notebook will measure; 0 when its study cannot even start, which it will say itself."""
+    """How many points a notebook will measure, which are there then; 0 when its study cannot even start."""
     try:
-        points = entry.study().points
+        points = {(p.spec.benchmark, p.fingerprint, p.launch) for p in entry.study().points}
     except LabkitError:
         return 0
-    return sum((p.spec.benchmark, p.fingerprint, p.launch) not in there for p in points)
+    new = points - there
+    there |= new
+    return len(new)
 
 
 def _execute(entry: Entry, held: Campaign) -> Executed:

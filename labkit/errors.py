@@ -60,6 +60,10 @@ class KernelError(LabkitError):
     """A kernel failed: MPI's own text, or wrong bytes, with the rank it happened on."""
 
 
+class AbsentError(KernelError):
+    """The MPI library at hand does not have what a benchmark calls; the others are measured all the same."""
+
+
 class DataError(LabkitError):
     """A file is not what it must be: path, line, found, wanted."""
 

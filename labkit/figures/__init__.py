@@ -12,6 +12,7 @@ from labkit.figures.ranks import per_rank
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
+from labkit.figures.together import together
 
 __all__ = [
     "CONFIG",
@@ -24,6 +25,7 @@ __all__ = [
     "over_iterations",
     "per_rank",
     "svgs",
+    "together",
     "versus",
     "versus_size",
 ]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from labkit import benchmarks, campaign, host, launch, testbeds, tools
 from labkit.campaign import Campaign
-from labkit.errors import KernelError, LabkitError, LaunchError
+from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
 from labkit.spec import Effort, Spec
 from labkit.worker import STARTS
 
@@ -95,7 +95,8 @@ def measure(
     SpecError
         If a spec is impossible; nothing was started.
     LaunchError, KernelError
-        If points failed. All others were measured and kept; the error counts the failures.
+        If points failed. All others were measured and kept; the error counts the failures. Benchmarks whose calls the
+        MPI library lacks are noted in the campaign under ``absent``, and only raise if there was nothing else.
     """
     effort = effort or Effort()
     wanted = [specs] if isinstance(specs, Spec) else list(specs)
@@ -220,7 +221,11 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
 
 
 def _complain(failures: Sequence[Failure], total: int, held: Campaign) -> None:
-    """Raise the first failure, counting the others."""
+    """Raise the first failure, counting the others; what the MPI library lacks is noted where anything was measured."""
+    absent = {f.point.spec.benchmark: str(f.error) for f in failures if isinstance(f.error, AbsentError)}
+    if absent and len(failures) < total:
+        held.update({"absent": held.facts.get("absent", {}) | absent})
+        failures = [f for f in failures if not isinstance(f.error, AbsentError)]
     if not failures:
         return
     first = failures[0]

@@ -14,13 +14,13 @@ import numpy as np
 
 from labkit import benchmarks, host, launch, supervise
 from labkit.campaign import Campaign
-from labkit.errors import KernelError, LabkitError, LaunchError
+from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
 from labkit.measuring import Counter, Failure, Point
 from labkit.samples import Samples
 from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
 from labkit.units import KiB
-from labkit.worker import STARTS, Frame, Plan, Reader, told
+from labkit.worker import ABSENT, STARTS, Frame, Plan, Reader, told
 
 WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
 
@@ -136,7 +136,8 @@ class Start:
             self._counter.tell(self._current, n=header["n"], ci=header["ci"])
         elif kind == "failed":
             self._end(self._current)
-            yield Failure(self._current, KernelError(f"{benchmarks.label(self._current.spec)}: {header['reason']}"))
+            kind = AbsentError if header["reason"].startswith(ABSENT) else KernelError
+            yield Failure(self._current, kind(f"{benchmarks.label(self._current.spec)}: {header['reason']}"))
         elif kind == "samples":
             self._keep(frame.values.reshape(header.pop("shape")), header)
         elif kind == "finalized":

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import campaign, measuring, records
+from labkit import benchmarks, campaign, measuring, records
 from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.errors import SpecError, known
@@ -98,12 +98,24 @@ class Study:
 
     @cached_property
     def samples(self) -> list[Samples]:
-        """Samples of this study: those of its points, or everything of its benchmarks when only reading."""
+        """Samples of this study: those of its points.
+
+        When only reading, those with the options and paths of its specs at any size; of a benchmark that has none of
+        these, all.
+        """
         wanted = {(p.spec.benchmark, p.fingerprint, p.launch) for p in self.points}
-        found = (s for name in self.benchmarks for s in self.campaign.samples(name))
         if not wanted:
-            return list(found)
+            return [s for name in self.benchmarks for s in self._read(name)]
+        found = (s for name in self.benchmarks for s in self.campaign.samples(name))
         return [s for s in found if (s.spec.benchmark, s.meta.get("fingerprint"), s.launch) in wanted]
+
+    def _read(self, benchmark: str) -> list[Samples]:
+        """Samples of a benchmark that somebody else measured, for this study or for others too."""
+        asked = [benchmarks.resolve(spec) for spec in self.specs() if spec.benchmark == benchmark]
+        wanted = {(benchmarks.identity(spec).options, spec.transport) for spec in asked}
+        found = list(self.campaign.samples(benchmark))
+        own = [s for s in found if (benchmarks.identity(s.spec).options, s.spec.transport) in wanted]
+        return own or found
 
     @cached_property
     def records(self) -> pd.DataFrame:
@@ -119,7 +131,7 @@ class Study:
         """Rows of the summary that belong to one benchmark, by size."""
         return self.summary[self.summary["benchmark"] == benchmark].sort_values("message_size_B")
 
-    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, metric: str, **how: Any) -> go.Figure | str:
+    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, metric: Any, **how: Any) -> go.Figure | str:
         """A figure of some rows of the summary, or a sentence where the parameters left them out."""
         return draw(rows, metric, **how) if len(rows) else LEFT_OUT
 
@@ -153,6 +165,8 @@ class Study:
             for column in ("badges", "warnings")
             for text, count in kinds(self.records[column])
         ]
+        absent = self.campaign.facts.get("absent", {})
+        lines += [f"- left out: {reason}" for name, reason in absent.items() if name in self.benchmarks]
         return "\n".join(lines) or "No record carries a warning."
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, kernels
 from labkit.spec import Spec
 from labkit.units import KiB
-from labkit.worker import STARTS, Frame, Plan
+from labkit.worker import ABSENT, STARTS, Frame, Plan
 from labkit.worker.setting import Setting
 from labkit.worker.slots import Slots
 from labkit.worker.stop import CHUNK, Stop
@@ -163,7 +163,7 @@ class Worker:
         missing = self._engine.missing(benchmark.calls) if benchmark.calls else []
         if missing:
             library = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
-            return f"not in this MPI: {library} has no {missing[0]}. Use a newer one, or leave this benchmark out."
+            return f"{ABSENT}: {library} has no {missing[0]}. Use a newer one, or leave this benchmark out."
         return ""
 
     def _together(self, complaint: str, looked: bool) -> tuple[str, bool]:

@@ -260,3 +260,20 @@ def test_lanes_of_an_overlapped_collective_become_columns(tmp_path: Path) -> Non
     assert row["overlap_osu_percent_value"] >= 0
     assert row["pure_us_p50"] > 0
     assert np.isnan(table.loc["mpi.allreduce_persistent", "pure_us_p50"])  # alone, nothing was computed
+
+
+def test_what_the_library_lacks_is_noted_and_the_rest_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "from labkit import kernels\n"
+        "kernels.Native.missing = lambda self, functions: [f for f in functions if f == 'MPI_Bcast_init']\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    lacking, there = Spec(benchmark="mpi.bcast_persistent"), Spec(benchmark="mpi.bcast")
+    effort = Effort(launches=1, iterations=5)
+    held = measuring.measure([lacking, there], effort, into=tmp_path / "both")
+    assert "has no MPI_Bcast_init" in held.facts["absent"]["mpi.bcast_persistent"]
+    assert [s.spec.benchmark for s in held.samples()] == ["mpi.bcast"]
+    with pytest.raises(KernelError, match="not in this MPI"):
+        measuring.measure(lacking, effort, into=tmp_path / "alone")

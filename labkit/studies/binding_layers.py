@@ -1,0 +1,118 @@
+"""What does each layer of Python between a program and MPI cost?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import figures, studies
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, words
+
+BOUND = ("mpi.latency", "mpi.bandwidth", "mpi.allreduce", "mpi.bcast")
+LAYERS = {"c": "C kernel", "buffers": "mpi4py, buffers", "pickle": "mpi4py, pickle"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on the layers of the binding.
+
+    Parameters
+    ----------
+    patterns : of latency, bandwidth, allreduce, bcast.
+    sizes : of the messages, MIN:MAX or a list; multiples of 4 B.
+    transport : path of the messages.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    patterns: str = "latency,bandwidth,allreduce"
+    sizes: str = "4:1Mi:*8"
+    transport: str = "auto"
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """The same pattern as C kernel, with mpi4py's buffers, and with pickled objects."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = BOUND
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Every pattern through every layer."""
+        v, found = self.values, []
+        for name in words(v.patterns):
+            if f"mpi.{name}" not in BOUND:
+                raise SpecError(
+                    f"patterns={name!r}, but only {', '.join(b[4:] for b in BOUND)} have layers. Set those."
+                )
+            found += sweep(
+                f"mpi.{name}", sizes=v.sizes, binding=list(LAYERS), transport=v.transport, launcher=v.launcher,
+                testbed=v.testbed,
+            )  # fmt: skip
+        return found
+
+    def layers(self, benchmark: str) -> pd.DataFrame:
+        """Rows of a benchmark with the layer in words; only where there is more than one layer."""
+        rows = self.of(benchmark)
+        if "option_binding" not in rows or rows["option_binding"].nunique() < 2:
+            return rows.iloc[:0].assign(layer="")
+        keep = rows["transport"] == rows.loc[rows["option_binding"] != "c", "transport"].iloc[0]
+        rows = rows[keep & rows["option_binding"].notna()]
+        return rows.assign(layer=rows["option_binding"].map(LAYERS))
+
+    def figure(self, benchmark: str, metric: str = "latency_us") -> go.Figure | str:
+        """A pattern through all layers against message size."""
+        return self.drawn(figures.versus_size, self.layers(benchmark), metric, series=["layer"])
+
+    def cost(self, benchmark: str) -> pd.DataFrame:
+        """What each layer of Python adds to the C kernel, by size.
+
+        Returns
+        -------
+        layer, message_size_B, the medians (µs) with their ends, the difference (µs) and the ratio.
+        """
+        rows = self.layers(benchmark)
+        base = rows[rows["option_binding"] == "c"].set_index("message_size_B")
+        found = []
+        for _, row in rows[rows["option_binding"] != "c"].iterrows():
+            if (size := row["message_size_B"]) in base.index:
+                c = base.loc[size]
+                apart = row["latency_us_low"] > c["latency_us_high"]
+                found.append(
+                    {
+                        "layer": row["layer"],
+                        "message_size_B": size,
+                        "C kernel (µs)": c["latency_us_p50"],
+                        "layer (µs)": row["latency_us_p50"],
+                        "added (µs)": row["latency_us_p50"] - c["latency_us_p50"],
+                        "ratio": row["latency_us_p50"] / c["latency_us_p50"],
+                        "intervals apart": "yes" if apart else "no",
+                    }
+                )
+        names = ["layer", "message_size_B", "C kernel (µs)", "layer (µs)", "added (µs)", "ratio", "intervals apart"]
+        return pd.DataFrame(found, columns=names).sort_values(["layer", "message_size_B"], ignore_index=True)
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        found = []
+        for name in (b for b in BOUND if b != "mpi.bandwidth"):
+            for layer, rows in self.cost(name).groupby("layer", sort=False):
+                first = rows.iloc[0]
+                same = rows[rows["intervals apart"] == "no"]
+                until = (
+                    f"from {size_words(same['message_size_B'].iloc[0])} on the intervals of both meet"
+                    if len(same)
+                    else "the intervals stay apart at every size"
+                )
+                found.append(
+                    f"{name}: {layer} takes {number(first['added (µs)'])} µs more than the C kernel at "
+                    f"{size_words(first['message_size_B'])} ({number(first['ratio'])} times its time); {until}."
+                )
+        return markdown_list(found)

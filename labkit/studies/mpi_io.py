@@ -1,0 +1,132 @@
+"""How do ranks share a file, and what does it cost to make a write last?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import figures, studies
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, statement
+
+PLAIN = ("mpi.file_write", "mpi.file_read")
+BEHIND = ("mpi.file_iwrite", "mpi.file_iread")
+# IMB's letters and words for the ways of access, in its order
+WAYS = (
+    ("single", "individual"), ("single", "explicit"), ("parallel", "individual"), ("parallel", "explicit"),
+    ("parallel", "shared"), ("parallel", "private"), ("collective", "individual"), ("collective", "explicit"),
+    ("collective", "shared"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the MPI-IO notebook.
+
+    Parameters
+    ----------
+    size : of one request of every rank, for the comparison of the ways of access.
+    sizes : over which the explicit way is swept.
+    directory : where the files lie; empty for the place of temporary files. Name the file system to be measured.
+    sync : also measure writes with MPI_File_sync after each.
+    ranks : that take part.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    size: str = "64Ki"
+    sizes: str = "4Ki:4Mi:*8"
+    directory: str = ""
+    sync: bool = True
+    ranks: int = 2
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Reading and writing one file through MPI, in every way of access."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (*PLAIN, *BEHIND, "mpi.file_open_close")
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Every way of access at one size; the explicit one over sizes; non-blocking; open and close."""
+        v = self.values
+        where = {"ranks": v.ranks, "launcher": v.launcher, "testbed": v.testbed, "directory": v.directory}
+        found = []
+        for name in PLAIN:
+            for access, pointer in WAYS:
+                found += sweep(name, sizes=v.size, access=access, pointer=pointer, **where)
+            found += sweep(name, sizes=v.sizes, **where)
+        if v.sync:
+            found += sweep("mpi.file_write", sizes=v.sizes, sync=True, **where)
+        found += [s for name in BEHIND for s in sweep(name, sizes=v.sizes, **where)]
+        return found + sweep("mpi.file_open_close", sizes=[0], **where)
+
+    def _ways(self) -> pd.DataFrame:
+        """Rows of the comparison, with the way of access in words."""
+        rows = self.summary[self.summary["benchmark"].isin(PLAIN)]
+        if rows.empty or "option_access" not in rows:
+            return rows.iloc[:0]
+        rows = rows.assign(way=rows["option_access"] + ", " + rows["option_pointer"])
+        size = rows[rows["option_pointer"] == "shared"]["message_size_B"]
+        quick = rows["option_sync"].isna() | ~rows["option_sync"].fillna(False).astype(bool)
+        rows = rows[(rows["message_size_B"] == (size.iloc[0] if len(size) else -1)) & quick]
+        order = [", ".join(way) for way in WAYS]
+        return rows.sort_values("way", key=lambda column: column.map(order.index), kind="stable")
+
+    def _explicit(self) -> pd.DataFrame:
+        """Rows of the sweep over sizes."""
+        rows = self.summary[self.summary["benchmark"].isin(PLAIN)]
+        if "option_access" not in rows:
+            return rows.iloc[:0]
+        rows = rows[(rows["option_access"] == "parallel") & (rows["option_pointer"] == "explicit")]
+        synced = rows["option_sync"].fillna(False).astype(bool)
+        return rows.assign(
+            how=rows["benchmark"].str.removeprefix("mpi.file_") + synced.map({True: ", sync", False: ""})
+        )
+
+    def ways_figure(self) -> go.Figure | str:
+        """Time of one request in every way of access."""
+        rows = self._ways()
+        drawn = self.drawn(
+            lambda found, metric: figures.bars(found, "way", metric, series=["benchmark"]), rows, "latency_us"
+        )
+        if not isinstance(drawn, str):
+            drawn.update_layout(yaxis_type="log")
+        return drawn
+
+    def sizes_figure(self) -> go.Figure | str:
+        """Bandwidth of all ranks against the size of a request."""
+        return self.drawn(figures.versus_size, self._explicit(), "bandwidth_MBps", series=["how"], tail=None)
+
+    def behind_figure(self) -> go.Figure | str:
+        """Pure time, computation and both together of the non-blocking write."""
+        names = {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"}
+        return self.drawn(figures.together, self.of("mpi.file_iwrite"), names, label="time")
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        found = []
+        for name, rows in self._ways().groupby("benchmark", sort=False):
+            best = rows.loc[rows["latency_us_p50"].idxmin()]
+            worst = rows.loc[rows["latency_us_p50"].idxmax()]
+            found.append(
+                f"{name}, {size_words(best['message_size_B'])} of each rank: {best['way']} is the quickest with "
+                f"{statement(best, 'latency_us')}, {worst['way']} the slowest with "
+                f"{number(worst['latency_us_p50'])} µs."
+            )
+        sweep_rows = self._explicit()
+        for how, rows in sweep_rows.groupby("how", sort=False):
+            best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
+            found.append(
+                f"A {how} moves at most {statement(best, 'bandwidth_MBps')}, in requests of "
+                f"{size_words(best['message_size_B'])}."
+            )
+        for _, row in self.of("mpi.file_open_close").iterrows():
+            found.append(f"To open and close the file takes {statement(row, 'latency_us')}.")
+        return markdown_list(found)

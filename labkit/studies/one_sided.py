@@ -1,0 +1,127 @@
+"""What does it cost to reach into another rank's memory, and does the other have to help?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import figures, studies
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, statement, words
+
+CALLS = ("mpi.put_latency", "mpi.get_latency", "mpi.accumulate_latency", "mpi.get_accumulate_latency")
+RATES = ("mpi.put_bandwidth", "mpi.get_bandwidth")
+ATOMICS = ("mpi.fetch_and_op_latency", "mpi.compare_and_swap_latency")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the one-sided notebook.
+
+    Parameters
+    ----------
+    sizes : of the messages, MIN:MAX or a list; multiples of 4 B.
+    synchronisations : ways of completing a put, a list to compare; empty leaves it out.
+    rate_sizes : at which bandwidth is measured; empty leaves it out.
+    passive_sizes : at which a put is timed while its target computes; empty leaves it out.
+    transport : path of the messages.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    sizes: str = "4:1Mi:*8"
+    synchronisations: str = "flush,flush_local,lock,lock_all,pscw,fence"
+    rate_sizes: str = "8:1Mi:*8"
+    passive_sizes: str = "8:64Ki:*16"
+    transport: str = "auto"
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """One-sided calls against two-sided ones, under every synchronisation."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = ("mpi.latency", "mpi.bandwidth", *CALLS, *RATES, *ATOMICS, "mpi.passive_put")
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Calls and two-sided messages over all sizes; synchronisations; bandwidth; a target that computes."""
+        v = self.values
+        where = {"transport": v.transport, "launcher": v.launcher, "testbed": v.testbed}
+        found = [s for name in ("mpi.latency", *CALLS) for s in sweep(name, sizes=v.sizes, **where)]
+        found += [s for name in ATOMICS for s in sweep(name, sizes=[8], **where)]
+        if v.synchronisations:
+            found += sweep("mpi.put_latency", sizes=v.sizes, synchronisation=words(v.synchronisations), **where)
+        if v.rate_sizes:
+            found += [s for name in ("mpi.bandwidth", *RATES) for s in sweep(name, sizes=v.rate_sizes, **where)]
+        if v.passive_sizes:
+            found += sweep("mpi.passive_put", sizes=v.passive_sizes, **where)
+        return found
+
+    def _usual(self, names: tuple[str, ...]) -> pd.DataFrame:
+        """Rows of benchmarks with the default synchronisation, on the path that the one-sided ones took."""
+        rows = self.summary[self.summary["benchmark"].isin(names)]
+        if "option_synchronisation" not in rows:
+            return rows.iloc[:0]
+        paths = rows.loc[rows["option_synchronisation"].notna(), "transport"].unique()
+        rows = rows[rows["option_synchronisation"].isna() | (rows["option_synchronisation"] == "flush")]
+        plain = ~(rows.get("option_binding", "c") != "c") | rows["option_synchronisation"].notna()
+        return rows[rows["transport"].isin(paths) & plain]
+
+    def latency_figure(self) -> go.Figure | str:
+        """One-sided calls and the two-sided message against size."""
+        return self.drawn(
+            figures.versus_size, self._usual(("mpi.latency", *CALLS)), "latency_us", series=["benchmark"], tail=None
+        )
+
+    def synchronisation_figure(self) -> go.Figure | str:
+        """A put under each synchronisation."""
+        rows = self.of("mpi.put_latency")
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["option_synchronisation"], tail=None)
+
+    def bandwidth_figure(self) -> go.Figure | str:
+        """Bandwidth of puts, gets and two-sided messages."""
+        rows = self._usual(("mpi.bandwidth", *RATES))
+        return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["benchmark"], tail=None)
+
+    def passive_figure(self) -> go.Figure | str:
+        """A put while its target computes, and while it waits inside MPI."""
+        names = {"latency_us": "target computes", "helped_us": "target waits in MPI"}
+        return self.drawn(figures.together, self.of("mpi.passive_put"), names, label="latency of a put")
+
+    def atomics(self) -> pd.DataFrame:
+        """Rows of the calls on one element."""
+        return self.summary[self.summary["benchmark"].isin(ATOMICS)]
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        found, usual = [], self._usual(("mpi.latency", *CALLS))
+        for name in ("mpi.latency", *CALLS):
+            rows = usual[usual["benchmark"] == name].sort_values("message_size_B")
+            if len(rows):
+                found.append(
+                    f"{name} takes {statement(rows.iloc[0], 'latency_us')} at "
+                    f"{size_words(rows['message_size_B'].iloc[0])}."
+                )
+        puts = self.of("mpi.put_latency")
+        if "option_synchronisation" in puts and puts["option_synchronisation"].nunique() > 1:
+            small = puts[puts["message_size_B"] == puts["message_size_B"].min()].sort_values("latency_us_p50")
+            one, other = small.iloc[0], small.iloc[-1]
+            found.append(
+                f"The cheapest synchronisation of the smallest put is {one['option_synchronisation']} with "
+                f"{number(one['latency_us_p50'])} µs, the dearest {other['option_synchronisation']} with "
+                f"{number(other['latency_us_p50'])} µs."
+            )
+        for _, row in self.of("mpi.passive_put").iterrows():
+            waits = row["latency_us_p50"] - row["helped_us_p50"] > row["option_compute_us"] / 2
+            verdict = "it waits for the target" if waits else "the target need not help"
+            found.append(
+                f"While the target computes, a put of {size_words(row['message_size_B'])} takes "
+                f"{number(row['latency_us_p50'])} µs, and {number(row['helped_us_p50'])} µs while it waits in MPI: "
+                f"{verdict}."
+            )
+        return markdown_list(found)

@@ -1,0 +1,137 @@
+"""How much of the time of a collective can a rank spend on its own work?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import benchmarks, figures, studies
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, words
+
+FORMS = ("mpi.allreduce", "mpi.iallreduce", "mpi.allreduce_persistent")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the overlap notebook.
+
+    Parameters
+    ----------
+    collectives : non-blocking ones, such as iallreduce.
+    sizes : of the messages, MIN:MAX or a list.
+    tests : calls of MPI_Test during the computation, a list to compare.
+    ranks : that take part.
+    forms : sizes at which blocking, non-blocking and persistent allreduce are compared; empty leaves it out.
+    transport : path of the messages.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    collectives: str = "iallreduce,ialltoall,ibcast"
+    sizes: str = "8:512Ki:*8"
+    tests: str = "0,8"
+    ranks: int = 2
+    forms: str = "8:512Ki:*8"
+    transport: str = "auto"
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Overlap of collectives with computation, and the three forms of one."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (*(n for n, b in benchmarks.find().items() if b.kernel.startswith("i") and b.lanes), *FORMS)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Every collective with and without MPI_Test; the forms of allreduce."""
+        v = self.values
+        where = {"ranks": v.ranks, "transport": v.transport, "launcher": v.launcher, "testbed": v.testbed}
+        tests = [int(text) for text in words(v.tests)]
+        found = []
+        for name in words(v.collectives):
+            if f"mpi.{name}" not in self.benchmarks or f"mpi.{name}" == FORMS[0]:
+                raise SpecError(f"collectives={name!r} is no non-blocking collective. Set it to such as iallreduce.")
+            found += sweep(f"mpi.{name}", sizes=v.sizes, tests=tests, **where)
+        if v.forms:
+            found += sweep(FORMS[0], sizes=v.forms, **where)
+            found += [s for name in FORMS[1:] for s in sweep(name, sizes=v.forms, overlap=False, **where)]
+        return found
+
+    def _overlapped(self, tests: int | None = None) -> pd.DataFrame:
+        """Rows with computation; those with so many calls of MPI_Test, or all."""
+        rows = self.summary
+        if "option_overlap" not in rows:
+            return rows.iloc[:0]
+        rows = rows[rows["option_overlap"].fillna(False).astype(bool)]
+        rows = rows.assign(collective=rows["benchmark"].str.removeprefix("mpi."))
+        return rows if tests is None else rows[rows["option_tests"] == tests]
+
+    def _first(self) -> pd.DataFrame:
+        """Rows of the first collective, with as few calls of MPI_Test as there are."""
+        rows = self._overlapped()
+        rows = rows[rows["option_tests"] == rows["option_tests"].min()] if len(rows) else rows
+        return rows[rows["benchmark"] == rows["benchmark"].iloc[0]] if len(rows) else rows
+
+    def times_figure(self) -> go.Figure | str:
+        """Pure time, computation, and both together, of the first collective."""
+        names = {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"}
+        return self.drawn(figures.together, self._first(), names, label="time")
+
+    def overlap_figure(self) -> go.Figure | str:
+        """Overlap by both definitions, without MPI_Test."""
+        names = {"overlap_osu_percent": "OSU", "overlap_imb_percent": "IMB"}
+        return self.drawn(
+            figures.together, self._overlapped(0), names, label="overlap", series=["collective"], linear=True
+        )
+
+    def tests_figure(self) -> go.Figure | str:
+        """OSU's overlap with and without calls of MPI_Test."""
+        rows = self._overlapped()
+        return self.drawn(
+            figures.versus_size, rows, "overlap_osu_percent", series=["collective", "option_tests"], tail=None
+        )
+
+    def forms_figure(self) -> go.Figure | str:
+        """Blocking, non-blocking and persistent allreduce, nothing overlapped."""
+        rows = self.summary[self.summary["benchmark"].isin(FORMS)]
+        if "option_overlap" in rows:
+            rows = rows[~rows["option_overlap"].fillna(False).astype(bool)]
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["benchmark"])
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        found = []
+        for name, group in self._overlapped().groupby("benchmark", sort=False):
+            for tests, rows in group.groupby("option_tests", sort=False):
+                best = rows.loc[rows["overlap_osu_percent_value"].idxmax()]
+                how = f"with {int(tests)} calls of MPI_Test" if tests else "without MPI_Test"
+                found.append(
+                    f"{name} {how}: computation hides at most {number(best['overlap_osu_percent_value'])} % of the "
+                    f"pure time (OSU), at messages of {size_words(best['message_size_B'])}; the median over sizes is "
+                    f"{number(rows['overlap_osu_percent_value'].median())} %."
+                )
+                gap = (rows["overlap_osu_percent_value"] - rows["overlap_imb_percent_value"]).abs()
+                widest = rows.loc[gap.idxmax()]
+                found.append(
+                    f"{name} {how}: the two definitions differ by at most {number(gap.max())} points, at "
+                    f"{size_words(widest['message_size_B'])}."
+                )
+        forms = self.summary[self.summary["benchmark"].isin(FORMS)]
+        if "option_overlap" in forms:
+            forms = forms[~forms["option_overlap"].fillna(False).astype(bool)]
+        small = forms[forms["message_size_B"] == forms["message_size_B"].min()]
+        small = small.groupby("benchmark")["latency_us_p50"].first()
+        for name in FORMS[1:]:
+            if {name, FORMS[0]} <= set(small.index):
+                found.append(
+                    f"The smallest allreduce takes {number(small[name])} µs as {name} and {number(small[FORMS[0]])} µs "
+                    f"blocking: {number(small[name] - small[FORMS[0]])} µs for the request."
+                )
+        return markdown_list(found)
