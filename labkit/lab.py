@@ -82,13 +82,16 @@ def show(thing: Any) -> None:
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
-    """Display columns of a frame as a Markdown table, with the units in the heads.
+    """Display columns of a frame as a Markdown table, with the units in the heads; a sentence where it has no rows.
 
     Parameters
     ----------
     frame : from a study's `records` or `summary`.
     columns : which, in this order; all when left out.
     """
+    if frame.empty:
+        show(studies.LEFT_OUT)
+        return
     chosen = frame[list(columns)] if columns is not None else frame
     sizes = [column.endswith("_size_B") for column in chosen.columns]
     rows = [

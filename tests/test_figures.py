@@ -468,6 +468,87 @@ def test_pictures_are_the_same_each_time_also_inside_a_running_loop() -> None:
     assert not ids[0] & ids[1]
 
 
+# ---- against anything
+
+
+def windows(launches: int = 3) -> pd.DataFrame:
+    return records.summary(
+        records.table(
+            Samples(
+                spec=Spec(benchmark="mpi.bandwidth", size=size, options={"window": window}),
+                effort=Effort(),
+                host=HOST,
+                launch=launch,
+                time_ns=np.full((1, 300), 1000 * window + 100 * launch),
+                ranks=(0,),
+                meta={"fingerprint": f"{size}-{window}"},
+            )
+            for size in (8, 4096)
+            for window in (64, 1, 4)
+            for launch in range(launches)
+        )
+    )
+
+
+def test_lines_against_a_window_have_its_values_as_ticks() -> None:
+    figure = figures.versus(windows(), "option_window", "message_rate_per_s", series=["message_size_B"], log=True)
+    assert [trace.name for trace in figure.data] == ["8 B", "4 KiB"]
+    assert list(figure.data[0].x) == [1.0, 4.0, 64.0]
+    assert list(figure.layout.xaxis.ticktext) == ["1", "4", "64"]
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
+    assert "bars: range of 3 launches" in figure.layout.xaxis.title.text
+    assert figure.layout.yaxis.title.text == "message rate, median (1/s)"
+    assert (
+        figures.versus(windows(), "option_window", "bandwidth_MBps", series=["message_size_B"]).layout.yaxis.type
+        is None
+    )
+
+
+def test_zero_stands_apart_on_a_logarithmic_axis_only() -> None:
+    over = windows()
+    over["time_us"] = over["option_window"].replace({1: 0})
+    figure = figures.versus(over, "time_us", "bandwidth_MBps", series=["message_size_B"], label="time (µs)")
+    assert list(figure.data[0].x) == [2.0, None, 4.0, 64.0]
+    assert figure.data[0].y[1] is None
+    assert figure.layout.xaxis.ticktext[0] == "0"
+    assert "0 is set apart" in figure.layout.xaxis.title.text
+    even = figures.versus(over, "time_us", "bandwidth_MBps", series=["message_size_B"], even=True)
+    assert list(even.data[0].x) == [0.0, 4.0, 64.0]
+
+
+def test_quantities_of_one_unit_share_a_figure_and_only_the_headline_has_bars() -> None:
+    shown = {"median": "latency_us_p50", "mean": "latency_us_mean"}
+    over = records.summary(table(transports=("shm",), launches=3))
+    figure = figures.versus(over, "message_size_B", shown)
+    assert [trace.name for trace in figure.data] == ["median", "mean"]
+    assert figure.data[0].error_y.array is not None
+    assert figure.data[1].error_y.array is None
+    assert figure.layout.yaxis.title.text == "latency (µs)"
+    mixed = windows()
+    with pytest.raises(DataError, match="The quantities are in 1/s and MB/s"):
+        figures.versus(mixed, "option_window", {"a": "bandwidth_MBps_p50", "b": "message_rate_per_s_p50"})
+    with pytest.raises(DataError, match="several points at option_window=1"):
+        figures.versus(mixed, "option_window", "bandwidth_MBps")
+    with pytest.raises(DataError, match="no column 'pairs'"):
+        figures.versus(mixed, "pairs", "bandwidth_MBps")
+
+
+def test_every_rank_has_a_box_in_every_launch() -> None:
+    times = np.arange(1, 101) * np.array([[1000], [2000], [3000]])
+    found = [
+        Samples(spec=Spec(benchmark="mpi.barrier", size=0, ranks=3), effort=Effort(), host=HOST, launch=launch,
+                time_ns=times, ranks=(0, 1, 2))
+        for launch in (1, 0)
+    ]  # fmt: skip
+    figure = figures.per_rank(found)
+    assert [trace.name for trace in figure.data] == ["launch 0", "launch 1"]
+    assert list(figure.data[0].x) == ["0", "1", "2"]
+    assert list(figure.data[0].median) == [50.5, 101.0, 151.5]
+    assert figure.layout.yaxis.title.text == "time of an iteration (µs)"
+    with pytest.raises(DataError, match="no distribution"):
+        figures.per_rank([stated("imported")])
+
+
 def test_metrics_of_one_unit_stand_in_one_figure() -> None:
     frame = rows_with(latency_us_p50=[1.0, 2.0], pure_us_p50=[0.5, 1.0])
     figure = figures.together(frame, {"latency_us": "both", "pure_us": "pure"}, "time")

@@ -4,9 +4,11 @@ Every figure says in its axis titles what is drawn, in which unit, and what its 
 badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
+from labkit.figures.against import versus
 from labkit.figures.cells import heat_map
 from labkit.figures.iterations import distribution, over_iterations
 from labkit.figures.points import bars, versus_size
+from labkit.figures.ranks import per_rank
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
@@ -21,7 +23,9 @@ __all__ = [
     "heat_map",
     "launches",
     "over_iterations",
+    "per_rank",
     "svgs",
     "together",
+    "versus",
     "versus_size",
 ]

@@ -33,7 +33,7 @@ def column(rows: pd.DataFrame, metric: str, statistic: str) -> NDArray[np.float6
     return rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), np.nan)
 
 
-def _shown(rows: pd.DataFrame, metric: str, statistic: str) -> str:
+def statistic_of(rows: pd.DataFrame, metric: str, statistic: str) -> str:
     """Statistic to draw: the one asked for, or what stands for it where the source gives none."""
     return headline_statistic(rows, metric) if np.isnan(column(rows, metric, statistic)).all() else statistic
 
@@ -64,7 +64,7 @@ def meaning(frame: pd.DataFrame) -> str:
     return f"bars: {', '.join(ranges) if len(ranges) < 4 else 'interval or range over launches, see hover'}{rest}"
 
 
-def _fields(rows: pd.DataFrame, metric: Metric, statistics: Sequence[str]) -> dict[str, Sequence[Any]]:
+def hover_fields(rows: pd.DataFrame, metric: Metric, statistics: Sequence[str]) -> dict[str, Sequence[Any]]:
     """Hover fields: the interval by its own name, tails, and what `style.common` has."""
     fields: dict[str, Sequence[Any]] = {}
     ends = zip(column(rows, metric.name, "low"), column(rows, metric.name, "high"), strict=True)
@@ -127,7 +127,7 @@ def versus_size(
     series = style.varying(frame, skip=["message_size_B"]) if series is None else series
     parts = style.split(frame, series)
     for n, (name, origin, rows) in enumerate(parts):
-        for trace in _lines(rows, what, _shown(rows, metric, statistic), tail, smallest, origin, n):
+        for trace in _lines(rows, what, statistic_of(rows, metric, statistic), tail, smallest, origin, n):
             tails |= not trace.showlegend
             trace.update(name=name, legendgroup=f"{n}")
             figure.add_trace(trace)
@@ -137,7 +137,7 @@ def versus_size(
     thin = f"thin: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
     zero = "size 0 is set apart" if min(every) == 0 else ""
     small = "; ".join(text for text in (meaning(frame), thin, zero) if text)
-    shown = _shown(frame, metric, statistic)
+    shown = statistic_of(frame, metric, statistic)
     figure.update_layout(
         xaxis=axes.sizes(every, style.note(column_title("message_size_B"), small)),
         yaxis=axes.measure(what, column_title(statistic_column(metric, shown))),
@@ -167,7 +167,7 @@ def _lines(
         y = column(rows, metric.name, name) if name else np.empty(0)
         if not name or np.isnan(y).all() or (not thick and name == statistic):
             continue
-        fields = {"size": size} | (_fields(rows, metric, ["p95", "p99", "max"]) if thick else {})
+        fields = {"size": size} | (hover_fields(rows, metric, ["p95", "p99", "max"]) if thick else {})
         about = style.hover([f"<b>%{{y:,.4~r}} {metric.unit}</b> {STATISTICS[name].label}"], fields)
         about["customdata"] = _with_gap(about["customdata"] or [""] * len(x), order)
         error = error_bars(rows, metric.name, y, marker["color"]) if thick else None
@@ -244,7 +244,7 @@ def bars(
     series = style.varying(summary, skip=_beside(summary, category)) if series is None else series
     parts = style.split(summary, series)
     for n, (name, origin, rows) in enumerate(parts):
-        shown = _shown(rows, metric, statistic)
+        shown = statistic_of(rows, metric, statistic)
         labels, y = [style.word(category, value) for value in rows[category]], column(rows, metric, shown)
         if len(set(labels)) < len(labels):
             raise DataError(
@@ -255,14 +255,14 @@ def bars(
         if pattern:
             marker["pattern"] = {"shape": pattern, "fgcolor": colour, "bgcolor": "white", "size": 6}
         about = style.hover(
-            [f"<b>%{{y:,.4~r}} {what.unit}</b> {STATISTICS[shown].label}"], _fields(rows, what, ["p99"])
+            [f"<b>%{{y:,.4~r}} {what.unit}</b> {STATISTICS[shown].label}"], hover_fields(rows, what, ["p99"])
         )
         figure.add_trace(
             go.Bar(x=labels, y=_with_gap(y.tolist(), range(len(y))), name=name,
                    marker=marker,
                    error_y=error_bars(rows, metric, y, "#222"), **about)
         )  # fmt: skip
-    shown = _shown(summary, metric, statistic)
+    shown = statistic_of(summary, metric, statistic)
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": style.note(column_title(category), meaning(summary))}},
         yaxis={"rangemode": "tozero", "title": {"text": column_title(statistic_column(metric, shown))}},

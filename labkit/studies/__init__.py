@@ -23,13 +23,14 @@ from labkit.columns import METRICS
 from labkit.errors import SpecError, known
 from labkit.samples import Samples
 from labkit.spec import Effort, Spec, validated
-from labkit.units import format_size
+from labkit.units import format_size, parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
 CAMPAIGN = "LABKIT_CAMPAIGN"
+LEFT_OUT = "*This was left out: the parameters name nothing to measure here.*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +133,7 @@ class Study:
 
     def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, metric: Any, **how: Any) -> go.Figure | str:
         """A figure of some rows of the summary, or a sentence where the parameters left them out."""
-        return (
-            draw(rows, metric, **how)
-            if len(rows)
-            else "*This was left out: the parameters name nothing to measure here.*"
-        )
+        return draw(rows, metric, **how) if len(rows) else LEFT_OUT
 
     def selected(self, benchmark: str) -> pd.DataFrame:
         """Rows of `of` at a handful of sizes spread over the sweep, for a table that fits a page."""
@@ -224,6 +221,20 @@ def words(text: str | Sequence[str]) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+def counts(text: str, what: str) -> list[int]:
+    """Whole numbers from ``2,4`` or ``1:1024:*4``.
+
+    Raises
+    ------
+    SpecError
+        If the text names none; it calls them by the parameter's name.
+    """
+    try:
+        return list(parse_sizes(text)) if text.strip() else []
+    except SpecError:
+        raise SpecError(f"{what}={text!r}, but it must be whole numbers, as in 2,4,8 or 1:64:*4.") from None
+
+
 def number(value: float) -> str:
     """A number for people, to three digits, never in powers of ten where it can be helped.
 
@@ -244,6 +255,11 @@ def statement(row: Mapping[str, Any], metric: str) -> str:
     value = f"{number(row[metric + '_p50'])} {METRICS[metric].unit}"
     low, high = row[metric + "_low"], row[metric + "_high"]
     return value if low != low else f"{value} ({row['headline']}: {number(low)} to {number(high)})"
+
+
+def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:
+    """Whether the interval of a summary row lies wholly above that of another; False where either has none."""
+    return bool(row[metric + "_low"] > other[metric + "_high"])
 
 
 def markdown_list(sentences: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +17,8 @@ from labkit import batch, load
 from labkit.campaign import Campaign
 
 EXAMPLES = sorted(p.parent for p in (batch.HOME / "data" / "campaigns" / "examples").glob("**/campaign.json"))
-NOTEBOOKS = sorted(batch.NOTEBOOKS.glob("*.ipynb"))
+RECORDED = [entry["name"] for entry in json.loads((EXAMPLES[0] / "campaign.json").read_text())["notebooks"]]
+NOTEBOOKS = sorted(path for path in batch.NOTEBOOKS.glob("*.ipynb") if path.stem in RECORDED)
 
 
 @pytest.fixture(scope="module")

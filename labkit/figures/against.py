@@ -1,0 +1,173 @@
+"""Lines against anything: a window, a number of ranks, the time of a computation; several quantities in one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit.columns import METRICS, STATISTICS, Metric, split, statistic_column
+from labkit.columns import title as column_title
+from labkit.errors import DataError
+from labkit.figures import axes, style
+from labkit.figures.points import error_bars, hover_fields, meaning, metric_of, statistic_of
+from labkit.records import headline_statistic
+
+_FAR = 8.0  # greatest over least value from which an axis is logarithmic
+_APART = 0.05  # of the axis' length between two labels
+
+
+def versus(
+    summary: pd.DataFrame,
+    x: str,
+    shown: str | Mapping[str, str],
+    *,
+    series: Sequence[str] = (),
+    log: bool | None = None,
+    label: str = "",
+    even: bool = False,
+) -> go.Figure:
+    """Draw a metric, or several quantities of one unit, against a column of numbers, with the headline interval.
+
+    Parameters
+    ----------
+    summary : from `labkit.records.summary`.
+    x : column to the right; ticks stand at the values that occur. 0 is set apart on a logarithmic axis.
+    shown : metric, or name in the legend → column such as ``latency_us_osu_mean``; all in the same unit.
+    series : columns whose values make a line each. Origins are always kept apart.
+    log : logarithmic upward axis; None for costs only.
+    label : of the axis to the right; the column's own title when left out.
+    even : the axis to the right is linear from 0, with ticks at even steps, as for a part of a whole.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw, a column is missing or units differ.
+    """
+    if x not in summary:
+        raise DataError(f"There is no column {x!r} to draw against. There are: {', '.join(summary.columns)}.")
+    columns = _columns(summary, shown)
+    frame = pd.concat([summary.assign(quantity=name) for name in columns]).dropna(subset=[x])
+    named = [name for name in ("quantity",) if len(columns) > 1] + list(series)
+    figure, parts = go.Figure(), style.split(frame, named)
+    title = label or column_title(x)
+    right = _axis(frame[x].tolist(), x, title, meaning(frame))
+    if even:
+        end = float(frame[x].max()) or 1.0
+        right = {"type": "linear", "range": [-0.03 * end, 1.03 * end], "title": right["title"]}
+    for n, (name, origin, rows) in enumerate(parts):
+        rows = rows.sort_values(x, kind="stable")
+        figure.add_trace(_line(rows, x, columns[str(rows["quantity"].iloc[0])], origin, n, right).update(name=name))
+    metrics = [METRICS[metric] for metric, _ in columns.values()]
+    plain = metrics[0].kind == "rate" if log is None else not log
+    heights = pd.concat([frame[statistic_column(*named)] for named in columns.values()])
+    decade = heights.max() >= 10 * heights.min()  # else plotly finds ticks that lie in the range
+    figure.update_layout(
+        xaxis=right,
+        yaxis={"title": {"text": _title(columns)}}
+        | ({"rangemode": "tozero"} if plain else {"type": "log"} | ({"dtick": "D2"} if decade else {})),
+        showlegend=len(parts) > 1 or bool(named),
+        hovermode="closest",
+    )
+    return style.finish(figure)
+
+
+def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Metric and statistic of each quantity, all in one unit."""
+    if isinstance(shown, str):
+        metric_of(summary, shown)
+        return {shown: (shown, headline_statistic(summary, shown))}
+    found = {name: split(column) for name, column in shown.items() if column in summary}
+    wrong = [column for name, column in shown.items() if not found.get(name)]
+    if wrong:
+        raise DataError(f"The table has no quantity {wrong[0]!r}. Name columns such as latency_us_p50.")
+    columns = {name: parts for name, parts in found.items() if parts}
+    units = {METRICS[metric].unit for metric, _ in columns.values()}
+    if len(units) > 1:
+        raise DataError(f"The quantities are in {' and '.join(sorted(units))}. Draw those of one unit together.")
+    return columns
+
+
+def _title(columns: Mapping[str, tuple[str, str]]) -> str:
+    """Title upwards: one quantity with its statistic, or what all have in common."""
+    parts = list(columns.values())
+    if len(parts) == 1:
+        return column_title(statistic_column(*parts[0]))
+    metrics = dict.fromkeys(METRICS[metric] for metric, _ in parts)
+    statistics = dict.fromkeys(STATISTICS[statistic].label for _, statistic in parts)
+    last = f", {next(iter(statistics))}" if len(statistics) == 1 else ""
+    return f"{' and '.join(m.label for m in metrics)}{last} ({next(iter(metrics)).unit})"
+
+
+def _line(
+    rows: pd.DataFrame, x: str, shown: tuple[str, str], origin: str, n: int, axis: Mapping[str, Any]
+) -> go.Scatter:
+    """Line of one series; bars only where the interval is of the statistic drawn."""
+    if rows[x].duplicated().any():
+        twice = rows[rows[x] == rows.loc[rows[x].duplicated(), x].iloc[0]]
+        raise DataError(
+            f"A series has several points at {x}={twice[x].iloc[0]}, which differ in "
+            f"{', '.join(style.varying(twice, skip=[x])) or 'their fingerprint'}. Name that in series, or filter."
+        )
+    metric: Metric = METRICS[shown[0]]
+    statistic = shown[1] if shown[1] != "p50" else statistic_of(rows, metric.name, "p50")
+    y, look, marker = rows[statistic_column(metric.name, statistic)], style.ORIGINS[origin], style.marker(origin, n)
+    values = y.to_numpy(np.float64)
+    bars = statistic == headline_statistic(rows, metric.name)
+    error = error_bars(rows, metric.name, values, marker["color"]) if bars else None
+    places: list[float | None] = [_place(value, axis) for value in rows[x]]
+    about = style.hover(
+        [f"<b>%{{y:,.4~r}} {metric.unit}</b> {STATISTICS[statistic].label}"],
+        {column_title(x): [style.number(float(v)) for v in rows[x]]}
+        | (hover_fields(rows, metric, ["p95", "p99", "max"]) if bars else style.common(rows)),
+    )
+    heights = [None if v != v else v for v in values.tolist()]
+    if axis["type"] == "log" and rows[x].iloc[0] == 0 and len(rows) > 1:  # nothing lies between 0 and the next
+        for held in (places, heights, *((error["array"], error["arrayminus"]) if error else ())):
+            held.insert(1, None)
+        if about["customdata"]:
+            about["customdata"].insert(1, [""] * len(about["customdata"][0]))
+    return go.Scatter(
+        x=places,
+        y=heights,
+        error_y=error,
+        mode="lines+markers" if look.markers else "lines",
+        marker=marker,
+        line={"color": marker["color"], "dash": look.dash, "width": 2},
+        **about,
+    )
+
+
+def _place(value: float, axis: Mapping[str, Any]) -> float:
+    """Where a value stands; on a logarithmic axis 0 has a place of its own."""
+    return float(value) if value > 0 or axis["type"] == "linear" else float(min(axis["tickvals"]))
+
+
+def _axis(values: Sequence[float], x: str, title: str, small: str) -> dict[str, Any]:
+    """Axis to the right, with a label at every value that occurs and has room."""
+    if x.endswith("_B"):
+        apart = "; size 0 is set apart" if min(values) == 0 else ""
+        return axes.sizes(values, style.note(title, small + apart))
+    present = sorted({float(value) for value in values})
+    positive = [value for value in present if value > 0] or [1.0]
+    far = positive[-1] / positive[0] >= _FAR
+    zero = far and present[0] == 0
+    places = [value or positive[0] / 2 for value in present] if far else present
+    scaled = np.log10(places) if far else np.asarray(places)
+    length = float(np.ptp(scaled)) or 1.0
+    kept = [0]
+    for n in range(1, len(places)):
+        if scaled[n] - scaled[kept[-1]] >= _APART * length:
+            kept.append(n)
+    room = 0.04 * length if len(places) > 1 else 0.5
+    return {
+        "type": "log" if far else "linear",
+        "title": {"text": style.note(title, small + ("; 0 is set apart" if zero else ""))},
+        "tickmode": "array",
+        "tickvals": [places[n] for n in kept],
+        "ticktext": [f"{present[n]:,.4g}" for n in kept],
+        "range": [float(scaled.min()) - room, float(scaled.max()) + room],
+    }

@@ -1,0 +1,50 @@
+"""Ranks beside one another: how the times of each are distributed, where the slowest alone would hide it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import plotly.graph_objects as go
+
+from labkit.errors import DataError
+from labkit.figures import style
+from labkit.samples import Samples
+
+ENDS = (1, 25, 50, 75, 99)  # percentiles of a box: lower whisker, box, upper whisker
+
+
+def per_rank(samples: Iterable[Samples]) -> go.Figure:
+    """Draw a box for every rank, a colour for every launch: quartiles, with whiskers to the 1st and 99th percentile.
+
+    Parameters
+    ----------
+    samples : launches of one point; those with reported values only are left out.
+
+    Raises
+    ------
+    DataError
+        If none has samples of single iterations, or they are not of one point.
+    """
+    have = sorted((s for s in samples if s.n and s.meta.get("timing") != "total"), key=lambda s: s.launch)
+    if not have:
+        raise DataError("None of these has a time for each iteration, so there is no distribution. Use timing=each.")
+    if len({s.meta.get("fingerprint") for s in have}) > 1:
+        raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in have}))}.")
+    figure = go.Figure()
+    for number, one in enumerate(have):
+        low, first, middle, third, high = np.percentile(one.seconds * 1e6, ENDS, axis=1)
+        colour = style.COLOURS[number % len(style.COLOURS)]
+        figure.add_trace(
+            go.Box(x=[str(rank) for rank in one.ranks], name=f"launch {one.launch}", offsetgroup=f"{number}",
+                   lowerfence=low.tolist(), q1=first.tolist(), median=middle.tolist(), q3=third.tolist(),
+                   upperfence=high.tolist(), line={"color": colour, "width": 1.2}, whiskerwidth=0.6, boxpoints=False)
+        )  # fmt: skip
+    small = f"box: quartiles and median of a rank; whiskers: 1st and 99th percentile; n={have[0].n:,} in launch 0"
+    figure.update_layout(
+        xaxis={"type": "category", "title": {"text": style.note("rank", small)}},
+        yaxis={"type": "log", "title": {"text": "time of an iteration (µs)"}},
+        showlegend=len(have) > 1,
+        boxmode="group",
+    )
+    return style.finish(figure)

@@ -1,0 +1,279 @@
+"""How long do collectives take, who is the slowest rank, and how much of that is the way they are measured?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import plotly.graph_objects as go
+
+from labkit import benchmarks, figures, studies
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
+from labkit.units import parse_sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labkit.samples import Samples
+
+BLOCKING = ("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier", "bcast", "exscan",
+            "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "scatter",
+            "scatterv")  # fmt: skip
+PLAIN = {"option_cadence": "isolated", "option_in_place": False, "option_rotate": False}  # of the first figures
+
+WAYS = {
+    "in_place": {False: "two buffers", True: "in place"},
+    "rotate": {False: "one root", True: "rotating"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the collectives notebook.
+
+    Parameters
+    ----------
+    collectives : blocking ones, by the names that `labkit list` gives them after mpi.
+    sizes : of the messages; those that are no power of two are set beside their neighbours.
+    ranks : a list. More ranks than cores share them, and the records say so.
+    example : collective whose cadences and ranks are looked at more closely.
+    example_size : of the message whose time is shown for every rank, B; it is added to the sizes.
+    cadences : how iterations follow one another: isolated, streaming, synchronised. Isolated is always measured.
+    in_place : also measure those that can work in place.
+    rotate : also measure those with a root with the next rank as root of every iteration.
+    transports : paths to compare.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    collectives: str = "allreduce,bcast,alltoall,allgather,reduce,barrier"
+    sizes: str = "8,256,3000,4Ki,64Ki"
+    ranks: str = "2"
+    example: str = "allreduce"
+    example_size: int = 8
+    cadences: str = "isolated,streaming,synchronised"
+    in_place: bool = True
+    rotate: bool = True
+    transports: str = "shm"
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Blocking collectives: slowest rank, mean over ranks, tail, cadence, place and root."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = tuple(f"mpi.{name}" for name in BLOCKING)
+    values: Parameters
+
+    @property
+    def names(self) -> list[str]:
+        """Collectives that are measured, with their family."""
+        found = words(self.values.collectives)
+        if wrong := [name for name in (*found, self.values.example) if name not in BLOCKING]:
+            raise SpecError(f"{wrong[0]!r} is no blocking collective. There are: {', '.join(BLOCKING)}.")
+        return [f"mpi.{name}" for name in found]
+
+    def specs(self) -> list[Spec]:
+        """Every collective over sizes and ranks; the example in other cadences; in place and with rotating roots."""
+        v = self.values
+        sizes = sorted({*parse_sizes(v.sizes), v.example_size})
+        ways = [{}, *({"in_place": True} for _ in range(v.in_place)), *({"rotate": True} for _ in range(v.rotate))]
+        common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
+        found = []
+        for name in dict.fromkeys([*self.names, f"mpi.{v.example}"]):
+            sized, has = benchmarks.get(name).sized, _options(name)
+            for way in (way for way in ways if set(way) <= has):
+                found += sweep(name, sizes=sizes if sized else 0, ranks=counts(v.ranks, "ranks"), **way, **common)
+        others = [c for c in words(v.cadences) if c != "isolated"] if "cadence" in _options(f"mpi.{v.example}") else []
+        return found + sweep(f"mpi.{v.example}", sizes=sizes, ranks=counts(v.ranks, "ranks"), cadence=others, **common)
+
+    def rows(self, **options: object) -> pd.DataFrame:
+        """Rows of the summary that have their options as in `PLAIN`, except for those given; None for any value."""
+        rows = self.summary.assign(collective=self.summary["benchmark"].str.removeprefix("mpi."))
+        for name, value in (PLAIN | options).items():
+            if name in rows and value is not None:
+                rows = rows[rows[name].isna() | (rows[name] == value)]
+        return rows.sort_values(["collective", "message_size_B", "transport", "ranks"])
+
+    def sized(self) -> pd.DataFrame:
+        """Rows of the collectives that move messages."""
+        rows = self.rows()
+        return rows[rows["message_size_B"] > 0]
+
+    def _example(self, **options: object) -> pd.DataFrame:
+        """Rows of the example, of those with the most ranks."""
+        rows = self.rows(**options)
+        rows = rows[rows["collective"] == self.values.example]
+        return rows[rows["ranks"] == rows["ranks"].max()]
+
+    def latency_figure(self) -> go.Figure | str:
+        """Slowest rank against message size, a line for each collective and number of ranks."""
+        return self.drawn(
+            figures.versus_size, self.sized(), "latency_us", series=["collective", "transport", "ranks"], tail=None
+        )
+
+    def tail_figure(self) -> go.Figure | str:
+        """Median and 99th percentile of the example."""
+        return self.drawn(figures.versus_size, self._example(), "latency_us", series=["collective", "transport"])
+
+    def ranks_figure(self) -> go.Figure | str:
+        """Slowest rank against the number of ranks at the smallest size of each; needs several numbers."""
+        rows = self.rows()
+        rows = rows[rows["message_size_B"] == rows.groupby("collective")["message_size_B"].transform("min")]
+        if rows["ranks"].nunique() < 2:
+            rows = rows.iloc[:0]
+        return self.drawn(figures.versus, rows, "ranks", shown="latency_us", series=["collective", "transport"])
+
+    def mean_figure(self) -> go.Figure | str:
+        """The slowest rank of every iteration, by median and mean, beside the mean over ranks that OSU prints."""
+        shown = {"slowest rank, median": "latency_us_p50", "slowest rank, mean": "latency_us_mean",
+                 "mean over ranks (OSU)": "latency_us_osu_mean"}  # fmt: skip
+        return self.drawn(figures.versus, self._example(), "message_size_B", shown=shown, series=["transport"])
+
+    def mean_table(self) -> pd.DataFrame:
+        """Slowest rank and mean over ranks of every collective at its smallest and largest size."""
+        rows = self.rows()
+        by = rows.groupby("collective")["message_size_B"]
+        ends = (rows["message_size_B"] == by.transform("min")) | (rows["message_size_B"] == by.transform("max"))
+        columns = ["collective", "transport", "ranks", "message_size_B", "latency_us_p50", "latency_us_low",
+                   "latency_us_high", "latency_us_p99", "latency_us_osu_mean", "n", "launches"]  # fmt: skip
+        return rows[ends].reindex(columns=columns)
+
+    def rank_figure(self) -> go.Figure | str:
+        """Distribution of the times of every rank, for the example and its size."""
+        found = [s for s in self._samples() if s.spec.size in (0, self.values.example_size)]
+        return figures.per_rank(found) if found else LEFT_OUT
+
+    def _samples(self, cadence: str = "isolated") -> list[Samples]:
+        """Samples of the example in one cadence, with the most ranks, over the first path."""
+        wanted = set(self._example(option_cadence=cadence)["fingerprint"])
+        found = [s for s in self.samples if s.meta.get("fingerprint") in wanted]
+        return [s for s in found if s.spec.transport == found[0].spec.transport]
+
+    def slow_ranks(self) -> str:
+        """Which ranks are slow more often than chance allows: not told here yet."""
+        return "*No rank is named as slow here yet; the figure shows all of them.*"
+
+    def guidelines(self) -> str:
+        """Whether a collective is slower than others that could do its work: not told here yet."""
+        return "*No guideline is checked here yet; the figures show the collectives beside one another.*"
+
+    def cadence_figure(self) -> go.Figure | str:
+        """Slowest rank of the example in every cadence."""
+        rows, series = self._example(option_cadence=None), ["option_cadence", "transport"]
+        rows = rows.sort_values(series) if len(rows) else rows
+        return self.drawn(figures.versus_size, rows, "latency_us", series=series, tail=None)
+
+    def cadence_table(self) -> pd.DataFrame:
+        """Agreed starts of the synchronised cadence: slot (median over launches), error of the clocks, late starts."""
+        import pandas as pd
+
+        held = [s for s in self._samples("synchronised") if "slot_ns" in s.meta]
+        rows = [
+            {"message_size_B": s.spec.size, "slot (µs)": s.meta["slot_ns"] / 1e3,
+             "error of the clocks (µs)": s.meta["clock_error_ns"] / 1e3, "late": s.meta["late_share"] * s.n, "n": s.n}
+            for s in held
+        ]  # fmt: skip
+        columns = ["message_size_B", "slot (µs)", "error of the clocks (µs)", "late", "n"]
+        table = pd.DataFrame(rows, columns=columns).groupby("message_size_B", as_index=False)
+        over = table.agg({"slot (µs)": "median", "error of the clocks (µs)": "max", "late": "sum", "n": "sum"})
+        return over.assign(**{"late starts (%)": 100 * over.pop("late") / over["n"]})
+
+    def way_figure(self, option: str) -> go.Figure | str:
+        """Slowest rank of one collective with ``in_place`` or ``rotate`` and without: the example, or the first."""
+        rows = self._with_and_without(option)
+        names = sorted(set(rows["collective"]), key=lambda name: (name != self.values.example, name))
+        rows = rows[rows["collective"].isin(names[:1])]
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["collective", "way", "transport"], tail=None)
+
+    def way_table(self, option: str) -> pd.DataFrame:
+        """Slowest rank of every collective with the option and without, at its smallest and largest size."""
+        rows = self._with_and_without(option)
+        by = rows.groupby("collective")["message_size_B"]
+        ends = (rows["message_size_B"] == by.transform("min")) | (rows["message_size_B"] == by.transform("max"))
+        columns = ["collective", "way", *self.columns("latency_us")]
+        return rows[ends].reindex(columns=columns).sort_values(["collective", "message_size_B", "way"])
+
+    def _with_and_without(self, option: str) -> pd.DataFrame:
+        """Rows with an option and without, of the collectives where both were measured, with the most ranks."""
+        name, rows = f"option_{option}", self.rows(**{f"option_{option}": None})
+        if name not in rows:
+            return rows.iloc[:0].assign(way=[])
+        rows = rows[rows["collective"].isin(rows.loc[rows[name].eq(True), "collective"])]
+        rows = rows[rows["ranks"] == rows["ranks"].max()]
+        return rows.assign(way=rows[name].astype(bool).map(WAYS[option])).sort_values(["collective", "way"])
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        found = [*self._times(), *self._slowest(), *self._cadences(), *self._odd()]
+        return markdown_list(found) or LEFT_OUT
+
+    def _times(self) -> Iterator[str]:
+        """Smallest and largest message of every collective."""
+        rows = self.rows()
+        for (name, path, ranks), group in rows.groupby(["collective", "transport", "ranks"], sort=False):
+            least, most = group.iloc[0], group.iloc[-1]
+            told = f"{name}, {ranks} ranks over {path}: "
+            if most["message_size_B"]:
+                told += f"{size_words(least['message_size_B'])} take {statement(least, 'latency_us')}, "
+                yield told + f"{size_words(most['message_size_B'])} {statement(most, 'latency_us')}, slowest rank."
+            else:
+                yield told + f"takes {statement(least, 'latency_us')}, slowest rank."
+
+    def _slowest(self) -> Iterator[str]:
+        """Slowest rank against the mean over ranks, and the tail."""
+        rows = self.sized()
+        if rows.empty or "latency_us_osu_mean" not in rows:
+            return
+        ratio = (rows["latency_us_mean"] / rows["latency_us_osu_mean"]).dropna()
+        if len(ratio):
+            row = rows.loc[ratio.idxmax()]
+            yield (
+                f"The mean over ranks hides the slowest rank most in {row['collective']} with "
+                f"{size_words(row['message_size_B'])}: averaged over iterations, the slowest takes "
+                f"{number(ratio.max())} times as long."
+            )
+        row = rows.loc[(rows["latency_us_p99"] / rows["latency_us_p50"]).idxmax()]
+        yield (
+            f"The longest tail has {row['collective']} with {size_words(row['message_size_B'])}: one of 100 iterations "
+            f"takes {number(row['latency_us_p99'] / row['latency_us_p50'])} times the median or longer."
+        )
+
+    def _cadences(self) -> Iterator[str]:
+        """What the way iterations follow one another does to the smallest message, and whether starts were late."""
+        rows = self._example(option_cadence=None)
+        for path, group in rows[rows["message_size_B"] == rows["message_size_B"].min()].groupby("transport"):
+            told = [f"{row['option_cadence']} {statement(row, 'latency_us')}" for _, row in group.iterrows()]
+            if len(told) > 1:
+                size = size_words(group["message_size_B"].iloc[0])
+                yield f"{self.values.example} with {size} over {path}, by cadence: {', '.join(told)}."
+        table = self.cadence_table()
+        if len(table):
+            late = float((table["late starts (%)"] * table["n"]).sum() / table["n"].sum())
+            yield (
+                f"With agreed starts, {number(late)} % of all iterations began late; the clocks of the ranks agreed to "
+                f"{number(float(table['error of the clocks (µs)'].max()))} µs or better."
+            )
+
+    def _odd(self) -> Iterator[str]:
+        """Sizes that are no power of two, against the next power that was measured."""
+        for (name, path, ranks), group in self.sized().groupby(["collective", "transport", "ranks"], sort=False):
+            by_size: dict[int, Any] = {int(row["message_size_B"]): row for _, row in group.iterrows()}
+            powers = [size for size in by_size if size & (size - 1) == 0]
+            for size in (size for size in by_size if size not in powers):
+                larger = min((power for power in powers if power > size), default=0)
+                if larger and above(by_size[size], by_size[larger], "latency_us"):
+                    yield (
+                        f"{name}, {ranks} ranks over {path}: {size:,} B, no power of two, take longer than "
+                        f"{size_words(larger)}: {statement(by_size[size], 'latency_us')} against "
+                        f"{statement(by_size[larger], 'latency_us')}."
+                    )
+
+
+def _options(name: str) -> set[str]:
+    """Names of the options of a benchmark."""
+    return set(benchmarks.get(name).options.__dataclass_fields__)

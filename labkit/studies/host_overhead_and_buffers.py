@@ -1,0 +1,298 @@
+"""What do messages cost the processor, and does it matter which buffer they come from and how many peers there are?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import plotly.graph_objects as go
+
+from labkit import figures, studies
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FALL = 0.9  # of the bandwidth without computation, below which it has dropped
+SHARE = "available_percent_value"
+HOT = {"mpi.hotspot_send": "sends to", "mpi.hotspot_receive": "receives from"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on host overhead, buffers and hot spots.
+
+    Parameters
+    ----------
+    sizes : of the messages whose overhead is measured; empty leaves it out.
+    compute_us : computation while a window is under way, µs; 0 is added. Empty leaves it out.
+    compute_sizes : of the messages of these windows.
+    window : messages in flight there.
+    buffers : used in turn, one for each message; empty leaves it out.
+    reuse : % of the messages that come from the same buffer again; empty leaves it out.
+    reuse_buffers : that all other messages are drawn from.
+    buffer_sizes : of the messages for both of these.
+    ranks : a list, of hot spots; all ranks but one are peers. More ranks than cores share them, and the records say so.
+    hot_sizes : of the messages of hot spots; empty leaves them out.
+    transports : paths to compare.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    sizes: str = "1:256Ki:*16"
+    compute_us: str = "10,30,100,300,1000,3000"
+    compute_sizes: str = "4Ki,64Ki"
+    window: int = 64
+    buffers: str = "1:1024:*4"
+    reuse: str = "1,25,50,75,100"
+    reuse_buffers: int = 256
+    buffer_sizes: str = "4Ki,64Ki"
+    ranks: str = "2"
+    hot_sizes: str = "8,4Ki"
+    transports: str = "shm"
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Host overhead, bandwidth beside computation, patterns of buffers, hot spots."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = ("mpi.host_overhead", "mpi.availability", "mpi.buffer_reuse", *HOT)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Overhead over sizes; computation, buffers and peers each over its own axis."""
+        v = self.values
+        common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
+        computed = [0.0, *map(float, counts(v.compute_us, "compute_us"))] if v.compute_us.strip() else []
+        found = sweep("mpi.host_overhead", sizes=v.sizes, **common) if v.sizes else []
+        found += sweep("mpi.availability", sizes=v.compute_sizes, window=v.window, compute_us=computed, **common)
+        turns, shares = counts(v.buffers, "buffers"), counts(v.reuse, "reuse")
+        found += sweep("mpi.buffer_reuse", sizes=v.buffer_sizes, buffers_in_turn=turns, **common)
+        found += sweep(
+            "mpi.buffer_reuse", sizes=v.buffer_sizes, buffers_in_turn=v.reuse_buffers, reuse=shares, **common
+        )
+        ranks = counts(v.ranks, "ranks") if v.hot_sizes else []
+        return found + [s for name in HOT for s in sweep(name, sizes=v.hot_sizes or 8, ranks=ranks, **common)]
+
+    def computed(self) -> pd.DataFrame:
+        """Rows of bandwidth beside computation, by size and its time."""
+        rows = self.of("mpi.availability")
+        return rows.sort_values(["message_size_B", "option_compute_us"]) if len(rows) else rows
+
+    def buffers(self, scheme: int) -> pd.DataFrame:
+        """Rows of scheme 1, buffers used in turn, or 2, one of them used again; by size and how many or how often."""
+        rows, by = self.of("mpi.buffer_reuse"), ("option_buffers_in_turn", "option_reuse")[scheme - 1]
+        if rows.empty:
+            return rows
+        return rows[(rows["option_reuse"] > 0) == (scheme == 2)].sort_values(["message_size_B", by])
+
+    def hot(self, name: str) -> pd.DataFrame:
+        """Rows of a hot spot, by the number of its peers."""
+        rows = self.of(name)
+        return rows.assign(peers=rows["ranks"] - 1).sort_values(["message_size_B", "peers"])
+
+    def overhead_figure(self) -> go.Figure | str:
+        """Latency, and the processor time in it, against message size."""
+        shown = {"latency": "latency_us_p50", "host overhead": "overhead_us_p50"}
+        return self.drawn(
+            figures.versus, self.of("mpi.host_overhead"), "message_size_B", shown=shown, series=["transport"]
+        )
+
+    def overhead_columns(self) -> list[str]:
+        """Columns of the table of overheads."""
+        both = [f"{metric}_{end}" for metric in ("latency_us", "overhead_us") for end in ("p50", "low", "high")]
+        return ["transport", "message_size_B", *both, "n", "launches"]
+
+    def computation_figure(self) -> go.Figure | str:
+        """Bandwidth against the time of the computation in each window."""
+        return self.drawn(
+            figures.versus, self.computed(), "option_compute_us", shown="bandwidth_MBps",
+            series=["transport", "message_size_B"], label="computation in each window (µs)",
+        )  # fmt: skip
+
+    def availability_figure(self) -> go.Figure | str:
+        """Bandwidth against the part of the running time that was computed."""
+        return self.drawn(
+            figures.versus, self.computed(), SHARE, shown="bandwidth_MBps", series=["transport", "message_size_B"],
+            label="computed part of the running time (%)", even=True,
+        )  # fmt: skip
+
+    def turns_figure(self) -> go.Figure | str:
+        """Latency against the number of buffers used in turn (scheme 1)."""
+        return self.drawn(
+            figures.versus, self.buffers(1), "option_buffers_in_turn", shown="latency_us",
+            series=["transport", "message_size_B"], label="buffers used in turn",
+        )  # fmt: skip
+
+    def reuse_figure(self) -> go.Figure | str:
+        """Latency against the part of the messages that use the same buffer again (scheme 2)."""
+        return self.drawn(
+            figures.versus, self.buffers(2), "option_reuse", shown="latency_us", even=True,
+            series=["transport", "message_size_B"], label="messages from the same buffer again (%)",
+        )  # fmt: skip
+
+    def hot_figure(self, name: str) -> go.Figure | str:
+        """Time of a hot spot against the number of its peers."""
+        return self.drawn(
+            figures.versus, self.hot(name), "peers", shown="latency_us", series=["transport", "message_size_B"],
+            label="peers of the hot spot",
+        )  # fmt: skip
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        found = [*self._overhead(), *self._availability(), *self._turns(), *self._reuse(), *self._hot()]
+        return markdown_list(found) or LEFT_OUT
+
+    def _overhead(self) -> Iterator[str]:
+        """Processor time of the smallest and largest message; the round trip is twice the latency."""
+        for path, group in self.of("mpi.host_overhead").groupby("transport", sort=False):
+            least, most = group.iloc[0], group.iloc[-1]
+            small, large = (50 * row["overhead_us_p50"] / row["latency_us_p50"] for row in (least, most))
+            yield (
+                f"Over {path}, sending and receiving a message of {size_words(least['message_size_B'])} costs "
+                f"the processor {statement(least, 'overhead_us')}, {number(small)} % of the round trip; one of "
+                f"{size_words(most['message_size_B'])} {statement(most, 'overhead_us')}, {number(large)} %."
+            )
+
+    def _availability(self) -> Iterator[str]:
+        """Where the bandwidth has fallen by 10 % below its level without computation."""
+        for (path, size), group in self.computed().groupby(["transport", "message_size_B"], sort=False):
+            found = availability([row for _, row in group.iterrows()])
+            how = f"Over {path}, with messages of {size_words(size)},"
+            if isinstance(found, str):
+                yield f"{how} {found}"
+                continue
+            share, before, after = found
+            yield (
+                f"{how} CPU availability is {number(share)} %: there the bandwidth has fallen by 10 % below "
+                f"{number(group.iloc[0]['bandwidth_MBps_p50'])} MB/s. The line between two points says so: "
+                f"{number(before[SHARE])} % computed with {number(before['option_compute_us'])} µs in each window, "
+                f"{number(after[SHARE])} % with {number(after['option_compute_us'])} µs. Nothing overlapped gives 10 %."
+            )
+
+    def _turns(self) -> Iterator[str]:
+        """From how many buffers on the latency is higher than with the first number."""
+        for (path, size), ends in self._lines(self.buffers(1)):
+            found = first_above(ends)
+            row = ends[-1] if found is None else found
+            longer = "take no longer with up to" if found is None else "first take longer with"
+            few, many = (int(end["option_buffers_in_turn"]) for end in (ends[0], row))
+            yield (
+                f"Over {path}, messages of {size_words(size)} {longer} {many} buffers in turn "
+                f"({size_words(many * size)} on either side): {statement(row, 'latency_us')}, against "
+                f"{statement(ends[0], 'latency_us')} with {few}."
+            )
+
+    def _reuse(self) -> Iterator[str]:
+        """Latency with the least reuse against that with the most."""
+        for (path, size), ends in self._lines(self.buffers(2)):
+            few, many = ends[0], ends[-1]
+            sure = above(few, many, "latency_us") or above(many, few, "latency_us")
+            yield (
+                f"Over {path}, messages of {size_words(size)} take {statement(few, 'latency_us')} when "
+                f"{few['option_reuse']:.0f} % of them use the same buffer again, {statement(many, 'latency_us')} when "
+                f"{many['option_reuse']:.0f} % do; the intervals {'are apart' if sure else 'do not tell them apart'}."
+            )
+
+    @staticmethod
+    def _lines(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, int], list[Any]]]:
+        """Path and size of each line, and its rows in order; lines of one point are left out."""
+        for (path, size), group in rows.groupby(["transport", "message_size_B"], sort=False):
+            if len(group) > 1:
+                yield (str(path), int(size)), [row for _, row in group.iterrows()]
+
+    def compared(self) -> str:
+        """The shapes of the figures of 2003 beside those found here, as a Markdown list."""
+        return markdown_list([*self._seven_and_eight(), *self._eleven_to_thirteen()]) or LEFT_OUT
+
+    def _seven_and_eight(self) -> Iterator[str]:
+        """Overhead in latency, and bandwidth beside computation."""
+        here = [
+            f"{number(row['overhead_us_p50'])} µs for {size_words(row['message_size_B'])} over {path}"
+            for path, row in self.of("mpi.host_overhead").groupby("transport", sort=False).first().iterrows()
+        ]
+        if here:
+            yield (
+                "Figure 7, overhead in the latency test: 0.5 µs (Myrinet), 0.7 µs (Quadrics), 2 µs (InfiniBand), with "
+                f"a card that moves the bytes. Here: {', '.join(here)}."
+            )
+        shares = [availability(rows) for _, rows in self._lines(self.computed())]
+        here = [f"{number(share[0])} %" for share in shares if not isinstance(share, str)]
+        if here:
+            yield (
+                "Figure 8, bandwidth beside computation: level until more than 99 % of the running time is computed, "
+                f"on all three. Here it has fallen by 10 % at {', '.join(here)}."
+            )
+
+    def _eleven_to_thirteen(self) -> Iterator[str]:
+        """Buffers in turn, and buffers used again; a rising latency stands beside a falling bandwidth."""
+        here = [
+            f"the latency of {size_words(size)} over {path} "
+            + (f"rises from {found['option_buffers_in_turn']:.0f} buffers on" if found is not None else "stays level")
+            for (path, size), rows in self._lines(self.buffers(1))
+            for found in [first_above(rows)]
+        ]
+        if here:
+            yield (
+                "Figure 11, bandwidth of 512 KiB against buffers in turn: level up to 25 with Myrinet and Quadrics, "
+                f"falling beyond 10 with InfiniBand. Here {', '.join(here)}."
+            )
+        here = [
+            f"{number(rows[0]['latency_us_p50'] / rows[-1]['latency_us_p50'])} times for {size_words(size)} over {path}"
+            for (path, size), rows in self._lines(self.buffers(2))
+        ]
+        if here:
+            yield (
+                "Figures 12 and 13, latency of 4 KiB and bandwidth of 512 KiB when fewer messages use the same buffer: "
+                "both suffer much with Quadrics and InfiniBand; with Myrinet the latency grows slightly and the "
+                f"bandwidth stays. Here the latency with the least reuse is, of that with the most, {', '.join(here)}."
+            )
+
+    def _hot(self) -> Iterator[str]:
+        """How the time of a hot spot grows with its peers."""
+        for name, does in HOT.items():
+            for (path, size), group in self.hot(name).groupby(["transport", "message_size_B"]):
+                first, last = group.iloc[0], group.iloc[-1]
+                peers = f"{first['peers']} {'peer' if first['peers'] == 1 else 'peers'}"
+                told = (
+                    f"Over {path}, a hot spot that {does} {peers} takes {statement(first, 'latency_us')} for messages"
+                )
+                told += f" of {size_words(size)}"
+                grown = last["latency_us_p50"] / first["latency_us_p50"]
+                yield (
+                    f"{told}; with {last['peers']} peers {number(grown)} times as long, for "
+                    f"{number(last['peers'] / first['peers'])} times as many messages."
+                    if len(group) > 1
+                    else f"{told}; how that grows with the peers tells a list in the parameter `ranks`."
+                )
+
+
+def first_above(rows: list[Any]) -> Any | None:
+    """The first of some rows whose latency is above that of the first row, by their intervals; None for none."""
+    return next((row for row in rows[1:] if above(row, rows[0], "latency_us")), None)
+
+
+def availability(rows: list[Any]) -> tuple[float, Any, Any] | str:
+    """CPU availability: the computed part of the running time where the bandwidth has fallen by 10 %.
+
+    Returns
+    -------
+    The part in %, on the line between the last point that holds 90 % and the next, and both; or what is missing.
+    """
+    level = "bandwidth_MBps_p50"
+    if len(rows) < 2 or rows[0]["option_compute_us"] != 0:
+        return "the sweep has no point without computation and one with; name them in `compute_us`."
+    wanted = FALL * rows[0][level]
+    held = max(n for n, row in enumerate(rows) if row[level] >= wanted)
+    if held == len(rows) - 1:
+        return (
+            f"the bandwidth has not fallen by 10 % at the longest computation, with {number(rows[held][SHARE])} % of "
+            "the running time computed. Longer ones in `compute_us` tell where it does."
+        )
+    before, after = rows[held], rows[held + 1]
+    along = (before[level] - wanted) / (before[level] - after[level])
+    return float(before[SHARE] + along * (after[SHARE] - before[SHARE])), before, after

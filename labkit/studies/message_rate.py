@@ -1,0 +1,173 @@
+"""How many messages a second pass between pairs of ranks, and how many must be in flight for that?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import plotly.graph_objects as go
+
+from labkit import figures, studies
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RATE = "message_rate_per_s"
+ONE_WAY, BOTH_WAYS = "mpi.multi_bandwidth", "mpi.multi_bibandwidth"
+FLIGHT = {"mpi.bandwidth": "option_window", "mpi.queue_depth": "option_depth"}  # where the messages in flight stand
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the message rate notebook.
+
+    Parameters
+    ----------
+    sizes : of the messages, MIN:MAX or a list.
+    ranks : a list; half of each number are pairs. More ranks than cores share them, and the records say so.
+    window : messages in flight of every pair.
+    windows : messages in flight of one pair, to be compared; empty leaves it out.
+    depths : most messages outstanding in a queue that never runs empty, even; empty leaves it out.
+    window_sizes : of the messages for both of these.
+    transports : paths to compare.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    sizes: str = "1:256Ki:*8"
+    ranks: str = "2"
+    window: int = 64
+    windows: str = "1,4,16,64,256"
+    depths: str = "4,16,64,256"
+    window_sizes: str = "8,4Ki,64Ki"
+    transports: str = "shm"
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Message rate of pairs, and what it owes to the messages in flight."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (ONE_WAY, BOTH_WAYS, "mpi.bandwidth", "mpi.queue_depth", "mpi.multi_latency")
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Pairs one way, both ways and in ping-pong over all sizes; one pair over windows and queues."""
+        v = self.values
+        common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
+        pairs = {"ranks": counts(v.ranks, "ranks"), **common}
+        found = [s for name in (ONE_WAY, BOTH_WAYS) for s in sweep(name, sizes=v.sizes, window=v.window, **pairs)]
+        found += sweep("mpi.multi_latency", sizes=v.sizes, **pairs)
+        found += sweep("mpi.bandwidth", sizes=v.window_sizes, window=counts(v.windows, "windows"), **common)
+        return found + sweep("mpi.queue_depth", sizes=v.window_sizes, depth=counts(v.depths, "depths"), **common)
+
+    def pairs(self, *names: str) -> pd.DataFrame:
+        """Rows of benchmarks of pairs by size, with the number of pairs and the direction."""
+        rows = self.summary[self.summary["benchmark"].isin(names)]
+        rows = rows.sort_values(["message_size_B", "benchmark", "transport", "ranks"])
+        ways = {ONE_WAY: "one way", BOTH_WAYS: "both ways"}
+        return rows.assign(pairs=rows["ranks"] // 2, direction=rows["benchmark"].map(ways))
+
+    def in_flight(self, name: str) -> pd.DataFrame:
+        """Rows of a benchmark with the messages in flight, by these, at the sizes of this sweep."""
+        rows = self.of(name)
+        if rows.empty:
+            return rows.assign(in_flight=[])
+        rows = rows.assign(in_flight=rows[FLIGHT[name]].astype(int))
+        if name == "mpi.bandwidth":  # other chapters measure a single window
+            rows = rows[rows.groupby(["transport", "message_size_B"])["in_flight"].transform("nunique") > 1]
+        return rows.sort_values(["message_size_B", "transport", "in_flight"])
+
+    def rate_figure(self, name: str) -> go.Figure | str:
+        """Messages per second of all pairs together against size, on a logarithm."""
+        rows = self.pairs(name)
+        return self.drawn(
+            figures.versus, rows, "message_size_B", shown=RATE, series=["transport", "pairs"], log=True
+        )  # fmt: skip
+
+    def bandwidth_figure(self) -> go.Figure | str:
+        """Bandwidth of all pairs together against size, one way and both ways."""
+        rows = self.pairs(ONE_WAY, BOTH_WAYS)
+        return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["direction", "transport", "pairs"],
+                          tail=None)  # fmt: skip
+
+    def pairs_figure(self) -> go.Figure | str:
+        """Messages per second against the number of pairs, at the smallest size; needs several numbers."""
+        rows = self.pairs(ONE_WAY, BOTH_WAYS)
+        rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
+        if rows["pairs"].nunique() < 2:
+            rows = rows.iloc[:0]
+        return self.drawn(figures.versus, rows, "pairs", shown=RATE, series=["direction", "transport"])
+
+    def flight_figure(self, name: str) -> go.Figure | str:
+        """Messages per second against the messages in flight, a line for each size."""
+        label = "messages in a window" if name == "mpi.bandwidth" else "most messages outstanding"
+        return self.drawn(
+            figures.versus, self.in_flight(name), "in_flight", shown=RATE, series=["transport", "message_size_B"],
+            log=True, label=label,
+        )  # fmt: skip
+
+    def latency_figure(self) -> go.Figure | str:
+        """Latency of ping-pong of all pairs at once against size, mean over pairs."""
+        rows = self.pairs("mpi.multi_latency")
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["transport", "pairs"])
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._peaks(), *self._windows(), *self._queues()]) or LEFT_OUT
+
+    def _peaks(self) -> Iterator[str]:
+        """Highest message rate of each path and direction, and how it grows with the pairs."""
+        rows = self.pairs(ONE_WAY, BOTH_WAYS)
+        for (way, path), group in rows.groupby(["direction", "transport"], sort=False):
+            best = group.loc[group[f"{RATE}_p50"].idxmax()]
+            yield (
+                f"Over {path}, the highest message rate {way} is {statement(best, RATE)}, with {best['pairs']} "
+                f"{'pair' if best['pairs'] == 1 else 'pairs'} and messages of {size_words(best['message_size_B'])}."
+            )
+            least = group[group["message_size_B"] == group["message_size_B"].min()].sort_values("pairs")
+            first, last = least.iloc[0], least.iloc[-1]
+            if len(least) > 1:
+                yield (
+                    f"Over {path}, {last['pairs']} pairs send {number(last[f'{RATE}_p50'] / first[f'{RATE}_p50'])} "
+                    f"times as many messages of {size_words(last['message_size_B'])} {way} as {first['pairs']} do."
+                )
+
+    def _windows(self) -> Iterator[str]:
+        """From which window on the rate stops growing: no larger window has an interval wholly above."""
+        for (path, size), group in self.in_flight("mpi.bandwidth").groupby(["transport", "message_size_B"]):
+            ends = [row for _, row in group.iterrows()]
+            if len(ends) < 2:
+                continue
+            if ends[0][f"{RATE}_low"] != ends[0][f"{RATE}_low"]:
+                yield (
+                    f"Over {path}, from which window on the rate of messages of {size_words(size)} stops growing "
+                    "cannot be told from 1 launch. Set launches=6."
+                )
+                continue
+            flat = next(n for n, row in enumerate(ends) if not any(above(other, row, RATE) for other in ends[n + 1 :]))
+            told = f"{ends[flat]['in_flight']} messages in flight: {statement(ends[flat], RATE)}"
+            yield (
+                f"Over {path}, the rate of messages of {size_words(size)} still grows with the largest window, {told}."
+                if flat == len(ends) - 1
+                else f"Over {path}, the rate of messages of {size_words(size)} stops growing from {told}; no larger "
+                f"window has an interval above this one."
+            )
+
+    def _queues(self) -> Iterator[str]:
+        """A queue that never runs empty against a window of as many messages."""
+        key = ["transport", "message_size_B", "in_flight"]
+        both = self.in_flight("mpi.queue_depth").merge(
+            self.in_flight("mpi.bandwidth"), on=key, suffixes=("", "_window")
+        )
+        for (path, size), group in both.groupby(["transport", "message_size_B"]):
+            row = group.loc[group["in_flight"].idxmax()]
+            ratio = row[f"{RATE}_p50"] / row[f"{RATE}_p50_window"]
+            yield (
+                f"Over {path}, a queue of {row['in_flight']} that never runs empty passes {number(ratio)} times as "
+                f"many messages of {size_words(size)} as a window of as many, which is emptied each time."
+            )

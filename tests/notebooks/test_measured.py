@@ -1,0 +1,103 @@
+"""Notebooks that no campaign was recorded for: tiny real runs, and what they say of a campaign without their samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from labkit import batch, lab, studies
+from labkit.campaign import Campaign
+from labkit.studies import host_overhead_and_buffers
+from tests.notebooks.test_examples import EXAMPLES
+
+TINY: dict[str, dict[str, Any]] = {
+    "11-message-rate": {"sizes": "8,4Ki", "windows": "1,64", "depths": "64", "window_sizes": "8"},
+    "12-host-overhead-and-buffers": {
+        "sizes": "8,4Ki", "compute_us": "10,500", "compute_sizes": "4Ki", "buffers": "1,16", "reuse": "1,100",
+        "buffer_sizes": "4Ki", "hot_sizes": "8",
+    },
+    "30-collectives": {"collectives": "allreduce,bcast,barrier", "sizes": "8,3000,4Ki"},
+}  # fmt: skip
+EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
+
+
+class Shown(list[Any]):
+    """What the code cells of a notebook show, run in this process."""
+
+    def __init__(self, name: str, parameters: dict[str, Any]) -> None:
+        super().__init__()
+        book = nbformat.read(batch.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+        code = [cell for cell in book.cells if cell.cell_type == "code"]
+        namespace: dict[str, Any] = {}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lab, "display", lambda thing, **_: self.append(thing) or Handle())
+            for cell in code:
+                exec(cell.source, namespace)
+                if "parameters" in cell.metadata.get("tags", []):
+                    namespace |= parameters
+
+    @property
+    def figures(self) -> list[dict[str, Any]]:
+        return [thing[lab.PLOTLY] for thing in self if isinstance(thing, dict)]
+
+    @property
+    def texts(self) -> list[str]:
+        return [thing.data for thing in self if not isinstance(thing, dict)]
+
+
+class Handle:
+    """Takes the progress that nobody reads."""
+
+    def update(self, thing: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One campaign for all of them."""
+    return tmp_path_factory.mktemp("measured") / "tiny"
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", TINY)
+def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> None:
+    shown = Shown(name, TINY[name] | EFFORT | {"campaign": str(folder)})
+    study = studies.of_notebook(name)(**TINY[name], **EFFORT, campaign=str(folder))
+    assert {s.spec.benchmark for s in Campaign(folder).samples()} >= {p.spec.benchmark for p in study.points}
+    assert len(shown.figures) >= 3
+    for figure in shown.figures:
+        assert figure["data"]
+        assert all(trace["x"] for trace in figure["data"])
+        assert "(" in figure["layout"]["yaxis"]["title"]["text"], "no unit"
+    assert "range of 2 launches" in study.findings()
+    assert study.findings() in shown.texts
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_without_its_samples_a_notebook_says_so(name: str) -> None:
+    wanted = set(studies.of_notebook(name).benchmarks)
+    if wanted & {s.spec.benchmark for s in Campaign(EXAMPLES[0]).samples()} == wanted:
+        pytest.skip("the example has them all")
+    shown = Shown(name, {"campaign": str(EXAMPLES[0]), "measure": False})
+    assert studies.LEFT_OUT in shown.texts
+
+
+@pytest.mark.parametrize(
+    ("bandwidths", "found"),
+    [
+        ([100, 100, 95, 85, 40], 45.0),
+        ([100, 95, 90, 92, 20], 50 + 10 * 2 / 72),
+        ([100, 99, 99, 99, 98], "has not fallen by 10 %"),
+        ([100], "no point without computation"),
+    ],
+)
+def test_cpu_availability_is_where_the_bandwidth_has_fallen_by_a_tenth(bandwidths: list[float], found: Any) -> None:
+    rows = [
+        {"option_compute_us": 10.0 * n, "bandwidth_MBps_p50": value, "available_percent_value": share}
+        for n, (value, share) in enumerate(zip(bandwidths, (0, 20, 40, 50, 60), strict=False))
+    ]
+    result = host_overhead_and_buffers.availability(rows)
+    assert found in result if isinstance(found, str) else result[0] == pytest.approx(found)
