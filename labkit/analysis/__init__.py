@@ -1,0 +1,11 @@
+"""What measurements say beyond their own point: who was slow, what contradicts what, where the library changes its way.
+
+Pure functions from samples and tables to tables and sentences. Each result has a `sentence`, for every table needs one.
+`docs/statistics.md` says what each assumes and how often it errs.
+"""
+
+from labkit.analysis.guidelines import check
+from labkit.analysis.protocol import breaks
+from labkit.analysis.slow_rank import slow_ranks
+
+__all__ = ["breaks", "check", "slow_ranks"]

@@ -1,0 +1,233 @@
+"""Which rank of a collective kept the others waiting: from the times of all ranks in every iteration.
+
+Clocks of ranks are never compared, so only durations are there, and a late rank is not the one with the long time: it
+finds the others' messages waiting and leaves at once, while they wait for it. What a slow rank does to the times
+follows from who waits for whom:
+
+=================================  =======================================================
+rank k enters late                 long for all that wait for it, but not for itself
+rank k is slow before it sends     long for itself and all that wait for it
+rank k is slow after it has sent   long for itself alone
+=================================  =======================================================
+
+A slow iteration counts for a rank only if that rank alone explains who was long. The others are counted as undecided:
+where everybody waits for everybody and all are long alike, times cannot tell whose doing it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit.errors import DataError
+from labkit.samples import Samples
+from labkit.spec import Spec
+
+ALPHA = 0.01  # chance that any rank of a healthy job is named
+SHARE = 0.02  # of the iterations a rank must spoil to be named
+_SMALL = 1024  # B up to which a sender need not wait for the receiver
+_EXACT = 60  # slow iterations up to which the test is summed exactly
+_EVERY = 10  # "too few" means: a rank slow in each tenth iteration could be missed
+
+Waits = Callable[[int, int, int], set[int]]  # rank, root, ranks: those that wait for the rank
+
+
+def _everybody(rank: int, root: int, ranks: int) -> set[int]:
+    return set(range(ranks)) - {rank}
+
+
+def _from_root(rank: int, root: int, ranks: int) -> set[int]:
+    return _everybody(rank, root, ranks) if rank == root else set()
+
+
+def _to_root(rank: int, root: int, ranks: int) -> set[int]:
+    return {root} - {rank}
+
+
+def _later(rank: int, root: int, ranks: int) -> set[int]:
+    return set(range(rank + 1, ranks))
+
+
+# by MPI's definition: whose result needs the rank's data; with larger messages everybody may wait for everybody
+WAITS: dict[str, Waits] = {
+    **dict.fromkeys(("barrier", "allreduce", "reduce_scatter", "reduce_scatter_block"), _everybody),
+    **dict.fromkeys(("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"), _everybody),
+    **dict.fromkeys(("bcast", "scatter", "scatterv"), _from_root),
+    **dict.fromkeys(("reduce", "gather", "gatherv"), _to_root),
+    **dict.fromkeys(("scan", "exscan"), _later),
+}
+
+
+@dataclass(frozen=True)
+class SlowRanks:
+    """The verdict on the ranks of one launch.
+
+    Parameters
+    ----------
+    table : a row per rank: rank, slow_iterations (it was slow in), share (of all iterations), excess_us_p50 (median of
+        what such an iteration took longer), confidence (that this is no chance, after correction for all ranks), slow
+        (named: confident, in enough iterations, and for at least half of the time lost, or twice its fair share).
+    iterations : that were looked at.
+    undecided : slow iterations that no single rank explains.
+    enough : whether a rank slow in every tenth iteration would have been found.
+    sentence : what this says.
+    """
+
+    table: pd.DataFrame
+    iterations: int
+    undecided: int
+    enough: bool
+    sentence: str
+
+
+def collective(benchmark: str) -> str:
+    """Blocking name of a collective in any of its forms: ``mpi.iallreduce`` is ``allreduce``."""
+    name = benchmark.removeprefix("mpi.").removesuffix("_persistent")
+    return name if name in WAITS else name.removeprefix("i")
+
+
+def slow_ranks(samples: Samples) -> SlowRanks:
+    """Name the ranks that were slow now and then, from the times of all ranks.
+
+    Parameters
+    ----------
+    samples : of one launch of a collective with a time of every rank in every iteration.
+
+    Raises
+    ------
+    DataError
+        If the benchmark is no collective whose ranks wait as MPI defines, or the times of some rank are missing.
+    """
+    _check(samples)
+    ranks, iterations = samples.time_ns.shape
+    excess = samples.time_ns - np.median(samples.time_ns, axis=1, keepdims=True)
+    owner, size = _owners(samples.time_ns, excess, _explanations(samples.spec))
+    slow = owner >= -1
+    adjusted = _holm([_p_value(owner, size, rank, ranks) for rank in range(ranks)])
+    rows = []
+    for rank, p in enumerate(adjusted):
+        mine = size[owner == rank]
+        share = len(mine) / iterations
+        typical = float(np.median(mine)) / 1e3 if mine.size else math.nan
+        caused = mine.sum() >= min(0.5, 2 / ranks) * size[owner >= 0].sum()
+        rows.append((rank, len(mine), share, typical, 1 - p, bool(p <= ALPHA and share >= SHARE and caused)))
+    names = ["rank", "slow_iterations", "share", "excess_us_p50", "confidence", "slow"]
+    table = pd.DataFrame(rows, columns=names)
+    enough = iterations >= _EVERY * _needed(ranks)
+    undecided = int((slow & (owner == -1)).sum())
+    sentence = _sentence(table, iterations, undecided, enough, ranks)
+    return SlowRanks(table, iterations, undecided, enough, sentence)
+
+
+def _check(samples: Samples) -> None:
+    """Refuse what cannot be read this way."""
+    spec, given = samples.spec, samples.spec.values
+    wrong = ""
+    if collective(spec.benchmark) not in WAITS:
+        wrong = f"is no collective in which ranks wait for one another in a known way ({', '.join(WAITS)})"
+    elif samples.time_ns.shape[0] != spec.ranks or spec.ranks < 2 or not samples.n:
+        wrong = f"has times of shape {samples.time_ns.shape}, but it needs those of {max(spec.ranks, 2)} ranks"
+    elif given.get("timing") == "total" or given.get("threads", 1) > 1 or given.get("rotate"):
+        wrong = "was measured with timing=total, threads or rotate, but each time must be of one rank, iteration, root"
+    if wrong:
+        raise DataError(f"'{spec}' {wrong}. Measure a collective with its defaults, such as mpi.allreduce.")
+
+
+def _explanations(spec: Spec) -> list[dict[frozenset[int], int]]:
+    """Who alone explains that just these ranks were long; the likelier kinds of cause first.
+
+    A set that several ranks explain equally well has -1.
+    """
+    everyone, root = range(spec.ranks), int(spec.values.get("root", 0))
+    kinds = {WAITS[collective(spec.benchmark)], *([_everybody] if spec.size > _SMALL else [])}
+    waiting = [(waits(rank, root, spec.ranks), rank) for waits in kinds for rank in everyone]
+    likely = [(frozenset(long), rank) for others, rank in waiting for long in (others, others | {rank})]
+    found = []
+    for causes in (likely, [(frozenset({rank}), rank) for rank in everyone]):
+        by: dict[frozenset[int], set[int]] = {}
+        for long, rank in causes:
+            by.setdefault(long, set()).add(rank)
+        found.append({long: min(who) if len(who) == 1 else -1 for long, who in by.items()})
+    return found
+
+
+def _owners(
+    time: NDArray[np.int64], excess: NDArray[np.float64], explanations: list[dict[frozenset[int], int]]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rank that explains each iteration (-1: slow, undecided; -2: not slow), and its excess, (iterations,), ns.
+
+    Slow is what exceeds the usual time by more than the mean iteration takes; long is more than half the excess.
+    """
+    largest = excess.max(axis=0)
+    owner = np.full(largest.shape, -2)
+    for i in np.flatnonzero(largest > time.max(axis=0).mean()):
+        long = frozenset(np.flatnonzero(excess[:, i] > largest[i] / 2).tolist())
+        owner[i] = next((by[long] for by in explanations if long in by), -1)
+    return owner, largest
+
+
+def _p_value(owner: NDArray[np.int64], size: NDArray[np.float64], rank: int, ranks: int) -> float:
+    """Chance of so many and so large slow iterations of a rank where each falls on any rank alike.
+
+    A signed-rank test: an iteration weighs as much as the square of its place among the excesses. Neighbouring
+    iterations of the same rank count once, for disturbances last.
+    """
+    at = np.flatnonzero(owner >= 0)
+    if not at.size:
+        return 1.0
+    first = np.concatenate(([True], (np.diff(at) > 1) | (np.diff(owner[at]) != 0)))
+    largest = np.maximum.reduceat(size[at], np.flatnonzero(first))
+    weight = (np.argsort(np.argsort(largest)) + 1) ** 2
+    return _tail(weight, int(weight[owner[at][first] == rank].sum()), 1 / ranks)
+
+
+def _tail(weight: NDArray[np.int64], reached: int, each: float) -> float:
+    """P(sum of the weights drawn, each with probability `each`, is at least `reached`)."""
+    if len(weight) > _EXACT:
+        mean, spread = each * weight.sum(), math.sqrt(each * (1 - each) * float((weight**2).sum()))
+        return 1 - NormalDist().cdf((reached - 0.5 - mean) / spread)
+    chance = np.zeros(int(weight.sum()) + 1)
+    chance[0] = 1.0
+    for one in weight:
+        moved = np.zeros_like(chance)
+        moved[one:] = chance[:-one]
+        chance = chance * (1 - each) + moved * each
+    return min(1.0, float(chance[reached:].sum()))
+
+
+def _holm(p: list[float]) -> list[float]:
+    """Holm's adjusted p values: the chance of one false name among all ranks stays below the level."""
+    adjusted, worst = [0.0] * len(p), 0.0
+    for place, which in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        worst = max(worst, min(1.0, (len(p) - place) * p[which]))
+        adjusted[which] = worst
+    return adjusted
+
+
+def _needed(ranks: int) -> int:
+    """Slow iterations of one rank that suffice when no other rank has any."""
+    return math.ceil(math.log(ALPHA / ranks) / math.log(1 / ranks))
+
+
+def _sentence(table: pd.DataFrame, iterations: int, undecided: int, enough: bool, ranks: int) -> str:
+    """What a reader needs to know."""
+    rest = f" In {undecided} more slow iterations the times fit no single rank, or several alike." if undecided else ""
+    if named := [row for row in table.itertuples() if row.slow]:
+        said = [
+            f"Rank {row.rank} was slow in {row.slow_iterations} of {iterations} iterations ({row.share:.0%}), by "
+            f"{row.excess_us_p50:,.4g} µs (median), with {min(row.confidence, 0.9999):.2%} confidence."
+            for row in named
+        ]
+        return " ".join(said).replace("%", " %") + rest
+    if not enough:
+        return (
+            f"{iterations} iterations are too few to say which of {ranks} ranks is slow: {_EVERY * _needed(ranks)} are "
+            f"needed to find one that is slow in every tenth." + rest
+        )
+    return f"No rank was slow more often than chance explains ({iterations} iterations, {ranks} ranks)." + rest

@@ -1,0 +1,136 @@
+"""Up to which size an MPI library says it sends eagerly: read from its own control variables.
+
+Open MPI's ``ompi_info`` and MPICH's ``mpivars`` print them, with what the environment sets, in a process of their own:
+nothing here initialises MPI. The programs are those beside the launcher, for another install has other limits.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.units import parse_size
+
+_TIMEOUT_S = 20.0
+_OPENMPI = {"shm": ("btl_sm_eager_limit", "btl_vader_eager_limit"), "tcp": ("btl_tcp_eager_limit",)}
+_CELL, _OFI, _UCX = (
+    "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
+    "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE",
+    "UCX_RNDV_THRESH",
+)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A control variable of an MPI library.
+
+    Parameters
+    ----------
+    name : as the library calls it.
+    value : B; None where it cannot be read, or the library decides for itself.
+    source : where the value comes from, or why there is none.
+    transport : path it is about: ``shm`` or ``tcp``.
+    """
+
+    name: str
+    value: int | None
+    source: str
+    transport: str
+
+
+def limits(launcher: str, program: str, transport: str = "auto") -> list[Variable]:
+    """Eager limits of the MPI that a launcher belongs to.
+
+    Parameters
+    ----------
+    launcher : ``openmpi`` or ``mpich``, as `labkit.launch` calls it.
+    program : path of the launcher.
+    transport : ``shm`` or ``tcp``; ``auto`` for both.
+
+    Returns
+    -------
+    One for each path; its value is None, and `source` says why, where it cannot be known.
+    """
+    wanted = ("shm", "tcp") if transport == "auto" else (transport,)
+    if launcher == "openmpi":
+        text, why = _printed(program, "ompi_info", "--all", "--parsable")
+        return openmpi(text, wanted, why)
+    if launcher == "mpich":
+        text, why = _printed(program, "mpivars")
+        device, _ = _printed(program, "mpichversion")
+        return mpich(text, device, wanted, os.environ, why)
+    return [Variable("eager limit", None, f"labkit cannot read the variables of {launcher}", one) for one in wanted]
+
+
+def openmpi(text: str, transports: tuple[str, ...], why: str = "") -> list[Variable]:
+    """Eager limits in what ``ompi_info --all --parsable`` prints.
+
+    Parameters
+    ----------
+    why : said where the text has no such variable.
+    """
+    found = []
+    for transport in transports:
+        for name in _OPENMPI[transport]:
+            value = re.search(rf":param:{name}:value:(\d+)$", text, re.MULTILINE)
+            source = re.search(rf":param:{name}:source:(.*)$", text, re.MULTILINE)
+            if value:
+                said = f"ompi_info ({source[1]})" if source else "ompi_info"
+                found.append(Variable(name, int(value[1]), said, transport))
+                break
+        else:
+            names = " or ".join(_OPENMPI[transport])
+            found.append(Variable(_OPENMPI[transport][0], None, why or f"ompi_info lists no {names}", transport))
+    return found
+
+
+def mpich(
+    text: str, version: str, transports: tuple[str, ...], environment: Mapping[str, str], why: str = ""
+) -> list[Variable]:
+    """Eager limits in what ``mpivars`` prints: the cell of a shared-memory queue, and the network module's own limit.
+
+    Parameters
+    ----------
+    version : what ``mpichversion`` prints; its device names the network module.
+    environment : UCX reads its limit from there.
+    """
+    cell = re.search(rf"\b{_CELL}\s*=(\d+)", text)
+    eager = re.search(rf"\b{_OFI}\s*=(-?\d+)", text)
+    found = []
+    for transport in transports:
+        if transport == "shm":
+            value, source = (int(cell[1]), "mpivars") if cell else (None, why or f"mpivars lists no {_CELL}")
+            found.append(Variable(_CELL, value, source, transport))
+        elif "ch4:ucx" in version:
+            found.append(_ucx(environment, transport))
+        elif eager and int(eager[1]) > 0:
+            found.append(Variable(_OFI, int(eager[1]), "mpivars", transport))
+        else:
+            decides = "is -1: the libfabric provider decides" if eager else why or "is not listed by mpivars"
+            found.append(Variable(_OFI, None, decides, transport))
+    return found
+
+
+def _ucx(environment: Mapping[str, str], transport: str) -> Variable:
+    """UCX's threshold, which is a size only where somebody set one."""
+    given = environment.get(_UCX, "auto")
+    if re.fullmatch(r"\d+(\.\d+)?[KMGkmg]?[Bb]?", given):
+        return Variable(_UCX, parse_size(re.sub(r"(?<=[KMGkmg])[Bb]", "", given)), "environment", transport)
+    return Variable(_UCX, None, f"is {given}: UCX decides by its own estimate", transport)
+
+
+def _printed(program: str, name: str, *arguments: str) -> tuple[str, str]:
+    """What a program of the same install prints, or why it prints nothing."""
+    folders = dict.fromkeys((Path(program).parent, Path(program).resolve().parent))
+    path = next((folder / name for folder in folders if os.access(folder / name, os.X_OK)), None)
+    if path is None:
+        return "", f"{name} is not installed beside {program}"
+    try:
+        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", f"{path} does not run: {error}"
+    return done.stdout, "" if done.returncode == 0 else f"{path} ended with status {done.returncode}"
