@@ -4,8 +4,8 @@ Pure functions from samples and tables to tables and sentences. Each result has 
 `docs/statistics.md` says what each assumes and how often it errs.
 """
 
-from labkit.analysis.guidelines import check
+from labkit.analysis.guidelines import Verdict, check
 from labkit.analysis.protocol import breaks
 from labkit.analysis.slow_rank import slow_ranks
 
-__all__ = ["breaks", "check", "slow_ranks"]
+__all__ = ["Verdict", "breaks", "check", "slow_ranks"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import plotly.graph_objects as go
 
-from labkit import benchmarks, figures, studies
+from labkit import analysis, benchmarks, figures, studies
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
@@ -155,12 +156,31 @@ class Study(studies.Study):
         return [s for s in found if s.spec.transport == found[0].spec.transport]
 
     def slow_ranks(self) -> str:
-        """Which ranks are slow more often than chance allows: not told here yet."""
-        return "*No rank is named as slow here yet; the figure shows all of them.*"
+        """Which ranks are slow more often than chance allows, in each launch of the example."""
+        held = [s for s in self._samples() if len(s.ranks) > 1 and s.spec.size == self.values.example_size]
+        said = [f"Launch {s.launch + 1}: {analysis.slow_ranks(s).sentence}" for s in held]
+        return markdown_list(said) if said else LEFT_OUT
+
+    @cached_property
+    def verdict(self) -> analysis.Verdict | None:
+        """What the collectives say about one another; None without any."""
+        rows = self.rows()
+        return analysis.check(rows) if len(rows) else None
 
     def guidelines(self) -> str:
-        """Whether a collective is slower than others that could do its work: not told here yet."""
-        return "*No guideline is checked here yet; the figures show the collectives beside one another.*"
+        """Whether a collective is slower than others that could do its work."""
+        if self.verdict is None:
+            return LEFT_OUT
+        missing = ", ".join(f"{row.guideline} ({row.reason})" for row in self.verdict.unchecked.itertuples())
+        return self.verdict.sentence + (f"\n\nNot checked: {missing}" if missing else "")
+
+    def violations(self) -> pd.DataFrame:
+        """Guidelines that were violated, the worst first; at most twelve."""
+        import pandas as pd
+
+        names = ["guideline", "message_size_B", "ranks", "left_us", "right_us", "ratio", "certain", "basis"]
+        found = self.verdict.table[names].head(12) if self.verdict is not None else pd.DataFrame(columns=names)
+        return found.rename(columns={"left_us": "left (µs)", "right_us": "right (µs)"})
 
     def cadence_figure(self) -> go.Figure | str:
         """Slowest rank of the example in every cadence."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import plotly.graph_objects as go
 
-from labkit import figures, studies
+from labkit import figures, launch, studies
+from labkit.analysis import protocol
+from labkit.figures.marks import mark_breaks
+from labkit.host import eager
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
 
@@ -55,6 +59,40 @@ class Study(studies.Study):
     def latency_figure(self) -> go.Figure | str:
         """Median latency against message size, a line for each path."""
         return self.drawn(figures.versus_size, self.of("mpi.latency"), "latency_us", series=["transport"], tail="p99")
+
+    @cached_property
+    def protocols(self) -> dict[str, protocol.Protocol]:
+        """Break points of each path, where it has enough sizes above 0 B."""
+        rows = self.of("mpi.latency")
+        rows = rows[rows["message_size_B"] > 0]
+        groups = {str(path): group for path, group in rows.groupby("transport", sort=False)}
+        return {path: protocol.of(group) for path, group in groups.items() if len(group) >= protocol.FEWEST}
+
+    def limits(self, path: str) -> list[eager.Variable]:
+        """Eager limits that the MPI library names for a path, where it runs on this machine."""
+        rows = self.of("mpi.latency")
+        known = launch.installed().get(str(rows["launcher"].iloc[0])) if len(rows) else None
+        if known is None or known.library != rows["library"].iloc[0]:
+            return []
+        return eager.limits(known.name, known.program, path)
+
+    def protocol_figure(self, path: str) -> go.Figure | str:
+        """Latency of one path with its break points and the library's own limits."""
+        rows = self.of("mpi.latency")
+        rows = rows[rows["transport"] == path] if path in self.protocols else rows.iloc[:0]
+        drawn = self.drawn(figures.versus_size, rows, "latency_us", series=["transport"], tail=None)
+        named = {limit.name: float(limit.value) for limit in self.limits(path) if limit.value}
+        return drawn if isinstance(drawn, str) else mark_breaks(drawn, self.protocols[path].breaks, named)
+
+    def protocol_findings(self) -> str:
+        """What the break points say, and which limits the library names."""
+        found = []
+        for path, held in self.protocols.items():
+            found.append(f"Over {path}: {held.sentence}")
+            for limit in self.limits(path):
+                value = size_words(limit.value) if limit.value else "not known"
+                found.append(f"Over {path} the library's {limit.name} is {value} ({limit.source}).")
+        return markdown_list(found) or "*Break points need at least 8 sizes above 0 B.*"
 
     def allreduce_figure(self) -> go.Figure | str:
         """Latency of MPI_Allreduce, slowest rank, against message size."""
