@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -171,8 +172,10 @@ class Study(studies.Study):
         """Whether a collective is slower than others that could do its work."""
         if self.verdict is None:
             return LEFT_OUT
-        missing = ", ".join(f"{row.guideline} ({row.reason})" for row in self.verdict.unchecked.itertuples())
-        return self.verdict.sentence + (f"\n\nNot checked: {missing}" if missing else "")
+        missing = self.verdict.unchecked
+        names = sorted({name for reason in missing["reason"] for name in re.findall(r"mpi\.\w+", reason)})
+        why = f" {len(missing)} guidelines could not be checked, for want of points of {', '.join(names)}."
+        return self.verdict.sentence + (why if len(missing) else "")
 
     def violations(self) -> pd.DataFrame:
         """Guidelines that were violated, the worst first; at most twelve."""
