@@ -93,12 +93,22 @@ def doctor(form: str) -> tuple[str, bool]:
 
 
 def plan(points: Sequence[Point], effort: Effort) -> str:
-    """Points of a measurement, and what starts them."""
-    rows = [(benchmarks.label(p.spec), p.library, p.fingerprint) for p in points if p.launch == 0]
+    """Points of a measurement with the settings that differ, and the command lines that start them."""
+    from labkit import measuring
+
+    first = [p for p in points if p.launch == 0]
+    names = dict.fromkeys(name for p in first for name in p.spec.setting if name != "transport")  # in the label
+    settings = [name for name in names if len({p.spec.setting.get(name) for p in first}) > 1]
+    head = ("point", *settings, "library", "fingerprint")
+    rows = [
+        (benchmarks.label(p.spec), *(p.spec.setting.get(n, "-") for n in settings), p.library, p.fingerprint)
+        for p in first
+    ]
     longest = len(points) * (effort.time_cap + 0.1)
     return "\n".join([
-        text_table(("point", "library", "fingerprint"), rows), "",
+        text_table(head, rows), "",
         f"{len(rows)} points × {effort.launches} launches; at most {format_duration(longest)} of timed iterations.",
+        "Starts of a launch, in the order of the first one:", "", *measuring.commands(points, effort),
     ])  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def result_table(frame: pd.DataFrame, samples: Sequence[Samples] = ()) -> str:
     if frame.empty:
         return "no samples"
     parts, summary = [], records.summary(frame)
-    for (name, *_), rows in summary.groupby(["benchmark", "library", "testbed", "ranks"], sort=False):
+    for (name, *_), rows in summary.groupby(["benchmark", "testbed", "ranks"], sort=False):
         if any(_given(rows, metric) for metric in benchmarks.get(str(name)).metrics):
             parts.append(_benchmark_table(str(name), rows))
         else:
@@ -60,11 +60,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if _given(rows, m)]
-    differing = [
-        c for c in ("transport", *(c for c in rows if c.startswith("option_"))) if rows[c].astype(str).nunique() > 1
-    ]
+    differing = factors(rows)
     worst = "max" if METRICS[metrics[0]].kind == "cost" else "min"
-    head = (["size"] if benchmark.sized else []) + [c.removeprefix("option_") for c in differing]
+    head = (["size"] if benchmark.sized else []) + [c.removeprefix("option_").removeprefix("env_") for c in differing]
     for metric in metrics:
         unit = METRICS[metric].unit
         head += [f"{METRICS[metric].label} ({unit})", "low", "high"]
@@ -77,7 +75,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     body = []
     for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
         cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [
-            f"{row[c]:g}" if isinstance(row[c], float) else str(row[c]) for c in differing
+            _level(row[c]) for c in differing
         ]
         for metric in metrics:
             statistic = records.headline_statistic(rows, metric)
@@ -90,7 +88,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
                 cells += [_digits(row.get(f"{metric}_{s}")) for s in ("p95", "p99", worst)]
         cells += [_digits(row[column]) for column in beside]
         body.append([*cells, str(row["n"]), str(row["launches"])])
-    about = f"{name} · {first['library']} · {first['testbed']} · engine {first['engine']} · {first['host']}"
+    about = " · ".join([
+        name, *dict.fromkeys(rows["library"]), first["testbed"], f"engine {first['engine']}", first["host"],
+    ])  # fmt: skip
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
     for metric in metrics:
         if (statistic := records.headline_statistic(rows, metric)) != records.HEADLINES[0]:
@@ -98,6 +98,25 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     notes += [f"badges: {', '.join(text for text, _ in studies.kinds(rows['badges']))}"]
     notes += [f"warning: {text}" for text, _ in studies.kinds(rows["warnings"])]
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
+
+
+def factors(rows: pd.DataFrame) -> list[str]:
+    """Columns that say how rows of a benchmark differ: library, setting, options, variables."""
+    from labkit import records
+
+    given = [name for name in rows if name.startswith(records.GIVEN)]
+    names = ("library", "launcher", "transport", "device", "hosts", "ppn", "bind", *given)
+    found = [name for name in names if rows[name].astype(str).nunique() > 1]
+    if "library" in found and rows.groupby("library")["launcher"].nunique().max() == 1:
+        found = [name for name in found if name != "launcher"]  # it says nothing more
+    return found
+
+
+def _level(value: Any) -> str:
+    """Cell of a column that differs."""
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:g}"
+    return str(value) or "-"
 
 
 def _beside(column: str) -> str:
