@@ -120,6 +120,9 @@ COLUMNS = {
         Column("ppn", "int64", "", "Ranks on each host; 0 where the launcher chose."),
         Column("transport", "str", "", "Path the messages took: shm, tcp, or the library's own choice."),
         Column("launcher", "str", "", "How the ranks were started."),
+        Column("device", "str", "", "Network device asked for; empty where the library chose."),
+        Column("hosts", "str", "", "Hosts asked for, with their slots; empty for this machine or the launcher's own allocation."),
+        Column("bind", "str", "", "What ranks were bound to: core, socket, none, or auto (their core where there were enough)."),
         Column("testbed", "str", "", "Where they ran."),
         Column("library", "str", "", "MPI library or tool with its version."),
         Column("engine", "str", "", "What ran the loop: c, mpi4py, or the name of a tool."),
@@ -219,7 +222,8 @@ A missing number is NaN (an empty cell in CSV, `null` in JSON), a missing text i
 
 {_rows("column, dtype, unit, meaning", plain[0])}
 
-Options of the benchmark itself stand in `option_<name>` (`labkit describe` lists them).
+Options of the benchmark itself stand in `option_<name>` (`labkit describe` lists them), variables that its ranks were
+given in `env_<NAME>`.
 
 ## Further columns of the summary
 

@@ -18,6 +18,8 @@ from labkit.errors import SpecError
 
 Scalar = str | int | float | bool | None
 T = TypeVar("T")
+BINDINGS = ("auto", "core", "socket", "none")
+_LATER: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # fields that fingerprints must not notice unless set
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +32,14 @@ class Spec:
     size : of one message, request or record, B.
     ranks : processes that take part (MPI); 1 for a single tool.
     ppn : ranks on each host; 0 leaves it to the launcher.
-    hosts : where the ranks run; empty for this machine or the launcher's own allocation.
-    launcher : how ranks start; ``auto`` takes the first that is installed.
+    hosts : where the ranks run, each ``host`` or ``host:slots``; empty for this machine or the job's own.
+    launcher : how ranks start; ``auto`` takes the first that is installed, ``openmpi@/opt/openmpi`` one by its place.
     transport : path the messages shall take: ``auto``, ``shm`` or ``tcp``.
     device : network device to use; empty leaves it to the library.
     testbed : ``NAME[:ARG][,key=value…]``.
     options : the benchmark's own options as sorted pairs; a mapping is accepted.
+    bind : what a rank is bound to: ``core``, ``socket`` or ``none``; ``auto`` is its core, where there are enough.
+    environment : variables the ranks run with, as sorted pairs; a mapping is accepted. MCA parameters, CVARs.
     """
 
     benchmark: str
@@ -48,11 +52,14 @@ class Spec:
     device: str = ""
     testbed: str = "local"
     options: tuple[tuple[str, Scalar], ...] = ()
+    bind: str = "auto"
+    environment: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         pairs = self.options.items() if isinstance(self.options, Mapping) else self.options
         object.__setattr__(self, "options", tuple(sorted((str(key), value) for key, value in pairs)))
         object.__setattr__(self, "hosts", tuple(self.hosts))
+        object.__setattr__(self, "environment", _variables(self.environment))
         given: object = self.size
         if isinstance(given, str):
             object.__setattr__(self, "size", units.parse_size(given))
@@ -62,6 +69,8 @@ class Spec:
                 raise SpecError(
                     f"{name}={value!r}, but it must be a whole number of at least {low}. Set {name}={max(low, 2)}."
                 )
+        if self.bind not in BINDINGS:
+            raise SpecError(f"bind={self.bind!r}, but it must be one of {', '.join(BINDINGS)}. Set one of these.")
         if self.benchmark.count(".") != 1 or not all(self.benchmark.split(".")):
             raise SpecError(f"benchmark={self.benchmark!r} is not of the form family.name. See 'labkit list'.")
 
@@ -93,9 +102,10 @@ class Spec:
         return dataclasses.replace(self, **changes)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; `from_dict` takes them back."""
+        """Plain values, ready for JSON; `from_dict` takes them back. What came later is left out where it is usual."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return values | {"hosts": list(self.hosts), "options": dict(self.options)}
+        values |= {"hosts": list(self.hosts), "options": dict(self.options), "environment": dict(self.environment)}
+        return {name: value for name, value in values.items() if name not in _LATER or value != _LATER[name]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Spec:
@@ -106,6 +116,17 @@ class Spec:
                 f"spec has unknown keys {sorted(unknown)}. Known: {[f.name for f in dataclasses.fields(cls)]}."
             )
         return cls(**values)
+
+    @property
+    def setting(self) -> dict[str, str]:
+        """How the work is done, by name: what may be varied without changing the work."""
+        plain = {name: str(getattr(self, name)) for name in ("launcher", "transport", "device", "ppn", "bind")}
+        return plain | {"hosts": ",".join(self.hosts)} | {f"env.{name}": value for name, value in self.environment}
+
+    @property
+    def work(self) -> Spec:
+        """The spec without its setting: specs that compare with one another have equal work."""
+        return self.replace(launcher="auto", transport="auto", device="", ppn=0, bind="auto", hosts=(), environment=())
 
     def fingerprint(self, identity: Mapping[str, str]) -> str:
         """Sixteen hex digits that name this work on this system.
@@ -222,6 +243,16 @@ def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
         raise SpecError(f"{what}: " + "; ".join(lines)) from error
 
 
+def _variables(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """Environment variables as sorted pairs of text."""
+    pairs = given.items() if isinstance(given, Mapping) else given
+    found = tuple(sorted((str(name), str(value)) for name, value in pairs))
+    wrong = [name for name, _ in found if not name.isidentifier()]
+    if wrong:
+        raise SpecError(f"environment: {wrong[0]!r} is no name of a variable. Write it like OMPI_MCA_btl.")
+    return found
+
+
 def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **fields: Any) -> list[Spec]:
     """Specs over the product of everything given as a list.
 
@@ -229,22 +260,27 @@ def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **field
     ----------
     benchmark : ``family.name``.
     sizes : ``MIN:MAX`` in powers of two, or a list.
-    fields : fields of `Spec` or options of the benchmark; a list or tuple makes another axis.
+    fields : fields of `Spec`, variables as ``env.NAME``, or options of the benchmark; a list or tuple makes another
+        axis. Whatever they are, `labkit.measure` takes the points of a launch in turn, so that they compare fairly.
 
     Examples
     --------
     >>> len(sweep("mpi.latency", sizes="1:8", transport=["shm", "tcp"]))
     8
+    >>> [spec.setting["env.UCX_TLS"] for spec in sweep("mpi.latency", sizes=8, **{"env.UCX_TLS": ["tcp", "sm"]})]
+    ['tcp', 'sm']
     """
     import itertools
 
-    own = {f.name for f in dataclasses.fields(Spec)} - {"options", "hosts"}
-    hosts = tuple(fields.pop("hosts", ()))
+    own = {f.name for f in dataclasses.fields(Spec)} - {"options", "hosts", "environment"}
+    hosts, fixed = tuple(fields.pop("hosts", ())), dict(_variables(fields.pop("environment", ())))
     axes = {key: list(value) if isinstance(value, list | tuple) else [value] for key, value in fields.items()}
     axes["size"] = list(units.parse_sizes(sizes if isinstance(sizes, str | int) else tuple(sizes)))
     specs = []
     for values in itertools.product(*axes.values()):
         point = dict(zip(axes, values, strict=True))
+        varied = {key.removeprefix("env."): point.pop(key) for key in list(point) if key.startswith("env.")}
         options = {key: point.pop(key) for key in list(point) if key not in own}
-        specs.append(Spec(benchmark=benchmark, hosts=hosts, options=tuple(options.items()), **point))
+        point |= {"hosts": hosts, "environment": fixed | varied, "options": options}
+        specs.append(Spec(benchmark=benchmark, **point))
     return specs

@@ -2,51 +2,175 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from labkit import launch
 from labkit.errors import LaunchError, SpecError
-from labkit.launch import Launcher, Placement, mpich, openmpi
+from labkit.launch import Launcher, Placement, intelmpi, mpich, openmpi, srun
+from labkit.launch._hosts import allocated
+from labkit.launch._placement import cores
+from labkit.spec import Spec
 
 OPENMPI = Launcher("openmpi", "mpirun", "Open MPI 4.1.4", (4, 1, 4), openmpi)
 MPICH = Launcher("mpich", "/opt/none/bin/mpiexec", "MPICH 5.0.2", (5, 0, 2), mpich)
+INTEL = Launcher("intelmpi", "/opt/none/bin/mpiexec", "Intel MPI 2021.11.0", (2021, 11, 0), intelmpi)
+SRUN = Launcher("srun", "srun", "Open MPI 5.0.11", (5, 0, 11), srun, of=OPENMPI, kind="openmpi")
+
+FIVE = {"version": (5, 0, 11)}
+PMIX = {"library": "openmpi", "pmi": ("none", "pmi2", "pmix", "pmix_v4"), **FIVE}
+PMI2 = {"library": "mpich", "pmi": ("none", "pmi2", "pmix", "pmix_v4")}
+TWO = {"hosts": ("a", "b")}
 
 
 @pytest.mark.parametrize(
     ("launcher", "placement", "command"),
     [
-        (OPENMPI, Placement(ranks=2, cores=2), "mpirun -np 2 rank"),
-        (OPENMPI, Placement(ranks=2, cores=2, transport="shm", version=(4, 1, 4)), "mpirun -np 2 --mca pml ob1 --mca btl vader,self rank"),
-        (OPENMPI, Placement(ranks=2, cores=2, transport="shm", version=(5, 0, 1)), "mpirun -np 2 --mca pml ob1 --mca btl sm,self rank"),
-        (OPENMPI, Placement(ranks=2, cores=2, transport="tcp"), "mpirun -np 2 --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo rank"),
+        (OPENMPI, Placement(ranks=2, cores=2), "mpirun -np 2 --bind-to core rank"),
+        (OPENMPI, Placement(ranks=2, cores=2, bind="socket"), "mpirun -np 2 --bind-to socket rank"),
+        (OPENMPI, Placement(ranks=2, cores=2, bind="socket", **FIVE), "mpirun -np 2 --bind-to package rank"),
+        (OPENMPI, Placement(ranks=2, cores=2, bind="none"), "mpirun -np 2 --bind-to none rank"),
+        (OPENMPI, Placement(ranks=2, cores=2, transport="shm", version=(4, 1, 4)), "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl vader,self rank"),
+        (OPENMPI, Placement(ranks=2, cores=2, transport="shm", **FIVE), "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl sm,self rank"),
+        (OPENMPI, Placement(ranks=2, cores=2, transport="tcp"), "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo rank"),
         (OPENMPI, Placement(ranks=4, cores=2), "mpirun -np 4 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 rank"),
-        (OPENMPI, Placement(ranks=4, ppn=2, hosts=("a", "b"), transport="tcp", device="ib0"),
-         "mpirun -np 4 --host a:2,b:2 --map-by ppr:2:node --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include ib0 rank"),
+        (OPENMPI, Placement(ranks=4, cores=2, bind="core"), "mpirun -np 4 --oversubscribe --bind-to core:overload-allowed --mca mpi_yield_when_idle 1 rank"),
+        (OPENMPI, Placement(ranks=4, ppn=2, **TWO, transport="tcp", device="ib0"),
+         "mpirun -np 4 --host a:2,b:2 --map-by ppr:2:node --bind-to core --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include ib0 -x MPI4PY_MPIABI rank"),
+        (OPENMPI, Placement(ranks=5, hosts=("a:4", "b:2"), settings=(("OMPI_MCA_x", "1"), ("UCX_TLS", "tcp"))),
+         "mpirun -np 5 --host a:4,b:1 --bind-to core -x MPI4PY_MPIABI -x UCX_TLS rank"),
+        (OPENMPI, Placement(ranks=4, nodes=2, ppn=2, cores=2), "mpirun -np 4 --map-by ppr:2:node --bind-to core -x MPI4PY_MPIABI rank"),
         (MPICH, Placement(ranks=2, cores=2), "/opt/none/bin/mpiexec -n 2 -bind-to core rank"),
+        (MPICH, Placement(ranks=2, cores=2, bind="none"), "/opt/none/bin/mpiexec -n 2 rank"),
         (MPICH, Placement(ranks=4, cores=2), "/opt/none/bin/mpiexec -n 4 rank"),
-        (MPICH, Placement(ranks=4, ppn=2, hosts=("a", "b")), "/opt/none/bin/mpiexec -n 4 -hosts a,b -ppn 2 rank"),
+        (MPICH, Placement(ranks=4, ppn=2, **TWO), "/opt/none/bin/mpiexec -n 4 -hosts a:2,b:2 -bind-to core -genv MPI4PY_MPIABI mpich rank"),
+        (MPICH, Placement(ranks=4, ppn=2, nodes=2, cores=2, bind="socket"), "/opt/none/bin/mpiexec -n 4 -ppn 2 -bind-to socket -genv MPI4PY_MPIABI mpich rank"),
+        (INTEL, Placement(ranks=2, cores=2), "/opt/none/bin/mpiexec -n 2 rank"),
+        (INTEL, Placement(ranks=3, **TWO), "/opt/none/bin/mpiexec -n 3 -ppn 2 -hosts a,b -genv I_MPI_JOB_RESPECT_PROCESS_PLACEMENT off -genv I_MPI_PIN 1 -genv I_MPI_PIN_DOMAIN core -genv MPI4PY_MPIABI mpich rank"),
+        (SRUN, Placement(ranks=2, cores=2, **PMIX), "srun --ntasks 2 --mpi=pmix --cpu-bind=cores --kill-on-bad-exit=1 --export=ALL rank"),
+        (SRUN, Placement(ranks=2, cores=2, nodes=1, bind="socket", library="openmpi", pmi=("pmi2", "pmix_v3", "pmix_v4")),
+         "srun --ntasks 2 --mpi=pmix_v4 --cpu-bind=sockets --overlap --kill-on-bad-exit=1 --export=ALL rank"),
+        (SRUN, Placement(ranks=4, **TWO, nodes=2, **PMI2), "srun --ntasks 4 --nodes 2 --nodelist a,b --distribution block --ntasks-per-node 2 --mpi=pmi2 --cpu-bind=cores --overlap --kill-on-bad-exit=1 --export=ALL rank"),
+        (SRUN, Placement(ranks=8, ppn=4, nodes=2, cores=2, **PMI2), "srun --ntasks 8 --ntasks-per-node 4 --mpi=pmi2 --cpu-bind=none --overcommit --overlap --kill-on-bad-exit=1 --export=ALL rank"),
     ],
 )  # fmt: skip
 def test_command_lines(launcher: Launcher, placement: Placement, command: str) -> None:
     assert " ".join(launcher.command(placement, ["rank"])) == command
 
 
-def test_environments() -> None:
-    assert OPENMPI.environment(Placement(ranks=2)) == {"MPI4PY_MPIABI": "openmpi"}
+TCP = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}  # fmt: skip
+PINNED = {"MPI4PY_MPIABI": "mpich", "I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": "core"}
+YIELD = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
+
+
+@pytest.mark.parametrize(
+    ("launcher", "placement", "variables"),
+    [
+        (OPENMPI, Placement(ranks=2, cores=2), {"MPI4PY_MPIABI": "openmpi"}),
+        (OPENMPI, Placement(ranks=2, cores=2, settings=(("OMPI_MCA_btl_tcp_eager_limit", "1024"),)),
+         {"MPI4PY_MPIABI": "openmpi", "OMPI_MCA_btl_tcp_eager_limit": "1024"}),
+        (MPICH, Placement(ranks=2, cores=2, transport="shm"), {"MPI4PY_MPIABI": "mpich", "MPIR_CVAR_NOLOCAL": "0"}),
+        (MPICH, Placement(ranks=2, cores=2, transport="tcp"), {"MPI4PY_MPIABI": "mpich", **TCP}),
+        (MPICH, Placement(ranks=4, cores=2), {"MPI4PY_MPIABI": "mpich", **YIELD}),
+        (MPICH, Placement(ranks=4, cores=2, settings=(("MPIR_CVAR_POLLS_BEFORE_YIELD", "0"),)),
+         {"MPI4PY_MPIABI": "mpich", **YIELD, "MPIR_CVAR_POLLS_BEFORE_YIELD": "0"}),
+        (INTEL, Placement(ranks=2, cores=2, transport="shm"), {**PINNED, "I_MPI_FABRICS": "shm"}),
+        (INTEL, Placement(ranks=2, cores=2, transport="tcp", bind="none"),
+         {"MPI4PY_MPIABI": "mpich", "I_MPI_PIN": "0", "I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo"}),
+        (INTEL, Placement(ranks=4, cores=2), {"MPI4PY_MPIABI": "mpich", "I_MPI_PIN": "0", "I_MPI_WAIT_MODE": "1", "I_MPI_THREAD_YIELD": "2"}),
+        (SRUN, Placement(ranks=4, cores=2, transport="tcp", root=True, **PMIX),
+         {"MPI4PY_MPIABI": "openmpi", "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}),
+        (SRUN, Placement(ranks=2, cores=2, transport="tcp", **PMI2), {"MPI4PY_MPIABI": "mpich", **TCP}),
+    ],
+)  # fmt: skip
+def test_variables(launcher: Launcher, placement: Placement, variables: dict[str, str]) -> None:
+    assert launcher.environment(placement) == variables
+
+
+def test_root_is_allowed_to_start_ranks_with_mpirun() -> None:
     assert OPENMPI.environment(Placement(ranks=2, root=True))["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"
-    assert MPICH.environment(Placement(ranks=2, transport="tcp")) == {
-        "MPI4PY_MPIABI": "mpich", "MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo",
-    }  # fmt: skip
+
+
+def test_intel_mpi_is_loaded_with_its_libfabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    monkeypatch.delenv("FI_PROVIDER_PATH", raising=False)
+    for place in ("bin", "lib", "opt/mpi/libfabric/lib/prov"):
+        (tmp_path / place).mkdir(parents=True)
+    for file in ("bin/mpiexec", "lib/libmpi.so.12", "opt/mpi/libfabric/lib/libfabric.so.1"):
+        (tmp_path / file).touch()
+    found = intelmpi.environment(Placement(ranks=2), str(tmp_path / "bin" / "mpiexec"))
+    fabric = tmp_path / "opt" / "mpi" / "libfabric" / "lib"
+    assert found["LD_LIBRARY_PATH"] == f"{tmp_path / 'lib'}:{fabric}"
+    assert found["FI_PROVIDER_PATH"] == str(fabric / "prov")
 
 
 def test_launchers_know_each_other_apart() -> None:
     says = {
         "openmpi": "mpirun (Open MPI) 4.1.4",
         "mpich": "HYDRA build details:\n    Version: 4.0.2",
-        "impi": "Intel(R) MPI Library, HYDRA",
+        "intelmpi": "Intel(R) MPI Library for Linux* OS, Version 2021.11 Build 20231005 (id: 74c4a23)\nCopyright 2003-2023, Intel Corporation.",
+        "srun": "slurm 22.05.8",
     }
-    assert [openmpi.recognise(text) for text in says.values()] == [True, False, False]
-    assert [mpich.recognise(text) for text in says.values()] == [False, True, False]
+    for module in (openmpi, mpich, intelmpi, srun):
+        assert [name for name, text in says.items() if module.recognise(text)] == [module.NAME]
+
+
+def test_libraries_tell_what_they_are() -> None:
+    assert launch.library("Intel(R) MPI Library 2021.11 for Linux* OS") == "Intel MPI 2021.11.0"
+    assert launch.library("Open MPI v5.0.11, package: Open MPI user@localhost") == "Open MPI 5.0.11"
+    assert launch.library("MVAPICH2 Version      :\t2.3.7") == ""
+
+
+def test_srun_refuses_a_library_it_cannot_start() -> None:
+    with pytest.raises(LaunchError, match=r"srun --mpi=list offers none, pmi2, but openmpi needs pmix"):
+        SRUN.command(Placement(ranks=2, library="openmpi", version=(5, 0, 0), pmi=("none", "pmi2")), [])
+
+
+@pytest.mark.parametrize("launcher", [INTEL, SRUN])
+def test_uneven_hosts_need_a_launcher_that_can(launcher: Launcher) -> None:
+    with pytest.raises(SpecError, match=r"hosts give 1 on a, 3 on b, but \w+ starts as many ranks on each. Set ppn"):
+        launcher.command(Placement(ranks=4, hosts=("a:1", "b:3"), **PMIX), [])
+
+
+def program(folder: Path, name: str, says: str) -> Path:
+    """An executable that answers with a text, whatever it is asked."""
+    path = folder / "bin" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_launcher_is_found_by_its_place(tmp_path: Path) -> None:
+    mpirun = program(tmp_path / "ompi", "mpirun", "mpirun (Open MPI) 5.0.7")
+    hydra = program(tmp_path / "intel", "mpiexec.hydra", "Intel(R) MPI Library for Linux* OS, Version 2021.11 Build 1")
+    for name in (f"openmpi@{tmp_path}/ompi", f"openmpi@{mpirun}", f"{tmp_path}/ompi/bin", str(mpirun)):
+        found = launch.get(name)
+        assert (found.name, found.library, found.kind) == (f"openmpi@{mpirun}", "Open MPI 5.0.7", "openmpi")
+    assert launch.get(str(tmp_path / "intel")).name == f"intelmpi@{hydra}"
+    with pytest.raises(LaunchError, match=f"no launcher of the kind mpich at {tmp_path}/ompi. Name the mpirun"):
+        launch.get(f"mpich@{tmp_path}/ompi")
+
+
+def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says = "slurm 22.05.8\nMPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4"
+    program(tmp_path, "srun", says)
+    mpirun = program(tmp_path / "ompi", "mpirun", "mpirun (Open MPI) 5.0.7")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    monkeypatch.setattr(srun, "linked", lambda: "MPICH Version:      4.2.1")
+    for inside in (False, True):
+        monkeypatch.setenv("SLURM_JOB_ID", "7") if inside else monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+        found = launch.installed.__wrapped__()
+        assert ("srun" in found) is inside
+        assert list(found)[-1] != "srun" or inside
+    alone, other = launch.get("srun"), launch.get(f"srun@{mpirun}")
+    assert (alone.library, alone.kind, alone.pmi) == ("MPICH 4.2.1", "mpich", ("none", "pmi2", "pmix", "pmix_v4"))
+    assert (other.name, other.library, other.module) == (f"srun@openmpi@{mpirun}", "Open MPI 5.0.7", srun)
+    assert alone.environment(Placement.of(Spec(benchmark="mpi.latency"), alone)) == {}
+    assert "--mpi=pmix" in other.command(Placement.of(Spec(benchmark="mpi.latency"), other), [])
 
 
 def test_a_transport_nobody_knows_is_refused() -> None:
@@ -66,3 +190,89 @@ def test_more_ranks_than_cores_are_oversubscribed_on_this_machine_only() -> None
     assert Placement(ranks=3, cores=2).oversubscribed
     assert not Placement(ranks=2, cores=2).oversubscribed
     assert not Placement(ranks=64, hosts=("a", "b"), cores=2).oversubscribed
+
+
+@pytest.mark.parametrize(
+    ("placement", "crowded"),
+    [
+        (Placement(ranks=4, hosts=("localhost",), cores=2), True),
+        (Placement(ranks=4, hosts=("localhost:4",), cores=2), True),
+        (Placement(ranks=4, hosts=("a:2", "b:2"), cores=1), False),
+        (Placement(ranks=6, ppn=3, hosts=("a:2", "b:4"), cores=1), True),
+        (Placement(ranks=8, nodes=4, cores=2), False),
+        (Placement(ranks=9, nodes=4, cores=2), True),
+    ],
+)
+def test_slots_and_cores_say_what_is_oversubscribed(placement: Placement, crowded: bool) -> None:
+    assert placement.oversubscribed is crowded
+    assert placement.binding == ("none" if crowded else "core")
+
+
+def test_ranks_of_one_core_count_once(tmp_path: Path) -> None:
+    for thread, siblings in enumerate(["0,2", "1,3", "0,2", "1,3"]):
+        folder = tmp_path / f"cpu{thread}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(siblings)
+    assert [cores(some, tmp_path) for some in ([0, 1, 2, 3], [0, 2], [7])] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("", ()),
+        ("a,b", ("a", "b")),
+        ("a:4,b:2", ("a:4", "b:2")),
+        ("# cluster\na slots=4\nb slots=2 max_slots=8\n\n", ("a:4", "b:2")),
+        ("a:4\nb:2  # old\n", ("a:4", "b:2")),
+        ("a\na\nb\nb\n", ("a:2", "b:2")),
+        ("a\nb\n", ("a", "b")),
+        ("[fe80::1]:2\nb.example.org\n", ("[fe80::1]:2", "b.example.org")),
+    ],
+)
+def test_hosts_in_every_form(text: str, hosts: tuple[str, ...], tmp_path: Path) -> None:
+    if "\n" in text:
+        (tmp_path / "hosts").write_text(text)
+        text = str(tmp_path / "hosts")
+    assert launch.listed(text) == hosts
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("a,b,a", "hosts=a,b,a, but a is given twice. Give it once"),
+        ("a:0", "'a:0' is not of the form host or host:slots"),
+        ("/nosuch/hosts", "hosts=/nosuch/hosts cannot be read: No such file or directory"),
+        ("/usr", "hosts=/usr cannot be read: Is a directory"),
+        ("a slots=2\na slots=3\n", "a is given twice"),
+        ("a\nb 4\n", "line 2: found 'b 4', but it must be 'host', 'host slots=4' or 'host:4'"),
+        ("# none\n\n", "names no host"),
+        ("\x80\n", "cannot be read: it is not text"),
+    ],
+)
+def test_wrong_hosts_are_one_clear_error(text: str, error: str, tmp_path: Path) -> None:
+    if "\n" in text:
+        (tmp_path / "hosts").write_bytes(text.encode("latin-1"))
+        text = str(tmp_path / "hosts")
+    with pytest.raises(SpecError, match=re.escape(error)):
+        launch.listed(text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"ranks": 8, "hosts": ("a:4", "b:2")}, "ranks=8, but the slots of hosts=a:4,b:2 hold 6. Set ranks=6"),
+        ({"ranks": 8, "hosts": ("a", "b"), "ppn": 3}, "ranks=8, but ppn=3 on 2 hosts hold 6. Set ranks=6, give more slots, or set ppn=4"),
+        ({"ranks": 2, "hosts": ("a", "b"), "transport": "shm"}, "transport='shm', but the ranks are on 2 hosts"),
+        ({"ranks": 2, "hosts": ("a", "a:2")}, "a is given twice"),
+    ],
+)  # fmt: skip
+def test_hosts_that_cannot_hold_the_ranks_are_refused(fields: dict[str, Any], error: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(error)):
+        OPENMPI.command(Placement(**fields), [])
+
+
+def test_hosts_of_a_job_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "nodes").write_text("a\na\nb\n")
+    assert allocated({"SLURM_JOB_NUM_NODES": "4"}) == 4
+    assert allocated({"PBS_NODEFILE": str(tmp_path / "nodes")}) == 2
+    assert allocated({}) == 0

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import benchmarks
+from labkit import benchmarks, samples
+from labkit.batch import HOME
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep, validated
 
@@ -23,8 +24,42 @@ def test_equal_work_has_equal_names() -> None:
     assert one.fingerprint(IDENTITY) == two.fingerprint(IDENTITY)
 
 
+def test_fingerprints_last() -> None:
+    fields = {
+        "size": 65536, "ranks": 4, "ppn": 2, "hosts": ("a", "b"), "launcher": "openmpi", "transport": "tcp", "device": "ib0", "options": {"window": 64},
+    }  # fmt: skip
+    assert Spec(benchmark="mpi.latency").fingerprint(IDENTITY) == "26580aa4f1f0a297"
+    assert Spec(benchmark="mpi.bandwidth", **fields).fingerprint(IDENTITY) == "3aed0265f87a9ae6"
+    usual = Spec(benchmark="mpi.bandwidth", **fields, bind="auto", environment={})
+    assert usual.fingerprint(IDENTITY) == "3aed0265f87a9ae6"
+
+
+def test_fingerprints_of_the_recorded_campaign_are_those_of_its_files() -> None:
+    for path in sorted((HOME / "data" / "campaigns" / "examples").rglob("samples/*/*.parquet")):
+        one = samples.load(path)
+        links = {
+            " ".join(filter(None, [nic["driver"], nic["model"], f"{nic['speed_Mbps']} Mbit/s" if nic["speed_Mbps"] else ""]))
+            for nic in one.host["nics"] if nic["physical"] and nic["state"] == "up"
+        }  # fmt: skip
+        identity = {
+            "library": one.meta["library"],
+            "cpu_model": one.host["cpu_model"],
+            "nic": ", ".join(sorted(links)) or "none",
+        }
+        assert path.stem == f"{benchmarks.identity(one.spec).fingerprint(identity)}-{one.launch}"
+
+
 @pytest.mark.parametrize(
-    "change", [{"size": 9}, {"transport": "tcp"}, {"ranks": 3}, {"options": (("window", 1),)}, {"hosts": ("a",)}]
+    "change",
+    [
+        {"size": 9},
+        {"transport": "tcp"},
+        {"ranks": 3},
+        {"options": (("window", 1),)},
+        {"hosts": ("a",)},
+        {"bind": "core"},
+        {"environment": {"A": "1"}},
+    ],
 )
 def test_other_work_has_another_name(change: dict[str, Any]) -> None:
     spec = Spec(benchmark="mpi.bandwidth")
@@ -39,6 +74,29 @@ def test_other_work_has_another_name(change: dict[str, Any]) -> None:
 def test_as_dict_and_back_is_the_same(size: int, ranks: int, transport: str, options: dict[str, Any]) -> None:
     spec = Spec(benchmark="a.b", size=size, ranks=ranks, transport=transport, options=tuple(options.items()))
     assert Spec.from_dict(spec.as_dict()) == spec
+
+
+def test_what_came_later_is_left_out_where_it_is_usual() -> None:
+    assert not {"bind", "environment"} & set(Spec(benchmark="a.b").as_dict())
+    spec = Spec(benchmark="a.b", bind="none", environment={"B": 2, "A": "x"})
+    assert spec.as_dict()["environment"] == {"A": "x", "B": "2"}
+    assert Spec.from_dict(spec.as_dict()) == spec
+
+
+def test_settings_leave_the_work_as_it_is() -> None:
+    settings = {
+        "launcher": ["openmpi", "mpich"],
+        "transport": ["shm", "tcp"],
+        "bind": ["core", "none"],
+        "env.UCX_TLS": ["tcp", "sm"],
+    }
+    specs = sweep("mpi.bandwidth", sizes=8, window=4, environment={"FIXED": "1"}, **settings)
+    assert len(set(specs)) == 16
+    assert len({spec.work for spec in specs}) == 1
+    assert specs[0].setting == {
+        "launcher": "openmpi", "transport": "shm", "device": "", "ppn": "0", "bind": "core", "hosts": "", "env.FIXED": "1", "env.UCX_TLS": "tcp",
+    }  # fmt: skip
+    assert specs[0].work != specs[0].replace(size=9).work
 
 
 @given(
@@ -59,6 +117,8 @@ def test_a_sweep_is_a_product(sizes: list[int], windows: list[str]) -> None:
         ({"benchmark": "mpi.latency", "ranks": 0}, "ranks=0"),
         ({"benchmark": "mpi.latency", "ranks": 2.5}, "ranks=2.5"),
         ({"benchmark": "mpi.latency", "size": "12q"}, "not a size"),
+        ({"benchmark": "mpi.latency", "bind": "numa"}, "bind='numa', but it must be one of auto, core, socket, none"),
+        ({"benchmark": "mpi.latency", "environment": {"a b": 1}}, "'a b' is no name of a variable"),
     ],
 )
 def test_nonsense_is_refused(values: dict[str, Any], text: str) -> None:

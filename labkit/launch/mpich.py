@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from labkit.launch import Placement
+from labkit.launch import Placement, library_path
 
 NAME, LIBRARY = "mpich", "MPICH"
+SAYS = "MPICH"
 PROGRAMS = ("mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun")
 TRANSPORTS = ("auto", "shm", "tcp")
 
@@ -17,31 +19,36 @@ def recognise(version_text: str) -> bool:
     return "HYDRA" in version_text.upper() and "INTEL" not in version_text.upper()
 
 
-def arguments(placement: Placement) -> list[str]:
-    """Everything between the program and the command of a rank."""
+def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
+    """Everything between the program and the command of a rank; `variables` are for ranks on other hosts."""
     out = ["-n", str(placement.ranks)]
-    if placement.hosts:
-        out += ["-hosts", ",".join(placement.hosts)]
-    if placement.ppn:
+    if placement.shares:
+        out += ["-hosts", ",".join(f"{host}:{ranks}" for host, ranks in placement.shares)]
+    elif placement.ppn:
         out += ["-ppn", str(placement.ppn)]
-    if not placement.oversubscribed and not placement.hosts:
-        out += ["-bind-to", "core"]
+    if placement.binding != "none":
+        out += ["-bind-to", placement.binding]
+    if placement.remote:
+        out += [word for name, value in variables.items() for word in ("-genv", name, value)]
     return out
 
 
-def environment(placement: Placement, program: str) -> dict[str, str]:
+def environment(placement: Placement, home: str) -> dict[str, str]:
     """Variables for mpiexec: mpi4py is told to use the same MPI, and the path is chosen."""
-    folder = _library_folder(Path(program).resolve().parent.parent / "lib")
     out = {"MPI4PY_MPIABI": "mpich"}
+    folder = _library_folder(Path(home).resolve().parent.parent / "lib") if home else None
     if folder is not None:
-        out["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]))
+        out |= library_path(folder)
     if placement.transport == "tcp":
         out |= {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
-        device = placement.device or ("" if placement.hosts else "lo")
         out |= {"UCX_TLS": "tcp,self"}  # Debian's MPICH is built over UCX instead
+        device = placement.interface
         out |= {"FI_TCP_IFACE": device, "UCX_NET_DEVICES": device} if device else {}
     if placement.transport == "shm":
         out |= {"MPIR_CVAR_NOLOCAL": "0"}
+    if placement.oversubscribed:
+        # heard at MPI_THREAD_MULTIPLE, from MPICH 4.1 on; at any other level a rank that waits keeps its core
+        out |= {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
     return out
 
 

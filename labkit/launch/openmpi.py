@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from labkit.launch import Placement
 
 NAME, LIBRARY = "openmpi", "Open MPI"
+SAYS = "Open MPI"
 PROGRAMS = ("mpirun.openmpi", "mpirun", "mpiexec")
 TRANSPORTS = ("auto", "shm", "tcp")
+_FORWARDED = ("OMPI_", "PMIX_", "PRTE_")  # by mpirun itself
 
 
 def recognise(version_text: str) -> bool:
@@ -14,28 +18,39 @@ def recognise(version_text: str) -> bool:
     return "Open MPI" in version_text
 
 
-def arguments(placement: Placement) -> list[str]:
-    """Everything between the program and the command of a rank."""
+def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
+    """Everything between the program and the command of a rank; `variables` are for ranks on other hosts."""
     out = ["-np", str(placement.ranks)]
-    if placement.hosts:
-        slots = f":{placement.per_host}"
-        out += ["--host", ",".join(host + slots for host in placement.hosts)]
+    if placement.shares:
+        out += ["--host", ",".join(f"{host}:{ranks}" for host, ranks in placement.shares)]
     if placement.ppn:
         out += ["--map-by", f"ppr:{placement.ppn}:node"]
     if placement.oversubscribed:
-        out += ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
-    shared = "sm" if placement.version >= (5,) else "vader"
-    if placement.transport == "shm":
-        out += ["--mca", "pml", "ob1", "--mca", "btl", f"{shared},self"]
-    if placement.transport == "tcp":
-        out += ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
-        device = placement.device or ("" if placement.hosts else "lo")
-        out += ["--mca", "btl_tcp_if_include", device] if device else []
+        out += ["--oversubscribe"]
+    target = "package" if placement.binding == "socket" and placement.version >= (5,) else placement.binding
+    crowded = placement.oversubscribed and target != "none"
+    out += ["--bind-to", f"{target}:overload-allowed" if crowded else target]
+    for name, value in parameters(placement).items():
+        out += ["--mca", name, value]
+    if placement.remote:
+        out += [word for name in variables if not name.startswith(_FORWARDED) for word in ("-x", name)]
     return out
 
 
-def environment(placement: Placement, program: str) -> dict[str, str]:
-    """Variables for mpirun: mpi4py is told to use the same MPI, and root is allowed."""
+def parameters(placement: Placement) -> dict[str, str]:
+    """MCA parameters that choose the path, and let ranks that wait yield where cores are too few."""
+    out = {"mpi_yield_when_idle": "1"} if placement.oversubscribed else {}
+    shared = "sm" if placement.version >= (5,) else "vader"
+    if placement.transport == "shm":
+        out |= {"pml": "ob1", "btl": f"{shared},self"}
+    if placement.transport == "tcp":
+        out |= {"pml": "ob1", "btl": "tcp,self"}
+        out |= {"btl_tcp_if_include": placement.interface} if placement.interface else {}
+    return out
+
+
+def environment(placement: Placement, home: str) -> dict[str, str]:
+    """Variables for mpirun: mpi4py is told which MPI it is, and root is allowed. mpirun brings its own library."""
     out = {"MPI4PY_MPIABI": "openmpi"}
     if placement.root:
         out |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

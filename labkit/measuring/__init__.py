@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import random
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from labkit import benchmarks, campaign, host, launch, testbeds, tools
 from labkit.campaign import Campaign
-from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
+from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, SpecError
 from labkit.spec import Effort, Spec
 from labkit.worker import STARTS
 
@@ -157,6 +158,10 @@ def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """The spec with its launcher's name, and the library or tool behind it."""
     benchmark = benchmarks.get(spec.benchmark)
     testbeds.parse(spec.testbed)
+    if (benchmark.jobs and spec.environment) or (spec.bind != "auto" and (benchmark.jobs or not benchmark.mpi)):
+        raise SpecError(
+            f"{spec.benchmark} has no MPI ranks, so environment and bind cannot reach them. Leave both out."
+        )
     if benchmark.jobs:
         job = tools.available(benchmark.jobs, spec, effort)
         return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
@@ -191,11 +196,7 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
     with ExitStack() as stack:
         opened: dict[str, testbeds.Testbed] = {}
         for number in sorted({point.launch for point in points}):
-            chance = random.Random(f"{effort.seed}-{number}")
-            groups = _groups([point for point in points if point.launch == number])
-            chance.shuffle(groups)
-            for group in groups:
-                chance.shuffle(group)
+            for group in starts([point for point in points if point.launch == number], effort):
                 name = group[0].spec.testbed
                 if name not in opened:
                     opened[name] = stack.enter_context(testbeds.open(name))
@@ -207,6 +208,39 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
                     yield failure
 
 
+def starts(points: Sequence[Point], effort: Effort) -> list[list[Point]]:
+    """Points of one launch by the starts that serve them, in an order that the seed fixes.
+
+    Starts that do the same work in another setting (launcher, transport, binding, variables…) follow one another, in
+    a random order, so that a machine that changes in the meantime favours none of them.
+    """
+    chance = random.Random(f"{effort.seed}-{points[0].launch}")
+    blocks: dict[frozenset[Spec], list[list[Point]]] = {}
+    for group in _groups(points):
+        work = frozenset(point.spec.work for point in group)
+        chance.shuffle(group)
+        blocks.setdefault(work, []).append(group)
+    shuffled = list(blocks.values())
+    chance.shuffle(shuffled)
+    for block in shuffled:
+        chance.shuffle(block)
+    return [group for block in shuffled for group in block]
+
+
+def commands(points: Sequence[Point], effort: Effort) -> list[str]:
+    """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
+    from labkit.measuring import ranks
+
+    found = []
+    for group in starts([point for point in points if not point.launch], effort):
+        jobs = benchmarks.get(group[0].spec.benchmark).jobs
+        for spec in [point.spec for point in group] if jobs else []:
+            job = tools.available(jobs, spec, effort)
+            found.append(" & ".join(shlex.join(words) for words in (job.server, job.client) if words))
+        found += [] if jobs else ranks.shell(group, effort)
+    return found
+
+
 def _groups(points: Sequence[Point]) -> list[list[Point]]:
     """Points that one start can serve: same placement, same path; a tool starts anew for each."""
     found: dict[object, list[Point]] = {}
@@ -216,7 +250,7 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
         alone = (spec.benchmark, point.fingerprint) if benchmark.jobs or benchmark.kernel in STARTS else None
         mpi = benchmark.mpi and dict(spec.options).get("threads", 1)  # the thread level
         key = (mpi, spec.launcher, spec.transport, spec.device, spec.ranks, spec.ppn, spec.hosts, spec.testbed, alone)
-        found.setdefault(key, []).append(point)
+        found.setdefault((key, spec.bind, spec.environment), []).append(point)
     return list(found.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,6 +53,34 @@ def _plan(points: Sequence[Point], effort: Effort) -> Plan:
     return Plan(tuple((i, point.spec) for i, point in enumerate(points)), effort, mpi)
 
 
+def line(points: Sequence[Point], effort: Effort) -> tuple[list[str], dict[str, str], launch.Placement | None]:
+    """Command line of one start, what it adds to the environment, and where its ranks go."""
+    plan, spec = _plan(points, effort), points[0].spec
+    rank = [sys.executable, "-m", "labkit.worker", plan.encode()]
+    if not plan.mpi:
+        return rank, dict(spec.environment), None
+    launcher = launch.get(spec.launcher)
+    placement = launch.Placement.of(spec, launcher)
+    return launcher.command(placement, rank), launcher.environment(placement), placement
+
+
+def shell(points: Sequence[Point], effort: Effort) -> list[str]:
+    """The starts of a group as a shell takes them, plan and all; the ranks send their samples to standard output."""
+    found, left = [], list(points)
+    while left:
+        some = left[: _fitting(left, effort)]
+        command, environment, _ = line(some, effort)
+        found.append(shlex.join(_with(environment, command)))
+        left = left[len(some) :]
+    return found
+
+
+def _with(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:
+    """A command with the variables it runs with."""
+    words = [f"{key}={value}" for key, value in sorted(environment.items())]
+    return [*(["env", *words] if words else []), *command]
+
+
 class Start:
     """One start of the ranks.
 
@@ -69,19 +98,15 @@ class Start:
         self._reader = Reader()
         self._current: Point = points[0]
         self._began, self._load = datetime.now(UTC), host.load_snapshot()
-        self._placement: launch.Placement | None = None
+        self._doubts: list[str] = []
         self._finalized: int | None = None
+        self._placement: launch.Placement | None = None
         self.command, self._environment = self._argv()
 
     def _argv(self) -> tuple[list[str], dict[str, str]]:
         """The command line and what it adds to the environment."""
-        plan, spec = _plan(self._points, self._effort), self._points[0].spec
-        rank = [sys.executable, "-m", "labkit.worker", plan.encode()]
-        if not plan.mpi:
-            return self._testbed.wrap(rank), {}
-        launcher = launch.get(spec.launcher)
-        self._placement = launch.Placement.of(spec, launcher)
-        return self._testbed.wrap(launcher.command(self._placement, rank)), launcher.environment(self._placement)
+        command, environment, self._placement = line(self._points, self._effort)
+        return self._testbed.wrap(command), environment
 
     def run(self) -> Iterator[Failure]:
         """Start, read frames until the end, and tell what failed."""
@@ -168,6 +193,10 @@ class Start:
                 command=self._shown(),
             )
 
+        loaded, meant = launch.library(header.get("library", "")), self._points[0].library
+        if loaded not in ("", meant) and meant != "none":
+            self._doubts = [f"the launcher is of {meant}, but the ranks loaded {loaded}"]
+
     def _keep(self, rows: np.ndarray[Any, np.dtype[np.int64]], facts: dict[str, Any]) -> None:
         """Write the samples of the point in flight."""
         point, spec = self._current, self._current.spec
@@ -187,6 +216,7 @@ class Start:
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
         facts["warnings"] = host.warnings_for_run(machine, *load, ranks=spec.ranks)
+        facts["warnings"] += self._doubts
         facts["badges"] = badges(spec, facts, sum(chunks) + facts["warmup"] * len(chunks), self._placement)
         facts["badges"] += host.badges(machine, *load, ranks=spec.ranks)
         who, times = facts.pop("rows"), rows[0]
@@ -222,8 +252,7 @@ class Start:
 
     def _shown(self) -> list[str]:
         """The command line without the plan, which nobody can read, and with the variables that matter."""
-        words = [f"{key}={value}" for key, value in sorted(self._environment.items())]
-        return [*(["env", *words] if words else []), *self.command[:-1], "PLAN"]
+        return [*_with(self._environment, self.command[:-1]), "PLAN"]
 
 
 def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None) -> list[str]:

@@ -18,10 +18,21 @@ from numpy.typing import NDArray
 from labkit import benchmarks, stats
 from labkit.columns import COLUMNS, METRICS, STATISTICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
-from labkit.records.over_launches import HEADLINES, KEY, headline_statistic, order, summary
+from labkit.records.over_launches import GIVEN, HEADLINES, KEY, headline_statistic, order, summary
 from labkit.samples import ORIGINS, Samples
 
-__all__ = ["HEADLINES", "KEY", "headline_statistic", "order", "reported", "seconds", "summary", "table", "values"]
+__all__ = [
+    "GIVEN",
+    "HEADLINES",
+    "KEY",
+    "headline_statistic",
+    "order",
+    "reported",
+    "seconds",
+    "summary",
+    "table",
+    "values",
+]
 
 
 def seconds(samples: Samples) -> NDArray[np.float64]:
@@ -170,6 +181,9 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "benchmark": spec.benchmark,
         "message_size_B": spec.size,
         **{name: getattr(spec, name) for name in ("ranks", "ppn", "transport", "launcher", "testbed")},
+        "device": spec.device,
+        "hosts": ",".join(spec.hosts),
+        "bind": spec.bind,
         "library": library,
         "engine": str(meta.get("engine") or ""),
         "origin": samples.origin,
@@ -190,6 +204,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "fingerprint": str(meta.get("fingerprint") or spec.fingerprint({"library": library, "cpu_model": cpu})),
         "campaign": campaign or str(meta.get("campaign") or ""),
         **{f"option_{name}": value for name, value in options.items()},
+        **{f"env_{name}": value for name, value in spec.environment},
     }
 
 
@@ -204,7 +219,7 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
     Returns
     -------
     Every column of `labkit.columns.COLUMNS`, then ``<metric>_<statistic>`` of the metrics that occur, then
-    ``option_<name>``. Sorted by benchmark, size and launch.
+    ``option_<name>`` and ``env_<NAME>``. Sorted by benchmark, size and launch.
 
     Raises
     ------

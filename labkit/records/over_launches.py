@@ -12,6 +12,7 @@ from labkit import stats
 from labkit.columns import COLUMNS, METRICS, STATISTICS, SUMMARY, split, statistic_column
 
 HEADLINES = ("p50", "mean", "value", "osu_mean")  # the statistic that stands for a metric, best first
+GIVEN = ("option_", "env_")  # how columns begin that only some points have
 KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one another
 
 
@@ -19,7 +20,8 @@ def order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Columns that occur, in the order of `labkit.columns`."""
     seen = dict.fromkeys(name for row in rows for name in row)
     numbers = [statistic_column(m, s) for m in METRICS for s in STATISTICS]
-    return [*COLUMNS, *(name for name in numbers if name in seen), *sorted(n for n in seen if n.startswith("option_"))]
+    given = sorted((n for n in seen if n.startswith(GIVEN)), key=lambda name: (name.startswith(GIVEN[1]), name))
+    return [*COLUMNS, *(name for name in numbers if name in seen), *given]
 
 
 def headline_statistic(frame: pd.DataFrame, metric: str) -> str:

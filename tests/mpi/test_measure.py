@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import cli, measuring, records
+from labkit import cli, launch, measuring, records
 from labkit.campaign import Campaign
 from labkit.errors import KernelError, LaunchError
 from labkit.measuring import ranks
+from labkit.show import results
 from labkit.spec import Effort, Spec, sweep
 
 pytestmark = pytest.mark.mpi
@@ -62,6 +63,40 @@ def test_measuring_again_starts_nothing(held: Campaign) -> None:
     specs = sweep("mpi.latency", sizes="8,64Ki", transport=["shm", "tcp"])
     measuring.measure(specs, QUICK, into=held)
     assert (held.path / "log.txt").read_text() == before
+
+
+def test_settings_take_turns_and_rows_say_which_they_are(tmp_path: Path) -> None:
+    limits = {"env.OMPI_MCA_btl_tcp_eager_limit": ["1024", "65536"]}
+    specs = sweep("mpi.latency", sizes="8,4Ki", transport=["shm", "tcp"], **limits)
+    found = list(measuring.measure(specs, Effort(launches=3, time_cap=0.02), into=tmp_path / "c").samples())
+    order = [(s.launch, s.spec.transport, s.spec.environment) for s in sorted(found, key=lambda s: s.meta["start"])]
+    assert len(order) == 24
+    assert len(set(order)) == 12
+    assert [launch for launch, *_ in order] == sorted(launch for launch, *_ in order)
+    for one in found:
+        limit = dict(one.spec.environment)["OMPI_MCA_btl_tcp_eager_limit"]
+        assert f"OMPI_MCA_btl_tcp_eager_limit={limit}" in one.meta["command"]
+    frame = records.table(found)
+    assert set(frame["env_OMPI_MCA_btl_tcp_eager_limit"]) == {"1024", "65536"}
+    head = results.result_table(frame).splitlines()[1]
+    assert head.split()[:3] == ["size", "transport", "OMPI_MCA_btl_tcp_eager_limit"]
+
+
+@pytest.mark.slow
+def test_libraries_take_turns_in_one_call(tmp_path: Path) -> None:
+    home = Path(__file__).resolve().parent.parent.parent
+    beside = [str(venv) for venv in (home / ".venv-ompi5", home / ".venv-mpich") if (venv / "bin" / "mpiexec").exists()]
+    launchers = [*launch.installed(), *beside]
+    if len(launchers) < 2:
+        pytest.skip("there is one MPI library here")
+    specs = sweep("mpi.latency", sizes="8", launcher=launchers, bind=["core", "none"], transport="shm")
+    found = list(measuring.measure(specs, Effort(launches=2, time_cap=0.05), into=tmp_path / "c").samples())
+    assert len(found) == len(launchers) * 4
+    assert {s.meta["library"] for s in found} == {launch.get(name).library for name in launchers}
+    for one in found:
+        assert launch.library(one.meta["mpi_library"]) == one.meta["library"]
+        assert not [text for text in one.meta["warnings"] if "the ranks loaded" in text]
+    assert "library" in results.factors(records.summary(records.table(found)))
 
 
 def test_more_launches_add_to_those_there_are(held: Campaign, tmp_path: Path) -> None:

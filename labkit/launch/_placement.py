@@ -1,0 +1,129 @@
+"""Where the ranks of one start go, and how they get there."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labkit.errors import SpecError
+from labkit.launch import _hosts
+from labkit.spec import Spec
+
+if TYPE_CHECKING:
+    from labkit.launch import Launcher
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Where the ranks of one start go.
+
+    Parameters
+    ----------
+    ranks, ppn, hosts, transport, device, bind : as in `labkit.spec.Spec`.
+    settings : its `environment`.
+    cores : this machine has; more ranks than that on it are oversubscribed and yield when idle.
+    here : names of this machine.
+    nodes : hosts of the batch job this runs in; 0 outside of one.
+    library : kind of the MPI library: ``openmpi``, ``mpich``, ``intelmpi``.
+    version : of the library, as numbers.
+    pmi : what srun offers to start ranks with.
+    root : started by the superuser, which Open MPI wants to be told.
+    """
+
+    ranks: int
+    ppn: int = 0
+    hosts: tuple[str, ...] = ()
+    transport: str = "auto"
+    device: str = ""
+    bind: str = "auto"
+    settings: tuple[tuple[str, str], ...] = ()
+    cores: int = 1
+    here: tuple[str, ...] = ("localhost", "127.0.0.1")
+    nodes: int = 0
+    library: str = ""
+    version: tuple[int, ...] = (0,)
+    pmi: tuple[str, ...] = ()
+    root: bool = False
+
+    @cached_property
+    def shares(self) -> tuple[tuple[str, int], ...]:
+        """Host → ranks on it, in order; empty where no hosts are named.
+
+        Raises
+        ------
+        SpecError
+            If the hosts cannot hold the ranks.
+        """
+        return _hosts.shares(self.hosts, self.ranks, self.ppn)
+
+    @property
+    def per_host(self) -> int:
+        """Most ranks on one host."""
+        return max((n for _, n in self.shares), default=self.ppn or -(-self.ranks // max(self.nodes, 1)))
+
+    @property
+    def remote(self) -> bool:
+        """Whether ranks may run on other hosts."""
+        return any(name not in self.here for name, _ in self.shares) or (not self.hosts and self.nodes > 1)
+
+    @property
+    def oversubscribed(self) -> bool:
+        """More ranks than cores on this machine, or than slots on another that says how many it has."""
+        if not self.hosts:
+            return self.per_host > self.cores
+        given = _hosts.slots(self.hosts)
+        return any(n > (self.cores if name in self.here else given[name] or n) for name, n in self.shares)
+
+    @property
+    def binding(self) -> str:
+        """What a rank is bound to: ``core``, ``socket`` or ``none``; its core, where there are enough of them."""
+        if self.bind != "auto":
+            return self.bind
+        return "none" if self.oversubscribed else "core"
+
+    @property
+    def interface(self) -> str:
+        """Network device for TCP: the one asked for, else the loopback where all ranks are on this machine."""
+        return self.device or ("" if self.remote else "lo")
+
+    @classmethod
+    def of(cls, spec: Spec, launcher: Launcher) -> Placement:
+        """The placement a spec asks for, on this machine."""
+        name = platform.node()
+        return cls(
+            ranks=spec.ranks, ppn=spec.ppn, hosts=spec.hosts, transport=spec.transport, device=spec.device,
+            bind=spec.bind, settings=spec.environment, cores=cores(sorted(os.sched_getaffinity(0))),
+            here=("localhost", "127.0.0.1", "[::1]", name, name.partition(".")[0]), nodes=_hosts.allocated(os.environ),
+            library=launcher.kind, version=launcher.version, pmi=launcher.pmi, root=os.geteuid() == 0,
+        )  # fmt: skip
+
+
+def alike(placement: Placement, launcher: str) -> None:
+    """Refuse hosts that hold different numbers of ranks, the last one excepted.
+
+    Raises
+    ------
+    SpecError
+        If they do; says how to make them alike.
+    """
+    if any(n != placement.per_host for _, n in placement.shares[:-1]):
+        given = ", ".join(f"{n} on {host}" for host, n in placement.shares)
+        raise SpecError(
+            f"hosts give {given}, but {launcher} starts as many ranks on each. Set ppn, or launcher=openmpi."
+        )
+
+
+def cores(threads: Sequence[int], system: Path = Path("/sys/devices/system/cpu")) -> int:
+    """Cores behind some hardware threads; ranks bound to a core do not share it."""
+    siblings = set()
+    for thread in threads:
+        try:
+            siblings.add((system / f"cpu{thread}" / "topology" / "thread_siblings_list").read_text())
+        except OSError:
+            siblings.add(str(thread))
+    return len(siblings)

@@ -1,0 +1,173 @@
+"""What the command line prints: tables, descriptions, results."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labkit import benchmarks
+from labkit.columns import METRICS
+from labkit.samples import Samples
+from labkit.show.results import result_table, text_table
+from labkit.spec import Effort
+from labkit.units import format_duration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labkit.batch import Suite
+    from labkit.measuring import Point
+
+
+def benchmarks_text(form: str) -> str:
+    """All benchmarks, for people or as JSON."""
+    found = benchmarks.find().values()
+    if form == "json":
+        return json.dumps([{"name": b.name, "title": b.title, "metrics": list(b.metrics)} for b in found], indent=1)
+    rows = [(b.name, b.title, ", ".join(b.metrics), "C kernel" if b.kernel else "tool") for b in found]
+    return text_table(("benchmark", "measures", "metrics", "by"), rows)
+
+
+def description(name: str) -> str:
+    """Definition, metrics, sizes and options of a benchmark."""
+    import dataclasses
+
+    benchmark = benchmarks.get(name)
+    low, high = benchmark.ranks
+    lines = [f"{benchmark.name}: {benchmark.title}", "", benchmark.doc.strip(), "", "metrics:"]
+    lines += [f"  {m}  {METRICS[m].meaning}" for m in [*benchmark.metrics, *benchmark.derived]]
+    lines += ["", f"sizes:  {benchmark.sizes if benchmark.sized else 'none'}"]
+    lines += [f"ranks:  {low if low == high else f'{low} or more' if high is None else f'{low} to {high}'}"]
+    lines += [f"cadence: {benchmark.cadence}", "", "options (-o key=value):"]
+    meanings = _meanings("\n".join(kind.__doc__ or "" for kind in reversed(benchmark.options.__mro__[:-1])))
+    for field in dataclasses.fields(benchmark.options):
+        kind = field.type if isinstance(field.type, str) else _type(field.type)
+        lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{kind}]")
+    return "\n".join(lines if dataclasses.fields(benchmark.options) else lines[:-1])
+
+
+def _type(kind: Any) -> str:
+    """A type for people: the choices of a Literal, the name of others."""
+    choices = getattr(kind, "__args__", None)
+    return (
+        " | ".join(str(getattr(c, "__name__", c)) for c in choices) if choices else str(getattr(kind, "__name__", kind))
+    )
+
+
+def _meanings(doc: str) -> dict[str, str]:
+    """Parameter → meaning, from a numpydoc docstring."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in doc.splitlines():
+        head, colon, rest = (part.strip() for part in line.partition(" : "))
+        if colon and head.isidentifier():
+            name, found[head] = head, rest
+        elif line.strip() and name:
+            found[name] += " " + line.strip()
+        else:
+            name = ""
+    return found
+
+
+def doctor(form: str) -> tuple[str, bool]:
+    """All checks of this machine, and whether none is bad."""
+    import dataclasses
+
+    from labkit import host
+
+    checks = host.checks(host.describe())
+    sound = all(check.state != "bad" for check in checks)
+    if form == "json":
+        return json.dumps([dataclasses.asdict(check) for check in checks], indent=1), sound
+    lines = []
+    for check in checks:
+        lines += [f"{check.state:4}  {check.name}: {check.found}"]
+        if check.state != "ok":
+            lines += [f"      wanted: {check.wanted}", f"      do: {check.remedy}"]
+    counts = (f"{sum(c.state == state for c in checks)} {state}" for state in ("ok", "warn", "bad"))
+    return "\n".join([*lines, "", ", ".join(counts)]), sound
+
+
+def plan(points: Sequence[Point], effort: Effort) -> str:
+    """Points of a measurement with the settings that differ, and the command lines that start them."""
+    from labkit import measuring
+
+    first = [p for p in points if p.launch == 0]
+    names = dict.fromkeys(name for p in first for name in p.spec.setting if name != "transport")  # in the label
+    settings = [name for name in names if len({p.spec.setting.get(name) for p in first}) > 1]
+    head = ("point", *settings, "library", "fingerprint")
+    rows = [
+        (benchmarks.label(p.spec), *(p.spec.setting.get(n, "-") for n in settings), p.library, p.fingerprint)
+        for p in first
+    ]
+    longest = len(points) * (effort.time_cap + 0.1)
+    return "\n".join([
+        text_table(head, rows), "",
+        f"{len(rows)} points × {effort.launches} launches; at most {format_duration(longest)} of timed iterations.",
+        "Starts of a launch, in the order of the first one:", "", *measuring.commands(points, effort),
+    ])  # fmt: skip
+
+
+def suite(loaded: Suite) -> str:
+    """Notebooks of a suite with the points of each."""
+    rows = []
+    for entry in loaded.entries:
+        study = entry.study()
+        points = len(study.points)
+        cap = points * study.effort.time_cap
+        rows.append(
+            (
+                entry.notebook.stem,
+                str(points),
+                format_duration(cap),
+                ", ".join(f"{k}={v}" for k, v in entry.parameters.items()),
+            )
+        )
+    return text_table(("notebook", "points", "timed at most", "parameters"), rows, right=(1, 2))
+
+
+# ---- results ---------------------------------------------------------------------------------------------------
+
+
+def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign: str = "", full: bool = False) -> None:
+    """Print results in a format, or write them to a file; `full` adds what OMB's -f adds to its columns."""
+    from labkit import classic, records
+    from labkit.batch import save_records
+
+    frame = records.table(samples, campaign=campaign)
+    if form == "parquet":
+        target = output or f"{campaign or 'records'}.parquet"
+        save_records(frame, Path(target))
+        print(f"records: {target}", file=sys.stderr)
+        return
+    forms: dict[str, Callable[[], str]] = {
+        "table": lambda: result_table(frame, samples),
+        "json": lambda: result_json(frame),
+        "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
+        **{name: lambda: classic.text(samples, form, full=full).removesuffix("\n") for name in classic.FORMS},
+    }
+    text = forms[form]()
+    if output:
+        Path(output).write_text(text + "\n")
+    else:
+        print(text)
+
+
+def result_json(frame: pd.DataFrame) -> str:
+    """``{"records": […], "warnings": […]}``, keys as in `labkit.columns`; absent values are null."""
+    rows = [{k: _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
+    doubts = (
+        sorted({text for cell in frame["warnings"] for text in str(cell).split("; ") if text}) if len(frame) else []
+    )
+    return json.dumps({"records": rows, "warnings": doubts}, indent=1, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """A value JSON can hold; lists where records join several by '; '."""
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

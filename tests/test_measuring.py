@@ -1,0 +1,77 @@
+"""Which points share a start, and in which order starts follow one another; nothing is started here."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from labkit import launch, measuring
+from labkit.errors import SpecError
+from labkit.launch import Launcher, mpich, openmpi
+from labkit.measuring import Point
+from labkit.spec import Effort, Spec, sweep
+
+SETTINGS = {"launcher": ["openmpi", "mpich"], "transport": ["shm", "tcp"], "env.OMPI_MCA_btl_x": ["1", "2"]}
+
+
+@pytest.fixture(autouse=True)
+def two_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {
+        "openmpi": Launcher("openmpi", "/opt/none/mpirun", "Open MPI 4.1.4", (4, 1, 4), openmpi),
+        "mpich": Launcher("mpich", "/opt/none/bin/mpiexec", "MPICH 5.0.2", (5, 0, 2), mpich),
+    }
+    monkeypatch.setattr(launch, "installed", lambda: found)
+
+
+def order(effort: Effort) -> list[list[list[Point]]]:
+    """Starts of every launch."""
+    specs = [
+        *sweep("mpi.latency", sizes="1:64", **SETTINGS),
+        *sweep("mpi.allreduce", sizes="8:64", ranks=4, **SETTINGS),
+    ]
+    points = measuring.expand(specs, effort)
+    return [measuring.starts([p for p in points if p.launch == n], effort) for n in range(effort.launches)]
+
+
+def test_settings_take_turns_within_a_launch() -> None:
+    for starts in order(Effort(launches=6)):
+        assert len(starts) == 16
+        # eight settings of the same work side by side, each with all its sizes in one start
+        for block in (starts[:8], starts[8:]):
+            assert len({point.spec.work.replace(size=0) for start in block for point in start}) == 1
+            assert len({tuple(start[0].spec.setting.items()) for start in block}) == 8
+            assert all(len({tuple(p.spec.setting.items()) for p in start}) == 1 for start in block)
+            assert len({len(start) for start in block}) == 1
+
+
+def test_no_setting_is_always_first() -> None:
+    launches = order(Effort(launches=40))
+    first = Counter(starts[0][0].spec.launcher for starts in launches)
+    assert min(first["openmpi"], first["mpich"]) >= 10
+    assert len({starts[0][0].spec.benchmark for starts in launches}) == 2
+
+
+def test_the_seed_fixes_the_order() -> None:
+    assert order(Effort(launches=2)) == order(Effort(launches=2))
+    assert order(Effort(launches=2)) != order(Effort(launches=2, seed=2))
+
+
+def test_command_lines_come_in_the_order_of_the_starts() -> None:
+    effort = Effort(launches=2)
+    points = measuring.expand(sweep("mpi.latency", sizes="1:64", **SETTINGS), effort)
+    lines = measuring.commands(points, effort)
+    starts = measuring.starts([p for p in points if p.launch == 0], effort)
+    assert len(lines) == len(starts) == 8
+    for line, start in zip(lines, starts, strict=True):
+        assert ("/opt/none/mpirun" if start[0].spec.launcher == "openmpi" else "/opt/none/bin/mpiexec") in line
+        assert f"OMPI_MCA_btl_x={dict(start[0].spec.environment)['OMPI_MCA_btl_x']}" in line
+        assert " -m labkit.worker eN" in line
+
+
+@pytest.mark.parametrize("fields", [{"bind": "core"}, {"environment": {"A": "1"}}])
+def test_settings_of_ranks_are_refused_where_there_are_none(fields: dict[str, object]) -> None:
+    with pytest.raises(SpecError, match=r"storage.read has no MPI ranks|micro.clock has no MPI ranks"):
+        measuring.expand(
+            [Spec(benchmark="storage.read" if "environment" in fields else "micro.clock", **fields)], Effort()
+        )
