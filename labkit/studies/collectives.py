@@ -25,7 +25,6 @@ BLOCKING = ("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "al
             "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "scatter",
             "scatterv")  # fmt: skip
 PLAIN = {"option_cadence": "isolated", "option_in_place": False, "option_rotate": False}  # of the first figures
-
 WAYS = {
     "in_place": {False: "two buffers", True: "in place"},
     "rotate": {False: "one root", True: "rotating"},
@@ -172,17 +171,17 @@ class Study(studies.Study):
         """Whether a collective is slower than others that could do its work."""
         if self.verdict is None:
             return LEFT_OUT
-        missing = self.verdict.unchecked
-        names = sorted({name for reason in missing["reason"] for name in re.findall(r"mpi\.\w+", reason)})
-        why = f" {len(missing)} guidelines could not be checked, for want of points of {', '.join(names)}."
-        return self.verdict.sentence + (why if len(missing) else "")
+        reasons = self.verdict.unchecked["reason"]
+        names = ", ".join(sorted({name for reason in reasons for name in re.findall(r"mpi\.\w+", reason)}))
+        why = f" {len(reasons)} guidelines could not be checked, for want of points of {names}."
+        return self.verdict.sentence + (why if len(reasons) else "")
 
     def violations(self) -> pd.DataFrame:
         """Guidelines that were violated, the worst first; at most twelve."""
-        import pandas as pd
-
         names = ["guideline", "message_size_B", "ranks", "left_us", "right_us", "ratio", "certain", "basis"]
-        found = self.verdict.table[names].head(12) if self.verdict is not None else pd.DataFrame(columns=names)
+        found = (
+            self.verdict.table[names].head(12) if self.verdict is not None else self.summary.reindex(columns=names)[:0]
+        )
         return found.rename(columns={"left_us": "left (µs)", "right_us": "right (µs)"})
 
     def cadence_figure(self) -> go.Figure | str:
