@@ -164,8 +164,7 @@ class Study(studies.Study):
     @cached_property
     def verdict(self) -> analysis.Verdict | None:
         """What the collectives say about one another; None without any."""
-        rows = self.rows()
-        return analysis.check(rows) if len(rows) else None
+        return analysis.check(rows) if len(rows := self.rows()) else None
 
     def guidelines(self) -> str:
         """Whether a collective is slower than others that could do its work."""
