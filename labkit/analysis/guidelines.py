@@ -8,8 +8,8 @@ References
 ----------
 .. [1] J. L. Träff, W. D. Gropp, R. Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21 (5), 2010,
    doi 10.1109/TPDS.2009.120.
-.. [2] S. Hunold, A. Carpen-Amarie, F. D. Lübbe, J. L. Träff, PGMPI: Automatic verification of self-consistent MPI
-   performance guidelines, Euro-Par 2016, arXiv 1606.00215.
+.. [2] S. Hunold, A. Carpen-Amarie, F. D. Lübbe, J. L. Träff, PGMPI: Verifying self-consistent MPI performance
+   guidelines, arXiv 1606.00215.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -32,7 +31,7 @@ from labkit.spec import Spec
 ALPHA = 0.01  # chance that any rank of a healthy job is named
 SHARE = 0.02  # of the iterations a rank must spoil to be named
 _SMALL = 1024  # B up to which a sender need not wait for the receiver
-_EXACT = 60  # slow iterations up to which the test is summed exactly
+_LEVELS = 16  # of the size of a slow iteration in the test
 _EVERY = 10  # "too few" means: a rank slow in each tenth iteration could be missed
 
 Waits = Callable[[int, int, int], set[int]]  # rank, root, ranks: those that wait for the rank
@@ -109,7 +108,7 @@ def slow_ranks(samples: Samples) -> SlowRanks:
     excess = samples.time_ns - np.median(samples.time_ns, axis=1, keepdims=True)
     owner, size = _owners(samples.time_ns, excess, _explanations(samples.spec))
     slow = owner >= -1
-    adjusted = _holm([_p_value(owner, size, rank, ranks) for rank in range(ranks)])
+    adjusted = _holm(_p_values(owner, size, ranks))
     rows = []
     for rank, p in enumerate(adjusted):
         mine = size[owner == rank]
@@ -172,33 +171,37 @@ def _owners(
     return owner, largest
 
 
-def _p_value(owner: NDArray[np.int64], size: NDArray[np.float64], rank: int, ranks: int) -> float:
-    """Chance of so many and so large slow iterations of a rank where each falls on any rank alike.
+def _p_values(owner: NDArray[np.int64], size: NDArray[np.float64], ranks: int) -> list[float]:
+    """For each rank, the chance of so many and so large slow iterations of it where each falls on any rank alike.
 
-    A signed-rank test: an iteration weighs as much as the square of its place among the excesses. Neighbouring
-    iterations of the same rank count once, for disturbances last.
+    A signed-rank test: an iteration weighs as much as the square of its place among the excesses, in `_LEVELS` steps.
+    Neighbouring iterations of the same rank count once, for disturbances last.
     """
     at = np.flatnonzero(owner >= 0)
     if not at.size:
-        return 1.0
+        return [1.0] * ranks
     first = np.concatenate(([True], (np.diff(at) > 1) | (np.diff(owner[at]) != 0)))
-    largest = np.maximum.reduceat(size[at], np.flatnonzero(first))
-    weight = (np.argsort(np.argsort(largest)) + 1) ** 2
-    return _tail(weight, int(weight[owner[at][first] == rank].sum()), 1 / ranks)
+    largest, mine = np.maximum.reduceat(size[at], np.flatnonzero(first)), owner[at][first]
+    place = np.argsort(np.argsort(largest)) + 1
+    weight = np.ceil(place * min(_LEVELS, len(place)) / len(place)).astype(np.int64) ** 2
+    reached = np.bincount(mine, weights=weight, minlength=ranks).astype(np.int64)
+    tail = _tail(weight, 1 / ranks)
+    return [float(tail[one]) for one in reached]
 
 
-def _tail(weight: NDArray[np.int64], reached: int, each: float) -> float:
-    """P(sum of the weights drawn, each with probability `each`, is at least `reached`)."""
-    if len(weight) > _EXACT:
-        mean, spread = each * weight.sum(), math.sqrt(each * (1 - each) * float((weight**2).sum()))
-        return 1 - NormalDist().cdf((reached - 0.5 - mean) / spread)
-    chance = np.zeros(int(weight.sum()) + 1)
-    chance[0] = 1.0
-    for one in weight:
-        moved = np.zeros_like(chance)
-        moved[one:] = chance[:-one]
-        chance = chance * (1 - each) + moved * each
-    return min(1.0, float(chance[reached:].sum()))
+def _tail(weight: NDArray[np.int64], each: float) -> NDArray[np.float64]:
+    """P(sum of the weights drawn, each with probability `each`, is at least k), for every k.
+
+    By the characteristic function of the sum, which is a product over the weights.
+    """
+    total = int(weight.sum()) + 1
+    turn = -2j * np.pi * np.arange(total // 2 + 1) / total
+    spectrum = np.ones(len(turn), np.complex128)
+    for one, count in zip(*np.unique(weight, return_counts=True), strict=True):
+        spectrum *= (1 - each + each * np.exp(turn * one)) ** count
+    chance = np.fft.irfft(spectrum, total).clip(0)
+    tail: NDArray[np.float64] = np.minimum(chance[::-1].cumsum()[::-1], 1.0)
+    return tail
 
 
 def _holm(p: list[float]) -> list[float]:

@@ -65,14 +65,19 @@ def run_plan() -> Run:
     return run
 
 
-@pytest.fixture(scope="session")
-def mutants(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The faulty functions, compiled for the handles of the MPI in use."""
-    target = tmp_path_factory.mktemp("mutants") / "mutants.so"
+def compiled(source: Path, folder: Path) -> Path:
+    """A C file of MPI functions as a library, for the handles of the MPI in use."""
+    target = folder / f"{source.stem}.so"
     handle = "PTR" if launch.get("auto").name == "openmpi" else "INT"
     headers = Path(benchmarks.__file__).parent.parent / "kernels"
     subprocess.run(
-        ["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", f"-DHANDLE_{handle}=1", f"-I{headers}", str(HERE / "mutants.c"), "-o", str(target)],
+        ["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", f"-DHANDLE_{handle}=1", f"-I{headers}", str(source), "-o", str(target)],
         check=True,
     )  # fmt: skip
     return target
+
+
+@pytest.fixture(scope="session")
+def mutants(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The faulty functions, compiled for the handles of the MPI in use."""
+    return compiled(HERE / "mutants.c", tmp_path_factory.mktemp("mutants"))

@@ -1,0 +1,71 @@
+"""How often the table of slow ranks is right on real ranks: 20 starts with a rank that sleeps, 20 without. Asserts nothing.
+
+The last rank (the root of a broadcast) sleeps 20 ms before every tenth iteration, outside the timed part: ``python
+bench/slow_rank.py [RANKS [BENCHMARK]]``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from labkit import benchmarks, launch, supervise
+from labkit.analysis import slow_ranks
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+from labkit.worker import Plan, Reader
+
+STARTS = 20
+MPI = Path(__file__).resolve().parent.parent / "tests" / "mpi"
+EFFORT = Effort(iterations=100, time_cap=20)
+
+
+def compiled(folder: Path) -> Path:
+    """The sleeping functions as a library."""
+    handle = "PTR" if launch.get("auto").name == "openmpi" else "INT"
+    headers, target = Path(benchmarks.__file__).parent.parent / "kernels", folder / "delays.so"
+    flags = ["-O2", "-shared", "-fPIC", f"-DHANDLE_{handle}=1", f"-I{headers}"]
+    subprocess.run(["cc", *flags, str(MPI / "delays.c"), "-o", str(target)], check=True)
+    return target
+
+
+def one(spec: Spec, library: Path, rank: int) -> Samples:
+    """Samples of one start of the ranks; no rank sleeps if `rank` is none of them."""
+    plan, launcher = Plan(((0, spec),), EFFORT), launch.get("auto")
+    placement = launch.Placement.of(spec, launcher)
+    words = [sys.executable, str(MPI / "delayed_worker.py"), str(library), "late", str(rank), plan.encode()]
+    with supervise.start(
+        launcher.command(placement, words), env={**os.environ, **launcher.environment(placement)}
+    ) as tree:
+        stdout = b""
+        while piece := os.read(tree.stdout.fileno(), 1 << 20):
+            stdout += piece
+        tree.wait(5)
+    [frame] = [frame for frame in Reader().feed(stdout) if frame.header["kind"] == "samples"]
+    times = frame.values.reshape(frame.header["shape"])[0]
+    return Samples(spec=spec, effort=EFFORT, host={}, launch=0, time_ns=times, ranks=tuple(frame.header["rows"]))
+
+
+def main() -> None:
+    """Print what was said of every start, and how many were right."""
+    ranks = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    name = sys.argv[2] if len(sys.argv) > 2 else "mpi.allreduce"
+    spec = benchmarks.resolve(Spec(benchmark=name, size=8, ranks=ranks))
+    late = 0 if "root" in spec.values else ranks - 1
+    with tempfile.TemporaryDirectory() as folder:
+        library = compiled(Path(folder))
+        for rank, wanted, what in ((late, [late], f"rank {late} sleeps"), (-1, [], "no rank sleeps")):
+            right = 0
+            for start in range(STARTS):
+                found = slow_ranks(one(spec, library, rank))
+                named = found.table.loc[found.table["slow"], "rank"].tolist()
+                right += named == wanted
+                print(f"{what}, start {start}: {'right' if named == wanted else 'WRONG'}: {found.sentence}")
+            print(f"{spec.benchmark}, {ranks} ranks, {what}: {right} of {STARTS} right")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""One of several real ranks sleeps in every tenth iteration: the table of slow ranks must name it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labkit import benchmarks
+from labkit.analysis import slow_ranks
+from labkit.analysis.slow_rank import SlowRanks
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+
+from .conftest import HERE, Run, compiled
+
+pytestmark = pytest.mark.mpi
+EFFORT = Effort(iterations=100, time_cap=20)
+
+
+@pytest.fixture(scope="module")
+def delays(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sleeping functions, compiled for the handles of the MPI in use."""
+    return compiled(HERE / "delays.c", tmp_path_factory.mktemp("delays"))
+
+
+def verdicts(run_plan: Run, delays: Path, specs: list[Spec], delay: str, rank: int) -> list[SlowRanks]:
+    """What the table says of each spec when that rank sleeps."""
+    program = (str(HERE / "delayed_worker.py"), str(delays), delay, str(rank))
+    frames, ended = run_plan(specs, EFFORT, program=program)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    found = []
+    for frame in (frame for frame in frames if frame.header["kind"] == "samples"):
+        spec = benchmarks.resolve(specs[frame.header["index"]])
+        times = frame.values.reshape(frame.header["shape"])[0]
+        found.append(
+            slow_ranks(Samples(spec=spec, effort=EFFORT, host={}, launch=0, time_ns=times, ranks=tuple(frame.header["rows"])))
+        )  # fmt: skip
+    assert len(found) == len(specs)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "delay", "rank"),
+    [
+        ("allreduce", 2, "late", 1),
+        ("allreduce", 3, "late", 2),
+        ("bcast", 3, "late", 0),
+        ("bcast", 3, "slow", 2),
+    ],
+)
+def test_a_rank_that_sleeps_is_named(run_plan: Run, delays: Path, name: str, ranks: int, delay: str, rank: int) -> None:
+    [found] = verdicts(run_plan, delays, [Spec(benchmark=f"mpi.{name}", size=8, ranks=ranks)], delay, rank)
+    row = found.table.loc[rank]
+    assert row["slow"], found.sentence
+    assert f"Rank {rank} was slow" in found.sentence
+    assert row["slow_iterations"] >= 8
+    assert row["excess_us_p50"] >= 15_000
+    assert not found.table.drop(index=rank)["slow"].any()
+
+
+def test_sleep_inside_a_synchronising_call_is_seen_but_blamed_on_nobody(run_plan: Run, delays: Path) -> None:
+    [found] = verdicts(run_plan, delays, [Spec(benchmark="mpi.allreduce", size=8, ranks=3)], "slow", 2)
+    assert found.undecided >= 8
+    assert "fit no single rank" in found.sentence

@@ -1,0 +1,410 @@
+"""Slow ranks, guidelines and break points: on made-up numbers whose truth is known, with their error rates."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labkit import analysis, benchmarks, figures, records
+from labkit.analysis import guidelines, protocol
+from labkit.analysis.slow_rank import ALPHA, WAITS, SlowRanks, collective
+from labkit.errors import DataError
+from labkit.figures.marks import mark_breaks
+from labkit.host import eager
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+
+SEEDS = range(20)
+
+
+def kept(times, benchmark: str = "mpi.allreduce", size: int = 8, launch: int = 0, **options) -> Samples:
+    times = np.asarray(times, np.int64)
+    spec = Spec(benchmark=benchmark, size=size, ranks=len(times), options=options)
+    return Samples(spec=spec, effort=Effort(), host={"name": "node01"}, launch=launch, time_ns=times,
+                   ranks=tuple(range(len(times))))  # fmt: skip
+
+
+# ---- slow ranks
+
+
+def collective_times(seed: int, ranks: int, *, late: int | None = None, iterations: int = 100, base: float = 5e3):
+    """Times of a collective that all wait for: skew, lognormal work, spikes before and in the call; one rank late."""
+    random = np.random.default_rng(seed)
+    shape = (ranks, iterations)
+    spike = (random.random(shape) < 0.02) * 4e6 * random.lognormal(0, 0.7, shape)
+    before = random.random(shape) < 0.5
+    entered = random.exponential(0.2 * base, shape) + spike * before
+    began = entered.copy()
+    if late is not None:
+        began[late, seed % 10 :: 10] += 20e6
+    left = began.max(axis=0) + base * random.lognormal(0, 0.3, shape) + spike * ~before
+    return left - began
+
+
+def named(found: SlowRanks) -> list[int]:
+    return found.table.loc[found.table["slow"], "rank"].tolist()
+
+
+@pytest.mark.parametrize("base", [5e3, 1e6])
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_a_late_rank_is_named_and_a_healthy_job_is_left_in_peace(ranks: int, base: float) -> None:
+    late = [analysis.slow_ranks(kept(collective_times(s, ranks, late=s % ranks, base=base))) for s in SEEDS]
+    clean = [analysis.slow_ranks(kept(collective_times(100 + s, ranks, base=base))) for s in SEEDS]
+    assert sum(named(found) == [s % ranks] for s, found in zip(SEEDS, late, strict=True)) >= 19
+    assert sum(not named(found) for found in clean) >= 19
+
+
+def test_the_table_says_how_often_by_how_much_and_how_sure() -> None:
+    found = analysis.slow_ranks(kept(collective_times(3, 4, late=2)))
+    row = found.table.loc[2]
+    assert list(found.table) == ["rank", "slow_iterations", "share", "excess_us_p50", "confidence", "slow"]
+    assert 10 <= row["slow_iterations"] <= 15
+    assert row["share"] == row["slow_iterations"] / 100
+    assert row["excess_us_p50"] == pytest.approx(20_000, rel=0.1)
+    assert row["confidence"] >= 1 - ALPHA
+    assert found.sentence.startswith("Rank 2 was slow in 1")
+    assert "µs (median), with 99." in found.sentence
+
+
+def quiet(ranks: int, iterations: int = 200) -> np.ndarray:
+    return np.random.default_rng(1).normal(5e3, 100, (ranks, iterations))
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "size", "ranks", "long", "who"),
+    [
+        ("mpi.allreduce", 8, 2, [1], 0),  # who leaves at once came last
+        ("mpi.barrier", 8, 3, [0, 2], 1),
+        ("mpi.iallgather", 8, 3, [1], 1),  # after it had sent: nobody else waits
+        ("mpi.alltoall_persistent", 8, 3, [0, 1, 2], None),
+        ("mpi.bcast", 8, 3, [1, 2], 0),
+        ("mpi.bcast", 8, 3, [0, 1, 2], 0),
+        ("mpi.bcast", 8, 3, [2], 2),
+        ("mpi.bcast", 8, 2, [1], None),  # a late root or a slow leaf
+        ("mpi.bcast", 1 << 20, 3, [0, 1, 2], None),  # by rendezvous all may wait
+        ("mpi.bcast", 1 << 20, 3, [0, 1], 2),
+        ("mpi.gather", 8, 3, [0], None),  # the root waits for any of them
+        ("mpi.gather", 8, 3, [0, 2], 2),
+        ("mpi.scan", 8, 4, [2, 3], None),  # rank 1 late or rank 2 slow
+        ("mpi.scan", 8, 4, [1, 2, 3], None),
+        ("mpi.scan", 8, 4, [0, 1, 2, 3], 0),
+    ],
+)
+def test_who_waits_for_whom_decides(benchmark: str, size: int, ranks: int, long: list[int], who: int | None) -> None:
+    times = quiet(ranks)
+    times[np.ix_(long, range(3, 200, 10))] += 1e6
+    found = analysis.slow_ranks(kept(times, benchmark, size))
+    assert named(found) == ([] if who is None else [who])
+    assert found.undecided == (20 if who is None else 0)
+    assert ("fit no single rank" in found.sentence) == (who is None)
+
+
+def test_few_iterations_are_said_to_be_too_few() -> None:
+    found = analysis.slow_ranks(kept(collective_times(1, 4, late=2, iterations=30)))
+    assert not found.enough
+    assert named(found) == []
+    assert "30 iterations are too few" in found.sentence
+    assert analysis.slow_ranks(kept(quiet(4))).sentence.startswith("No rank was slow more often than chance")
+
+
+def test_a_burst_is_one_event() -> None:
+    times = quiet(3)
+    times[1:, 50:70] += 1e6
+    found = analysis.slow_ranks(kept(times))
+    assert found.table.loc[0, "slow_iterations"] == 20
+    assert named(found) == []
+
+
+def test_two_slow_ranks_of_eight_are_both_named() -> None:
+    times = quiet(8, 400)
+    for rank, first in ((2, 0), (5, 5)):
+        times[np.ix_([r for r in range(8) if r != rank], range(first, 400, 10))] += 1e6
+    assert named(analysis.slow_ranks(kept(times))) == [2, 5]
+
+
+def test_ten_thousand_iterations_take_no_time_and_rare_spikes_name_nobody() -> None:
+    times = quiet(2, 10_000)
+    times[1, ::500] += 1e6
+    found = analysis.slow_ranks(kept(times))
+    assert found.table.loc[0, "confidence"] > 0.99
+    assert named(found) == []
+
+
+@pytest.mark.parametrize(
+    ("samples", "says"),
+    [
+        (kept(np.ones((2, 9)), "mpi.latency"), "is no collective"),
+        (kept(np.ones((1, 9))), "needs those of 2 ranks"),
+        (kept(np.ones((2, 0))), "needs those of 2 ranks"),
+        (kept(np.ones((2, 9)), "mpi.bcast", rotate=True), "timing=total, threads or rotate"),
+        (kept(np.ones((2, 9)), timing="total"), "timing=total, threads or rotate"),
+    ],
+)
+def test_what_cannot_be_read_this_way_is_refused(samples: Samples, says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        analysis.slow_ranks(samples)
+
+
+def test_every_collective_of_the_package_is_known() -> None:
+    found = {collective(name) for name in benchmarks.find() if name.startswith("mpi.")} & set(WAITS)
+    assert found == set(WAITS)
+    assert [collective(f"mpi.{n}") for n in ("bcast", "ibcast", "alltoallv_persistent")] == [
+        "bcast",
+        "bcast",
+        "alltoallv",
+    ]
+
+
+# ---- guidelines
+
+
+def table(times: dict[tuple[str, int], float], ranks: int = 2, launches: int = 6, spread: float = 0.01, **options):
+    """Records of collectives whose launch medians lie `spread` around the given µs."""
+    found = []
+    for (name, size), us in times.items():
+        for launch in range(launches):
+            ns = us * 1e3 * (1 + spread * (launch / max(launches - 1, 1) - 0.5))
+            random = np.random.default_rng([size, launch])
+            row = ns * (1 + spread / 2 * random.uniform(-1, 1, (ranks, 200)))
+            found.append(kept(row, f"mpi.{name}", size, launch, **options))
+    return records.table(found)
+
+
+def test_a_violation_is_certain_only_where_intervals_do_not_overlap() -> None:
+    times = {("allreduce", 64): 10.0, ("reduce", 64): 4.0, ("bcast", 64): 4.0}
+    found = analysis.check(table(times))
+    row = found.table.iloc[0]
+    assert row["guideline"] == "allreduce(m) ≤ reduce(m) + bcast(m)"
+    assert (row["message_size_B"], row["ranks"], row["certain"]) == (64, 2, True)
+    assert row["ratio"] == pytest.approx(1.25, rel=0.02)
+    assert row["basis"] == "95 % interval of 6 launches"
+    assert row["right"] == "reduce at 64 B + bcast at 64 B"
+    assert found.sentence.startswith("1 of 2 comparisons violate")  # reduce against allreduce is the other
+    doubtful = analysis.check(table(times, spread=0.5))
+    assert doubtful.table["certain"].tolist() == [False]
+    assert "None of 2 comparisons" in doubtful.sentence
+    assert "1 are slower than their right side" in doubtful.sentence
+
+
+@pytest.mark.parametrize(
+    ("launches", "basis"),
+    [(6, "95 % interval of 6 launches"), (3, "range of 3 launches"), (1, "95 % interval inside 1 launch")],
+)
+def test_the_basis_is_the_best_interval_there_is(launches: int, basis: str) -> None:
+    found = analysis.check(table({("gather", 8): 3.0, ("allgather", 8): 1.0}, launches=launches))
+    assert found.table[["certain", "basis"]].to_numpy().tolist() == [[True, basis]]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_sizes_are_those_of_the_same_work(ranks: int) -> None:
+    whole = 4096
+    for guideline in guidelines.GUIDELINES:
+        times = {(guideline.left, whole): 100.0}
+        for name, factor in guideline.parts:
+            times[name.removeprefix("mpi."), int(whole * factor(ranks))] = 1.0
+        rows = analysis.check(table(times, ranks, launches=2)).table
+        assert str(guideline) in set(rows["guideline"]), guideline
+        assert rows.loc[rows["guideline"] == str(guideline), "certain"].all()
+
+
+def bytes_of(name: str, size: int, ranks: int) -> tuple[int, int]:
+    """What a benchmark reads and writes at most in a rank, B."""
+    spec = benchmarks.resolve(Spec(benchmark=name, size=size, ranks=ranks))
+    return benchmarks.get(name).buffers(spec)
+
+
+@pytest.mark.parametrize("guideline", guidelines.GUIDELINES, ids=str)
+def test_no_part_of_a_right_side_is_smaller_than_the_work(guideline: guidelines.Guideline) -> None:
+    """Each right side must receive, at least once, all that the left side receives."""
+    ranks, size = 4, 4096
+    left = bytes_of(f"mpi.{guideline.left}", size, ranks)
+    right = [bytes_of(name, int(size * factor(ranks)), ranks) for name, factor in guideline.parts]
+    assert max(max(part) for part in right) >= max(left) if guideline.left != "reduce_scatter" else True
+
+
+def test_monotony_in_size() -> None:
+    found = analysis.check(table({("bcast", 8): 1.0, ("bcast", 64): 5.0, ("bcast", 512): 2.0}))
+    assert found.checked == 2
+    assert found.table["guideline"].tolist() == ["bcast(m) ≤ bcast(m') for m < m'"]
+    assert found.table["right"].tolist() == ["bcast at 512 B"]
+
+
+def test_different_systems_and_options_are_not_compared() -> None:
+    one = table({("gather", 8): 3.0}, root=0)
+    assert analysis.check(pd.concat([one, table({("allgather", 8): 1.0}).assign(transport="tcp")])).checked == 0
+    two = table({("allgather", 8): 1.0}, in_place=True)
+    assert analysis.check(pd.concat([table({("gather", 8): 3.0}, in_place=False), two])).checked == 0
+    assert analysis.check(pd.concat([one, two])).checked == 1  # root is no option of allgather
+
+
+def test_what_is_not_checked_has_a_reason() -> None:
+    found = analysis.check(table({("bcast", 8): 1.0, ("scatter", 8): 1.0, ("allgather", 3): 1.0}, ranks=3))
+    reasons = dict(found.unchecked.itertuples(index=False))
+    assert "8 B do not divide among 3 ranks" in reasons["bcast(m) ≤ scatter(m/p) + allgather(m/p)"]
+    assert reasons["scatter(m) ≤ bcast(p·m)"].startswith("mpi.bcast was not measured at 24 B")
+    assert reasons["gather(m) ≤ allgather(m)"] == "not measured: mpi.gather"
+    with pytest.raises(DataError, match="no latency of a collective"):
+        analysis.check(table({("latency", 8): 1.0}))
+
+
+# ---- break points
+
+POWERS = 2.0 ** np.arange(21)
+DENSE = np.unique(np.round(2 ** np.arange(0, 20.01, 0.5)))
+
+
+def line(seed: int, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A straight line α + βm and what the noise of a point makes of it: 1 %, with tails heavier than normal."""
+    random = np.random.default_rng(seed)
+    noise = 1 + 0.01 * random.standard_t(5, len(sizes)) / np.sqrt(5 / 3)
+    return random.uniform(0.3, 20) + sizes / random.uniform(1e3, 2e4), noise
+
+
+@pytest.mark.parametrize("sizes", [POWERS, DENSE], ids=["powers", "dense"])
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
+    false = 0
+    for seed in range(200):
+        times, noise = line(seed, sizes)
+        if noisy:
+            noise[seed % len(sizes)] *= 1.3
+        false += bool(analysis.breaks(sizes, times * noise).breaks)
+    assert false <= 10
+
+
+@pytest.mark.parametrize("kind", ["step", "factor"])
+def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> None:
+    found = 0
+    for seed in range(200):
+        times, noise = line(1000 + seed, DENSE)
+        at = 5 + seed % (len(DENSE) - 10)
+        later = np.arange(len(DENSE)) >= at
+        times = times + later * 0.15 * times[at] if kind == "step" else times * np.where(later, 1.15, 1)
+        found += (int(DENSE[at - 1]), int(DENSE[at])) in [
+            (b.after, b.before) for b in analysis.breaks(DENSE, times * noise).breaks
+        ]
+    assert found >= 190
+
+
+def test_a_break_says_where_how_large_and_how_the_slope_changes() -> None:
+    times = np.where(POWERS <= 4096, 0.4 + POWERS / 4000, 2.5 + POWERS / 16000)
+    found = analysis.breaks(POWERS, times)
+    [one] = found.breaks
+    assert (one.after, one.before) == (4096, 8192)
+    assert one.jump == pytest.approx((2.5 + 8192 / 16000) / (0.4 + 8192 / 4000) - 1)
+    assert one.slope == pytest.approx(0.25)
+    assert [(part.first, part.last) for part in found.lines] == [(1, 4096), (8192, 1 << 20)]
+    assert "between 4 KiB and 8 KiB (+23 %)" in found.sentence
+    assert "One line" in analysis.breaks(POWERS, 1 + POWERS / 1e3).sentence
+
+
+def test_a_size_that_fits_neither_line_lies_inside_the_break() -> None:
+    times = np.where(POWERS < 2048, 0.4 + POWERS / 4000, 2.5 + POWERS / 16000)
+    times[11] = 1.4
+    [one] = analysis.breaks(POWERS, times).breaks
+    assert (one.after, one.before) == (1024, 4096)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "times", "says"),
+    [
+        (range(7), [1.0] * 7, "at least 8"),
+        ([1, 1, *range(2, 9)], [1.0] * 9, "each once"),
+        (range(9), [0.0] * 9, "above 0"),
+    ],
+)
+def test_what_break_points_need(sizes, times, says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        analysis.breaks(list(sizes), times)
+
+
+def latencies(sizes) -> pd.DataFrame:
+    times = [np.full((1, 20), 400 + s / 4 if s <= 4096 else 2500 + s / 16) for s in sizes]
+    spec = {"benchmark": "mpi.latency", "ranks": 2}
+    return records.summary(records.table(
+        Samples(spec=Spec(size=int(s), **spec), effort=Effort(), host={}, launch=0, time_ns=t.astype(np.int64), ranks=(0,))
+        for s, t in zip(sizes, times, strict=True)
+    ))  # fmt: skip
+
+
+def test_a_summary_goes_straight_in() -> None:
+    [one] = protocol.of(latencies(POWERS)).breaks
+    assert (one.after, one.before) == (4096, 8192)
+
+
+# ---- what the library says itself
+
+OMPI = """mca:btl:tcp:param:btl_tcp_eager_limit:value:65536
+mca:btl:tcp:param:btl_tcp_eager_limit:source:environment
+mca:btl:vader:param:btl_vader_rndv_eager_limit:value:32768
+mca:btl:vader:param:btl_vader_eager_limit:value:4096
+mca:btl:vader:param:btl_vader_eager_limit:source:default
+"""
+CELL = "\tMPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE={}\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\n"
+OFI = "\tMPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE={}\tSCOPE_LOCAL\n"
+
+
+def test_eager_limits_of_open_mpi() -> None:
+    shm, tcp = eager.openmpi(OMPI, ("shm", "tcp"))
+    assert (shm.name, shm.value, shm.source) == ("btl_vader_eager_limit", 4096, "ompi_info (default)")
+    assert (tcp.name, tcp.value, tcp.source) == ("btl_tcp_eager_limit", 65536, "ompi_info (environment)")
+    [five] = eager.openmpi(OMPI.replace("vader", "sm"), ("shm",))
+    assert (five.name, five.value) == ("btl_sm_eager_limit", 4096)
+    [none] = eager.openmpi("", ("tcp",))
+    assert none.value is None
+    assert "lists no btl_tcp_eager_limit" in none.source
+
+
+@pytest.mark.parametrize(
+    ("text", "device", "environment", "value", "source"),
+    [
+        (OFI.format(16384), "MPICH Device: ch4:ofi", {}, 16384, "mpivars"),
+        (OFI.format(-1), "MPICH Device: ch4:ofi", {}, None, "provider decides"),
+        ("", "", {}, None, "not listed"),
+        ("", "MPICH Device: ch4:ucx", {}, None, "UCX decides"),
+        ("", "MPICH Device: ch4:ucx", {"UCX_RNDV_THRESH": "8kb"}, 8192, "environment"),
+        ("", "MPICH Device: ch4:ucx", {"UCX_RNDV_THRESH": "inf"}, None, "is inf"),
+    ],
+)
+def test_eager_limits_of_mpich(text: str, device: str, environment: dict, value: int | None, source: str) -> None:
+    shm, tcp = eager.mpich(CELL.format(69632) + text, device, ("shm", "tcp"), environment)
+    assert (shm.value, shm.transport) == (69632, "shm")
+    assert tcp.value == value
+    assert source in tcp.source
+
+
+def test_what_cannot_be_read_says_why(tmp_path) -> None:
+    [none] = eager.limits("openmpi", str(tmp_path / "mpirun"), "shm")
+    assert none.value is None
+    assert "ompi_info is not installed beside" in none.source
+    program = tmp_path / "ompi_info"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    assert "status 3" in eager.limits("openmpi", str(tmp_path / "mpirun"), "tcp")[0].source
+    assert "cannot read the variables of srun" in eager.limits("srun", "srun", "shm")[0].source
+
+
+def test_eager_limits_of_the_installed_mpi_are_sizes_or_reasons() -> None:
+    from labkit import launch
+
+    for name, launcher in launch.installed().items():
+        for one in eager.limits(name, launcher.program):
+            assert one.source
+            assert one.value is None or one.value > 0
+
+
+# ---- marks
+
+
+def test_marks_stand_where_the_breaks_are_and_labels_keep_apart() -> None:
+    over = latencies(POWERS)
+    found = protocol.of(over).breaks
+    figure = mark_breaks(
+        figures.versus_size(over, "latency_us"), found, {"btl_vader_eager_limit": 4096, "far": 1 << 40}
+    )
+    lines = [shape.x0 for shape in figure.layout.shapes]
+    assert sorted(lines) == pytest.approx([4096, (4096 * 8192) ** 0.5])
+    labels = {note.text: note.yshift for note in figure.layout.annotations}
+    assert set(labels) == {"btl_vader_eager_limit 4 KiB", "+23 %"}
+    assert len(set(labels.values())) == 2
+    plain = figures.versus_size(over, "latency_us")
+    assert mark_breaks(figures.versus_size(over, "latency_us")).to_json() == plain.to_json()
