@@ -386,8 +386,8 @@ def test_what_cannot_be_read_says_why(tmp_path) -> None:
 def test_eager_limits_of_the_installed_mpi_are_sizes_or_reasons() -> None:
     from labkit import launch
 
-    for name, launcher in launch.installed().items():
-        for one in eager.limits(name, launcher.program):
+    for launcher in launch.installed().values():
+        for one in eager.limits(launcher.kind, launcher.program):
             assert one.source
             assert one.value is None or one.value > 0
 

@@ -42,13 +42,13 @@ class Variable:
     transport: str
 
 
-def limits(launcher: str, program: str, transport: str = "auto") -> list[Variable]:
+def limits(kind: str, program: str, transport: str = "auto") -> list[Variable]:
     """Eager limits of the MPI that a launcher belongs to.
 
     Parameters
     ----------
-    launcher : ``openmpi`` or ``mpich``, as `labkit.launch` calls it.
-    program : path of the launcher.
+    kind : of the library: ``openmpi`` or ``mpich``, as `labkit.launch.Launcher.kind`.
+    program : path of the launcher that belongs to it.
     transport : ``shm`` or ``tcp``; ``auto`` for both.
 
     Returns
@@ -56,14 +56,14 @@ def limits(launcher: str, program: str, transport: str = "auto") -> list[Variabl
     One for each path; its value is None, and `source` says why, where it cannot be known.
     """
     wanted = ("shm", "tcp") if transport == "auto" else (transport,)
-    if launcher == "openmpi":
+    if kind == "openmpi":
         text, why = _printed(program, "ompi_info", "--all", "--parsable")
         return openmpi(text, wanted, why)
-    if launcher == "mpich":
+    if kind == "mpich":
         text, why = _printed(program, "mpivars")
         device, _ = _printed(program, "mpichversion")
         return mpich(text, device, wanted, os.environ, why)
-    return [Variable("eager limit", None, f"labkit cannot read the variables of {launcher}", one) for one in wanted]
+    return [Variable("eager limit", None, f"labkit cannot read the variables of {kind}", one) for one in wanted]
 
 
 def openmpi(text: str, transports: tuple[str, ...], why: str = "") -> list[Variable]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,6 +11,7 @@ import plotly.graph_objects as go
 
 from labkit import figures, launch, studies
 from labkit.analysis import protocol
+from labkit.errors import LabkitError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
 from labkit.spec import Spec, sweep
@@ -71,10 +73,12 @@ class Study(studies.Study):
     def limits(self, path: str) -> list[eager.Variable]:
         """Eager limits that the MPI library names for a path, where it runs on this machine."""
         rows = self.of("mpi.latency")
-        known = launch.installed().get(str(rows["launcher"].iloc[0])) if len(rows) else None
+        known = None
+        with suppress(LabkitError):
+            known = launch.get(str(rows["launcher"].iloc[0])) if len(rows) else None
         if known is None or known.library != rows["library"].iloc[0]:
             return []
-        return eager.limits(known.name, known.program, path)
+        return eager.limits(known.kind, known.program, path)
 
     def protocol_figure(self, path: str) -> go.Figure | str:
         """Latency of one path with its break points and the library's own limits."""
