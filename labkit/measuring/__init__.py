@@ -157,7 +157,7 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
 def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """The spec with its launcher's name, and the library or tool behind it."""
     benchmark = benchmarks.get(spec.benchmark)
-    testbeds.parse(spec.testbed)
+    spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
     if (benchmark.jobs and spec.environment) or (spec.bind != "auto" and (benchmark.jobs or not benchmark.mpi)):
         raise SpecError(
             f"{spec.benchmark} has no MPI ranks, so environment and bind cannot reach them. Leave both out."
@@ -179,6 +179,11 @@ class Counter:
         self._total, self._listener, self._began = total, listener, time.monotonic()
         self.done = 0
 
+    def note(self, words: str) -> None:
+        """What goes on beside the points."""
+        if self._listener is not None:
+            self._listener(Progress(self.done, self._total, words, time.monotonic() - self._began, float("nan")))
+
     def tell(self, point: Point, *, n: int = 0, ci: float | None = None) -> None:
         """The state now."""
         if self._listener is not None:
@@ -194,14 +199,12 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
 
     counter = Counter(len(points), progress)
     with ExitStack() as stack:
-        opened: dict[str, testbeds.Testbed] = {}
+        opened = testbeds.Opened(stack, counter.note)
         for number in sorted({point.launch for point in points}):
             for group in starts([point for point in points if point.launch == number], effort):
-                name = group[0].spec.testbed
-                if name not in opened:
-                    opened[name] = stack.enter_context(testbeds.open(name))
+                testbed = opened.get(group[0].spec.testbed)
                 run = programs.run if benchmarks.get(group[0].spec.benchmark).jobs else ranks.run
-                for failure in run(group, effort, held, opened[name], counter):
+                for failure in run(group, effort, held, testbed, counter):
                     held.log(
                         f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}"
                     )

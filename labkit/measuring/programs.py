@@ -22,19 +22,21 @@ def run(
     for point in points:
         counter.tell(point)
         try:
-            _keep(point, effort, held)
+            _keep(point, effort, held, testbed)
         except LabkitError as error:
             yield Failure(point, error)
         counter.done += 1
         counter.tell(point)
 
 
-def _keep(point: Point, effort: Effort, held: Campaign) -> None:
+def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
     """Run one point and write its samples file."""
     spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
     benchmark = benchmarks.get(spec.benchmark)
     job = tools.available(benchmark.jobs, spec, effort)
-    outcome = tools.run(job)
+    before = testbed.evidence()
+    outcome = tools.run(job, place=testbed.place(spec))
+    crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
     load_end, machine = host.load_snapshot(), host.describe()
     busy = 2 if job.server else 1  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
@@ -45,7 +47,8 @@ def _keep(point: Point, effort: Effort, held: Campaign) -> None:
         "stopped_by": "tool", "timing": "each" if sampled else "", "cadence": benchmark.cadence,
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
         "elapsed": perf_counter() - clock, "seed": effort.seed, "load_start": load, "load_end": load_end,
-        "badges": [*outcome.badges, *host.badges(machine, load, load_end, ranks=busy)],
+        "testbed": dict(testbed.facts), "evidence": crossed,
+        "badges": [*testbed.badges, *outcome.badges, *host.badges(machine, load, load_end, ranks=busy)],
         "warnings": [*outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
     }  # fmt: skip
     kept = Samples(

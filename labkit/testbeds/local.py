@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from labkit.errors import SpecError
-from labkit.testbeds import Testbed
+from labkit.testbeds import Testbed, _rdma
 
 
 @contextmanager
@@ -14,4 +14,4 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     """Nothing to bring up."""
     if argument or options:
         raise SpecError(f"the testbed local takes neither argument nor options, but got {argument!r}, {dict(options)}.")
-    yield Testbed("local")
+    yield Testbed("local", place=_rdma.place)

@@ -38,7 +38,10 @@ class Parsed:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run of a tool. In both commands ``{port}``, ``{data_port}`` and ``{address}`` stand for what `run` chooses.
+    """One run of a tool.
+
+    In both commands ``{port}``, ``{data_port}`` and ``{address}`` stand for what `run` chooses, and in those of RDMA
+    ``{device}``, ``{gid}`` and ``{rdma_address}`` for what the place has at that end.
 
     Parameters
     ----------
@@ -63,7 +66,7 @@ class Job:
     programs: tuple[str, ...]
     client: tuple[str, ...]
     server: tuple[str, ...] = ()
-    listens: Literal["tcp", "udp"] = "tcp"
+    listens: Literal["tcp", "udp", "rdma_cm"] = "tcp"
     parse: Callable[[str, Path], Parsed]
     address: str = ""
     directory: str = ""

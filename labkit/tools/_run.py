@@ -7,8 +7,8 @@ import os
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -33,11 +33,16 @@ class Place:
     ----------
     address : of the server as the client sees it; empty for the job's own.
     server, client : words before the command that run it there and become it, such as ``ip netns exec node0``.
+    server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
+    listens : whether the server listens, from protocol and port, where that cannot be read on this machine.
     """
 
     address: str = ""
     server: tuple[str, ...] = ()
     client: tuple[str, ...] = ()
+    server_words: Mapping[str, str] = field(default_factory=dict)
+    client_words: Mapping[str, str] = field(default_factory=dict)
+    listens: Callable[[str, int], bool] | None = None
 
 
 def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) -> Outcome:
@@ -70,7 +75,7 @@ def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) ->
         folder = Path(name)
         facts = {**job.facts, **job.prepare(folder)}
         with _served(job, place, folder) as (words, served):
-            client = (*place.client, *(_filled(job.client, words)))
+            client = (*place.client, *_filled(job.client, words | dict(place.client_words)))
             source, parsed = _client(job, client, folder)
     return _outcome(job, facts, source, parsed, (served, client) if served else (client,), words["address"])
 
@@ -131,12 +136,12 @@ def _served(job: Job, place: Place, folder: Path) -> Iterator[tuple[dict[str, st
     for attempt in range(1, _PORTS + 1):
         ports = free_ports(words["address"], 2)
         words |= {"port": str(ports[0]), "data_port": str(ports[1])}
-        command = (*place.server, *_filled(job.server, words))
+        command = (*place.server, *_filled(job.server, words | dict(place.server_words)))
         with (
             tempfile.TemporaryFile() as output,
             supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=_GRACE_S) as tree,
         ):
-            if _ready(tree, job, ports[0]):
+            if _ready(tree, job, ports[0], place):
                 yield words, command
                 return
             status = tree.returncode
@@ -152,11 +157,15 @@ def _served(job: Job, place: Place, folder: Path) -> Iterator[tuple[dict[str, st
             raise LaunchError(text, command=command, exit_status=status, stderr=said)
 
 
-def _ready(tree: supervise.Tree, job: Job, port: int) -> bool:
-    """Wait until a process of the tree listens on the port; False if it ends or time is over."""
+def _ready(tree: supervise.Tree, job: Job, port: int, place: Place) -> bool:
+    """Wait until the server listens on the port; False if it ends or time is over."""
     end = time.monotonic() + _READY_S
     while time.monotonic() < end and tree.poll() is None:
-        if any(_listens(pid, job.listens, port) for pid in _family(tree.pid)):
+        if place.listens is not None:
+            there = place.listens(job.listens, port)
+        else:
+            there = any(_listens(pid, job.listens, port) for pid in _family(tree.pid))
+        if there:
             return True
         time.sleep(0.01)
     return False

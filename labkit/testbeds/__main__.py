@@ -1,0 +1,45 @@
+"""Keeper of one testbed: ``python -m labkit.testbeds TEXT LIFETIME``; takes it down when told to, or when time is over."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+
+from labkit import testbeds
+from labkit.errors import LabkitError
+
+
+class _Told(BaseException):
+    """A signal came."""
+
+
+def _tell(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    raise _Told
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Bring up, note, wait, take down."""
+    text, lifetime = arguments[0], float(arguments[1])
+    name, argument, options = testbeds.parse(text)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _tell)
+    try:
+        with (
+            testbeds.module_of(name).open(argument, options) as testbed,
+            testbeds.noted(text, lifetime, testbed.handle),
+        ):
+            time.sleep(lifetime)
+    except _Told:
+        pass
+    except LabkitError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,136 @@
+"""Testbeds that stay up: a keeper process for each, and a note of it in a folder of this user."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import LaunchError
+
+_UP_S = 180.0  # until one must be up
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A testbed that a process of its own keeps up.
+
+    Parameters
+    ----------
+    text : its description.
+    pid, started : of the keeper: process number, and when it started (clock ticks since boot).
+    until : when it ends by itself, s since the epoch.
+    handle : for ``attach``.
+    """
+
+    text: str
+    pid: int
+    started: int
+    until: float
+    handle: Mapping[str, Any]
+
+    @property
+    def alive(self) -> bool:
+        """Whether that very process still runs."""
+        return self.started == started(self.pid)
+
+
+def folder() -> Path:
+    """Where those that are up are noted; for this user alone."""
+    place = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"labkit-{os.getuid()}"
+    place.mkdir(mode=0o700, exist_ok=True)
+    if place.stat().st_uid != os.getuid():
+        raise LaunchError(f"{place} belongs to somebody else. Set TMPDIR to a folder of your own.")
+    return place
+
+
+def started(pid: int) -> int:
+    """When a process started, in clock ticks since boot; 0 where there is none."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except OSError:
+        return 0
+
+
+def up() -> list[Kept]:
+    """Testbeds that are kept up by this user; what is left of others is removed."""
+    found = []
+    for path in sorted(folder().glob("testbed-*.json")):
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            one = Kept(**json.loads(path.read_text()))
+            if one.alive:
+                found.append(one)
+            else:
+                path.unlink(missing_ok=True)
+    return found
+
+
+def start_keeper(text: str, lifetime: float) -> Kept:
+    """Start the keeper of a testbed, and wait until that is up.
+
+    Raises
+    ------
+    LaunchError
+        If it does not come up; with what the keeper said.
+    """
+    with tempfile.TemporaryFile() as said:
+        command = [sys.executable, "-m", "labkit.testbeds", text, str(lifetime)]
+        keeper = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
+        end = time.monotonic() + _UP_S
+        try:
+            while keeper.poll() is None and time.monotonic() < end:
+                kept = next((one for one in up() if one.pid == keeper.pid), None)
+                if kept is not None:
+                    return kept
+                time.sleep(0.05)
+        except BaseException:
+            keeper.terminate()
+            raise
+        status = keeper.poll()
+        keeper.terminate()
+        said.seek(0)
+        words = said.read().decode(errors="replace").strip()
+    raise LaunchError(f"The testbed {text} did not come up. {words}", exit_status=status)
+
+
+def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
+    """End a testbed that is up, and wait until it is gone.
+
+    Raises
+    ------
+    LaunchError
+        If its keeper does not go.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(kept.pid, signal.SIGTERM)
+    end = time.monotonic() + timeout
+    while kept.alive and time.monotonic() < end:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(kept.pid, os.WNOHANG)
+        time.sleep(0.02)
+    if kept.alive:
+        raise LaunchError(f"The keeper of {kept.text}, process {kept.pid}, does not end. End it by hand.")
+
+
+@contextlib.contextmanager
+def noted(text: str, lifetime: float, handle: Mapping[str, Any]) -> Iterator[Kept]:
+    """Note a testbed as up for as long as the context lasts; for its keeper."""
+    pid = os.getpid()
+    one = Kept(text, pid, started(pid), time.time() + lifetime, handle)
+    path = folder() / f"testbed-{pid}.json"
+    aside = path.with_suffix(".new")
+    aside.write_text(json.dumps(one.__dict__))
+    aside.rename(path)
+    try:
+        yield one
+    finally:
+        path.unlink(missing_ok=True)
