@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from labkit import __version__, show
-from labkit.cli import campaigns, measure
+from labkit.cli import campaigns, measure, testbed
 from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = warn
     top = parser()
     options, rest = top.parse_known_args(arguments)
-    if rest and options.run is not _lab:
+    if rest and options.run not in (_lab, testbed.run):
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     try:
@@ -143,5 +143,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
      "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\nlabkit import osu_allreduce.txt --ranks 64"),
     ("show", campaigns.show_, campaigns.show_options, "Print the results of a campaign.", "labkit show quick --benchmark mpi.latency --format csv"),
     ("report", campaigns.report_, campaigns.report_options, "Make the HTML and PDF report of a campaign.", "labkit report quick"),
+    ("testbed", testbed.run, testbed.options, "Keep a testbed up for several commands.",
+     "labkit testbed up soft-roce\nlabkit testbed up soft-roce --delay 1ms --loss 0.1\nlabkit testbed list\nlabkit testbed down soft-roce"),
     ("lab", _lab, lambda verb: None, "Open JupyterLab on the notebooks; further words are passed on to it.", "labkit lab --no-browser"),
 )  # fmt: skip

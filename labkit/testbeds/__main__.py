@@ -1,4 +1,4 @@
-"""Keeper of one testbed: ``python -m labkit.testbeds TEXT LIFETIME``; takes it down when told to, or when time is over."""
+"""Keeper of one testbed: ``python -m labkit.testbeds TEXT LIFETIME``; takes it down when told to, or in the end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     except _Told:
         pass
     except LabkitError as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return 1
     return 0
 

@@ -15,12 +15,12 @@ from labkit.tools import Place
 FIND = """
 for port in /sys/class/infiniband/*/ports/1; do
   read -r state <$port/state && case $state in *ACTIVE*) ;; *) continue ;; esac || continue
-  device=${port#/sys/class/infiniband/} layer=$(cat $port/link_layer)
-  for type in $port/gid_attrs/types/*; do
-    kind=$(cat $type 2>/dev/null) || continue
-    echo "${device%%/*}|$layer|${type##*/}|$(cat $port/gids/${type##*/})|$kind"
+  device=${port#/sys/class/infiniband/}
+  read -r layer <$port/link_layer
+  for type in $port/gid_attrs/types/[0-9] $port/gid_attrs/types/[0-9][0-9]; do
+    read -r kind <$type && read -r gid <$port/gids/${type##*/} && echo "${device%%/*}|$layer|${type##*/}|$gid|$kind"
   done
-done
+done 2>/dev/null; :
 """
 
 

@@ -1,0 +1,96 @@
+"""The verb for testbeds that stay up."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from labkit.cli.speaking import OK, say
+from labkit.errors import SpecError
+
+
+def options(verb: argparse.ArgumentParser) -> None:
+    """Words of the verb."""
+    verb.add_argument(
+        "action", choices=("up", "down", "list"), help="bring one up, take it down, or list those that are up"
+    )
+    verb.add_argument("testbed", nargs="?", default="", help="NAME[:ARG][,key=value…]; further options as --key value")
+    verb.add_argument(
+        "--lifetime",
+        type=float,
+        default=3600.0,
+        metavar="S",
+        help="s after which it ends by itself (default: %(default)g)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Bring up, take down, list."""
+    actions = {"up": _up, "down": _down, "list": _list}
+    return actions[options.action](options)
+
+
+def _text(options: argparse.Namespace) -> str:
+    """The description that the words of the command line make."""
+    from labkit import testbeds
+
+    if not options.testbed:
+        raise SpecError(f"Which testbed? There are: {', '.join(testbeds.names())}. Write labkit testbed up soft-roce.")
+    name, argument, own = testbeds.parse(options.testbed)
+    return testbeds.text_of(name, argument, own | _pairs(options.rest))
+
+
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    """Option → value, from ``--key value`` and ``--key=value``."""
+    found, left = {}, list(words)
+    while left:
+        word = left.pop(0)
+        key, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or not key or not (equals or left):
+            raise SpecError(f"{word!r} is no option of a testbed. Write it like --key value.")
+        found[key.replace("-", "_")] = value if equals else left.pop(0)
+    return found
+
+
+def _up(options: argparse.Namespace) -> int:
+    from labkit import testbeds
+
+    text, began = _text(options), time.monotonic()
+    say(f"bringing up {text} …")
+    kept = testbeds.bring_up(text, lifetime=options.lifetime)
+    say(
+        f"{kept.text} is up after {time.monotonic() - began:.1f} s, for {(kept.until - time.time()) / 60:.0f} min at most. "
+        f"Use it with --testbed {kept.text}, end it with: labkit testbed down {kept.text}"
+    )
+    return OK
+
+
+def _down(options: argparse.Namespace) -> int:
+    from labkit import testbeds
+
+    there = testbeds.up()
+    chosen = there
+    if options.testbed:
+        text = _text(options)
+        chosen = [one for one in there if one.text == text or testbeds.parse(one.text)[0] == text]
+        if not chosen:
+            raise SpecError(f"No testbed {text} is up. Up are: {', '.join(one.text for one in there) or 'none'}.")
+    for one in chosen:
+        testbeds.take_down(one)
+        say(f"{one.text} is down.")
+    if not chosen:
+        say("No testbed is up.")
+    return OK
+
+
+def _list(options: argparse.Namespace) -> int:
+    from labkit import testbeds
+
+    there = {one.text: one for one in testbeds.up()}
+    for name in testbeds.names():
+        first = (testbeds.module_of(name).__doc__ or "").strip().splitlines()[0]
+        print(f"{name:18} {first}")
+    for text, one in there.items():
+        print(f"up: {text}, process {one.pid}, {(one.until - time.time()) / 60:.0f} min left")
+    return OK

@@ -1,0 +1,256 @@
+"""A guest: a kernel of the distribution in qemu, on this machine's root file system, which it can read but not write.
+
+It needs neither an image nor a network, nor KVM: root is shared by 9p below an overlay in memory, commands and their
+output go through serial ports, one for each command that runs at the same time. Whatever happens to its owner, the
+supervisor ends it, and its folder goes with it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit import supervise
+from labkit.errors import LaunchError, SpecError
+
+_HERE = Path(__file__).parent
+_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
+_MACHINE = {"x86_64": "q35", "aarch64": "virt"}
+PORTS = 14  # commands at the same time
+BOOT_S = 150.0  # on a machine under load; 4 s on an idle one
+LIFETIME_S = 4 * 3600  # a guest ends after that, whatever its owner does
+
+# qemu in a folder that is gone when it ends; a signal ends both
+_KEEP = """
+folder=$1; shift
+trap 'kill "$child" 2>/dev/null; wait "$child"; rm -rf "$folder"; exit 143' TERM INT HUP
+"$@" & child=$!
+wait "$child"; status=$?
+rm -rf "$folder"
+exit "$status"
+"""
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A guest that runs.
+
+    Parameters
+    ----------
+    folder : with its ports.
+    """
+
+    folder: str
+
+    def words(self, *variables: str) -> tuple[str, ...]:
+        """Words before a command that run it in the guest; `variables` are further ones, each ``NAME=value``."""
+        return (sys.executable, "-I", "-S", str(_HERE / "_guest_exec.py"), self.folder, *variables, "--")
+
+    def run(self, command: Sequence[str], *, limit: float = 30.0) -> str:
+        """Standard output of a command.
+
+        Parameters
+        ----------
+        limit : s until it must have ended.
+
+        Raises
+        ------
+        LaunchError
+            If it fails, or does not end in time.
+        """
+        try:
+            done = subprocess.run(
+                [*self.words(), *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit,
+                check=False, errors="replace",
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise LaunchError(f"In the guest this did not end in {limit:g} s.", command=command) from None
+        if done.returncode:
+            text = "A command in the guest failed."
+            raise LaunchError(text, command=command, exit_status=done.returncode, stderr=done.stderr)
+        return done.stdout
+
+
+def kernel(wanted: Sequence[str], boot: Path = Path("/boot"), modules: Path = Path("/lib/modules")) -> tuple[str, Path]:
+    """Release and image of the newest kernel on this machine that has some modules.
+
+    Parameters
+    ----------
+    wanted : names of modules, such as ``rdma_rxe``.
+
+    Raises
+    ------
+    LaunchError
+        If there is none.
+    """
+    found = []
+    for place in modules.glob("*"):
+        release = place.name
+        images = [image for image in (boot / f"vmlinuz-{release}", place / "vmlinuz") if os.access(image, os.R_OK)]
+        built = "\n".join((place / name).read_text() for name in ("modules.dep", "modules.builtin")
+                          if (place / name).exists())  # fmt: skip
+        if images and all(f"/{name}.ko" in built for name in wanted):
+            found.append((_ordered(release), release, images[0]))
+    if not found:
+        raise LaunchError(
+            f"There is no readable kernel with {', '.join(wanted)} in {boot}. Install Debian package "
+            f"linux-image-{'amd64' if platform.machine() == 'x86_64' else 'arm64'} (not the cloud kernel)."
+        )
+    return max(found)[1:]
+
+
+def _ordered(release: str) -> tuple[int, ...]:
+    """Numbers of a release, for comparing."""
+    return tuple(int(part) for part in release.replace("-", ".").split(".") if part.isdigit())
+
+
+def missing(programs: Mapping[str, str]) -> list[str]:
+    """Debian packages that bring those of some programs and files that are not here."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    return sorted(
+        {
+            package
+            for name, package in programs.items()
+            if not (Path(name).exists() if name.startswith("/") else shutil.which(name, path=path))
+        }
+    )
+
+
+def needs() -> dict[str, str]:
+    """Programs that any guest needs → Debian package of each."""
+    machine = platform.machine()
+    if machine not in _MACHINE:
+        raise SpecError(
+            f"This machine is a {machine}; guests are known for {', '.join(_MACHINE)}. Use another machine."
+        )
+    return {
+        f"qemu-system-{machine}": f"qemu-system-{'x86' if machine == 'x86_64' else 'arm'}",
+        "/bin/busybox": "busybox-static", "cpio": "cpio", "modprobe": "kmod",
+    }  # fmt: skip
+
+
+@contextmanager
+def boot(
+    *, wanted: Sequence[str], cpus: int, memory: str, accel: str = "tcg", limit: float = BOOT_S
+) -> Iterator[Guest]:
+    """Boot a guest and wait until it answers.
+
+    Parameters
+    ----------
+    wanted : modules its kernel must have.
+    cpus, memory : of the guest; memory as qemu takes it.
+    accel : ``tcg`` emulates and works everywhere, ``kvm`` is fast where it works.
+    limit : s until it must answer.
+
+    Raises
+    ------
+    LaunchError
+        If there is no such kernel, or the guest does not answer; with the end of its console.
+    """
+    release, image = kernel(wanted)
+    folder = Path(tempfile.mkdtemp(prefix="labkit-guest-"))
+    try:
+        _initrd(folder, release)
+        command = ["sh", "-c", _KEEP, "sh", str(folder), *_qemu(folder, image, cpus, memory, accel)]
+        tree = supervise.start(command, cwd="/", grace=5.0)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    with tree:
+        guest, end = Guest(str(folder)), time.monotonic() + limit
+        while tree.poll() is None and time.monotonic() < end:
+            try:
+                guest.run(["true"], limit=max(end - time.monotonic(), 1.0))
+            except LaunchError:
+                time.sleep(0.2)
+                continue
+            yield guest
+            return
+        console = folder / "console"
+        said = console.read_text(errors="replace")[-2000:] if console.exists() else ""
+        status = tree.poll()
+        tree.stop()
+    text = f"The guest did not answer within {limit:g} s." if status is None else "The guest ended while it booted."
+    raise LaunchError(
+        f"{text} It ran kernel {release}.",
+        command=command[5:], exit_status=status, stderr=f"{said}\n{tree.stderr_tail()}",
+    )  # fmt: skip
+
+
+def _qemu(folder: Path, image: Path, cpus: int, memory: str, accel: str) -> list[str]:
+    """Its command line."""
+    machine, fast = platform.machine(), accel == "kvm"
+    serial = "ttyS0" if machine == "x86_64" else "ttyAMA0"
+    command = [
+        "timeout", "--kill-after=5", str(LIFETIME_S),
+        f"qemu-system-{machine}", "-M", _MACHINE[machine], "-accel", "kvm" if fast else "tcg,thread=multi",
+        "-cpu", "host" if fast else "max", "-smp", str(cpus), "-m", memory, "-nodefaults", "-display", "none",
+        "-no-reboot", "-net", "none", "-serial", f"file:{folder}/console",
+        "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+        "-device", "virtio-9p-pci,fsdev=root,mount_tag=hostroot",
+        "-device", "virtio-serial-pci,max_ports=31",
+        "-kernel", str(image), "-initrd", f"{folder}/initrd",
+        "-append", f"console={serial} quiet loglevel=3 panic=-1 mitigations=off audit=0 selinux=0 apparmor=0"
+        + ("" if fast else " tsc=unstable"),
+    ]  # fmt: skip
+    for number in range(PORTS):
+        command += ["-chardev", f"socket,id=port{number},path={folder}/port{number},server=on,wait=off",
+                    "-device", f"virtserialport,chardev=port{number},name=labkit.{number}"]  # fmt: skip
+    return command
+
+
+def _initrd(folder: Path, release: str) -> None:
+    """What the guest starts from: busybox, the modules that reach this machine's root, the agent."""
+    root = folder / "root"
+    for name in ("bin", "modules", "proc", "sys", "dev", "lower", "upper", "new"):
+        (root / name).mkdir(parents=True)
+    shutil.copy("/bin/busybox", root / "bin")
+    for name in ("sh", "mount", "insmod", "switch_root", "mkdir", "cp", "poweroff"):
+        (root / "bin" / name).symlink_to("busybox")
+    for number, module in enumerate(_modules(release)):
+        _unpacked(module, root / "modules" / f"{number:02}-{module.name.partition('.ko')[0]}.ko")
+    for name, source in {"init": "_guest_init.sh", "run.sh": "_guest_run.sh", "agent.py": "_guest_agent.py"}.items():
+        shutil.copy(_HERE / source, root / name)
+        (root / name).chmod(0o755)
+    listing = "\n".join(str(path.relative_to(root)) for path in sorted(root.rglob("*")))
+    with (folder / "initrd").open("wb") as archive:
+        subprocess.run(
+            ["cpio", "-o", "-H", "newc", "--quiet"], cwd=root, input=listing.encode(), stdout=archive, check=True
+        )
+    shutil.rmtree(root)
+
+
+def _modules(release: str) -> list[Path]:
+    """Files of the first modules and of what they need, in the order they must be loaded."""
+    program, found = shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin:/bin") or "modprobe", dict[Path, None]()
+    for name in _MODULES:
+        command = [program, "-S", release, "--show-depends", name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise LaunchError(
+                f"Kernel {release} has no {name}. Install the full kernel of the distribution.",
+                command=command, exit_status=done.returncode, stderr=done.stderr,
+            )  # fmt: skip
+        lines = (shlex.split(line) for line in done.stdout.splitlines())
+        found |= {Path(words[1]): None for words in lines if words[0] == "insmod"}
+    return list(found)
+
+
+def _unpacked(module: Path, to: Path) -> None:
+    """Copy a module, decompressed: busybox reads plain ones only."""
+    program = {".xz": "xz", ".zst": "zstd", ".gz": "gzip"}.get(module.suffix)
+    if program is None:
+        shutil.copy(module, to)
+        return
+    with to.open("wb") as plain:
+        subprocess.run([program, "-dc", str(module)], stdout=plain, check=True)
