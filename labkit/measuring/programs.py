@@ -42,7 +42,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     sampled = outcome.time_ns.size > 0
     meta = {
         **outcome.meta,
-        "engine": job.tool, "library": point.library, "verified": False,
+        "engine": job.tool, "library": point.library, "verified": bool(outcome.meta.get("verified")),
         "commands": [list(words) for words in outcome.commands],
         "stopped_by": "tool", "timing": "each" if sampled else "", "cadence": benchmark.cadence,
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),

@@ -143,4 +143,5 @@ def place(spec: Spec) -> Place:
         server_words={"device": there.device, "gid": str(there.index)},
         client_words={"device": here.device, "gid": str(here.index), "rdma_address": there.ipv4},
         listens=lambda protocol, port: listening(far, protocol, port),
+        loopback=not peer,
     )

@@ -185,7 +185,7 @@ def _testbed(place: Guest | _Here, facts: Mapping[str, Any]) -> Testbed:
             address="127.0.0.1", server=words, client=words,
             server_words={"device": server.device, "gid": str(server.index), "rdma_address": server.ipv4},
             client_words={"device": client.device, "gid": str(client.index), "rdma_address": server.ipv4},
-            listens=lambda protocol, port: _rdma.listening(words, protocol, port),
+            listens=lambda protocol, port: _rdma.listening(words, protocol, port), loopback=False,
         )  # fmt: skip
 
     return Testbed(

@@ -28,12 +28,14 @@ class Parsed:
     time_ns : (iterations,) int64, ns; empty where the tool keeps its samples to itself.
     extras : further columns, each (iterations,).
     warnings : doubts about them.
+    facts : for the metadata.
     """
 
     reported: tuple[Reported, ...] = ()
     time_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     extras: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    facts: Facts = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,7 @@ class Place:
     server, client : words before the command that run it there and become it, such as ``ip netns exec node0``.
     server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
     listens : whether the server listens, from protocol and port, where that cannot be read on this machine.
+    loopback : whether the data stay in this machine; None to tell by the address.
     """
 
     address: str = ""
@@ -43,6 +44,7 @@ class Place:
     server_words: Mapping[str, str] = field(default_factory=dict)
     client_words: Mapping[str, str] = field(default_factory=dict)
     listens: Callable[[str, int], bool] | None = None
+    loopback: bool | None = None
 
 
 def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) -> Outcome:
@@ -90,7 +92,7 @@ def _outcome(
         badges.append(f"{job.tool} stands in for {job.stands_in_for}")
     if facts.get("filesystem") in ("tmpfs", "ramfs"):
         badges.append("memory file system")
-    meta = {**facts, "definition": job.definition, "stands_in_for": job.stands_in_for, "address": address}
+    meta = {**facts, **parsed.facts, "definition": job.definition, "stands_in_for": job.stands_in_for, "address": address}
     return Outcome(
         tool=job.tool,
         version=version(job.tool),

@@ -1,0 +1,90 @@
+"""RDMA verbs: options and checks that its benchmarks share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.spec import Spec
+
+Tool = Literal["auto", "perftest", "pyverbs"]
+MTUS = (0, 256, 512, 1024, 2048, 4096)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verbs:
+    """Options of all verbs benchmarks with two ends.
+
+    Parameters
+    ----------
+    tool : `auto` takes perftest where it is installed, else the loops over pyverbs.
+    connection : service of the queue pairs: reliable (RC) or unreliable (UC) connection, unreliable datagram (UD);
+        XRC, DC and SRD where the device has them.
+    completion : poll for a completion, or sleep until an event tells of one.
+    inline : B up to which data are copied with a request; -1 leaves it to the tool.
+    mtu : B of the largest packet; 0 takes the largest.
+    tclass : byte of DSCP and ECN in the packets; -1 leaves it.
+    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
+    rdma_cm : connect by the RDMA connection manager instead of an exchange over TCP.
+    """
+
+    tool: Tool = "auto"
+    connection: Literal["RC", "UC", "UD", "XRC", "DC", "SRD"] = "RC"
+    completion: Literal["poll", "event"] = "poll"
+    inline: int = -1
+    mtu: int = 0
+    tclass: int = -1
+    gid: int = -1
+    rdma_cm: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream(Verbs):
+    """Options of the verbs benchmarks that measure a stream.
+
+    Parameters
+    ----------
+    tx_depth : messages under way at most; a sample of pyverbs is the time of so many.
+    cq_moderation : messages to a completion; divides `tx_depth`.
+    post_list : messages posted with one call; divides `cq_moderation`.
+    qps : queue pairs, used in turn.
+    bidirectional : both ends send.
+    duration : s to stream, instead of a count; 0 for a count.
+    """
+
+    tx_depth: int = 64
+    cq_moderation: int = 16
+    post_list: int = 1
+    qps: int = 1
+    bidirectional: bool = False
+    duration: int = 0
+
+
+def check(spec: Spec, operation: str) -> str:
+    """What is wrong with a spec of an operation, as a sentence; empty when nothing is."""
+    given, size = spec.values, spec.size
+    service, mtu = given["connection"], given["mtu"]
+    reliable, written = ("RC", "XRC", "DC", "SRD"), ("RC", "UC", "XRC", "DC", "SRD")
+    if not size:
+        return "size=0, but a message has at least 1 B. Set size=8."
+    if mtu not in MTUS:
+        return f"mtu={mtu}, but a packet has {', '.join(map(str, MTUS[1:]))} B. Set one of these, or 0."
+    if operation in ("read", "atomic") and service not in reliable:
+        return f"connection={service}, but {operation} needs a reliable one. Set connection=RC."
+    if operation == "write" and service not in written:
+        return f"connection={service}, but datagrams cannot write into memory. Set connection=RC or UC."
+    if service == "UD" and size > (mtu or 4096):
+        return f"size={size} B, but a datagram holds one packet of {mtu or 4096} B. Set a smaller size, or connection=RC."
+    if operation == "atomic" and size != 8:
+        return f"size={size} B, but an atomic operation is on 8 B. Set size=8."
+    if not -1 <= given["tclass"] <= 255:
+        return f"tclass={given['tclass']}, but it is a byte. Set 0 to 255."
+    if not spec.has("tx_depth"):
+        return ""
+    depth, each, listed = given["tx_depth"], given["cq_moderation"], given["post_list"]
+    if min(depth, each, listed, given["qps"]) < 1 or depth % each or each % listed:
+        return (
+            f"tx_depth={depth}, cq_moderation={each}, post_list={listed}, but each must divide the one before it. "
+            "Set tx_depth=64, cq_moderation=16, post_list=4."
+        )
+    return ""

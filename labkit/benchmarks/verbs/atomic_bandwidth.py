@@ -1,0 +1,38 @@
+"""Bandwidth and message rate of a stream of atomic operations on 8 B, with several messages under way.
+
+The definition of perftest's ib_atomic_bw: bytes of all messages over the time from the first post to the last completion
+at the sender. With pyverbs a sample is the time of `tx_depth` messages in the middle of the stream.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.verbs import Stream, check
+from labkit.tools import perftest, pyverbs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Stream):
+    """Options of verbs.atomic_bandwidth.
+
+    Parameters
+    ----------
+    operation : add to the number there, or put another in its place if it is the one expected.
+    """
+
+    operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
+
+
+BENCHMARK = Benchmark(
+    title="atomic stream",
+    options=Options,
+    sizes="8",
+    max_size=8,
+    check=lambda spec: check(spec, "atomic"),
+    metrics={
+        "message_rate_per_s": lambda spec: spec.option("tx_depth"),
+    },
+    jobs=(perftest.atomic_bandwidth, pyverbs.atomic_bandwidth),
+    cadence="streaming",
+)

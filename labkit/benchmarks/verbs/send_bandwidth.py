@@ -1,0 +1,24 @@
+"""Bandwidth and message rate of a stream of SEND into posted receives, with several messages under way.
+
+The definition of perftest's ib_send_bw: bytes of all messages over the time from the first post to the last completion
+at the sender. With pyverbs a sample is the time of `tx_depth` messages in the middle of the stream.
+"""
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.verbs import Stream, check
+from labkit.tools import perftest, pyverbs
+
+
+BENCHMARK = Benchmark(
+    title="SEND stream",
+    options=Stream,
+    sizes="64:64Ki:*4",
+    max_size=2**30,
+    check=lambda spec: check(spec, "send"),
+    metrics={
+        "bandwidth_MBps": lambda spec: spec.size * spec.option("tx_depth"),
+        "message_rate_per_s": lambda spec: spec.option("tx_depth"),
+    },
+    jobs=(perftest.send_bandwidth, pyverbs.send_bandwidth),
+    cadence="streaming",
+)

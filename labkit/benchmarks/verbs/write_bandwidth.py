@@ -1,0 +1,38 @@
+"""Bandwidth and message rate of a stream of RDMA WRITE, with several messages under way.
+
+The definition of perftest's ib_write_bw: bytes of all messages over the time from the first post to the last completion
+at the sender. With pyverbs a sample is the time of `tx_depth` messages in the middle of the stream.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.verbs import Stream, check
+from labkit.tools import perftest, pyverbs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Stream):
+    """Options of verbs.write_bandwidth.
+
+    Parameters
+    ----------
+    immediate : each write carries a number, takes a receive and gives a completion at the other end (pyverbs).
+    """
+
+    immediate: bool = False
+
+
+BENCHMARK = Benchmark(
+    title="RDMA write stream",
+    options=Options,
+    sizes="64:64Ki:*4",
+    max_size=2**30,
+    check=lambda spec: check(spec, "write"),
+    metrics={
+        "bandwidth_MBps": lambda spec: spec.size * spec.option("tx_depth"),
+        "message_rate_per_s": lambda spec: spec.option("tx_depth"),
+    },
+    jobs=(perftest.write_bandwidth, pyverbs.write_bandwidth),
+    cadence="streaming",
+)

@@ -1,0 +1,195 @@
+"""Loops over pyverbs, run by whichever Python has it: `labkit.verbs` as an external program.
+
+Python's share of every call is measured and kept beside the samples (``pyverbs_empty_poll_ns``,
+``pyverbs_refused_post_ns``); for how fast the network is, see perftest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import labkit.verbs
+from labkit.errors import DataError, SpecError
+from labkit.host.pyverbs import interpreter
+from labkit.spec import Effort, Reported, Spec
+from labkit.tools import Job, Parsed
+from labkit.verbs.plan import ONE_SIDED, Plan
+
+NAME = "pyverbs"
+PACKAGE = "python3-pyverbs"
+ABSENT = "python3 with pyverbs"  # what is missing where no Python can import it
+_PROGRAM = str(Path(labkit.verbs.__file__).parent / "__main__.py")
+_DEFINITIONS = {
+    "latency": "labkit pyverbs loop: {what}, every iteration timed; Python's share is part of it.",
+    "bandwidth": "labkit pyverbs loop: time of tx_depth messages in a stream without pauses, by completions at the sender.",
+}
+
+
+def send_latency(spec: Spec, effort: Effort) -> Job:
+    """Messages there and back, received by posted receives."""
+    return _job(spec, effort, "latency", operation="send")
+
+
+def write_latency(spec: Spec, effort: Effort) -> Job:
+    """RDMA writes there and back; each end watches memory, or takes a completion with `immediate`."""
+    return _job(spec, effort, "latency", operation=_write(spec))
+
+
+def read_latency(spec: Spec, effort: Effort) -> Job:
+    """RDMA reads, one at a time."""
+    return _job(spec, effort, "latency", operation="read")
+
+
+def atomic_latency(spec: Spec, effort: Effort) -> Job:
+    """Atomic operations, one at a time."""
+    return _job(spec, effort, "latency", operation=spec.option("operation"))
+
+
+def send_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """A stream of messages into posted receives."""
+    return _job(spec, effort, "bandwidth", operation="send")
+
+
+def write_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """A stream of RDMA writes."""
+    return _job(spec, effort, "bandwidth", operation=_write(spec))
+
+
+def read_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """A stream of RDMA reads."""
+    return _job(spec, effort, "bandwidth", operation="read")
+
+
+def atomic_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """A stream of atomic operations."""
+    return _job(spec, effort, "bandwidth", operation=spec.option("operation"))
+
+
+def registration(spec: Spec, effort: Effort) -> Job:
+    """Registering and deregistering memory."""
+    return _alone(spec, effort, "registration")
+
+
+def setup(spec: Spec, effort: Effort) -> Job:
+    """Making every object."""
+    return _alone(spec, effort, "setup")
+
+
+def echo(spec: Spec, effort: Effort) -> Job:
+    """A server that sends back what it gets."""
+    return _job(spec, effort, "echo", operation=spec.option("request"))
+
+
+def sequencer(spec: Spec, effort: Effort) -> Job:
+    """A counter that clients raise by fetch-and-add."""
+    return _job(spec, effort, "sequencer")
+
+
+def key_value(spec: Spec, effort: Effort) -> Job:
+    """Requests by WRITE, answers by SEND."""
+    return _job(spec, effort, "key_value")
+
+
+def _write(spec: Spec) -> str:
+    return "write_with_immediate" if spec.values.get("immediate") else "write"
+
+
+def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> Plan:
+    """What the ends are told.
+
+    Raises
+    ------
+    SpecError
+        For what pyverbs' loops cannot do.
+    """
+    given = spec.values
+    refused = {
+        "connection": given.get("connection") in ("XRC", "DC", "SRD"), "rdma_cm": bool(given.get("rdma_cm")),
+        "bidirectional": bool(given.get("bidirectional")), "duration": bool(given.get("duration")),
+    }  # fmt: skip
+    wrong = next((name for name, is_so in refused.items() if is_so), "")
+    if wrong:
+        raise SpecError(f"{wrong}={given[wrong]!r} is perftest's alone. Set tool=perftest, or leave it out.")
+    if operation == "write" and given.get("completion") == "event" and program == "latency":
+        raise SpecError("a plain write tells the peer nothing to wait for. Set immediate=true, or completion=poll.")
+    names = ("connection", "completion", "mtu", "gid", "tx_depth", "cq_moderation", "post_list", "qps", "clients",
+             "buffers_in_turn", "reuse")  # fmt: skip
+    found: dict[str, Any] = {name: given[name] for name in names if name in given}
+    if operation in ONE_SIDED:
+        found["connection"] = "RC"
+    # an iteration is a message; a sample of a stream is `tx_depth` of them
+    each = given["tx_depth"] if program == "bandwidth" else 1
+    return Plan(
+        program=program, operation=operation, size=spec.size, iterations=-(-(effort.iterations or 0) // each),
+        warmup=_warmup(program) if effort.warmup is None else -(-effort.warmup // each), time_cap=effort.time_cap, seed=effort.seed,
+        inline=max(given.get("inline", 0), 0), tclass=max(given.get("tclass", 0), 0), **found,
+    )  # fmt: skip
+
+
+def _warmup(program: str) -> int:
+    """Iterations before the timed ones."""
+    return 2 if program in ("bandwidth", "registration", "setup") else 20
+
+
+def _job(spec: Spec, effort: Effort, program: str, operation: str = "send") -> Job:
+    """One point with two ends."""
+    told, one_way = plan(spec, effort, program, operation), operation not in ONE_SIDED
+    words = (interpreter() or ABSENT, "-I", _PROGRAM)
+    what = "a message there and back" if one_way else "one operation from post to completion"
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=(words[0],),
+        server=(*words, "server", "{device}", "{gid}", "{port}", told.encode()),
+        client=(*words, "client", "{device}", "{gid}", "{port}", "{address}", told.encode()),
+        parse=parsed,
+        address="127.0.0.1",
+        definition=_DEFINITIONS.get(program, "labkit pyverbs program: a request and its answer, every one timed.").format(
+            what=what
+        ),
+        duration=effort.time_cap,
+        time_limit=effort.time_cap * 10 + effort.time_limit,
+        facts={"engine_language": "Python"},
+    )
+
+
+def _alone(spec: Spec, effort: Effort, program: str) -> Job:
+    """One point with one end."""
+    words = (interpreter() or ABSENT, "-I", _PROGRAM)
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=(words[0],),
+        client=(*words, "alone", "{device}", "{gid}", "0", plan(spec, effort, program).encode()),
+        parse=parsed,
+        definition=f"labkit pyverbs: {program}, every call timed.",
+        duration=effort.time_cap,
+        time_limit=effort.time_cap * 10 + effort.time_limit,
+        facts={"engine_language": "Python"},
+    )
+
+
+def parsed(text: str, folder: Path) -> Parsed:
+    """What the client printed.
+
+    Raises
+    ------
+    DataError
+        If that is not its one JSON object.
+    """
+    line = text.strip().rpartition("\n")[2]
+    try:
+        found: Mapping[str, Any] = json.loads(line)
+        times = np.asarray(found["time_ns"], np.int64)
+        extras = {name: np.asarray(values, np.int64) for name, values in found["extras"].items()}
+        reported = tuple(Reported(*values) for values in found.get("reported", ()))
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"pyverbs output: found {line[-200:]!r}, wanted one JSON object ({error}).") from error
+    return Parsed(
+        time_ns=times, extras=extras, reported=reported, warnings=tuple(found["warnings"]), facts=found["facts"]
+    )

@@ -1,0 +1,89 @@
+"""How two ends tell one another what they must know: one JSON text to a line, over TCP."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import time
+from types import TracebackType
+from typing import Any
+
+from labkit.verbs.pairs import Pair
+
+
+class Meeting:
+    """A TCP connection between server and client, for everything that is not measured.
+
+    Parameters
+    ----------
+    port : of the server.
+    address : of the server; empty in the server itself, which then waits for one client.
+    limit : s until the other end must be there, and for every answer.
+    """
+
+    def __init__(self, port: int, address: str = "", *, limit: float = 60.0) -> None:
+        if address:
+            self._socket = _connected(address, port, limit)
+        else:
+            family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+            with socket.create_server(("", port), family=family, dualstack_ipv6=family is socket.AF_INET6) as server:
+                server.settimeout(limit)
+                self._socket, _ = server.accept()
+        self._socket.settimeout(limit)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._lines = self._socket.makefile("r")  # for reading only: a text file for both loses what it has read ahead
+
+    def tell(self, what: Any) -> None:
+        """Send a value."""
+        self._socket.sendall((json.dumps(what) + "\n").encode())
+
+    def hear(self) -> Any:
+        """The next value of the other end.
+
+        Raises
+        ------
+        EOFError
+            If it has gone.
+        """
+        line = self._lines.readline()
+        if not line:
+            raise EOFError("the other end has gone.")
+        return json.loads(line)
+
+    def waiting(self) -> bool:
+        """Whether the other end has said something that was not heard yet."""
+        return bool(select.select([self._socket], [], [], 0)[0])
+
+    def swap(self, what: Any = None) -> Any:
+        """Send a value, and the other end's; both ends know then that both are here."""
+        self.tell(what)
+        return self.hear()
+
+    def connect(self, pair: Pair, **how: Any) -> Any:
+        """Connect a queue pair with the other end's; `how` goes to `Pair.ready_to_receive`. The peer's address."""
+        peer = self.swap(pair.address)
+        pair.ready_to_receive(peer, **how)
+        pair.ready_to_send()
+        return peer
+
+    def __enter__(self) -> Meeting:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lines.close()
+        self._socket.close()
+
+
+def _connected(address: str, port: int, limit: float) -> socket.socket:
+    """A connection to a server that may not be there yet."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            return socket.create_connection((address, port), timeout=limit)
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)

@@ -1,0 +1,84 @@
+"""What an end can be told to run, by name, and the result the client gives."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labkit.verbs import costs, scenarios
+from labkit.verbs.loops import End, measured, python_share
+from labkit.verbs.meeting import Meeting
+from labkit.verbs.objects import Device, VerbsError
+from labkit.verbs.plan import ONE_SIDED, Plan
+
+ALONE: Mapping[str, Callable[[str, int, Plan], dict[str, Any]]] = {
+    "registration": costs.registration,
+    "setup": costs.setup,
+}
+SCENARIOS: Mapping[str, Callable[[Device, Plan, Meeting, bool], dict[str, Any]]] = {
+    "echo": scenarios.echo,
+    "sequencer": scenarios.sequencer,
+    "key_value": scenarios.key_value,
+}
+
+
+def run(role: str, device: str, gid: int, port: int, address: str, plan: Plan) -> dict[str, Any] | None:
+    """Run one end of a plan.
+
+    Parameters
+    ----------
+    role : ``server``, ``client``, or ``alone`` for what has no peer.
+    device, gid : of this end.
+    port, address : of the server.
+
+    Returns
+    -------
+    Of the client ``time_ns``, ``extras`` (further columns), ``facts`` and ``warnings``; None of the server.
+    """
+    facts = {"pyverbs": _version(), "device": device}
+    if role == "alone":
+        result = ALONE[plan.program](device, gid, plan)
+    else:
+        with Meeting(port, address) as meeting, Device(device, gid=gid if plan.gid < 0 else plan.gid) as opened:
+            facts |= {"gid": opened.gid, "active_mtu": opened.mtu}
+            try:
+                if plan.program in SCENARIOS:
+                    result = SCENARIOS[plan.program](opened, plan, meeting, role == "server")
+                else:
+                    result = _loop(opened, plan, meeting, server=role == "server")
+            except EOFError:
+                raise VerbsError(f"the other end has gone; its standard error says why. ({role})") from None
+    result["facts"] = facts | result.get("facts", {})
+    return None if role == "server" else {"time_ns": [], "extras": {}, "warnings": []} | result
+
+
+def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict[str, Any]:
+    """Verify, then latency or bandwidth."""
+    end = End(device, plan, meeting, server=server)
+    end.verify()
+    began = time.perf_counter()
+    times = measured(end, end.latency if plan.program == "latency" else end.stream)
+    facts: dict[str, Any] = {"verified": True, "timed_s": time.perf_counter() - began}
+    warnings = []
+    if plan.program == "latency" and plan.operation not in ONE_SIDED:
+        times = [time_ns // 2 for time_ns in times]  # one way, as perftest has it
+    if plan.program == "bandwidth":
+        arrived = meeting.swap(getattr(end, "received", None))
+        if not server and plan.connection != "RC" and arrived is not None:
+            last = plan.tx_depth * (plan.iterations or 5)
+            facts["arrived_of_last"] = arrived
+            if plan.iterations and arrived < last:
+                warnings.append(f"{arrived} of {last} messages arrived; the others were lost, as {plan.connection} may.")
+    else:
+        meeting.swap()
+    return {"time_ns": times, "facts": facts | (python_share(end) if not server else {}), "warnings": warnings}
+
+
+def _version() -> str:
+    """Of pyverbs, as far as it tells."""
+    try:
+        return importlib.metadata.version("pyverbs")
+    except importlib.metadata.PackageNotFoundError:
+        return "of the system"
