@@ -220,7 +220,7 @@ def test_every_program_that_is_missing_names_its_package_and_its_stand_in(node):
     assert checks["perftest"].state == "warn"
     assert "slurm" not in checks
     without_rdma = by_name(host.checks(node | {"rdma_devices": []}, EVERYTHING | {"programs": {}}))
-    assert not {"perftest", "ucx", "locked memory"} & set(without_rdma)
+    assert not {"perftest", "ucx_perftest", "locked memory"} & set(without_rdma)
 
 
 def test_facts_that_are_not_known_are_passed_over(node):
@@ -308,7 +308,7 @@ PRINTED = {
     "fio": ("fio-3.33\n", "3.33"),
     "iozone": ("       'Iozone' Filesystem Benchmark Program\n \n        Version $Revision: 3.489 $\n", "3.489"),
     "perftest": ("Version: 6.10\n", "6.10"),
-    "ucx": ("# Library version: 1.13.1\n# Library path: /lib/libucs.so.0\n", "1.13.1"),
+    "ucx_perftest": ("# Library version: 1.13.1\n# Library path: /lib/libucs.so.0\n", "1.13.1"),
     "cc": ("cc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022\n", "12.2.0-14+deb12u1"),
     "chromium": ("Chromium 130.0.6723.91 built on Debian GNU/Linux 12 (bookworm)\n", "130.0.6723.91"),
     "quarto": ("1.6.40\n", "1.6.40"),

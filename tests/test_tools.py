@@ -460,6 +460,23 @@ def test_output_that_is_no_result_ends_the_server(mark: str) -> None:
     assert marked(mark) == []
 
 
+def test_a_run_that_gave_no_result_is_repeated(mark: str, tmp_path: Path) -> None:
+    counter = tmp_path / "count"
+    job = dataclasses.replace(serving(), client=("sh", "-c", f"echo run >>{counter}; wc -l <{counter}"))
+
+    def third(text: str, folder: Path) -> tools.Parsed:
+        if text.strip() != "3":
+            raise DataError(f"found {text.strip()}, wanted 3.")
+        return tools.Parsed()
+
+    with pytest.raises(LaunchError, match="found 2, wanted 3"):
+        tools.run(dataclasses.replace(job, parse=third, retries=1))
+    counter.unlink()
+    outcome = tools.run(dataclasses.replace(job, parse=third, retries=2))
+    assert [text.rpartition(": ")[2] for text in outcome.warnings] == ["found 1, wanted 3.", "found 2, wanted 3."]
+    assert marked(mark) == []
+
+
 def test_a_client_that_is_killed_is_an_error(mark: str) -> None:
     need(iperf3)
     # five seconds' worth, of which it gets one half at most

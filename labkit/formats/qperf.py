@@ -2,7 +2,8 @@
 
 qperf's ``tcp_lat`` reports time over messages of both directions (``qperf.c``: time_real / no_msgs): half the round
 trip. Here it is a round trip, as netperf counts it, and its message rate, again of both directions, a
-transaction rate.
+transaction rate. Its tests of RDMA keep the definition of perftest and MPI: one way, half the round trip of send
+and write, the whole of read and atomic.
 """
 
 from __future__ import annotations
@@ -13,6 +14,12 @@ from labkit.formats import malformed, metric
 from labkit.spec import Reported
 
 _WHAT = "qperf output"
+_QUANTITY = re.compile(r"latency|(send_|recv_)?bw|msg_rate")
+_VERBS = re.compile(r"(rc|uc|ud|xrc)_")
+_OF_VERBS = {
+    "latency": ("latency_us", 1e-3), "bw": ("bandwidth_MBps", 1e-6), "recv_bw": ("bandwidth_MBps", 1e-6),
+    "msg_rate": ("message_rate_per_s", 1.0),
+}  # fmt: skip
 _PAIR = re.compile(r"\s+(\w+)\s+=\s+([\d.,]+)\s*(.*?)\s*")
 
 
@@ -22,7 +29,8 @@ def parse(text: str) -> list[Reported]:
     Returns
     -------
     ``round_trip_us`` and ``transaction_rate_per_s`` of ``tcp_lat`` and ``udp_lat``, ``bandwidth_MBps`` of ``tcp_bw``;
-    the rest under qperf's own names and units. Where there are several tests, each value has the label ``test``.
+    ``latency_us``, ``bandwidth_MBps`` (of what was received) and ``message_rate_per_s`` of the tests of RDMA; the rest
+    under qperf's own names and units. Where there are several tests, each value has the label ``test``.
 
     Raises
     ------
@@ -52,9 +60,14 @@ def parse(text: str) -> list[Reported]:
 
 
 def _value(test: str, name: str, digits: str, unit: str, number: int, line: str) -> Reported:
-    if "," in digits or (name in ("latency", "bw", "msg_rate") and unit not in ("ns", "bytes/sec", "/sec")):
+    if "," in digits or (_QUANTITY.fullmatch(name) and unit not in ("ns", "bytes/sec", "/sec")):
         raise malformed(_WHAT, number, line, "ns, bytes/sec or /sec without thousands commas: run qperf with -uu")
+    if digits.count(".") > 1 or not digits.strip("."):
+        raise malformed(_WHAT, number, line, "a number")
     value = float(digits)
+    if _VERBS.match(test) and name in _OF_VERBS:
+        metric_name, factor = _OF_VERBS[name]
+        return metric(metric_name, "mean", value * factor)
     if name == "latency" and test in ("tcp_lat", "udp_lat"):
         return metric("round_trip_us", "mean", 2 * value * 1e-3)
     if name == "msg_rate" and test in ("tcp_lat", "udp_lat"):

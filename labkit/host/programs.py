@@ -90,8 +90,8 @@ PROGRAMS = {
             instead="netperf or qperf",
         ),
         Program(
-            name="qperf", commands=("qperf",), remedy=_apt("qperf"), purpose="sockets.tcp_rr",
-            instead="netperf or sockperf",
+            name="qperf", commands=("qperf",), remedy=_apt("qperf"), purpose="sockets.tcp_rr, and verbs over RC",
+            instead="netperf or sockperf, and perftest",
         ),
         Program(
             name="fio", commands=("fio",), pattern=r"fio-(\d[\w.+-]*)", remedy=_apt("fio"),
@@ -103,11 +103,11 @@ PROGRAMS = {
         ),
         Program(
             name="perftest", commands=("ib_write_lat", "ib_send_lat"), remedy=_apt("perftest"), purpose="verbs",
-            instead="the loops over pyverbs", needs="rdma",
+            instead="the loops over pyverbs, or qperf", needs="rdma",
         ),
         Program(
-            name="ucx", commands=("ucx_info",), version="-v", remedy=_apt("ucx-utils"),
-            purpose="measuring below MPI with ucx_perftest", needs="rdma",
+            name="ucx_perftest", commands=("ucx_info",), version="-v",  # its own program does not tell
+            remedy=_apt("ucx-utils"), purpose="verbs.ucx_latency and verbs.ucx_bandwidth", needs="rdma",
         ),
         Program(
             name="cc", commands=("cc", "gcc", "clang"), remedy=_apt("gcc libc6-dev"), purpose="compiling the kernels",

@@ -59,6 +59,7 @@ class Job:
     definition : what the numbers are, and how they differ from those of the tool stood in for.
     duration : s it is expected to take.
     time_limit : s after which it is ended.
+    retries : further runs when its output is refused with DataError, for tools that now and then print no numbers.
     badges, warnings : what could mislead.
     facts : for the metadata.
     """
@@ -77,6 +78,7 @@ class Job:
     definition: str
     duration: float
     time_limit: float
+    retries: int = 0
     badges: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     facts: Facts = field(default_factory=dict)

@@ -8,7 +8,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -76,10 +76,30 @@ def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) ->
     with tempfile.TemporaryDirectory(prefix="labkit-", dir=parent) as name:
         folder = Path(name)
         facts = {**job.facts, **job.prepare(folder)}
-        with _served(job, place, folder) as (words, served):
-            client = (*place.client, *_filled(job.client, words | dict(place.client_words)))
-            source, parsed = _client(job, client, folder)
+        words, served, client, source, parsed = _repeated(job, place, folder)
     return _outcome(job, facts, source, parsed, (served, client) if served else (client,), words["address"])
+
+
+def _repeated(
+    job: Job, place: Place, folder: Path
+) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...], str, Parsed]:
+    """Run server and client until the output is a result, or no retry is left; a repetition is a warning.
+
+    Returns
+    -------
+    What filled the commands, the server's command, the client's, its output, and what that says.
+    """
+    refused: list[str] = []
+    while True:
+        try:
+            with _served(job, place, folder) as (words, served):
+                client = (*place.client, *_filled(job.client, words | dict(place.client_words)))
+                source, parsed = _client(job, client, folder)
+                return words, served, client, source, replace(parsed, warnings=(*parsed.warnings, *refused))
+        except LaunchError as error:
+            if not isinstance(error.__cause__, DataError) or len(refused) == job.retries:
+                raise
+            refused.append(f"a run of {job.tool} was repeated, for it gave no result: {error.__cause__}")
 
 
 def _outcome(

@@ -1,12 +1,15 @@
-"""qperf: ping-pong over TCP, standing in for netperf's request/response where sockperf cannot.
+"""qperf: ping-pong over TCP in place of netperf's request/response, and RDMA tests over RC in place of perftest's.
 
-Its server turns in a loop while it waits: on a machine with few cores both ends get in each other's way.
+Its TCP server turns in a loop while it waits: on a machine with few cores both ends get in each other's way. Over RDMA
+it gives no GID when it connects by itself, which RoCE demands ("failed to modify QP to RTR: Invalid argument"), so that
+rdma_cm, which it has for RC only, connects; the link then chooses the device.
 """
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 from labkit.errors import SpecError
 from labkit.formats import qperf as layout
@@ -16,6 +19,11 @@ from labkit.tools import Job, Parsed, this_machine
 NAME = "qperf"
 PACKAGE = "qperf"
 PROGRAMS = ("qperf",)
+# options of the verbs benchmarks that it cannot follow, and the value at which there is nothing to follow
+_CANNOT: dict[str, Any] = {
+    "connection": "RC", "inline": -1, "mtu": 0, "tclass": -1, "gid": -1, "qps": 1, "post_list": 1,
+    "bidirectional": False,
+}  # fmt: skip
 
 
 def tcp_rr(spec: Spec, effort: Effort) -> Job:
@@ -26,8 +34,7 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     SpecError
         For an exact count (its latency test with ``-n`` does not end).
     """
-    if effort.iterations is not None:
-        raise SpecError(f"iterations={effort.iterations}, but qperf knows a time only. Leave it out, or use netperf.")
+    _by_time(effort, "netperf")
     address, buffer = this_machine(spec), spec.option("socket_buffer")
     seconds = max(1, math.ceil(effort.time_cap))
     return Job(
@@ -47,6 +54,87 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
         time_limit=seconds + effort.time_limit,
         warnings=(("qperf cannot set TCP_NODELAY: Nagle's algorithm is on.",) if spec.option("nodelay") else ()),
     )  # fmt: skip
+
+
+def send_latency(spec: Spec, effort: Effort) -> Job:
+    """Ping-pong of messages that the other end has posted a receive for."""
+    return _rdma(spec, effort, "rc_lat")
+
+
+def write_latency(spec: Spec, effort: Effort) -> Job:
+    """Ping-pong of writes into the other end's memory, each seen by polling it."""
+    return _rdma(spec, effort, "rc_rdma_write_poll_lat")
+
+
+def read_latency(spec: Spec, effort: Effort) -> Job:
+    """Reads of the other end's memory, one at a time."""
+    return _rdma(spec, effort, "rc_rdma_read_lat")
+
+
+def send_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """Messages as fast as receives for them are there."""
+    return _rdma(spec, effort, "rc_bw")
+
+
+def write_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """Writes into the other end's memory as fast as they go."""
+    return _rdma(spec, effort, "rc_rdma_write_bw")
+
+
+def read_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """Reads of the other end's memory as fast as they go."""
+    return _rdma(spec, effort, "rc_rdma_read_bw")
+
+
+def atomic_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """Atomic operations on 8 B of the other end's memory as fast as they go: their rate alone."""
+    swap = spec.values.get("operation", "fetch_and_add") == "compare_and_swap"
+    return _rdma(spec, effort, "rc_compare_swap_mr" if swap else "rc_fetch_add_mr")
+
+
+def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
+    """A run of one test over RC, connected by rdma_cm.
+
+    Raises
+    ------
+    SpecError
+        For an exact count, and what it cannot follow.
+    """
+    _by_time(effort, "perftest")
+    values = spec.values
+    for name, usual in _CANNOT.items():
+        if values.get(name, usual) != usual:
+            raise SpecError(
+                f"{name}={values[name]}, but qperf {test} has {usual} alone. Set {name}={usual}, or use perftest."
+            )
+    waits = values.get("completion", "poll") == "event"
+    if waits and test.startswith("rc_rdma_write"):
+        raise SpecError("completion=event, but a write is seen by polling memory. Set completion=poll.")
+    seconds = max(1, math.ceil(values.get("duration", 0) or effort.time_cap))
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        server=("qperf", "-lp", "{port}"),
+        client=(
+            "qperf", "{rdma_address}", "-lp", "{port}", "-cm1", "-t", str(seconds),
+            *([] if test.endswith("_mr") else ["-m", str(spec.size)]),
+            *([] if waits or "poll" in test else ["-cp1"]), "-uu", "-vvs", test,
+        ),
+        parse=_parsed,
+        address="127.0.0.1",
+        stands_in_for="perftest",
+        definition=f"qperf {test}: mean only, over RC; send and write latencies are half the round trip.",
+        duration=seconds,
+        time_limit=seconds + effort.time_limit,
+        warnings=() if values.get("rdma_cm", False) else ("qperf was connected by rdma_cm, which was not asked for.",),
+    )  # fmt: skip
+
+
+def _by_time(effort: Effort, other: str) -> None:
+    """Refuse an exact count: qperf's latency tests with ``-n`` do not end."""
+    if effort.iterations is not None:
+        raise SpecError(f"iterations={effort.iterations}, but qperf knows a time only. Leave it out, or use {other}.")
 
 
 def _parsed(text: str, folder: Path) -> Parsed:

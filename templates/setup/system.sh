@@ -11,7 +11,10 @@ WANTED=(
     "fio|fio|storage.read and storage.write"
     "iperf3|iperf3|the stand-in for netperf's TCP_STREAM"
     "sockperf|sockperf|the stand-in for netperf's TCP_RR"
-    "qperf|qperf|the second stand-in for netperf's TCP_RR"
+    "qperf|qperf|the second stand-in for netperf's TCP_RR, and one for perftest"
+    "ib_write_lat|perftest|measuring RDMA with perftest; the loops over pyverbs stand in"
+    "ucx_perftest|ucx-utils|measuring UCX, the layer below MPI"
+    "ibv_devinfo|rdma-core ibverbs-utils ibverbs-providers|everything with RDMA"
     "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|static figures, and with them the PDF"
     "pdftotext|poppler-utils|the tests that read the PDF"
     "numactl|numactl|binding tools to a NUMA node"
@@ -22,6 +25,7 @@ NOT_FREE=(
     "netperf|netperf|netperf itself; sockets.tcp_stream is measured by iperf3, sockets.tcp_rr by sockperf or qperf"
     "iozone|iozone3|storage.iozone; fio measures storage.read and storage.write"
 )
+PYVERBS="|python3-pyverbs|the loops over RDMA verbs that give every iteration; perftest stands in"
 FONTS="|fonts-liberation|the fonts of static figures; others stand in"
 VENV="|python3-venv|a Python environment without uv"
 
@@ -45,6 +49,7 @@ missing() {
 
 all_missing() {
     missing "${WANTED[@]}"
+    compgen -G '/usr/lib*/python3*/*-packages/pyverbs/__init__.py' >/dev/null || say "$PYVERBS"
     compgen -G '/usr/share/fonts/truetype/liberation*/*' >/dev/null || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
     have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python" || python3 -c 'import ensurepip, venv' 2>/dev/null || say "$VENV"
 }

@@ -1,0 +1,201 @@
+"""perftest's tables of latency and bandwidth, its list of every iteration (``-U``), and its JSON.
+
+Latencies are one way as perftest defines them: half the round trip of send and write, the whole of read and atomic
+(``print_report_lat``: ``rtt_factor``). Its table leaves out the two longest iterations: ``t_max`` is the second longest
+of all, and the percentiles are ranks of the rest; its deviations are cut to whole µs, and their sum overflows, which
+prints nan. The list of ``-U`` has every iteration but the first. Some versions write "MB/sec" for what is MiB/sec in
+all of them (``format_factor``). With ``-C`` cycles stand under the heading of µs: such output is not to be read.
+
+A clock that could not be calibrated ("Correlation coefficient" on standard error) makes times infinite and rates zero
+at an exit status of 0: it is an error here, and the remedy is to run again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.errors import DataError
+from labkit.formats import malformed, metric
+from labkit.spec import Reported
+
+_WHAT = "perftest output"
+_JSON = "perftest JSON"
+_RULE = re.compile(r"-{87}")
+_COLUMN = re.compile(
+    r"#bytes|#iterations|t_\w+\[usec\]|99(?:\.9)?% percentile\[usec\]|tps average|CPU_Util\[%+\]|MsgRate\[Mpps\]"
+    r"|BW (?:peak|average)\[(?:MB|MiB|Gb)/sec\]"
+)
+_US = {"t_min": "min", "t_max": "max", "t_typical": "p50", "t_avg": "mean", "t_stdev": "stddev"}
+_METRICS = {
+    **{name: ("latency_us", statistic, 1.0) for name, statistic in _US.items()},
+    "99% percentile": ("latency_us", "p99", 1.0), "99.9% percentile": ("latency_us", "p999", 1.0),
+    "tps average": ("transaction_rate_per_s", "mean", 1.0), "MsgRate": ("message_rate_per_s", "mean", 1e6),
+    "BW peak": ("bandwidth_MBps", "max", 1.0), "BW average": ("bandwidth_MBps", "mean", 1.0),
+}  # fmt: skip
+_UNITS_MBPS = {"MB/sec": 2**20 / 1e6, "MiB/sec": 2**20 / 1e6, "Gb/sec": 125.0}
+_IN_JSON = {
+    "percentile_99": "99% percentile", "percentile_99.9": "99.9% percentile", "tps_average": "tps average",
+    "BW_peak": "BW peak", "BW_average": "BW average",
+}  # fmt: skip
+_NO_CLOCK = "a finite time and a rate above 0: perftest could not calibrate its clock. Run it again"
+
+
+def parse(text: str, size: int | None = None) -> list[Reported]:
+    """Values of every row of the table.
+
+    Parameters
+    ----------
+    text : standard output of client or server.
+    size : B that every row must have; None for any. perftest shortens messages that a UD datagram cannot hold.
+
+    Returns
+    -------
+    ``latency_us`` with min, max, p50, mean, stddev, p99, p999, or of a run by time the mean and
+    ``transaction_rate_per_s``; or ``bandwidth_MBps`` with max and mean, and ``message_rate_per_s``. Of a sweep
+    (``-a``) each has the label ``message_size_B``. A peak or a bandwidth printed as 0.00 is left out: not worked out,
+    or too small for two decimals.
+
+    Raises
+    ------
+    DataError
+        If there is no table, a row or the end of it is missing, sizes differ, or the clock was not calibrated.
+    """
+    lines = text.splitlines()
+    _, end, columns, rows = _table(lines)
+    found = {}
+    for number, line in rows:
+        cells = _numbers(number, line, len(columns))
+        bytes_, values = int(cells[0]), dict(zip(columns[2:], cells[2:], strict=True))
+        if size not in (None, bytes_):
+            raise malformed(_WHAT, number, line, f"a row of {size} B (a UD datagram holds one MTU)")
+        if bytes_ in found:
+            raise malformed(_WHAT, number, line, "every size once")
+        found[bytes_] = _values(values, number, line)
+    if not found:
+        raise malformed(_WHAT, end + 1, lines[end], "a row of values: perftest failed")
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return [
+        Reported(v.name, v.unit, v.statistic, v.value, labels={"message_size_B": bytes_})
+        for bytes_, values in found.items()
+        for v in values
+    ]
+
+
+def samples(text: str) -> NDArray[np.int64]:
+    """Every iteration of a latency test with ``-U``, one way as in the table, in their order.
+
+    Returns
+    -------
+    time_ns : (iterations - 1,), ns: perftest times from one post to the next. It prints six digits.
+
+    Raises
+    ------
+    DataError
+        If there is no such list or more than one, it is cut off or not of every iteration, or the clock was not
+        calibrated.
+    """
+    lines = text.splitlines()
+    heads = [number for number, line in enumerate(lines) if line.startswith("#, ")]
+    if len(heads) != 1 or lines[heads[0]].strip() != "#, usec":
+        raise malformed(_WHAT, 0, f"{len(heads)} lists of iterations", "one list in µs: run one size with -U")
+    head, _, _, rows = _table(lines)
+    if len(rows) != 1 or head < heads[0]:
+        raise malformed(_WHAT, head + 1, lines[head], "one row of values below the list")
+    wanted = int(_numbers(*rows[0], None)[1]) - 1
+    times: list[float] = []
+    for number, line in enumerate(lines[heads[0] + 1 :], heads[0] + 2):
+        if _RULE.fullmatch(line.strip()):
+            break
+        if not (pair := re.fullmatch(r"(\d+), (\S+)", line)) or int(pair[1]) != len(times) + 1:
+            raise malformed(_WHAT, number, line, f"'{len(times) + 1}, time in µs'")
+        times.append(_number(pair[2], number, line))
+        if not math.isfinite(times[-1]):
+            raise malformed(_WHAT, number, line, _NO_CLOCK)
+    if len(times) != wanted:
+        raise malformed(_WHAT, 0, f"{len(times)} iterations", f"{wanted}: -H sorts and leaves two out, run with -U")
+    return np.rint(np.array(times) * 1e3).astype(np.int64)
+
+
+def parse_json(text: str, *, unit: str = "MiB/sec") -> list[Reported]:
+    """Values of the file that ``--out_json`` writes; of a sweep it holds the last size alone.
+
+    Parameters
+    ----------
+    text : standard JSON of version 6 and later, or the layout of 4.5, without quotes and with commas too many.
+    unit : of the bandwidths, which the file does not tell: ``Gb/sec`` with ``--report_gbits``.
+
+    Returns
+    -------
+    As `parse`.
+
+    Raises
+    ------
+    DataError
+        If there are no results, the file is cut off, or the clock was not calibrated.
+    """
+    section = re.search(r'"?results"?\s*:\s*\{([^{}]*)\},?\s*\}\s*$', text)
+    if not section:
+        raise malformed(_JSON, 0, text[-100:] or "nothing", "a section 'results' and its end")
+    line = 1 + text[: section.start()].count("\n")
+    pairs = re.findall(r'"?([\w.]+)"?\s*:\s*([^,\s]+)', section[1])
+    names = {_IN_JSON.get(name, name): _number(value, line, value) for name, value in pairs}
+    values = {f"{name}[{unit}]" if name.startswith("BW ") else name: value for name, value in names.items()}
+    return _values({k: v for k, v in values.items() if k not in ("MsgSize", "n_iterations")}, line, section[0])
+
+
+def _table(lines: list[str]) -> tuple[int, int, list[str], list[tuple[int, str]]]:
+    """Index of the last heading and of the rule that closes its table, names of the columns, and numbered rows."""
+    heads = [number for number, line in enumerate(lines) if line.lstrip().startswith("#bytes")]
+    if not heads:
+        last = next((line for line in reversed(lines) if line.strip()), "nothing")
+        raise malformed(_WHAT, 0, last, "a heading '#bytes …' (this is the last line): perftest failed")
+    head = heads[-1]
+    columns = _COLUMN.findall(lines[head])
+    if columns[:2] != ["#bytes", "#iterations"] or _COLUMN.sub("", lines[head]).strip() or len(columns) < 3:
+        raise malformed(_WHAT, head + 1, lines[head], "columns of a latency or bandwidth test of one port")
+    end = next((n for n in range(head + 1, len(lines)) if _RULE.fullmatch(lines[n].strip())), None)
+    if end is None:
+        raise malformed(_WHAT, len(lines), lines[-1], "the rule that closes the table: perftest failed or was ended")
+    rows = [(number + 1, lines[number]) for number in range(head + 1, end) if lines[number].strip()]
+    return head, end, columns, rows
+
+
+def _numbers(number: int, line: str, count: int | None) -> list[float]:
+    """Cells of a row; the first two are whole."""
+    cells = line.split()
+    if count not in (None, len(cells)) or not all(re.fullmatch(r"\d{1,18}", cell) for cell in [*cells, "", ""][:2]):
+        raise malformed(_WHAT, number, line, "bytes, iterations and a number for every column")
+    return [_number(cell, number, line) for cell in cells]
+
+
+def _number(cell: str, number: int, line: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise malformed(_WHAT, number, line, "numbers") from None
+
+
+def _values(row: dict[str, float], number: int, line: str) -> list[Reported]:
+    """Values of one row in labkit's units, without those that perftest did not work out."""
+    if not all(math.isfinite(value) for name, value in row.items() if not name.startswith("t_stdev")):
+        raise malformed(_WHAT, number, line, _NO_CLOCK)
+    if not any(row.values()) or row.get("t_avg[usec]", row.get("t_avg", 1.0)) <= 0:
+        raise malformed(_WHAT, number, line, _NO_CLOCK)
+    values = []
+    for column, value in row.items():
+        name, _, unit = column.rstrip("]").partition("[")
+        if name not in _METRICS:
+            values.append(Reported(name, "%" if unit.startswith("%") else unit, "mean", value))
+            continue
+        metric_name, statistic, factor = _METRICS[name]
+        dropped = not math.isfinite(value) or (value == 0 and metric_name == "bandwidth_MBps")
+        if not dropped:
+            values.append(metric(metric_name, statistic, value * factor * _UNITS_MBPS.get(unit, 1.0)))
+    if not any(v.name in ("latency_us", "bandwidth_MBps", "message_rate_per_s") for v in values):
+        raise DataError(f"{_WHAT}, line {number}: found {line.strip()[:200]!r}, wanted a latency or a rate.")
+    return values

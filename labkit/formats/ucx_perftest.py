@@ -1,0 +1,89 @@
+"""ucx_perftest's table and its lines of comma-separated values (``-v``).
+
+What it heads "MB/s" is MiB/s (``perftest.c``: bandwidth / 1024²). Times are half the round trip in ping-pong tests
+(``UCX_PERF_TEST_TYPE_PINGPONG``), the whole of one operation in others, where the heading calls them overhead if
+several are under way. "Average" covers what came after the last line of progress, "overall" everything: the mean here.
+The percentile is one of the newest iterations alone (``timing_queue``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from labkit.formats import malformed, metric
+from labkit.spec import Reported
+
+_WHAT = "ucx_perftest output"
+_MIB = 2**20 / 1e6
+_ROW = re.compile(r"(Final:)?(\s+\S+){8}\s*")  # without the word with -f, which leaves out lines of progress
+_TABLE = re.compile(r"\|\s*(latency|overhead) \(usec\)\s*\|\s*bandwidth \(MB/s\)\s*\|\s*message rate \(msg/s\)\s*\|")
+_PERCENTILE = re.compile(r"\|\s*(?:([\d.]+)%ile|typical)\s*\|\s*average\s*\|\s*overall\s*\|")
+_CSV = re.compile(
+    r"iterations,(?:([\d.]+)_percentile|typical)_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
+)
+
+
+def parse(text: str, *, latency: bool | None = None) -> list[Reported]:
+    """Values of one test over all of its iterations.
+
+    Parameters
+    ----------
+    text : standard output of the client.
+    latency : whether times are latencies; None to go by the heading. Comma-separated values are all headed so.
+
+    Returns
+    -------
+    ``latency_us`` with the percentile asked for (``-R``, else p50) and the mean, or under ucx_perftest's own word
+    ``overhead``; ``bandwidth_MBps`` and ``message_rate_per_s``, unless too small for the two decimals printed.
+
+    Raises
+    ------
+    DataError
+        For an error that UCX printed, a heading or final line that is missing, or one that is not what it must be.
+    """
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if " ERROR " in line:
+            raise malformed(_WHAT, number, line, "a result: UCX failed")
+    rank, kind, number, cells = _csv(lines) or _table(lines)
+    values = [_number(cell, number, lines[number - 1]) for cell in cells]
+    if len(values) != 8 or not all(math.isfinite(v) and v >= 0 for v in values) or not values[0] or not values[3]:
+        raise malformed(_WHAT, number, lines[number - 1], "iterations, 3 times, 2 bandwidths and 2 rates, above 0")
+    percentile = "p" + rank.rstrip("0").rstrip(".").replace(".", "")
+    if kind == "latency" if latency is None else latency:
+        times = [metric("latency_us", percentile, values[1]), metric("latency_us", "mean", values[3])]
+    else:
+        times = [Reported("overhead", "µs", percentile, values[1]), Reported("overhead", "µs", "mean", values[3])]
+    rates = [metric("bandwidth_MBps", "mean", values[5] * _MIB), metric("message_rate_per_s", "mean", values[7])]
+    return [*times, *(rate for rate in rates if rate.value)]
+
+
+def _csv(lines: list[str]) -> tuple[str, str, int, list[str]] | None:
+    """Percentile, kind, number and cells of the last comma-separated line; None without a heading of such."""
+    for number, line in enumerate(lines, 1):
+        if found := _CSV.fullmatch(line.strip()):
+            rows = [n for n in range(number + 1, len(lines) + 1) if lines[n - 1].strip()]
+            if not rows:
+                raise malformed(_WHAT, number, line, "a line of values below: ucx_perftest failed or was ended")
+            return found[1] or "50", "latency", rows[-1], lines[rows[-1] - 1].split(",")
+    return None
+
+
+def _table(lines: list[str]) -> tuple[str, str, int, list[str]]:
+    """Percentile, kind, number and cells of the final line of the table."""
+    kind = next((found for line in lines if (found := _TABLE.search(line))), None)
+    head = next((found for line in lines if (found := _PERCENTILE.search(line))), None)
+    rows = [(number, line.split()) for number, line in enumerate(lines, 1) if _ROW.fullmatch(line)]
+    finals = [(number, cells[1:]) for number, cells in rows if cells[0] == "Final:"] or rows
+    if kind is None or head is None or len(finals) != 1:
+        last = next((line for line in reversed(lines) if line.strip()), "nothing")
+        raise malformed(_WHAT, 0, last, "a heading and one final line (this is the last): it failed, or was ended")
+    return head[1] or "50", kind[1], *finals[0]
+
+
+def _number(cell: str, number: int, line: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise malformed(_WHAT, number, line, "numbers") from None

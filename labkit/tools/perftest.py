@@ -1,0 +1,233 @@
+"""perftest: the reference of RDMA verbs, latency and bandwidth of send, write, read and atomic operations.
+
+Server and client exchange what connects them over TCP, or with ``rdma_cm`` over the link itself. Its programs differ
+in the verb and in what they take: one table of verbs, one job. A test is repeated when it could not calibrate its
+clock, which happens on a busy or emulated machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from labkit.errors import SpecError
+from labkit.formats import perftest as layout
+from labkit.spec import Effort, Spec
+from labkit.tools import Job, Parsed, kept
+from labkit.units import MiB
+
+NAME = "perftest"
+PACKAGE = "perftest"
+PROGRAMS = tuple(f"ib_{verb}_{kind}" for verb in ("send", "write", "read", "atomic") for kind in ("lat", "bw"))
+LOWEST = 5  # iterations that perftest demands
+_COUNT = 1000
+_AT_MOST_B = 64 * MiB  # moved when no count is asked for
+_AT_LEAST = 20
+_WARM_UP = 10  # iterations of latency tests that are left out: perftest has no warm-up of its own
+_LARGEST_MTU = 4096  # of InfiniBand and RoCE
+_START_S = 3.0  # it calibrates its clock, twice
+
+Kind = Literal["lat", "bw"]
+
+
+@dataclass(frozen=True)
+class _Verb:
+    """What the programs of one verb take.
+
+    Parameters
+    ----------
+    connections : transport services; ``UC`` and ``UD`` have no answers that bring data.
+    takes : of completion events and inline data, those it has.
+    latency : what its latency is.
+    """
+
+    connections: tuple[str, ...]
+    takes: tuple[str, ...]
+    latency: str
+
+
+_HALF, _WHOLE = "half the round trip", "the time until the answer is there"
+_VERBS = {
+    "send": _Verb(("RC", "UC", "UD", "XRC", "DC", "SRD"), ("event", "inline"), _HALF),
+    "write": _Verb(("RC", "UC", "XRC", "DC", "SRD"), ("inline",), _HALF),
+    "read": _Verb(("RC", "XRC", "DC", "SRD"), ("event",), _WHOLE),
+    "atomic": _Verb(("RC", "XRC", "DC"), ("event",), _WHOLE),
+}
+_ATOMICS = {"fetch_and_add": "FETCH_AND_ADD", "compare_and_swap": "CMP_AND_SWAP"}
+ATOMIC_B = 8
+# option → flag and the value that leaves it out
+_FLAGS: dict[str, tuple[str, Any]] = {"inline": ("-I", -1), "mtu": ("-m", 0), "timeout": ("-u", None)}
+_BW_FLAGS: dict[str, tuple[str, Any]] = {
+    "tx_depth": ("-t", 0), "qps": ("-q", 1), "cq_moderation": ("-Q", 0), "post_list": ("-l", 1),
+}  # fmt: skip
+
+
+def send_latency(spec: Spec, effort: Effort) -> Job:
+    """Ping-pong of messages that the other end has posted a receive for."""
+    return _job(spec, effort, "send", "lat")
+
+
+def write_latency(spec: Spec, effort: Effort) -> Job:
+    """Ping-pong of writes into the other end's memory, each seen by polling the last byte."""
+    return _job(spec, effort, "write", "lat")
+
+
+def read_latency(spec: Spec, effort: Effort) -> Job:
+    """Reads of the other end's memory, one at a time."""
+    return _job(spec, effort, "read", "lat")
+
+
+def atomic_latency(spec: Spec, effort: Effort) -> Job:
+    """Atomic operations on 8 B of the other end's memory, one at a time."""
+    return _job(spec, effort, "atomic", "lat")
+
+
+def send_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """Messages as fast as receives for them are there."""
+    return _job(spec, effort, "send", "bw")
+
+
+def write_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """Writes into the other end's memory as fast as they go."""
+    return _job(spec, effort, "write", "bw")
+
+
+def read_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """Reads of the other end's memory as fast as they go."""
+    return _job(spec, effort, "read", "bw")
+
+
+def atomic_bandwidth(spec: Spec, effort: Effort) -> Job:
+    """Atomic operations on 8 B of the other end's memory as fast as they go."""
+    return _job(spec, effort, "atomic", "bw")
+
+
+def _job(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Job:
+    """A run of one program.
+
+    Raises
+    ------
+    SpecError
+        For what the program cannot do; says what it can.
+    """
+    values: dict[str, Any] = {"timeout": 18, **spec.values}
+    program, connected = f"ib_{verb}_{kind}", bool(values.get("rdma_cm", False))
+    _check(spec, values, verb)
+    seconds = values.get("duration", 0) if kind == "bw" else 0
+    if seconds and effort.iterations is not None:
+        raise SpecError(f"iterations={effort.iterations}, but duration={seconds} s runs by time. Set duration=0.")
+    every = kind == "lat"
+    warm = replace(effort, warmup=_WARM_UP if effort.warmup is None else effort.warmup) if every else effort
+    how = ["-D", str(seconds)] if seconds else ["-n", str(_count(spec, warm, values, every))]
+    both = [
+        program, "-F", "-d", "{device}", "-x", _gid(values), "-p", "{port}", "-c", values.get("connection", "RC"),
+        *(["-A", _ATOMICS[values.get("operation", "fetch_and_add")]] if verb == "atomic" else ["-s", str(spec.size)]),
+        *how, *_flags(values, kind), *(["-R"] if connected else []), *(["-U"] if every else []),
+    ]  # fmt: skip
+    size = ATOMIC_B if verb == "atomic" else spec.size
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        reported = tuple(layout.parse(text, size))
+        return (
+            kept(Parsed(reported=reported, time_ns=layout.samples(text)), warm) if every else Parsed(reported=reported)
+        )
+
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=(program,),
+        server=tuple(both),
+        client=(*both, "{rdma_address}" if connected else "{address}"),
+        listens="rdma_cm" if connected else "tcp",
+        parse=parsed,
+        address="127.0.0.1",
+        definition=_definition(program, _VERBS[verb], kind, values),
+        duration=_START_S + (seconds or effort.time_cap),
+        time_limit=_START_S + seconds + effort.time_limit,
+        retries=2,
+    )
+
+
+def _definition(program: str, verb: _Verb, kind: Kind, values: Mapping[str, Any]) -> str:
+    """What the numbers are, in a sentence."""
+    if kind == "lat":
+        return (
+            f"perftest {program}: latency is {verb.latency}, from one post to the next; its own table leaves out the "
+            "two longest iterations."
+        )
+    ways = "both directions together" if values.get("bidirectional", False) else "one direction"
+    return f"perftest {program}: bytes of {ways} from the first post to the last completion; peak over any part of it."
+
+
+def _gid(values: Mapping[str, Any]) -> str:
+    """Index in the table of addresses: the place's own, unless one was asked for."""
+    given = values.get("gid", -1)
+    return "{gid}" if given < 0 else str(given)
+
+
+def _flags(values: Mapping[str, Any], kind: Kind) -> list[str]:
+    """Words for the options that are not what perftest takes by itself."""
+    words = ["-e"] if values.get("completion", "poll") == "event" else []
+    for name, (flag, usual) in (_FLAGS | (_BW_FLAGS if kind == "bw" else {})).items():
+        if values.get(name, usual) != usual:
+            words += [flag, str(values[name])]
+    if values.get("tclass", -1) >= 0:
+        words.append(f"--tclass={values['tclass']}")
+    return [*words, "-b"] if kind == "bw" and values.get("bidirectional", False) else words
+
+
+def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], every: bool) -> int:
+    """Iterations to ask for: those wanted and those left out, in whole lists of posts.
+
+    Raises
+    ------
+    SpecError
+        If the exact count is too small, or no whole number of lists.
+    """
+    post_list = max(1, values.get("post_list", 1))
+    wanted = effort.iterations
+    if wanted is None:
+        wanted = max(_AT_LEAST, min(_COUNT, _AT_MOST_B // max(1, spec.size)))
+        wanted = -(-wanted // post_list) * post_list
+    # -U lists the times between posts, one fewer
+    total = wanted + (effort.warmup or 0) + 1 if every else wanted
+    if total < LOWEST:
+        raise SpecError(f"iterations={wanted}, but perftest does at least {LOWEST}. Set iterations={LOWEST}.")
+    if total % post_list:
+        raise SpecError(
+            f"iterations={wanted} is no multiple of post_list={post_list}, which perftest needs. "
+            f"Set iterations={-(-wanted // post_list) * post_list}."
+        )
+    return total
+
+
+def _check(spec: Spec, values: Mapping[str, Any], verb: str) -> None:
+    """Refuse what perftest would refuse after its start, or do in another way than asked."""
+    able, connection = _VERBS[verb], values.get("connection", "RC")
+    if connection not in able.connections:
+        raise SpecError(
+            f"connection={connection}, but {verb} works over {', '.join(able.connections)}. Set connection=RC."
+        )
+    if connection == "UC" and values.get("rdma_cm", False):
+        raise SpecError("connection=UC, but rdma_cm connects RC and UD. Set rdma_cm=false, or connection=RC.")
+    if values.get("completion", "poll") == "event" and "event" not in able.takes:
+        raise SpecError(f"completion=event, but a {verb} is seen by polling memory. Set completion=poll.")
+    if values.get("inline", -1) >= 0 and "inline" not in able.takes:
+        raise SpecError(f"inline={values['inline']}, but a {verb} sends no data with its request. Set inline=-1.")
+    mtu = values.get("mtu", 0) or _LARGEST_MTU
+    if verb == "atomic" and spec.size not in (0, ATOMIC_B):
+        raise SpecError(f"size={spec.size} B, but an atomic operation has {ATOMIC_B} B. Set size={ATOMIC_B}.")
+    if verb != "atomic" and spec.size < 1:
+        raise SpecError("size=0, but perftest moves at least 1 B. Set size=2.")
+    if connection == "UD" and spec.size > mtu:
+        raise SpecError(
+            f"size={spec.size} B, but a UD message has at most one MTU, {mtu} B. Set size={mtu}, or use RC."
+        )
+    post_list, moderation = values.get("post_list", 1), values.get("cq_moderation", 0)
+    if post_list > 1 and moderation and post_list % moderation:
+        raise SpecError(
+            f"post_list={post_list} is no multiple of cq_moderation={moderation}, which perftest needs. "
+            f"Set cq_moderation={post_list}."
+        )

@@ -1,0 +1,106 @@
+"""ucx_perftest: latency and bandwidth of UCX, the layer between MPI and the network, over any path it knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import SpecError
+from labkit.formats import ucx_perftest as layout
+from labkit.spec import Effort, Spec
+from labkit.tools import Job, Parsed
+from labkit.units import MiB
+
+NAME = "ucx_perftest"
+PACKAGE = "ucx-utils"
+PROGRAMS = ("ucx_perftest",)
+LATENCY = {"tag": "tag_lat", "put": "ucp_put_lat", "get": "ucp_get", "am": "ucp_am_lat"}
+BANDWIDTH = {"tag": "tag_bw", "put": "ucp_put_bw", "get": "ucp_get", "am": "ucp_am_bw"}
+# path → UCX_TLS; over auto UCX chooses from the devices there are
+PATHS = {"auto": "", "tcp": "tcp", "shm": "sm,self", "rc": "rc", "ud": "ud"}
+_RDMA = ("rc", "ud")
+_IN_FLIGHT = 32  # ucp_get has one unless told; the other bandwidth tests have 32
+_COUNT = 1000
+_AT_MOST_B = 64 * MiB  # moved when no count is asked for
+_AT_LEAST = 20
+_WARM_UP = 20
+_START_S = 2.0
+
+
+def latency(spec: Spec, effort: Effort) -> Job:
+    """One operation at a time: ping-pong of ``tag``, ``put`` and ``am``; ``get`` brings its own answer."""
+    test = _test(spec, LATENCY)
+    what = "the whole of a get" if test == "ucp_get" else "half the round trip"
+    definition = f"ucx_perftest {test}: latency is {what}; the mean of all iterations, the median of the newest."
+    return _job(spec, effort, ["-t", test], definition, timed=True)
+
+
+def bandwidth(spec: Spec, effort: Effort) -> Job:
+    """Operations in one direction as fast as they go, 32 under way."""
+    test = _test(spec, BANDWIDTH)
+    deep = ["-O", str(_IN_FLIGHT)] if test == "ucp_get" else []
+    definition = f"ucx_perftest {test}: bytes over the time of all operations, {_IN_FLIGHT} under way."
+    return _job(spec, effort, ["-t", test, *deep], definition, timed=False)
+
+
+def _test(spec: Spec, tests: dict[str, str]) -> str:
+    """ucx_perftest's name of the operation."""
+    operation = spec.values.get("operation", "tag")
+    if operation not in tests:
+        raise SpecError(f"operation={operation!r}, but it must be one of {', '.join(tests)}. Set operation=tag.")
+    return tests[operation]
+
+
+def _job(spec: Spec, effort: Effort, test: list[str], definition: str, *, timed: bool) -> Job:
+    """A run of one test.
+
+    Raises
+    ------
+    SpecError
+        For a path that UCX has not, or hosts that a path does not reach.
+    """
+    size = spec.size
+    if size < 1:
+        raise SpecError("size=0, but ucx_perftest moves at least 1 B. Set size=8.")
+    count = effort.iterations or max(_AT_LEAST, min(_COUNT, _AT_MOST_B // size))
+    warm = min(_WARM_UP, count) if effort.warmup is None else effort.warmup
+    ends = [*_environment(spec), "ucx_perftest", "-p", "{port}"]
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return Parsed(reported=tuple(layout.parse(text, latency=timed)))
+
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        server=tuple(ends),
+        client=(*ends, "{address}", *test, "-s", str(size), "-n", str(count), "-w", str(warm)),
+        parse=parsed,
+        address="127.0.0.1",
+        definition=definition,
+        duration=_START_S + effort.time_cap,
+        time_limit=_START_S + effort.time_limit,
+        badges=("shared memory",) if spec.transport == "shm" else (),
+        facts={"iterations": count, "warmup": warm},
+    )
+
+
+def _environment(spec: Spec) -> list[str]:
+    """Words that set the path for what stands behind them, here and on another host."""
+    if spec.transport not in PATHS:
+        raise SpecError(f"transport={spec.transport}, but UCX is given {', '.join(PATHS)}. Set transport=auto.")
+    variables: dict[str, Any] = {}
+    if spec.transport != "auto":
+        variables["UCX_TLS"] = PATHS[spec.transport]
+    if spec.transport in _RDMA:
+        gid = spec.values.get("gid", -1)
+        variables |= {"UCX_NET_DEVICES": "{device}:1", "UCX_IB_GID_INDEX": "{gid}" if gid < 0 else gid}
+    elif spec.transport == "tcp":
+        if set(spec.hosts) - {"localhost", "127.0.0.1"}:
+            raise SpecError(
+                f"hosts={','.join(spec.hosts)}, but over tcp {spec.benchmark} measures this machine's loopback. "
+                "Leave hosts out, or set transport=auto."
+            )
+        variables["UCX_NET_DEVICES"] = spec.device or "lo"
+    variables |= dict(spec.environment)
+    return ["env", *(f"{name}={value}" for name, value in variables.items())] if variables else []

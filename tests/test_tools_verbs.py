@@ -1,0 +1,260 @@
+"""Tools of RDMA: exact command lines, what is refused, and real runs of UCX over the loopback."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from labkit import benchmarks, tools
+from labkit.errors import DataError, SpecError
+from labkit.spec import Effort, Spec
+from labkit.tools import Job, perftest, qperf, ucx_perftest
+
+GOLDEN = Path(__file__).parent / "golden" / "tools"
+SHORT = Effort(time_cap=0.2, time_limit=20)
+Make = Callable[[Spec, Effort], Job]
+
+
+def verbs(size: int = 8, transport: str = "auto", **options: object) -> Spec:
+    return Spec(benchmark="verbs.any", size=size, ranks=1, transport=transport, options=options)  # type: ignore[arg-type]
+
+
+# ---- perftest: command lines
+
+HEAD = "{} -F -d {{device}} -x {{gid}} -p {{port}} -c RC "
+
+
+@pytest.mark.parametrize(
+    ("make", "program", "rest"),
+    [
+        (perftest.send_latency, "ib_send_lat", "-s 8 -n 1011 -u 18 -U"),
+        (perftest.write_latency, "ib_write_lat", "-s 8 -n 1011 -u 18 -U"),
+        (perftest.read_latency, "ib_read_lat", "-s 8 -n 1011 -u 18 -U"),
+        (perftest.atomic_latency, "ib_atomic_lat", "-A FETCH_AND_ADD -n 1011 -u 18 -U"),
+        (perftest.send_bandwidth, "ib_send_bw", "-s 8 -n 1000 -u 18"),
+        (perftest.write_bandwidth, "ib_write_bw", "-s 8 -n 1000 -u 18"),
+        (perftest.read_bandwidth, "ib_read_bw", "-s 8 -n 1000 -u 18"),
+        (perftest.atomic_bandwidth, "ib_atomic_bw", "-A FETCH_AND_ADD -n 1000 -u 18"),
+    ],
+)
+def test_perftest_as_it_is(make: Make, program: str, rest: str) -> None:
+    job = make(verbs(), SHORT)
+    assert " ".join(job.server) == HEAD.format(program) + rest
+    assert " ".join(job.client) == HEAD.format(program) + rest + " {address}"
+    assert (job.tool, job.package, job.programs, job.listens) == ("perftest", "perftest", (program,), "tcp")
+    assert job.retries == 2
+    assert program in perftest.PROGRAMS
+    assert program in job.definition
+
+
+@pytest.mark.parametrize(
+    ("make", "size", "options", "effort", "line"),
+    [
+        (
+            perftest.send_latency, 64,
+            {"connection": "UD", "completion": "event", "inline": 64, "mtu": 1024, "tclass": 104, "gid": 3, "timeout": 14},
+            Effort(iterations=100, warmup=5),
+            "ib_send_lat -F -d {device} -x 3 -p {port} -c UD -s 64 -n 106 -e -I 64 -m 1024 -u 14 --tclass=104 -U",
+        ),
+        (
+            perftest.write_bandwidth, 65536,
+            {"tx_depth": 32, "qps": 4, "cq_moderation": 8, "post_list": 16, "bidirectional": True, "tclass": 0},
+            SHORT,
+            HEAD.format("ib_write_bw") + "-s 65536 -n 1008 -u 18 -t 32 -q 4 -Q 8 -l 16 --tclass=0 -b",
+        ),
+        (
+            perftest.send_bandwidth, 1048576, {"tx_depth": 0, "qps": 1, "post_list": 1, "inline": -1, "mtu": 0}, SHORT,
+            HEAD.format("ib_send_bw") + "-s 1048576 -n 64 -u 18",
+        ),
+        (
+            perftest.read_bandwidth, 8388608, {"duration": 2}, SHORT,
+            HEAD.format("ib_read_bw") + "-s 8388608 -D 2 -u 18",
+        ),
+        (
+            perftest.atomic_bandwidth, 8, {"operation": "compare_and_swap"}, Effort(iterations=5),
+            HEAD.format("ib_atomic_bw") + "-A CMP_AND_SWAP -n 5 -u 18",
+        ),
+        (
+            perftest.read_latency, 8388608, {"tx_depth": 3, "bidirectional": True, "duration": 2}, SHORT,
+            HEAD.format("ib_read_lat") + "-s 8388608 -n 31 -u 18 -U",
+        ),
+    ],
+)  # fmt: skip
+def test_perftest_with_options(make: Make, size: int, options: dict[str, object], effort: Effort, line: str) -> None:
+    assert " ".join(make(verbs(size, **options), effort).server) == line
+
+
+def test_perftest_with_rdma_cm_goes_to_the_address_on_the_link() -> None:
+    job = perftest.send_latency(verbs(rdma_cm=True), Effort(iterations=50, warmup=0))
+    line = HEAD.format("ib_send_lat") + "-s 8 -n 51 -u 18 -R -U"
+    assert " ".join(job.server) == line
+    assert " ".join(job.client) == line + " {rdma_address}"
+    assert job.listens == "rdma_cm"
+
+
+def test_perftest_keeps_every_iteration_but_the_warm_up() -> None:
+    text = (GOLDEN / "perftest" / "send_lat_U.txt").read_text()
+    job = perftest.send_latency(verbs(8), Effort(iterations=57, warmup=2))
+    parsed = job.parse(text, Path())
+    assert parsed.time_ns[:2].tolist() == [66049, 28585]
+    assert parsed.time_ns.dtype == np.int64
+    assert len(parsed.time_ns) == 57
+    assert parsed.warnings == ()
+    assert {v.statistic for v in parsed.reported} == {"min", "max", "p50", "mean", "stddev", "p99", "p999"}
+    usual = perftest.send_latency(verbs(8), SHORT).parse(text, Path())
+    assert len(usual.time_ns) == 49
+
+
+def test_perftest_output_of_another_size_is_refused() -> None:
+    text = (GOLDEN / "perftest" / "send_bw_ud.txt").read_text()
+    assert perftest.send_bandwidth(verbs(2048, connection="UD"), SHORT).parse(text, Path()).reported
+    with pytest.raises(DataError, match="a row of 4096 B"):
+        perftest.send_bandwidth(verbs(4096, connection="UD"), SHORT).parse(text, Path())
+
+
+def test_atomics_have_eight_bytes() -> None:
+    text = (GOLDEN / "perftest" / "atomic_lat_U.txt").read_text()
+    for size in (0, 8):
+        assert perftest.atomic_latency(verbs(size), SHORT).parse(text, Path()).time_ns.size == 49
+
+
+# ---- perftest: what is refused
+
+
+@pytest.mark.parametrize(
+    ("make", "size", "options", "effort", "message"),
+    [
+        (perftest.write_latency, 8, {"connection": "UD"}, SHORT, "UD, but write works over RC, UC.*Set connection=RC"),
+        (perftest.read_latency, 8, {"connection": "UC"}, SHORT, "read works over RC, XRC, DC, SRD"),
+        (perftest.atomic_bandwidth, 8, {"connection": "SRD"}, SHORT, "atomic works over RC, XRC, DC"),
+        (perftest.atomic_latency, 16, {}, SHORT, "size=16 B, but an atomic operation has 8 B. Set size=8"),
+        (perftest.send_latency, 8192, {"connection": "UD"}, SHORT, "one MTU, 4096 B. Set size=4096, or use RC"),
+        (perftest.send_bandwidth, 2048, {"connection": "UD", "mtu": 1024}, SHORT, "one MTU, 1024 B"),
+        (perftest.send_latency, 8, {"connection": "UC", "rdma_cm": True}, SHORT, "Set rdma_cm=false"),
+        (perftest.write_latency, 8, {"completion": "event"}, SHORT, "polling memory. Set completion=poll"),
+        (perftest.read_bandwidth, 8, {"inline": 0}, SHORT, "inline=0, but a read sends no data"),
+        (perftest.send_latency, 0, {}, SHORT, "at least 1 B"),
+        (perftest.send_bandwidth, 8, {}, Effort(iterations=4), "at least 5. Set iterations=5"),
+        (perftest.send_bandwidth, 8, {"post_list": 8}, Effort(iterations=12), "Set iterations=16"),
+        (perftest.send_bandwidth, 8, {"post_list": 8, "cq_moderation": 3}, SHORT, "Set cq_moderation=8"),
+        (perftest.send_bandwidth, 8, {"duration": 1}, Effort(iterations=9), "runs by time. Set duration=0"),
+        (qperf.send_latency, 8, {}, Effort(iterations=9), "qperf knows a time only.*use perftest"),
+        (qperf.send_latency, 8, {"connection": "UD"}, SHORT, "has RC alone. Set connection=RC, or use perftest"),
+        (qperf.write_bandwidth, 8, {"qps": 2}, SHORT, "qps=2, but qperf rc_rdma_write_bw has 1 alone"),
+        (qperf.write_latency, 8, {"completion": "event"}, SHORT, "Set completion=poll"),
+        (ucx_perftest.latency, 0, {}, SHORT, "at least 1 B"),
+        (ucx_perftest.latency, 8, {"operation": "swap"}, SHORT, "one of tag, put, get, am"),
+    ],
+)
+def test_what_a_tool_cannot_do_is_refused(
+    make: Make, size: int, options: dict[str, object], effort: Effort, message: str
+) -> None:
+    with pytest.raises(SpecError, match=message):
+        make(verbs(size, **options), effort)
+
+
+# ---- qperf
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "rest"),
+    [
+        (qperf.send_latency, {}, "-m 8 -cp1 -uu -vvs rc_lat"),
+        (qperf.send_latency, {"completion": "event"}, "-m 8 -uu -vvs rc_lat"),
+        (qperf.write_latency, {}, "-m 8 -uu -vvs rc_rdma_write_poll_lat"),
+        (qperf.read_latency, {}, "-m 8 -cp1 -uu -vvs rc_rdma_read_lat"),
+        (qperf.send_bandwidth, {}, "-m 8 -cp1 -uu -vvs rc_bw"),
+        (qperf.write_bandwidth, {}, "-m 8 -cp1 -uu -vvs rc_rdma_write_bw"),
+        (qperf.read_bandwidth, {"completion": "event"}, "-m 8 -uu -vvs rc_rdma_read_bw"),
+        (qperf.atomic_bandwidth, {}, "-cp1 -uu -vvs rc_fetch_add_mr"),
+        (qperf.atomic_bandwidth, {"operation": "compare_and_swap"}, "-cp1 -uu -vvs rc_compare_swap_mr"),
+    ],
+)
+def test_qperf_over_rdma(make: Make, options: dict[str, object], rest: str) -> None:
+    job = make(verbs(**options), SHORT)
+    assert " ".join(job.server) == "qperf -lp {port}"
+    assert " ".join(job.client) == "qperf {rdma_address} -lp {port} -cm1 -t 1 " + rest
+    assert job.stands_in_for == "perftest"
+    assert "not asked for" in job.warnings[0]
+    assert make(verbs(rdma_cm=True, **options), SHORT).warnings == ()
+
+
+# ---- ucx_perftest
+
+
+@pytest.mark.parametrize(
+    ("make", "spec", "words", "rest"),
+    [
+        (ucx_perftest.latency, verbs(), "", "-t tag_lat -s 8 -n 1000 -w 20"),
+        (ucx_perftest.latency, verbs(8, "tcp", operation="put"), "env UCX_TLS=tcp UCX_NET_DEVICES=lo ", "-t ucp_put_lat -s 8 -n 1000 -w 20"),
+        (ucx_perftest.latency, verbs(8, "shm", operation="am"), "env UCX_TLS=sm,self ", "-t ucp_am_lat -s 8 -n 1000 -w 20"),
+        (
+            ucx_perftest.latency, verbs(8, "rc", operation="get"),
+            "env UCX_TLS=rc UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX={gid} ", "-t ucp_get -s 8 -n 1000 -w 20",
+        ),
+        (
+            ucx_perftest.bandwidth, verbs(1048576, "ud", operation="get", gid=0),
+            "env UCX_TLS=ud UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX=0 ", "-t ucp_get -O 32 -s 1048576 -n 64 -w 20",
+        ),
+        (
+            ucx_perftest.bandwidth, verbs(65536, "tcp").replace(device="eth0", environment={"UCX_RNDV_THRESH": "1"}),
+            "env UCX_TLS=tcp UCX_NET_DEVICES=eth0 UCX_RNDV_THRESH=1 ", "-t tag_bw -s 65536 -n 1000 -w 20",
+        ),
+    ],
+)  # fmt: skip
+def test_ucx_perftest(make: Make, spec: Spec, words: str, rest: str) -> None:
+    job = make(spec, SHORT)
+    assert " ".join(job.server) == words + "ucx_perftest -p {port}"
+    assert " ".join(job.client) == words + "ucx_perftest -p {port} {address} " + rest
+    assert (job.tool, job.package, job.programs) == ("ucx_perftest", "ucx-utils", ("ucx_perftest",))
+    assert job.badges == (("shared memory",) if spec.transport == "shm" else ())
+
+
+def test_ucx_perftest_refuses_paths_and_hosts_it_cannot_reach() -> None:
+    with pytest.raises(SpecError, match=r"transport=srd.*auto, tcp, shm, rc, ud"):
+        ucx_perftest.latency(verbs(8, "srd"), SHORT)
+    with pytest.raises(SpecError, match="hosts=node1"):
+        ucx_perftest.latency(verbs(8, "tcp").replace(hosts=("node1",)), SHORT)
+
+
+def test_bandwidth_tests_report_no_latency() -> None:
+    text = (GOLDEN / "ucx_perftest" / "rc_get_O.txt").read_text()
+    found = ucx_perftest.bandwidth(verbs(65536, operation="get"), SHORT).parse(text, Path()).reported
+    assert {v.name for v in found} == {"overhead", "bandwidth_MBps", "message_rate_per_s"}
+
+
+@pytest.mark.parametrize(("transport", "operation"), [("tcp", "tag"), ("tcp", "am"), ("shm", "put"), ("shm", "get")])
+def test_ucx_perftest_runs(transport: str, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = Spec(benchmark="verbs.ucx_latency", size=8, ranks=1, transport=transport, options={"operation": operation})
+    spec = benchmarks.resolve(spec)
+    job = ucx_perftest.latency(spec, Effort(iterations=50, warmup=5, time_limit=30))
+    if job.missing:
+        pytest.skip(f"ucx_perftest not installed: Debian package {job.package}")
+    monkeypatch.setenv("LABKIT_TEST", mark := f"ucx-{os.getpid()}")
+    outcome = tools.run(job)
+    values = {(v.name, v.statistic): v.value for v in outcome.reported}
+    assert values["latency_us", "mean"] > 0
+    assert outcome.origin == "reported"
+    assert outcome.meta["iterations"] == 50
+    assert "loopback" in outcome.badges
+    assert outcome.version != "unknown"
+    left = [p for p in psutil.process_iter() if p.pid != os.getpid() and _marked(p, mark)]
+    assert left == []
+
+
+def _marked(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get("LABKIT_TEST") == mark
+    except psutil.Error:
+        return False
+
+
+def test_ucx_bandwidth_runs() -> None:
+    spec = benchmarks.resolve(Spec(benchmark="verbs.ucx_bandwidth", size=65536, ranks=1, transport="tcp"))
+    if ucx_perftest.bandwidth(spec, SHORT).missing:
+        pytest.skip("ucx_perftest not installed: Debian package ucx-utils")
+    job = tools.available(benchmarks.get(spec.benchmark).jobs, spec, Effort(iterations=50, warmup=5, time_limit=30))
+    assert {v.name for v in tools.run(job).reported} == {"overhead", "bandwidth_MBps", "message_rate_per_s"}
