@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 
 CANDIDATES = (sys.executable, "/usr/bin/python3", "/usr/bin/python3.12", "/usr/bin/python3.11")
-_TRY = "import pyverbs.device, pyverbs.qp, sys; print('%d.%d.%d' % sys.version_info[:3], pyverbs.device.__file__)"
+# the version of rdma-core is that of the library it has loaded: libibverbs.so.1.14.44.0 is of 44.0
+_TRY = """
+import pyverbs.device, pyverbs.qp, re, sys
+found = re.search(r"libibverbs\\.so\\.\\d+\\.\\d+\\.([\\d.]+)", open("/proc/self/maps").read())
+print(found[1] if found else "unknown", "%d.%d.%d" % sys.version_info[:3], pyverbs.device.__file__)
+"""
 
 
 @dataclass(frozen=True)
@@ -19,12 +24,17 @@ class Interpreter:
     ----------
     program : its path.
     works : whether pyverbs can be imported.
-    text : its version and where pyverbs is; else the last line of the error.
+    text : versions of rdma-core and Python, and where pyverbs is; else the last line of the error.
     """
 
     program: str
     works: bool
     text: str
+
+    @property
+    def version(self) -> str:
+        """Of rdma-core, which pyverbs is a part of."""
+        return self.text.partition(" ")[0] if self.works else "unknown"
 
 
 @cache
@@ -33,9 +43,7 @@ def interpreters() -> tuple[Interpreter, ...]:
     found = []
     for program in dict.fromkeys(CANDIDATES):
         try:
-            done = subprocess.run(
-                [program, "-I", "-c", _TRY], capture_output=True, text=True, timeout=30, check=False
-            )
+            done = subprocess.run([program, "-I", "-c", _TRY], capture_output=True, text=True, timeout=30, check=False)
         except (OSError, subprocess.TimeoutExpired):
             continue
         said = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
@@ -48,6 +56,11 @@ def interpreter() -> str:
     return next((one.program for one in interpreters() if one.works), "")
 
 
+def version() -> str:
+    """Version of the pyverbs that is used; ``unknown`` where there is none."""
+    return next((one.version for one in interpreters() if one.works), "unknown")
+
+
 def explained() -> str:
     """Which Python is used for pyverbs, and why others are not, in a sentence or two."""
     tried = interpreters()
@@ -55,5 +68,7 @@ def explained() -> str:
     if interpreter():
         return f"used: {interpreter()} ({'; '.join(words)})"
     if any("IBVERBS_PRIVATE" in one.text for one in tried):
-        words.append("this pyverbs was built with another rdma-core than the one installed; use the system's own pyverbs")
+        words.append(
+            "this pyverbs was built with another rdma-core than the one installed; use the system's own pyverbs"
+        )
     return f"no Python here can import pyverbs ({'; '.join(words)})"

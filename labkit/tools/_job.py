@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import host
+from labkit.host import pyverbs
 from labkit.spec import Reported, Scalar
 
 Facts = Mapping[str, Scalar]
@@ -130,5 +131,7 @@ class Outcome:
 
 def version(tool: str) -> str:
     """Version of an installed tool as it tells it; ``unknown`` if it is not installed or does not say."""
+    if tool == "pyverbs":
+        return pyverbs.version()
     found = host.find(tool) if tool in host.PROGRAMS else None
     return found["version"] if found else "unknown"

@@ -77,7 +77,8 @@ def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) ->
         folder = Path(name)
         facts = {**job.facts, **job.prepare(folder)}
         words, served, client, source, parsed = _repeated(job, place, folder)
-    return _outcome(job, facts, source, parsed, (served, client) if served else (client,), words["address"])
+    loopback = words["address"] in ("127.0.0.1", "::1") if place.loopback is None else place.loopback
+    return _outcome(job, facts, source, parsed, (served, client) if served else (client,), words["address"], loopback)
 
 
 def _repeated(
@@ -103,16 +104,23 @@ def _repeated(
 
 
 def _outcome(
-    job: Job, facts: Facts, source: str, parsed: Parsed, commands: tuple[tuple[str, ...], ...], address: str
-) -> Outcome:
+    job: Job, facts: Facts, source: str, parsed: Parsed, commands: tuple[tuple[str, ...], ...], address: str,
+    loopback: bool,
+) -> Outcome:  # fmt: skip
     """Everything a run gave, in the shape of samples."""
     sampled = parsed.time_ns.size > 0
-    badges = [*job.badges, *(["loopback"] if address in ("127.0.0.1", "::1") else [])]
+    badges = [*job.badges, *(["loopback"] if loopback else [])]
     if job.stands_in_for:
         badges.append(f"{job.tool} stands in for {job.stands_in_for}")
     if facts.get("filesystem") in ("tmpfs", "ramfs"):
         badges.append("memory file system")
-    meta = {**facts, **parsed.facts, "definition": job.definition, "stands_in_for": job.stands_in_for, "address": address}
+    meta = {
+        **facts,
+        **parsed.facts,
+        "definition": job.definition,
+        "stands_in_for": job.stands_in_for,
+        "address": address,
+    }
     return Outcome(
         tool=job.tool,
         version=version(job.tool),

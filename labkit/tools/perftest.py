@@ -206,6 +206,9 @@ def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], every: bool) -
 def _check(spec: Spec, values: Mapping[str, Any], verb: str) -> None:
     """Refuse what perftest would refuse after its start, or do in another way than asked."""
     able, connection = _VERBS[verb], values.get("connection", "RC")
+    for name, usual in {"immediate": False, "buffers_in_turn": 1, "reuse": 0}.items():
+        if values.get(name, usual) != usual:
+            raise SpecError(f"{name}={values[name]}, but that is for pyverbs' loops alone. Set tool=pyverbs.")
     if connection not in able.connections:
         raise SpecError(
             f"connection={connection}, but {verb} works over {', '.join(able.connections)}. Set connection=RC."

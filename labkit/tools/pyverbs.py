@@ -26,8 +26,10 @@ ABSENT = "python3 with pyverbs"  # what is missing where no Python can import it
 _PROGRAM = str(Path(labkit.verbs.__file__).parent / "__main__.py")
 _DEFINITIONS = {
     "latency": "labkit pyverbs loop: {what}, every iteration timed; Python's share is part of it.",
-    "bandwidth": "labkit pyverbs loop: time of tx_depth messages in a stream without pauses, by completions at the sender.",
+    "bandwidth": "labkit pyverbs loop: time of tx_depth messages in a stream, by completions at the sender.",
 }
+
+_PROGRAM_DEFINITION = "labkit pyverbs program: time of a request and its answer, every one."
 
 
 def send_latency(spec: Spec, effort: Effort) -> Job:
@@ -126,7 +128,8 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
     each = given["tx_depth"] if program == "bandwidth" else 1
     return Plan(
         program=program, operation=operation, size=spec.size, iterations=-(-(effort.iterations or 0) // each),
-        warmup=_warmup(program) if effort.warmup is None else -(-effort.warmup // each), time_cap=effort.time_cap, seed=effort.seed,
+        warmup=_warmup(program) if effort.warmup is None else -(-effort.warmup // each),
+        time_cap=effort.time_cap, seed=effort.seed,
         inline=max(given.get("inline", 0), 0), tclass=max(given.get("tclass", 0), 0), **found,
     )  # fmt: skip
 
@@ -149,9 +152,7 @@ def _job(spec: Spec, effort: Effort, program: str, operation: str = "send") -> J
         client=(*words, "client", "{device}", "{gid}", "{port}", "{address}", told.encode()),
         parse=parsed,
         address="127.0.0.1",
-        definition=_DEFINITIONS.get(program, "labkit pyverbs program: a request and its answer, every one timed.").format(
-            what=what
-        ),
+        definition=_DEFINITIONS.get(program, _PROGRAM_DEFINITION).format(what=what),
         duration=effort.time_cap,
         time_limit=effort.time_cap * 10 + effort.time_limit,
         facts={"engine_language": "Python"},

@@ -124,7 +124,8 @@ class End:
         plan, view, size = self.plan, self.memory.view, self.plan.size
         before = int.from_bytes(theirs[:8], "little")
         if not self.server:
-            more = {"add": before, "swap": 77} if plan.operation == "compare_and_swap" else {}
+            swaps = plan.operation == "compare_and_swap"
+            more: dict[str, Any] = {"add": before, "swap": 77} if swaps else {}
             self.pair.post(self.request(**more))
             self.sent.wait()
             self._same(bytes(view[self.into : self.into + size]), theirs)
@@ -265,7 +266,7 @@ class End:
         return [later - earlier for earlier, later in pairwise(marks)]
 
     def _drained(self, total: int) -> int:
-        """How many of the messages arrived; every one with RC, or those until the sender has been silent for a while."""
+        """How many of the messages arrived: every one with RC, else those until the sender is silent for a while."""
         owner = {pair.number: pair for pair in self.pairs}
         got, quiet = 0, 0.0
         while got < total:

@@ -19,9 +19,7 @@ SERVICES = {"RC": e.IBV_QPT_RC, "UC": e.IBV_QPT_UC, "UD": e.IBV_QPT_UD}
 GRH = 40  # B before the data of every UD message: the global route header, or room for it
 QKEY = 0x11111111
 TIMEOUT = 17  # 4.096 µs * 2^17 = 0.5 s without an answer until a message is sent again
-ACCESS = (
-    e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
-)
+ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
 OPERATIONS = {
     "send": e.IBV_WR_SEND, "write": e.IBV_WR_RDMA_WRITE, "write_with_immediate": e.IBV_WR_RDMA_WRITE_WITH_IMM,
     "read": e.IBV_WR_RDMA_READ, "compare_and_swap": e.IBV_WR_ATOMIC_CMP_AND_SWP,
@@ -48,9 +46,7 @@ class Pair:
     ) -> None:  # fmt: skip
         self.device, self.service, self.depth, self.inline = device, service, depth, inline
         cap = QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=1, max_recv_sge=1, max_inline_data=inline)
-        init = QPInitAttr(
-            qp_type=SERVICES[service], scq=queue.cq, rcq=(receives or queue).cq, cap=cap, sq_sig_all=0
-        )
+        init = QPInitAttr(qp_type=SERVICES[service], scq=queue.cq, rcq=(receives or queue).cq, cap=cap, sq_sig_all=0)
         self.qp = QP(device.pd, init, None)  # with attributes it would leave the state RESET by itself
         self.number = self.qp.qp_num
         self.psn = int.from_bytes(os.urandom(3), "little")

@@ -143,7 +143,7 @@ def _ask(
     return {
         "time_ns": times,
         "facts": {"verified": True, "served": served, "requests_per_s": len(times) / (spent * 1e-9)},
-        "reported": [["message_rate_per_s", "1/s", "mean", len(times) / (spent * 1e-9)]],
+        "reported": [["transaction_rate_per_s", "1/s", "mean", len(times) / (spent * 1e-9)]],
     }
 
 
@@ -221,10 +221,12 @@ def sequencer(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dic
     meeting.tell("done")
     counter = meeting.hear()
     if sorted(values) != list(range(total)) or counter != total:
-        raise VerbsError(f"the counter gave {len(set(values))} different numbers to {total} requests, and is {counter}.")
+        raise VerbsError(
+            f"the counter gave {len(set(values))} different numbers to {total} requests, and is {counter}."
+        )
     rate = total / spent
     return {"time_ns": times, "facts": {"verified": True, "median_us": statistics.median(times) / 1000},
-            "reported": [["message_rate_per_s", "1/s", "mean", rate]]}  # fmt: skip
+            "reported": [["transaction_rate_per_s", "1/s", "mean", rate]]}  # fmt: skip
 
 
 def key_value(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Every operation between two devices, with its bytes checked: what works here?
+"""Every operation between two devices, with its bytes checked.
 
 ``python -I selftest.py DEVICE DEVICE [SIZE…]`` prints a JSON object: what was tried → ``ok`` or what went wrong.
 """

@@ -7,7 +7,7 @@ from typing import Literal
 
 from labkit.spec import Spec
 
-Tool = Literal["auto", "perftest", "pyverbs"]
+Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
 MTUS = (0, 256, 512, 1024, 2048, 4096)
 
 
@@ -74,7 +74,9 @@ def check(spec: Spec, operation: str) -> str:
     if operation == "write" and service not in written:
         return f"connection={service}, but datagrams cannot write into memory. Set connection=RC or UC."
     if service == "UD" and size > (mtu or 4096):
-        return f"size={size} B, but a datagram holds one packet of {mtu or 4096} B. Set a smaller size, or connection=RC."
+        return (
+            f"size={size} B, but a datagram holds one packet of {mtu or 4096} B. Set a smaller size, or connection=RC."
+        )
     if operation == "atomic" and size != 8:
         return f"size={size} B, but an atomic operation is on 8 B. Set size=8."
     if not -1 <= given["tclass"] <= 255:
@@ -87,4 +89,18 @@ def check(spec: Spec, operation: str) -> str:
             f"tx_depth={depth}, cq_moderation={each}, post_list={listed}, but each must divide the one before it. "
             "Set tx_depth=64, cq_moderation=16, post_list=4."
         )
+    return ""
+
+
+def scenario(spec: Spec) -> str:
+    """What is wrong with a spec of a whole small program, as a sentence; empty when nothing is."""
+    clients, counted = spec.option("clients"), spec.benchmark == "verbs.sequencer"
+    if not 1 <= clients <= 64:
+        return f"clients={clients}, but it must be 1 to 64. Set clients=1."
+    if counted and spec.size != 8:
+        return f"size={spec.size} B, but the counter has 8 B. Set size=8."
+    if not counted and spec.size < 16:
+        return f"size={spec.size} B, but a request has at least 16 B. Set size=16."
+    if spec.values.get("request") == "write" and spec.values.get("connection") == "UD":
+        return "request=write, connection=UD, but datagrams cannot write into memory. Set connection=RC or UC."
     return ""

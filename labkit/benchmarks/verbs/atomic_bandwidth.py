@@ -1,7 +1,7 @@
 """Bandwidth and message rate of a stream of atomic operations on 8 B, with several messages under way.
 
-The definition of perftest's ib_atomic_bw: bytes of all messages over the time from the first post to the last completion
-at the sender. With pyverbs a sample is the time of `tx_depth` messages in the middle of the stream.
+The definition of perftest's ib_atomic_bw: bytes of all messages over the time from the first post to the last
+completion at the sender. With pyverbs a sample is the time of `tx_depth` messages in the middle of the stream.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Literal
 
 from labkit.benchmarks import Benchmark
 from labkit.benchmarks.verbs import Stream, check
-from labkit.tools import perftest, pyverbs
+from labkit.tools import perftest, pyverbs, qperf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,6 @@ BENCHMARK = Benchmark(
     metrics={
         "message_rate_per_s": lambda spec: spec.option("tx_depth"),
     },
-    jobs=(perftest.atomic_bandwidth, pyverbs.atomic_bandwidth),
+    jobs=(perftest.atomic_bandwidth, pyverbs.atomic_bandwidth, qperf.atomic_bandwidth),
     cadence="streaming",
 )

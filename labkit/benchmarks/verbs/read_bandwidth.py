@@ -6,8 +6,7 @@ at the sender. With pyverbs a sample is the time of `tx_depth` messages in the m
 
 from labkit.benchmarks import Benchmark
 from labkit.benchmarks.verbs import Stream, check
-from labkit.tools import perftest, pyverbs
-
+from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = Benchmark(
     title="RDMA read stream",
@@ -19,6 +18,6 @@ BENCHMARK = Benchmark(
         "bandwidth_MBps": lambda spec: spec.size * spec.option("tx_depth"),
         "message_rate_per_s": lambda spec: spec.option("tx_depth"),
     },
-    jobs=(perftest.read_bandwidth, pyverbs.read_bandwidth),
+    jobs=(perftest.read_bandwidth, pyverbs.read_bandwidth, qperf.read_bandwidth),
     cadence="streaming",
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import Benchmark
 from labkit.benchmarks.verbs import Verbs, check
-from labkit.tools import perftest, pyverbs
+from labkit.tools import perftest, pyverbs, qperf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,6 @@ BENCHMARK = Benchmark(
     max_size=2**30,
     check=lambda spec: check(spec, "read"),
     metrics={"latency_us": lambda spec: 1},
-    jobs=(perftest.read_latency, pyverbs.read_latency),
+    jobs=(perftest.read_latency, pyverbs.read_latency, qperf.read_latency),
     cadence="streaming",
 )

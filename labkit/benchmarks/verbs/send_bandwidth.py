@@ -6,8 +6,7 @@ at the sender. With pyverbs a sample is the time of `tx_depth` messages in the m
 
 from labkit.benchmarks import Benchmark
 from labkit.benchmarks.verbs import Stream, check
-from labkit.tools import perftest, pyverbs
-
+from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = Benchmark(
     title="SEND stream",
@@ -19,6 +18,6 @@ BENCHMARK = Benchmark(
         "bandwidth_MBps": lambda spec: spec.size * spec.option("tx_depth"),
         "message_rate_per_s": lambda spec: spec.option("tx_depth"),
     },
-    jobs=(perftest.send_bandwidth, pyverbs.send_bandwidth),
+    jobs=(perftest.send_bandwidth, pyverbs.send_bandwidth, qperf.send_bandwidth),
     cadence="streaming",
 )

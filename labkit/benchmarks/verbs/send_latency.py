@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import Benchmark
 from labkit.benchmarks.verbs import Verbs, check
-from labkit.tools import perftest, pyverbs
+from labkit.tools import perftest, pyverbs, qperf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,6 @@ BENCHMARK = Benchmark(
     max_size=2**30,
     check=lambda spec: check(spec, "send"),
     metrics={"latency_us": lambda spec: 1},
-    jobs=(perftest.send_latency, pyverbs.send_latency),
+    jobs=(perftest.send_latency, pyverbs.send_latency, qperf.send_latency),
     cadence="streaming",
 )

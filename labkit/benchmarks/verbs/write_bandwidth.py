@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import Benchmark
 from labkit.benchmarks.verbs import Stream, check
-from labkit.tools import perftest, pyverbs
+from labkit.tools import perftest, pyverbs, qperf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,6 @@ BENCHMARK = Benchmark(
         "bandwidth_MBps": lambda spec: spec.size * spec.option("tx_depth"),
         "message_rate_per_s": lambda spec: spec.option("tx_depth"),
     },
-    jobs=(perftest.write_bandwidth, pyverbs.write_bandwidth),
+    jobs=(perftest.write_bandwidth, pyverbs.write_bandwidth, qperf.write_bandwidth),
     cadence="streaming",
 )

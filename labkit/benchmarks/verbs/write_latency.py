@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import Benchmark
 from labkit.benchmarks.verbs import Verbs, check
-from labkit.tools import perftest, pyverbs
+from labkit.tools import perftest, pyverbs, qperf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,6 @@ BENCHMARK = Benchmark(
     max_size=2**30,
     check=lambda spec: check(spec, "write"),
     metrics={"latency_us": lambda spec: 1},
-    jobs=(perftest.write_latency, pyverbs.write_latency),
+    jobs=(perftest.write_latency, pyverbs.write_latency, qperf.write_latency),
     cadence="streaming",
 )

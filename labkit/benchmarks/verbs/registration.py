@@ -1,0 +1,34 @@
+"""Cost of registering memory with the adapter, and of deregistering it, against its size.
+
+Registration pins the pages and tells the adapter where they are; the pages are there already when the clock starts. A
+sample is one registration; the deregistration that follows is a column of its own. Liu et al. (2003), section 4.5, for
+what MPI libraries pay when buffers change.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.tools import pyverbs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of verbs.registration.
+
+    Parameters
+    ----------
+    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
+    """
+
+    gid: int = -1
+
+
+BENCHMARK = Benchmark(
+    title="memory registration",
+    options=Options,
+    sizes="4Ki:16Mi:*4",
+    check=lambda spec: "" if spec.size else "size=0, but a region has at least 1 B. Set size=4096.",
+    metrics={"latency_us": lambda spec: 1},
+    lanes={"deregistration_ns": "deregistration_us"},
+    jobs=(pyverbs.registration,),
+)

@@ -1,0 +1,39 @@
+"""Cost of making every object of a connection: device, domain, memory, channel, queues, and the states of a queue pair.
+
+A sample is the time of all of them with their ends; each step is a column of its own. This is what a program pays
+before its first message, beside the exchange of addresses.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.tools import pyverbs
+
+STEPS = {
+    "open_device_ns": "open_device_us", "protection_domain_ns": "protection_domain_us", "memory_4KiB_ns": "memory_us",
+    "completion_channel_ns": "completion_channel_us", "completion_queue_ns": "completion_queue_us",
+    "queue_pair_to_init_ns": "queue_pair_us", "init_to_rtr_ns": "to_rtr_us", "rtr_to_rts_ns": "to_rts_us",
+    "address_handle_ns": "address_handle_us",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of verbs.setup.
+
+    Parameters
+    ----------
+    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
+    """
+
+    gid: int = -1
+
+
+BENCHMARK = Benchmark(
+    title="set-up of a connection",
+    options=Options,
+    sized=False,
+    metrics={"latency_us": lambda spec: 1},
+    lanes=STEPS,
+    jobs=(pyverbs.setup,),
+)
