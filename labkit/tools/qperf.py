@@ -124,7 +124,10 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
         parse=_parsed,
         address="127.0.0.1",
         stands_in_for="perftest",
-        definition=f"qperf {test}: mean only, over RC; send and write latencies are half the round trip.",
+        definition=(
+            f"qperf {test}: mean only, over RC, queues as deep as qperf makes them; send and write latencies are half "
+            "the round trip."
+        ),
         duration=seconds,
         time_limit=seconds + effort.time_limit,
         warnings=() if values.get("rdma_cm", False) else ("qperf was connected by rdma_cm, which was not asked for.",),

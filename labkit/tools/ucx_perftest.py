@@ -102,5 +102,4 @@ def _environment(spec: Spec) -> list[str]:
                 "Leave hosts out, or set transport=auto."
             )
         variables["UCX_NET_DEVICES"] = spec.device or "lo"
-    variables |= dict(spec.environment)
     return ["env", *(f"{name}={value}" for name, value in variables.items())] if variables else []
