@@ -148,11 +148,16 @@ class Opened:
         later = {key: options.pop(key) for key in list(options) if key in getattr(module, "ADJUSTABLE", ())}
         base = text_of(name, argument, options)
         if base not in self._held:
-            kept = next((one for one in up() if base_of(one.text) == base), None)
+            kept = next((one for one in ours() if base_of(one.text) == base), None)
             opened = open(kept.text if kept else base, self._tell)
             self._held[base] = self._stack.enter_context(opened)
         testbed = self._held[base]
         return module.adjusted(testbed, later) if hasattr(module, "adjusted") else testbed
+
+
+def ours() -> list[Kept]:
+    """Those that are up of the kinds there are files for; another version of labkit may have others."""
+    return [one for one in up() if parse(one.text)[0] in names()]
 
 
 def base_of(text: str) -> str:
@@ -167,7 +172,7 @@ def resolved(text: str) -> str:
     name, argument, options = parse(text)
     module_of(name)
     if not argument and not options:
-        kept = [one.text for one in up() if parse(one.text)[0] == name]
+        kept = [one.text for one in ours() if parse(one.text)[0] == name]
         if len(kept) == 1:
             return kept[0]
     return text_of(name, argument, options)

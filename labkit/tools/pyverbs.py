@@ -26,7 +26,7 @@ ABSENT = "python3 with pyverbs"  # what is missing where no Python can import it
 _PROGRAM = str(Path(labkit.verbs.__file__).parent / "__main__.py")
 _DEFINITIONS = {
     "latency": "labkit pyverbs loop: {what}, every iteration timed; Python's share is part of it.",
-    "bandwidth": "labkit pyverbs loop: time of tx_depth messages in a stream, by completions at the sender.",
+    "bandwidth": "labkit pyverbs loop: windows of tx_depth messages on each queue pair, first post to last completion.",
 }
 
 _PROGRAM_DEFINITION = "labkit pyverbs program: time of a request and its answer, every one."
@@ -124,8 +124,8 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
     found: dict[str, Any] = {name: given[name] for name in names if name in given}
     if operation in ONE_SIDED:
         found["connection"] = "RC"
-    # an iteration is a message; a sample of a stream is `tx_depth` of them
-    each = given["tx_depth"] if program == "bandwidth" else 1
+    # an iteration is a message, as in perftest; a sample is a window of them
+    each = given["tx_depth"] * given["qps"] if program == "bandwidth" else 1
     return Plan(
         program=program, operation=operation, size=spec.size, iterations=-(-(effort.iterations or 0) // each),
         warmup=_warmup(program) if effort.warmup is None else -(-effort.warmup // each),

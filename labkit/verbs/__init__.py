@@ -8,7 +8,8 @@ Runs under any interpreter that has pyverbs (Debian's python3-pyverbs on the sys
         queue = device.queue(16)
         pair = device.pair("RC", queue, depth=16)
 
-`labkit.verbs.objects` has the objects, `meeting` the exchange of addresses over TCP, `loops` the loops of two ends,
-`costs` what needs one end alone, `scenarios` whole small programs, `selftest` every operation with its bytes checked.
+`labkit.verbs.objects` has the objects and `pairs` their queue pairs, `meeting` the exchange of addresses over TCP,
+`ends` one end of a connection, `loops` the loops of two, `costs` what one end pays alone, `scenarios` whole small
+programs, `selftest` every operation with its bytes checked.
 As a program (``__main__``) it runs one end of a point for `labkit.tools.pyverbs`.
 """

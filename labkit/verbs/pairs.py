@@ -121,7 +121,7 @@ class Pair:
         remote, offset : `Memory.address` at the peer, and how far into it.
         add, swap : what to add or compare with, and what to put in its place.
         immediate : number that arrives with a ``write_with_immediate``.
-        following : what is to be posted with it, in one list.
+        following : what is to be posted with it, in one list; the caller must keep it.
         """
         flags = (e.IBV_SEND_SIGNALED if signalled else 0) | (e.IBV_SEND_INLINE if inline else 0)
         request = SendWR(

@@ -28,7 +28,7 @@ class Plan:
     mtu : B of the largest packet; 0 for the largest there can be.
     tclass : byte of DSCP and ECN.
     gid : place in the table of addresses; -1 for the RoCE v2 address for IPv4.
-    tx_depth : messages under way at most, and to a sample, in a stream.
+    tx_depth : messages of a window on each queue pair.
     cq_moderation : messages to a completion.
     post_list : messages posted with one call.
     qps : queue pairs in turn.

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from labkit.verbs import costs, scenarios
-from labkit.verbs.loops import End, measured, python_share
+from labkit.verbs.ends import End
+from labkit.verbs.loops import latency, measured, python_share, stream
 from labkit.verbs.meeting import Meeting
 from labkit.verbs.objects import Device, VerbsError
 from labkit.verbs.plan import ONE_SIDED, Plan
@@ -59,15 +60,15 @@ def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict
     end = End(device, plan, meeting, server=server)
     end.verify()
     began = time.perf_counter()
-    times = measured(end, end.latency if plan.program == "latency" else end.stream)
+    times = measured(end, latency if plan.program == "latency" else stream)
     facts: dict[str, Any] = {"verified": True, "timed_s": time.perf_counter() - began}
     warnings = []
     if plan.program == "latency" and plan.operation not in ONE_SIDED:
         times = [time_ns // 2 for time_ns in times]  # one way, as perftest has it
     if plan.program == "bandwidth":
-        arrived = meeting.swap(getattr(end, "received", None))
+        arrived = meeting.swap(end.received)
         if not server and plan.connection != "RC" and arrived is not None:
-            last = plan.tx_depth * (plan.iterations or 5)
+            last = plan.tx_depth * plan.qps * (plan.iterations or 5)
             facts["arrived_of_last"] = arrived
             if plan.iterations and arrived < last:
                 warnings.append(

@@ -18,7 +18,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
-from labkit.verbs.loops import End
+from labkit.verbs.ends import End
 from labkit.verbs.meeting import Meeting
 from labkit.verbs.objects import Device
 from labkit.verbs.plan import Plan

@@ -44,7 +44,7 @@ class Stream(Verbs):
 
     Parameters
     ----------
-    tx_depth : messages under way at most; a sample of pyverbs is the time of so many.
+    tx_depth : messages under way on each queue pair at most; those of a window with pyverbs.
     cq_moderation : messages to a completion; divides `tx_depth`.
     post_list : messages posted with one call; divides `cq_moderation`.
     qps : queue pairs, used in turn.
@@ -58,6 +58,11 @@ class Stream(Verbs):
     qps: int = 1
     bidirectional: bool = False
     duration: int = 0
+
+
+def window(spec: Spec) -> int:
+    """Messages of one sample of a stream."""
+    return int(spec.option("tx_depth") * spec.option("qps"))
 
 
 def check(spec: Spec, operation: str) -> str:

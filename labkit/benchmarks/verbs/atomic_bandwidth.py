@@ -1,14 +1,15 @@
 """Bandwidth and message rate of a stream of atomic operations on 8 B, with several messages under way.
 
 The definition of perftest's ib_atomic_bw: bytes of all messages over the time from the first post to the last
-completion at the sender. With pyverbs a sample is the time of `tx_depth` messages in the middle of the stream.
+completion at the sender. With pyverbs a sample is a window of `tx_depth` messages on each
+last completion: the pause between windows is not in it, their ends are.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Benchmark
-from labkit.benchmarks.verbs import Stream, check
+from labkit.benchmarks.verbs import Stream, check, window
 from labkit.tools import perftest, pyverbs, qperf
 
 
@@ -31,7 +32,7 @@ BENCHMARK = Benchmark(
     max_size=8,
     check=lambda spec: check(spec, "atomic"),
     metrics={
-        "message_rate_per_s": lambda spec: spec.option("tx_depth"),
+        "message_rate_per_s": window,
     },
     jobs=(perftest.atomic_bandwidth, pyverbs.atomic_bandwidth, qperf.atomic_bandwidth),
     cadence="streaming",

@@ -1,11 +1,12 @@
 """Bandwidth and message rate of a stream of SEND into posted receives, with several messages under way.
 
 The definition of perftest's ib_send_bw: bytes of all messages over the time from the first post to the last completion
-at the sender. With pyverbs a sample is the time of `tx_depth` messages in the middle of the stream.
+at the sender. With pyverbs a sample is a window of `tx_depth` messages on each queue pair, from the first post to the
+last completion: the pause between windows is not in it, their ends are.
 """
 
 from labkit.benchmarks import Benchmark
-from labkit.benchmarks.verbs import Stream, check
+from labkit.benchmarks.verbs import Stream, check, window
 from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = Benchmark(
@@ -15,8 +16,8 @@ BENCHMARK = Benchmark(
     max_size=2**30,
     check=lambda spec: check(spec, "send"),
     metrics={
-        "bandwidth_MBps": lambda spec: spec.size * spec.option("tx_depth"),
-        "message_rate_per_s": lambda spec: spec.option("tx_depth"),
+        "bandwidth_MBps": lambda spec: spec.size * window(spec),
+        "message_rate_per_s": window,
     },
     jobs=(perftest.send_bandwidth, pyverbs.send_bandwidth, qperf.send_bandwidth),
     cadence="streaming",

@@ -1,13 +1,14 @@
 """Bandwidth and message rate of a stream of RDMA WRITE, with several messages under way.
 
 The definition of perftest's ib_write_bw: bytes of all messages over the time from the first post to the last completion
-at the sender. With pyverbs a sample is the time of `tx_depth` messages in the middle of the stream.
+at the sender. With pyverbs a sample is a window of `tx_depth` messages on each queue pair, from the first post to the
+last completion: the pause between windows is not in it, their ends are.
 """
 
 from dataclasses import dataclass
 
 from labkit.benchmarks import Benchmark
-from labkit.benchmarks.verbs import Stream, check
+from labkit.benchmarks.verbs import Stream, check, window
 from labkit.tools import perftest, pyverbs, qperf
 
 
@@ -30,8 +31,8 @@ BENCHMARK = Benchmark(
     max_size=2**30,
     check=lambda spec: check(spec, "write"),
     metrics={
-        "bandwidth_MBps": lambda spec: spec.size * spec.option("tx_depth"),
-        "message_rate_per_s": lambda spec: spec.option("tx_depth"),
+        "bandwidth_MBps": lambda spec: spec.size * window(spec),
+        "message_rate_per_s": window,
     },
     jobs=(perftest.write_bandwidth, pyverbs.write_bandwidth, qperf.write_bandwidth),
     cadence="streaming",
