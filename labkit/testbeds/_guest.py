@@ -161,6 +161,8 @@ def boot(
     folder = Path(tempfile.mkdtemp(prefix="labkit-guest-"))
     try:
         _initrd(folder, release)
+        for number in range(PORTS):
+            (folder / f"lock{number}").touch()
         command = ["sh", "-c", _KEEP, "sh", str(folder), *_qemu(folder, image, cpus, memory, accel)]
         tree = supervise.start(command, cwd="/", grace=5.0)
     except BaseException:

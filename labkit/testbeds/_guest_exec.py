@@ -34,7 +34,7 @@ def free(folder: str) -> tuple[IO[str], socket.socket]:
     while time.monotonic() < end:
         for name in sorted(os.listdir(folder)):  # noqa: PTH208
             if name.startswith("port"):
-                lock = open(f"{folder}/lock{name[4:]}", "w")  # noqa: PTH123, SIM115
+                lock = open(f"{folder}/lock{name[4:]}")  # noqa: PTH123, SIM115
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     port = socket.socket(socket.AF_UNIX)

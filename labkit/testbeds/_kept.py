@@ -18,6 +18,7 @@ from typing import Any
 from labkit.errors import LaunchError
 
 _UP_S = 180.0  # until one must be up
+_children: dict[int, subprocess.Popen[bytes]] = {}  # keepers that this process has started
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,16 @@ def start_keeper(text: str, lifetime: float) -> Kept:
             while keeper.poll() is None and time.monotonic() < end:
                 kept = next((one for one in up() if one.pid == keeper.pid), None)
                 if kept is not None:
+                    _children[keeper.pid] = keeper
                     return kept
                 time.sleep(0.05)
         except BaseException:
             keeper.terminate()
+            keeper.wait()
             raise
         status = keeper.poll()
         keeper.terminate()
+        keeper.wait()
         said.seek(0)
         words = said.read().decode(errors="replace").strip()
     raise LaunchError(f"The testbed {text} did not come up. {words}", exit_status=status)
@@ -114,9 +118,10 @@ def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
         os.kill(kept.pid, signal.SIGTERM)
     end = time.monotonic() + timeout
     while kept.alive and time.monotonic() < end:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(kept.pid, os.WNOHANG)
+        if kept.pid in _children:
+            _children[kept.pid].poll()  # our own child is there until it is asked for
         time.sleep(0.02)
+    _children.pop(kept.pid, None)
     if kept.alive:
         raise LaunchError(f"The keeper of {kept.text}, process {kept.pid}, does not end. End it by hand.")
 

@@ -1,0 +1,217 @@
+"""Real verbs between two soft-RoCE devices in a guest that is booted once; and guests that end as they must."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import labkit
+from labkit import Effort, Spec, testbeds
+from labkit.errors import LaunchError
+from labkit.host.pyverbs import interpreter
+from labkit.testbeds import Kept, _guest, soft_roce
+
+pytestmark = pytest.mark.verbs
+VERBS = Path(labkit.__file__).parent / "verbs"
+SIZES = (1, 8, 4096, 65536)
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    """The testbed, kept up for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
+        one = testbeds.bring_up("soft-roce", lifetime=600)
+        yield one
+        testbeds.take_down(one)
+        assert not Path(one.handle["folder"]).exists()
+
+
+@pytest.fixture(scope="session")
+def guest(kept: Kept) -> testbeds.Testbed:
+    """What commands it takes."""
+    return soft_roce.attach(kept.handle)
+
+
+def inside(guest: testbeds.Testbed, *command: str, limit: float = 60) -> subprocess.CompletedProcess[str]:
+    """A command in the guest."""
+    return subprocess.run(guest.wrap(command), capture_output=True, text=True, timeout=limit)
+
+
+def processes(folder: str) -> list[str]:
+    """Every process that has something to do with a guest."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            found += [line] if folder in line else []
+    return found
+
+
+def gone(folder: str, limit: float = 30) -> bool:
+    """Whether a guest leaves no process and no file, soon."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        if not processes(folder) and not Path(folder).exists():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_every_operation_brings_its_bytes_over_the_link(guest: testbeds.Testbed) -> None:
+    before = guest.evidence()
+    done = inside(guest, interpreter(), "-I", str(VERBS / "selftest.py"), "rxe0", "rxe1", *map(str, SIZES), limit=120)
+    after = guest.evidence()
+    outcome = json.loads(done.stdout)
+    assert set(outcome.values()) == {"ok"}
+    operations = {" ".join(name.split()[:2]) for name in outcome}
+    assert {"send RC", "send UC", "send UD", "write RC", "write UC", "read RC", "write_with_immediate RC",
+            "fetch_and_add", "compare_and_swap"} <= operations  # fmt: skip
+    assert {"send RC with events", "send RC inline"} <= set(outcome)
+    crossed = {name: after[name] - before[name] for name in after}
+    payload = sum(int(name.split()[-1]) for name in outcome if name.split()[-1].isdigit())
+    assert payload > 400_000
+    assert crossed["v0.tx_bytes"] + crossed["v1.tx_bytes"] >= payload  # nothing went by loopback
+    assert crossed["rxe0.sent_pkts"] > 0
+    assert crossed["rxe1.rcvd_pkts"] == crossed["rxe0.sent_pkts"]
+
+
+def test_a_wrong_byte_is_found(guest: testbeds.Testbed) -> None:
+    program = f"""
+import sys; sys.path.insert(0, {str(VERBS.parent.parent)!r})
+from labkit.verbs import ends, selftest
+from labkit.verbs.plan import Plan
+sent = ends.End.request
+def request(end, *a, **k):
+    end.memory.view[end.plan.size - 1] ^= 1
+    return sent(end, *a, **k)
+ends.End.request = request
+print(selftest._tried(['rxe0', 'rxe1'], Plan(program='latency', operation='send', size=100)))
+"""
+    done = inside(guest, interpreter(), "-I", "-c", program)
+    assert "brought a wrong byte at 99" in done.stdout
+
+
+def test_tools_and_loops_measure_in_the_guest(kept: Kept, tmp_path: Path) -> None:
+    sweep = [Spec(benchmark="verbs.write_latency", size=size, testbed="soft-roce") for size in SIZES]
+    others = [
+        ("send_latency", 64, {"tool": "perftest", "connection": "UD"}),
+        ("send_latency", 64, {"tool": "pyverbs", "completion": "event"}),
+        ("atomic_latency", 8, {"tool": "perftest", "operation": "compare_and_swap"}),
+        ("read_bandwidth", 4096, {"tool": "pyverbs", "post_list": 4, "qps": 2}),
+        ("send_bandwidth", 4096, {"tool": "perftest"}),
+        ("registration", 65536, {}), ("setup", 0, {}), ("sequencer", 8, {"clients": 4}),
+        ("key_value", 64, {}), ("echo", 64, {"request": "write", "connection": "UC"}),
+    ]  # fmt: skip
+    specs = sweep + [
+        Spec(benchmark=f"verbs.{name}", size=size, testbed="soft-roce", options=options)
+        for name, size, options in others
+    ]
+    held = labkit.measure(specs, Effort(launches=1, iterations=128, warmup=2), into=tmp_path / "campaign")
+    kinds = {}
+    for one in held.samples():
+        kinds[one.spec.benchmark, one.spec.size] = one
+        assert soft_roce.GUEST in one.meta["badges"]
+        assert one.meta["testbed"]["kernel"]
+        assert one.time_ns.size or one.reported
+        assert (one.time_ns > 0).all()
+        if one.meta["engine"] == "pyverbs" and "latency" in one.spec.benchmark:
+            assert one.meta["verified"]
+            assert one.meta["pyverbs_empty_poll_ns"] > 0
+    assert len(kinds) == len(specs) - 1  # two of send_latency
+    for size in SIZES:
+        one = kinds["verbs.write_latency", size]
+        assert one.meta["engine"] == "perftest"
+        assert one.time_ns.size == 128
+        assert one.meta["evidence"]["v0.tx_bytes"] >= 128 * size
+    table = labkit.load(held)
+    assert (table.loc[table["benchmark"] == "verbs.write_latency", "latency_us_p50"] > 0).all()
+
+
+def test_the_link_has_the_delay_and_the_rate_that_were_asked_for(kept: Kept, tmp_path: Path) -> None:
+    specs = [
+        Spec(benchmark="verbs.read_latency", size=8, testbed="soft-roce,delay=5ms"),
+        Spec(benchmark="verbs.read_latency", size=8, testbed="soft-roce"),
+        Spec(benchmark="verbs.write_bandwidth", size=16384, testbed="soft-roce,rate=24mbit"),
+    ]
+    held = labkit.measure(specs, Effort(launches=1, iterations=64, warmup=0), into=tmp_path / "campaign")
+    by = {one.spec.testbed: one for one in held.samples()}
+    assert by["soft-roce,delay=5ms"].time_ns.min() >= 10e6  # there and back
+    assert by["soft-roce,delay=5ms"].meta["testbed"]["delay"] == "5ms"
+    assert by["soft-roce"].time_ns.min() < 10e6
+    means = [v.value for v in by["soft-roce,rate=24mbit"].reported if v.name == "bandwidth_MBps"]
+    assert means
+    assert min(means) <= 24 / 8 * 1.05
+
+
+def test_a_command_in_the_guest_gives_its_status_and_ends_with_its_owner(guest: testbeds.Testbed) -> None:
+    done = inside(guest, "sh", "-c", "echo out; echo err >&2; exit 3")
+    assert (done.stdout, done.stderr, done.returncode) == ("out\n", "err\n", 3)
+    assert inside(guest, "no-such-program").returncode == 127
+    long = subprocess.Popen(guest.wrap(["sleep", "987"]))
+    end = time.monotonic() + 20
+    while "sleep 987" not in inside(guest, "ps", "ax", "-o", "args").stdout and time.monotonic() < end:
+        time.sleep(0.2)
+    long.kill()
+    long.wait()
+    while "sleep 987" in inside(guest, "ps", "ax", "-o", "args").stdout and time.monotonic() < end:
+        time.sleep(0.2)
+    assert "sleep 987" not in inside(guest, "ps", "ax", "-o", "args").stdout
+
+
+def test_a_failed_run_says_why_and_the_next_one_works(kept: Kept, tmp_path: Path) -> None:
+    bad = Spec(benchmark="verbs.send_latency", size=8, testbed="soft-roce", options={"tool": "pyverbs", "gid": 77})
+    with pytest.raises(LaunchError, match=r"1 of 1 points failed.*\n?"):
+        labkit.measure(bad, Effort(launches=1, iterations=5, time_limit=20), into=tmp_path / "bad")
+    good = Spec(benchmark="verbs.send_latency", size=8, testbed="soft-roce", options={"tool": "pyverbs"})
+    assert len(labkit.measure(good, Effort(launches=1, iterations=5), into=tmp_path / "good").done()) == 1
+
+
+BOOT = """
+import sys, time
+from labkit.testbeds import _guest, soft_roce
+told = _guest._qemu
+def qemu(folder, *rest):
+    print(folder, flush=True)
+    return told(folder, *rest)
+_guest._qemu = qemu
+with _guest.boot(wanted=soft_roce._MODULES, cpus=1, memory="256M") as guest:
+    print("up", guest.run(["uname", "-r"]), flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "terminate"])
+def test_a_guest_killed_half_way_leaves_nothing(how: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", BOOT], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        folder = owner.stdout.readline().strip()
+        console = Path(folder) / "console"
+        end = time.monotonic() + 20
+        while not console.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert any("qemu-system" in line for line in processes(folder))
+        owner.send_signal(how)
+    assert gone(folder)
+
+
+def test_two_guests_run_side_by_side(kept: Kept) -> None:
+    with _guest.boot(wanted=soft_roce._MODULES, cpus=1, memory="256M") as other:
+        assert other.folder != kept.handle["folder"]
+        assert other.run(["hostname"]) == "guest\n"
+    assert gone(other.folder)
+
+
+def test_a_guest_that_does_not_come_up_says_what_its_console_said() -> None:
+    with pytest.raises(LaunchError, match=r"did not answer within 0\.5 s.*ran kernel"):
+        with _guest.boot(wanted=soft_roce._MODULES, cpus=1, memory="256M", limit=0.5):
+            pass
