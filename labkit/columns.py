@@ -74,6 +74,7 @@ METRICS = {
         Metric("overhead_us", "cost", 1e6, "µs", "host overhead", "Processor time of a message: inside the calls that post and complete it."),
         Metric("available_percent", "share", 1.0, "%", "CPU availability", "Part of the running time that was computed while messages moved."),
         Metric("helped_us", "cost", 1e6, "µs", "latency with the target in MPI", "Latency of a one-sided call while the target waits inside MPI."),
+        Metric("exchange_us", "cost", 1e6, "µs", "exchange", "Time of the messages of an iteration, without the sleep before them."),
         Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two reads of the clock with nothing between them."),
         Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Smallest difference above zero between two reads of the clock."),
     )

@@ -36,7 +36,7 @@ HANGING = ("mpi.latency", "mpi.bandwidth", "mpi.sendrecv", "mpi.sendrecv_replace
 PAIRED = [name for name in MOVING if name.startswith(("mpi.latency", "mpi.bandwidth", "mpi.bibandwidth", "mpi.multi"))]
 PAIRED += ["mpi.pingping", "mpi.queue_depth", "mpi.buffer_reuse", "mpi.sendrecv", "mpi.sendrecv_replace"]
 PAIRED += ["mpi.exchange", "mpi.stencil", "mpi.random_pairs", "mpi.hotspot_send", "mpi.hotspot_receive"]
-PAIRED += ["mpi.host_overhead", "mpi.availability"]
+PAIRED += ["mpi.host_overhead", "mpi.availability", "apps.halo3d26"]
 FILES = [name for name in MOVING if "file" in name]
 SIZES = (0, 4, 12, 4096, 100_000, 1_048_576)
 
@@ -138,13 +138,16 @@ def variants() -> list[Spec]:
         (("queue_depth",), {"depth": [2, 64]}),
         (("availability",), {"compute_us": [0.0, 50.0]}),
         (("latency", "pingping"), {"source": "any"}),
+        (("apps.halo3d26",), {"size": 8, "neighbours": ["26", "18", "6"], "periodic": [False, True], "nx": 3, "vars": 2, "ranks": [4, 5]}),
+        (("apps.fft_subcom3d",), {"size": 8, "size_y": [-1, 0, 12], "pz": 2, "py": 2, "px": 1, "ranks": 4}),
     ]  # fmt: skip
     return possible(
         spec
         for names, fields in axes
         for name in names
         for spec in sweep(
-            f"mpi.{name}", **{"sizes": fields.get("size", 4096)} | {k: v for k, v in fields.items() if k != "size"}
+            name if "." in name else f"mpi.{name}",
+            **{"sizes": fields.get("size", 4096)} | {k: v for k, v in fields.items() if k != "size"},
         )
     )
 
