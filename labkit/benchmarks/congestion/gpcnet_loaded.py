@@ -3,9 +3,9 @@
 A part of the nodes (80 %, drawn by chance) are congestors, the others victims. In every chunk of iterations the
 victims run alone, then while the congestors run, then alone again, each time with the same rings, so that what
 drifts on the machine drifts in all three. The headline is the loaded time of the slowest victim; `isolated_us` and
-`recovered_us` are the others, and `impact_mean_times` and `impact_p99_times` the congestion impact factors: mean and 99th
-percentile of the times of all victims under load over those in isolation, as GPCNeT defines them. `congestor_us` is
-what a round of the congestors took meanwhile: whether they really loaded the network.
+`recovered_us` are the others, and `impact_mean_times` and `impact_p99_times` the congestion impact factors: mean and
+99th percentile of the times of all victims under load over those in isolation, as GPCNeT defines them. `congestor_us`
+is what a round of the congestors took meanwhile: whether they really loaded the network.
 
 Congestors of network_load_test (GPCNeT 1.3): exchange in pairs of all with all, incast by messages and by puts, and a
 rank that all others get from, with 4096 B; with `mixed` each has a group of its own. They run until the victims meet at
