@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from labkit import figures
 from labkit.analysis import all_pairs
 from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.errors import DataError
@@ -86,3 +87,16 @@ def test_other_samples_have_no_pairs() -> None:
         all_pairs.bad_pairs(launch(1), Samples(**{**vars(launch(1)), "spec": Spec(benchmark="mpi.latency")}))
     with pytest.raises(DataError, match="must add up"):
         all_pairs.matrix(Samples(**{**vars(launch(1)), "meta": {}}))
+
+
+def test_the_heat_map_is_ordered_by_switch_and_marks_bad_pairs() -> None:
+    found = all_pairs.bad_pairs(launch(1, slow((3, 9))), launch(2, slow((3, 9))), SWITCHES)
+    hosts = HOSTS[::-1]  # rank 0 is on the last host
+    figure = figures.pairs(found.seconds, hosts, SWITCHES, bad=[(3, 9)])
+    heat, marks = figure.data
+    assert list(figure.layout.xaxis.ticktext) == sorted(HOSTS, key=lambda host: (SWITCHES[host], host))
+    slowest = {(int(y), int(x)) for y, x in np.argwhere(np.array(heat.z, float) > 14)}
+    assert slowest == set(zip(marks.y, marks.x, strict=True))
+    assert len(figure.layout.shapes) == 4
+    with pytest.raises(DataError, match="there are 3 hosts"):
+        figures.pairs(found.seconds, hosts[:3])
