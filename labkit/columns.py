@@ -74,6 +74,12 @@ METRICS = {
         Metric("overhead_us", "cost", 1e6, "µs", "host overhead", "Processor time of a message: inside the calls that post and complete it."),
         Metric("available_percent", "share", 1.0, "%", "CPU availability", "Part of the running time that was computed while messages moved."),
         Metric("helped_us", "cost", 1e6, "µs", "latency with the target in MPI", "Latency of a one-sided call while the target waits inside MPI."),
+        Metric("exchange_us", "cost", 1e6, "µs", "exchange", "Time of the messages of an iteration, without the sleep before them."),
+        Metric("isolated_us", "cost", 1e6, "µs", "isolated", "Time of an iteration of the victims before the congestors began."),
+        Metric("recovered_us", "cost", 1e6, "µs", "recovered", "Time of an iteration of the victims after the congestors had ended."),
+        Metric("congestor_us", "cost", 1e6, "µs", "congestor's round", "Time of a round of the congestors while the victims were measured, mean over congestors."),
+        Metric("impact_mean_times", "cost", 1.0, "times", "congestion impact, mean", "Mean time under congestion over mean time in isolation, of all victims (GPCNeT's congestion impact factor)."),
+        Metric("impact_p99_times", "cost", 1.0, "times", "congestion impact, p99", "99th percentile of the time under congestion over that in isolation, of all victims."),
         Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two reads of the clock with nothing between them."),
         Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Smallest difference above zero between two reads of the clock."),
     )

@@ -71,8 +71,10 @@ class Benchmark:
     active : whether a rank times.
     peer : whom a rank talks to.
     peers : its neighbours in pairs of opposite directions, the targets of its one-sided calls, or its table.
+    splits : the parts of the ranks that it talks in beside, each as the colour and key of MPI_Comm_split.
     reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
     lanes : further times kept of every iteration → their metric; the kernel numbers them from 1.
+    lane_work : work in one iteration of a lane, where it is not 1.
     derived : metrics that are not a quantile of the samples: from the lanes, each (ranks, iterations), to their value.
     cadence : ``isolated``, ``streaming``, ``windowed`` or ``synchronised``; an option of the same name wins.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
@@ -107,8 +109,10 @@ class Benchmark:
     active: Callable[[Spec, int], bool] = lambda spec, rank: True
     peer: Callable[[Spec, int], int] = lambda spec, rank: (rank + spec.ranks // 2) % spec.ranks
     peers: Callable[[Spec, int], Sequence[int]] = lambda spec, rank: ()
+    splits: Callable[[Spec, int], Sequence[tuple[int, int]]] = lambda spec, rank: ()
     reduce: Literal["max", "mean"] = "max"
     lanes: Mapping[str, str] = field(default_factory=dict)
+    lane_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
     derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
     cadence: str = "isolated"
     warmup: tuple[int, int] = (100, 10)

@@ -7,6 +7,7 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 from labkit.figures.against import versus
 from labkit.figures.cells import heat_map
 from labkit.figures.iterations import distribution, over_iterations
+from labkit.figures.pairs import pairs
 from labkit.figures.points import bars, versus_size
 from labkit.figures.ranks import per_rank
 from labkit.figures.spread import launches
@@ -23,6 +24,7 @@ __all__ = [
     "heat_map",
     "launches",
     "over_iterations",
+    "pairs",
     "per_rank",
     "svgs",
     "together",

@@ -34,7 +34,8 @@ def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
         (handle, " ".join(HANDLES)),
         (
             pointer,
-            "file requests statuses send recv extra scratch path types counts displs bytes far_bytes peers places",
+            "file requests statuses send recv extra scratch path types comms counts displs bytes far_bytes peers "
+            "places",
         ),
         (pointer, "time_ns"),
         (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns"),

@@ -132,6 +132,7 @@ typedef struct {
     char *scratch;            /* 64 bytes for acknowledgements */
     const char *path;         /* of a file */
     const Handle *types;      /* one for each rank, for the w forms */
+    const Handle *comms;      /* parts of the ranks, for the benchmarks that have them */
     const int32_t *counts;    /* elements of each rank's message, for the v forms */
     const int32_t *displs;    /* where it lies, in elements */
     const int32_t *bytes;     /* where it lies, in bytes, for the w forms */

@@ -78,3 +78,28 @@ KERNEL(host_overhead)
         UNTIMED(RECV(job->recv, 1) SEND(job->send, 1));
     return 0;
 }
+
+/* A round of a tournament in every iteration: each rank and its partner in it ping-pong, the lower rank first, then the
+ * other way round, so that every rank has a time of its own. A partner of -1: nobody. */
+KERNEL(all_pairs)
+{
+    const Mpi *mpi = job->mpi;
+    const int64_t n = job->npeers;
+    for (int64_t i_ = -job->warmup; i_ < job->iterations; i_++) {
+        const int peer = job->peers[(i_ % n + n) % n];
+        int64_t start = now_ns(), took = now_ns() - start;
+        for (int turn = 0; turn < 2 && peer >= 0; turn++) {
+            const int first = (job->rank < peer) == !turn;
+            start = now_ns();
+            if (first) TRY(mpi->Send(job->send, job->count, job->datatype, peer, 1, job->comm));
+            TRY(mpi->Recv(job->recv, job->count, job->datatype, peer, 1, job->comm, job->statuses));
+            if (first)
+                took = now_ns() - start;
+            else
+                TRY(mpi->Send(job->send, job->count, job->datatype, peer, 1, job->comm));
+        }
+        TRY(mpi->Barrier(job->comm)); /* or rounds would collide */
+        if (i_ >= 0) job->time_ns[i_] = took;
+    }
+    return 0;
+}

@@ -201,7 +201,7 @@ class Start:
         """Write the samples of the point in flight."""
         point, spec = self._current, self._current.spec
         benchmark, options = benchmarks.get(spec.benchmark), dict(spec.options)
-        chunks = facts.pop("chunks")
+        chunks = facts["chunks"]
         facts |= {
             "timing": options.get("timing", "each"),
             "cadence": options.get("cadence", benchmark.cadence),

@@ -150,11 +150,12 @@ def _numbers(samples: Samples) -> dict[str, Any]:
         row["unreliable"] = "; ".join(s.unreliable)
     if benchmark.reduce == "max" and len(samples.ranks) > 1:
         time["osu_mean"] = stats.mean_over_ranks(samples.seconds, held)
-    for name, work in benchmark.metrics.items():
-        row |= _metric(METRICS[name], work(samples.spec), time)
+    for name, units in benchmark.metrics.items():
+        row |= _metric(METRICS[name], units(samples.spec), time)
     for lane, name in benchmark.lanes.items():
         if lane in samples.extras:
-            row |= _metric(METRICS[name], 1.0, _plain(stats.summarize(_reduced(samples, samples.extras[lane] * 1e-9))))
+            work = benchmark.lane_work[lane](samples.spec) if lane in benchmark.lane_work else 1.0
+            row |= _metric(METRICS[name], work, _plain(stats.summarize(_reduced(samples, samples.extras[lane] * 1e-9))))
     for name, derive in benchmark.derived.items():
         row |= _metric(METRICS[name], 1.0, {"value": derive(samples.lanes)})
     return row

@@ -91,6 +91,8 @@ class Setting:
             "rotate": options.get("rotate", False), "overlap": lanes > 1, "tests": options.get("tests", 0),
             **self._pieces(count, datatype, comm), **dict(benchmark.work(spec)),
         }  # fmt: skip
+        if parts := benchmark.splits(spec, self._rank):
+            more["comms"] = [self._freed(comm.Split(colour, key)) for colour, key in parts]
         more |= self._window(comm) if benchmark.exposed is not None else {}
         more |= self._file(comm) if "directory" in options else {}
         if benchmark.kernel == "compare_and_swap":

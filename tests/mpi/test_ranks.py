@@ -26,7 +26,8 @@ from .conftest import HERE, Run
 
 pytestmark = pytest.mark.mpi
 
-MPI = [n for n, b in benchmarks.find().items() if b.kernel and b.mpi and b.kernel not in STARTS]
+WITH_RANKS = [n for n, b in benchmarks.find().items() if b.kernel and b.mpi and b.kernel not in STARTS]
+MPI = [name for name in WITH_RANKS if benchmarks.get(name).ranks[0] <= 2]
 # no bytes move, or none that another rank sent
 UNSEEN = ("mpi.file_open_close", "mpi.reduce_local", "mpi.window_create")
 MOVING = [name for name in MPI if benchmarks.get(name).sized and name not in UNSEEN]
@@ -36,7 +37,7 @@ HANGING = ("mpi.latency", "mpi.bandwidth", "mpi.sendrecv", "mpi.sendrecv_replace
 PAIRED = [name for name in MOVING if name.startswith(("mpi.latency", "mpi.bandwidth", "mpi.bibandwidth", "mpi.multi"))]
 PAIRED += ["mpi.pingping", "mpi.queue_depth", "mpi.buffer_reuse", "mpi.sendrecv", "mpi.sendrecv_replace"]
 PAIRED += ["mpi.exchange", "mpi.stencil", "mpi.random_pairs", "mpi.hotspot_send", "mpi.hotspot_receive"]
-PAIRED += ["mpi.host_overhead", "mpi.availability"]
+PAIRED += ["mpi.host_overhead", "mpi.availability", "apps.halo3d26", "congestion.gpcnet_isolated", "mpi.all_pairs"]
 FILES = [name for name in MOVING if "file" in name]
 SIZES = (0, 4, 12, 4096, 100_000, 1_048_576)
 
@@ -78,7 +79,7 @@ def test_every_benchmark_yields_verified_samples_at_every_size(run_plan: Run) ->
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_benchmarks_for_many_ranks_are_right_on_more_of_them(run_plan: Run, ranks: int) -> None:
     specs = []
-    for name in MPI:
+    for name in WITH_RANKS:
         benchmark = benchmarks.get(name)
         if benchmark.ranks[1] is None:
             rooted = "root" in {field.name for field in dataclasses.fields(benchmark.options)}
@@ -138,13 +139,20 @@ def variants() -> list[Spec]:
         (("queue_depth",), {"depth": [2, 64]}),
         (("availability",), {"compute_us": [0.0, 50.0]}),
         (("latency", "pingping"), {"source": "any"}),
+        (("apps.halo3d26",), {"size": 8, "neighbours": ["26", "18", "6"], "periodic": [False, True], "nx": 3, "vars": 2, "ranks": [4, 5]}),
+        (("congestion.gpcnet_isolated",), {"pattern": ["bandwidth", "bandwidth_sync", "allreduce", "alltoall", "get_latency", "put_bandwidth"], "ranks": 3}),
+        (("congestion.gpcnet_loaded",), {"pattern": ["bandwidth", "allreduce", "alltoall", "get_latency", "put_bandwidth"], "ranks": 4}),
+        (("congestion.gpcnet_loaded",), {"congestor": ["alltoall", "incast", "put_incast", "get_broadcast"], "share": 60.0, "ranks": 5}),
+        (("congestion.gpcnet_congestors",), {"congestor": ["mixed", "incast", "put_incast", "get_broadcast"], "fan_in": [0, 1], "ranks": 4}),
+        (("apps.fft_subcom3d",), {"size": 8, "size_y": [-1, 0, 12], "pz": 2, "py": 2, "px": 1, "ranks": 4}),
     ]  # fmt: skip
     return possible(
         spec
         for names, fields in axes
         for name in names
         for spec in sweep(
-            f"mpi.{name}", **{"sizes": fields.get("size", 4096)} | {k: v for k, v in fields.items() if k != "size"}
+            name if "." in name else f"mpi.{name}",
+            **{"sizes": fields.get("size", 4096)} | {k: v for k, v in fields.items() if k != "size"},
         )
     )
 
@@ -254,6 +262,15 @@ def test_a_dropped_last_element_is_noticed_everywhere(run_plan: Run, mutants: Pa
     assert [specs[frame.header["index"]] for frame in samples(frames)] == []
     for frame in samples(frames, "failed"):
         assert "wrong bytes on rank" in frame.header["reason"] or "not in this MPI" in frame.header["reason"]
+
+
+def test_the_same_where_more_than_two_ranks_are_needed(run_plan: Run, mutants: Path) -> None:
+    program = (str(HERE / "mutant_worker.py"), str(mutants), "drop_last")
+    specs = [Spec(benchmark=name, size=4096, ranks=4) for name in set(WITH_RANKS) - set(MPI)]
+    frames, ended = run_plan(specs, Effort(iterations=3, warmup=0), program=program)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert all("wrong bytes on rank" in frame.header["reason"] for frame in samples(frames, "failed"))
+    assert len(samples(frames, "failed")) == len(specs) > 0
 
 
 def test_a_collective_or_window_of_the_wrong_rank_is_noticed(run_plan: Run, mutants: Path) -> None:

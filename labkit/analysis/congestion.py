@@ -1,0 +1,268 @@
+"""What others on the network cost: impact factors of GPCNeT, interference of two jobs, and fairness between streams.
+
+A factor compares times of the same work with and without others. Within one launch iterations are not independent, so
+its interval comes from resampling blocks of neighbouring iterations; with and without are resampled together where
+they were measured in turns. From 6 launches on the interval is the rank interval of the factors of the launches, which
+are paired: each is a start of the same ranks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from labkit import stats
+from labkit.benchmarks import resolve
+from labkit.benchmarks.congestion import _gpcnet
+from labkit.errors import DataError
+from labkit.samples import Samples
+
+LOADED = "congestion.gpcnet_loaded"
+STATISTICS: dict[str, float | None] = {"mean": None, "p99": 0.99, "p999": 0.999}  # quantile; None for the mean
+_RESAMPLES = 400
+_FEWEST = 20  # iterations for an interval inside a launch
+_CONDENSED = 200_000  # times of one resample; of more, every so-manieth iteration
+
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Times with others over times without.
+
+    Parameters
+    ----------
+    centre : median over launches.
+    low, high : of the interval; NaN where there is none.
+    label : what the interval is.
+    launches : how many.
+    """
+
+    centre: float
+    low: float
+    high: float
+    label: str
+    launches: int
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves no doubt that others made a difference."""
+        return self.low > 1 or self.high < 1
+
+
+@dataclass(frozen=True)
+class Impact:
+    """Congestion impact of one point.
+
+    Parameters
+    ----------
+    table : a row for each statistic and phase (loaded, recovered): factor, low, high, label, launches, reliable.
+    reasons : why the victims may have felt nothing, or something else than the network.
+    sentence : what this says.
+    """
+
+    table: pd.DataFrame
+    reasons: tuple[str, ...]
+    sentence: str
+
+
+def jain_fairness(values: ArrayLike) -> float:
+    """Jain's index of the shares of streams: 1 when all get the same, 1/n when one gets all.
+
+    Parameters
+    ----------
+    values : rate of each stream, in any unit.
+
+    Raises
+    ------
+    DataError
+        If there is none, one is negative or no number, or all are 0.
+
+    Examples
+    --------
+    >>> jain_fairness([5.0, 5.0]), jain_fairness([1.0, 0.0, 0.0, 0.0])
+    (1.0, 0.25)
+    """
+    rates = np.asarray(values, np.float64).ravel()
+    if not rates.size or not np.isfinite(rates).all() or (rates < 0).any() or not rates.any():
+        raise DataError(f"The rates are {rates.tolist()[:8]}, but there must be some, none below 0 and one above.")
+    rates = rates / rates.max()
+    return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
+
+
+def interference(without: Sequence[ArrayLike], beside: Sequence[ArrayLike], statistic: str = "p50") -> Factor:
+    """How much longer a victim takes beside an aggressor than alone.
+
+    Parameters
+    ----------
+    without, beside : times of the victim's iterations, an array for each launch, in the same order; s.
+    statistic : ``p50``, ``p95``, ``p99``, ``p999`` or ``mean``.
+
+    Raises
+    ------
+    DataError
+        If the launches are not as many, or a launch has no times.
+    """
+    if len(without) != len(beside) or not without:
+        raise DataError(
+            f"There are {len(without)} launches without and {len(beside)} with the other job, but each needs its "
+            "counterpart. Measure as many of both."
+        )
+    known = stats.QUANTILES | {"mean": None}
+    if statistic not in known:
+        raise DataError(f"statistic={statistic!r}, but it must be one of {', '.join(known)}.")
+    pairs = [(np.atleast_2d(np.asarray(b, np.float64)), np.atleast_2d(np.asarray(a, np.float64)))
+             for a, b in zip(without, beside, strict=True)]  # fmt: skip
+    return _factor(pairs, known[statistic], paired=False)
+
+
+def impact(launches: Sequence[Samples]) -> Impact:
+    """Congestion impact factors of one point of `congestion.gpcnet_loaded`.
+
+    Parameters
+    ----------
+    launches : samples of all its launches.
+
+    Raises
+    ------
+    DataError
+        If there are none, or they belong to another benchmark or to several points.
+    """
+    specs = {samples.spec for samples in launches}
+    if len(specs) != 1 or next(iter(specs)).benchmark != LOADED or not all(s.n for s in launches):
+        names = ", ".join(sorted({str(spec) for spec in specs})) or "none"
+        raise DataError(f"The samples are of {names}, but they must be of one point of {LOADED}, with iterations.")
+    rows = []
+    for name, quantile in STATISTICS.items():
+        for phase, lane in (("loaded", "time_ns"), ("recovered", "recovered_ns")):
+            pairs = [(seconds(s, lane), seconds(s, "isolated_ns")) for s in launches]
+            reliable = quantile is None or all(stats.reliable(now.size, quantile) for now, _ in pairs)
+            if name == "p999" and not reliable:
+                continue
+            found = _factor(pairs, quantile, paired=True)
+            rows.append((name, phase, found.centre, found.low, found.high, found.label, found.launches, reliable))
+    columns = ["statistic", "phase", "factor", "low", "high", "label", "launches", "reliable"]
+    table = pd.DataFrame(rows, columns=columns)
+    reasons = _reasons(launches, table)
+    return Impact(table, reasons, _sentence(table, reasons))
+
+
+def seconds(samples: Samples, lane: str) -> Times:
+    """Times of one phase, (ranks, iterations), s."""
+    return np.asarray(samples.lanes[lane] * 1e-9, np.float64)
+
+
+def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, *, paired: bool) -> Factor:
+    """Factor over launches, each (loaded, isolated) with (ranks, iterations), s."""
+    of = _statistic(quantile)
+    each = [of(now) / of(before) if of(before) > 0 else math.nan for now, before in pairs]
+    if len(each) > 1:
+        over = stats.headline(each)
+        return Factor(over.centre, over.low, over.high, over.label, len(each))
+    now, before = pairs[0]
+    if min(now.shape[1], before.shape[1]) < _FEWEST:
+        return Factor(each[0], math.nan, math.nan, "1 launch", 1)
+    low, high = _resampled(now, before, of, paired=paired)
+    return Factor(each[0], low, high, "95 % bootstrap interval inside 1 launch", 1)
+
+
+def _statistic(quantile: float | None) -> Callable[[Times], float]:
+    """Mean or quantile of all times of all ranks together, as GPCNeT takes them."""
+    return (lambda times: float(times.mean())) if quantile is None else lambda times: stats.quantile(times, quantile)
+
+
+def _resampled(now: Times, before: Times, of: Callable[[Times], float], *, paired: bool) -> tuple[float, float]:
+    """Percentile interval of the ratio under a circular block bootstrap over iterations.
+
+    References
+    ----------
+    D. N. Politis, J. P. Romano, "A circular block-resampling procedure for stationary data" (1992).
+    """
+    chance = np.random.default_rng(1)
+    now, before = (times[:, :: max(1, times.size // _CONDENSED)] for times in (now, before))
+
+    def draw(n: int) -> NDArray[np.int64]:
+        length = max(1, round(n ** (1 / 3)))
+        starts = chance.integers(0, n, -(-n // length))
+        return np.asarray((starts[:, None] + np.arange(length)) % n, np.int64).ravel()[:n]
+
+    found = []
+    for _ in range(_RESAMPLES):
+        at = draw(now.shape[1])
+        other = at if paired and before.shape == now.shape else draw(before.shape[1])
+        found.append(of(now[:, at]) / of(before[:, other]))
+    low, high = np.quantile(found, [(1 - stats.LEVEL) / 2, (1 + stats.LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...]:
+    """Why nothing happened, when nothing did; and what else than the network may have been it, when something did."""
+    first = launches[0]
+    spec, found = resolve(first.spec), []
+    who, hosts = _gpcnet.roles(spec), set(first.meta.get("rank_hosts") or ())
+    felt = bool(len(_felt(table)))
+    shared = any("oversubscription" in str(badge) for s in launches for badge in s.meta.get("badges") or ())
+    if felt:
+        if shared or len(hosts) == 1:
+            where = "share processors" if shared else "are on one host and share its memory"
+            found.append(f"victims and congestors {where}, so that this need not be the network")
+        return tuple(found)
+    if len(hosts) == 1:
+        found.append("all ranks are on one host, so that no message crossed a network")
+    senders = max(len(group) - 1 for group in who.congestors)
+    if senders < 2:
+        found.append("no rank had more than one sender, and one sends no more than one link carries: add ranks")
+    if not any(np.asarray(s.lanes["congestor_ns"]).any() for s in launches):
+        found.append("the congestors ended before they had finished a round")
+    width = table[table["phase"] == "loaded"]["high"] - table[table["phase"] == "loaded"]["low"]
+    if not width.notna().any() or width.max() > 1:
+        found.append("the times scatter too much for a smaller effect to show: measure longer, or more launches")
+    if not found:
+        load = _load(launches)
+        found.append(
+            f"the congestors moved {load:,.0f} MB/s to their busiest rank: where that is less than a link carries, or "
+            "the leaf switch does not block and victims share no link with them, nothing fills up"
+        )
+    return tuple(found)
+
+
+def _load(launches: Sequence[Samples]) -> float:
+    """MB/s that the busiest receiver of the congestors took or gave."""
+    spec = resolve(launches[0].spec)
+    most = max(len(group) - 1 for group in _gpcnet.roles(spec).congestors)
+    each = np.median([np.median(s.lanes["congestor_ns"]) for s in launches]) * 1e-9
+    return float(most * _gpcnet.load_size(spec) / each / 1e6) if each else 0.0
+
+
+def _felt(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the loaded phase whose whole interval lies above 1."""
+    return table[(table["phase"] == "loaded") & (table["low"] > 1)]
+
+
+def _sentence(table: pd.DataFrame, reasons: Sequence[str]) -> str:
+    """What a reader needs to know."""
+    words = {"mean": "mean", "p99": "99th percentile", "p999": "99.9th percentile"}
+
+    def said(row: pd.Series) -> str:
+        known = not math.isnan(row["low"])
+        about = f" ({row['low']:.3g} to {row['high']:.3g}, {row['label']})" if known else f" ({row['label']})"
+        doubt = "" if row["reliable"] else ", with too few samples to rely on it"
+        return f"the {words[row['statistic']]} {row['factor']:.3g} times as long{about}{doubt}"
+
+    loaded = [said(row) for _, row in table[table["phase"] == "loaded"].iterrows()]
+    felt = len(_felt(table)) > 0
+    text = f"Beside the congestors, iterations take {'; '.join(loaded)}."
+    back = table[(table["phase"] == "recovered") & (table["statistic"] == "mean")].iloc[0]
+    text += f" After them the mean is {back['factor']:.3g} times that before."
+    if not felt:
+        text += " No effect is certain."
+    return (
+        text
+        + (f" Possible reasons: {'; '.join(reasons)}." if reasons and not felt else "")
+        + (f" But {reasons[0]}." if reasons and felt else "")
+    )

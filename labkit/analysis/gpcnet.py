@@ -1,0 +1,64 @@
+"""Samples in GPCNeT's own tables, worked out by its definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from labkit import stats
+from labkit.analysis.congestion import LOADED, seconds
+from labkit.benchmarks import resolve
+from labkit.benchmarks.congestion import _gpcnet
+from labkit.errors import DataError
+from labkit.formats import gpcnet
+from labkit.samples import Samples
+from labkit.units import MiB
+
+
+def report(points: Sequence[Samples]) -> gpcnet.Report:
+    """Samples in GPCNeT's classic tables, by its definitions; `labkit.formats.gpcnet.write` makes the text.
+
+    Parameters
+    ----------
+    points : one launch of each point, all of `congestion.gpcnet_isolated`, or all of `congestion.gpcnet_loaded`, on the
+        same ranks.
+
+    Raises
+    ------
+    DataError
+        If there are none, or they do not belong together.
+    """
+    kinds = {(s.spec.benchmark, s.spec.ranks, s.spec.ppn, s.launch) for s in points}
+    names = ("congestion.gpcnet_isolated", LOADED)
+    if len(kinds) != 1 or next(iter(kinds))[0] not in names or not all(s.n for s in points):
+        raise DataError(f"Points of {sorted(map(str, kinds))}, but they must be of one launch of {' or '.join(names)}.")
+    spec = resolve(points[0].spec)
+    who, hosts = _gpcnet.roles(spec), points[0].meta.get("rank_hosts") or range(spec.ranks)
+
+    def nodes(groups: Sequence[Sequence[int]]) -> int:
+        return len({hosts[rank] for group in groups for rank in group})
+
+    if spec.benchmark != LOADED:
+        return gpcnet.Report(spec.ranks, nodes(who.victims), tuple(_classic(s, "time_ns") for s in points))
+    isolated, loaded = ([_classic(s, lane) for s in points] for lane in ("isolated_ns", "time_ns"))
+    return gpcnet.Report(
+        spec.ranks, len(set(hosts)), tuple(isolated), tuple(loaded), nodes(who.victims), nodes(who.congestors),
+        min(nodes([group]) for group in who.congestors),
+    )  # fmt: skip
+
+
+def _classic(samples: Samples, lane: str) -> gpcnet.Result:
+    """Average over ranks and 99 % of all times of one phase, in GPCNeT's units."""
+    spec, times = resolve(samples.spec), seconds(samples, lane)
+    pattern, natural = spec.option("pattern"), spec.option("ring") == "natural"
+    two_sided = {"latency": "Two-sided Lat", "bandwidth": "Two-sided BW", "bandwidth_sync": "Two-sided BW+Sync"}
+    rest = {"get_latency": "Get Lat", "put_bandwidth": "Put BW"}
+    ring = f"{'Nat' if natural else 'RR'} {(two_sided | rest).get(pattern, '')}"
+    name = {"allreduce": "Multiple Allreduce", "alltoall": "Multiple Alltoall"}.get(pattern, ring)
+    tail = stats.quantile(times, 0.99)
+    if "latency" in pattern or pattern == "allreduce":
+        units = _gpcnet.waits(spec)
+        values = (float(times.mean()) / units * 1e6, tail / units * 1e6, "usec")
+    else:
+        work = _gpcnet.moved(spec) / MiB
+        values = (float((work / times.mean(axis=1)).mean()), work / tail, "MiB/s/rank")
+    return gpcnet.Result(f"{name} ({spec.size} B)", *values)

@@ -1,0 +1,82 @@
+"""Ranks in a grid of three dimensions, the first of which varies fastest."""
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from labkit.benchmarks.mpi import Buffers
+from labkit.benchmarks.mpi.stencil import sides
+from labkit.spec import Spec
+
+Place = tuple[int, int, int]
+PRESETS: dict[str, Place | None] = {"ember": None, "chatterbug": None, "ethernet2020": (4, 4, 3)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid(Buffers):
+    """Options of ranks in a grid.
+
+    Parameters
+    ----------
+    px, py, pz : ranks along each side; all 0 for the grid of the preset, or else the most cubic one.
+    """
+
+    px: int = 0
+    py: int = 0
+    pz: int = 0
+
+
+def shape(spec: Spec) -> Place:
+    """Ranks along each side.
+
+    Examples
+    --------
+    >>> shape(Spec(benchmark="apps.halo3d26", ranks=12, options={"px": 0, "py": 0, "pz": 0, "preset": "ember"}))
+    (3, 2, 2)
+    """
+    given = (spec.option("px"), spec.option("py"), spec.option("pz"))
+    if any(given):
+        return given
+    own = PRESETS[spec.option("preset")]
+    if own is not None and prod(own) == spec.ranks:
+        return own
+    x, y, z = sides(spec.ranks, 3)
+    return x, y, z
+
+
+def check(spec: Spec) -> str:
+    """What is wrong with the grid; empty when nothing is."""
+    grid = shape(spec)
+    if min(grid) < 1 or prod(grid) != spec.ranks:
+        x, y, z = sides(spec.ranks, 3)
+        return (
+            f"a grid of {grid[0]} x {grid[1]} x {grid[2]} has no place for exactly {spec.ranks} ranks. "
+            f"Set px={x}, py={y} and pz={z}, or all to 0."
+        )
+    return ""
+
+
+def place(grid: Place, rank: int) -> Place:
+    """Where a rank is.
+
+    Examples
+    --------
+    >>> place((3, 2, 2), 7)
+    (1, 0, 1)
+    """
+    return rank % grid[0], rank // grid[0] % grid[1], rank // (grid[0] * grid[1])
+
+
+def rank_at(grid: Place, at: Place) -> int:
+    """The rank at a place."""
+    return at[0] + grid[0] * (at[1] + grid[1] * at[2])
+
+
+def _directions() -> tuple[Place, ...]:
+    """To the 6 faces, the 12 edges and the 8 corners of a cube; each beside its opposite."""
+    half = [way for way in product((0, 1, -1), repeat=3) if way > (0, 0, 0)]
+    half.sort(key=lambda way: sum(map(abs, way)))
+    return tuple(way for x, y, z in half for way in ((x, y, z), (-x, -y, -z)))
+
+
+DIRECTIONS = _directions()

@@ -1,0 +1,106 @@
+"""Transposes of a distributed FFT: MPI_Alltoall in the rows, the columns and the pillars of a grid of ranks.
+
+The ranks form a grid of px x py x pz; in one iteration every rank takes part in three MPI_Alltoall, one after the
+other, each among the ranks of its line along one side. The size is that of the message between two ranks along x;
+`size_y` and `size_z` may differ. The time of an iteration on the slowest rank counts; the bus bandwidth counts what a
+rank sends to others.
+
+The kernel of subcom3d-a2a (Chatterbug), which sends and receives in one buffer all three times; here each of the
+three has its own, so that all bytes can be verified. `preset=ethernet2020` asks for the arguments of Kenny et al., "An
+evaluation of Ethernet performance for scientific workloads" (2020), Fig. 6: 10 000 B between any two ranks, and a grid
+of 4 x 4 x 3 on their 48 ranks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.apps import _grid
+from labkit.benchmarks.mpi import Values
+from labkit.spec import Spec
+
+PAPER = 10_000  # B between two ranks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_grid.Grid):
+    """Options of apps.fft_subcom3d.
+
+    Parameters
+    ----------
+    preset : nothing special, or the paper's grid and size.
+    size_y, size_z : B between two ranks along y and z; -1 for the same as along x, 0 leaves that direction out.
+    cadence : `streaming` back to back, as subcom3d-a2a, or `isolated` by a barrier after every iteration.
+    """
+
+    preset: Literal["chatterbug", "ethernet2020"] = "chatterbug"
+    size_y: int = -1
+    size_z: int = -1
+    cadence: Literal["streaming", "isolated"] = "streaming"
+
+
+def sizes(spec: Spec) -> list[int]:
+    """B between two ranks along each side."""
+    given = (spec.option("size_y"), spec.option("size_z"))
+    return [spec.size, *(spec.size if size == -1 else size for size in given)]
+
+
+def line(spec: Spec, rank: int, side: int) -> list[int]:
+    """Ranks of the line through a rank along one side, in order."""
+    grid = _grid.shape(spec)
+    at = list(_grid.place(grid, rank))
+    return [_grid.rank_at(grid, (*at[:side], k, *at[side + 1 :])) for k in range(grid[side])]  # type: ignore[arg-type]
+
+
+def _starts(spec: Spec) -> list[int]:
+    """Where the messages along each side begin in both buffers, and their end, B."""
+    parts = [side * size for side, size in zip(_grid.shape(spec), sizes(spec), strict=True)]
+    return [0, parts[0], parts[0] + parts[1], sum(parts)]
+
+
+def _check(spec: Spec) -> str:
+    for name in ("size_y", "size_z"):
+        if spec.option(name) < -1 or spec.option(name) > 2**30:
+            return f"{name}={spec.option(name)}, but it must be 0 to 1 GiB, or -1. Set {name}=-1."
+    if spec.option("preset") == "ethernet2020" and set(sizes(spec)) != {PAPER}:
+        return f"preset=ethernet2020 has {PAPER} B between any two ranks. Set size={PAPER} and leave the others at -1."
+    return _grid.check(spec)
+
+
+def _work(spec: Spec) -> dict[str, Any]:
+    return {"counts": np.array(sizes(spec), np.int32), "far_bytes": np.array(_starts(spec), np.int64)}
+
+
+def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
+    """From every rank of each line what it had for this one."""
+    parts = []
+    for side, (size, start) in enumerate(zip(sizes(spec), _starts(spec), strict=False)):
+        near = line(spec, rank, side)
+        at = start + near.index(rank) * size
+        parts += [send(who)[at : at + size].copy() for who in near]
+    return np.concatenate(parts)
+
+
+def _sent(spec: Spec) -> int:
+    """B that a rank sends to others."""
+    return sum((side - 1) * size for side, size in zip(_grid.shape(spec), sizes(spec), strict=True))
+
+
+BENCHMARK = Benchmark(
+    title="transposes of a 3-D FFT",
+    kernel="alltoall_3d",
+    options=Options,
+    check=_check,
+    ranks=(2, None),
+    sizes="8:64Ki:*8",
+    buffers=lambda spec: (_starts(spec)[3], _starts(spec)[3]),
+    splits=lambda spec, rank: [(line(spec, rank, side)[0], rank) for side in range(3)],
+    work=_work,
+    expected=_expected,
+    metrics={"latency_us": lambda spec: 1, "busbw_GBps": _sent},
+    cadence="streaming",
+    warmup=(10, 10),
+)

@@ -1,0 +1,144 @@
+"""Halo exchange of a simulation on a grid of three dimensions: a message to and from each of up to 26 neighbours.
+
+Every rank holds nx x ny x nz cells of `vars` variables and sends the outermost layer: 6 faces, 12 edges and 8 corners.
+The size is that of a variable in one cell, 8 B for a double, so that a face has ny·nz·vars·size B. An iteration is a
+time step: a sleep of `sleep_us` in the place of the computation, then all receives and sends at once and one wait. Its
+time on the slowest rank counts, with the sleep inside; `exchange_us` is the time behind the sleep. The bandwidth
+counts all bytes that the rank with the most neighbours sends and receives.
+
+The motif of Ember's halo3d-26 (SST, mpi/halo3d-26). Its published source computes the 8 corners and never sends them:
+`neighbours=18` is what it does, and its KBytesXchng counts the faces of one iteration only. `preset=ethernet2020` has
+the arguments of Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Fig. 5: 100
+cells to each side, 8 variables, 216 µs of sleep, 18 neighbours, and a grid of 4 x 4 x 3 on their 48 ranks.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.apps import _grid
+from labkit.benchmarks.mpi import Values
+from labkit.spec import Spec
+
+LARGEST = 2**31 - 1  # B of a message, and messages' places in units of the size
+ROW = 4  # values that the kernel reads of a neighbour
+_PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "ember": {"nx": 10, "ny": 10, "nz": 10, "vars": 1, "sleep_us": 0.0, "neighbours": "26"},
+    "ethernet2020": {"nx": 100, "ny": 100, "nz": 100, "vars": 8, "sleep_us": 216.0, "neighbours": "18"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_grid.Grid):
+    """Options of apps.halo3d26.
+
+    Parameters
+    ----------
+    preset : where everything that is not given comes from: Ember's own defaults with all 26 messages, or the paper's.
+    neighbours : 26, 18 without the corners, 6 faces only.
+    periodic : the grid wraps around; in Ember it does not.
+    nx, ny, nz : cells of a rank along each side; 0 for the preset's.
+    vars : variables in a cell; 0 for the preset's.
+    sleep_us : sleep in every iteration, µs; -1 for the preset's.
+    cadence : `streaming` back to back, as Ember, or `isolated` by a barrier after every iteration.
+    """
+
+    preset: Literal["ember", "ethernet2020"] = "ember"
+    neighbours: Literal["preset", "26", "18", "6"] = "preset"
+    periodic: bool = False
+    nx: int = 0
+    ny: int = 0
+    nz: int = 0
+    vars: int = 0
+    sleep_us: float = -1.0
+    cadence: Literal["streaming", "isolated"] = "streaming"
+
+
+def chosen(spec: Spec) -> dict[str, Any]:
+    """Cells, variables, sleep and neighbours: those given, else those of the preset."""
+    unset = {"sleep_us": -1.0, "neighbours": "preset"}
+    usual = _PRESETS[spec.option("preset")]
+    return {name: usual[name] if spec.option(name) == unset.get(name, 0) else spec.option(name) for name in usual}
+
+
+def _cells(spec: Spec, way: _grid.Place) -> int:
+    """Values in the message to one direction: the cells along those sides that it does not leave, by variable."""
+    values = chosen(spec)
+    lengths = (values["nx"], values["ny"], values["nz"])
+    cells: int = prod(n for n, step in zip(lengths, way, strict=True) if not step)
+    return cells * int(values["vars"])
+
+
+def _all(spec: Spec) -> int:
+    """B that a rank with all its neighbours would send in an iteration."""
+    return spec.size * sum(_cells(spec, way) for way in _grid.DIRECTIONS[: int(chosen(spec)["neighbours"])])
+
+
+def messages(spec: Spec, rank: int) -> list[tuple[int, int, int, int]]:
+    """Of every neighbour its rank, the B of the message, its place in units of the size, and the direction."""
+    grid, wraps = _grid.shape(spec), spec.option("periodic")
+    at = _grid.place(grid, rank)
+    found = []
+    for k, way in enumerate(_grid.DIRECTIONS[: int(chosen(spec)["neighbours"])]):
+        x, y, z = (here + step for here, step in zip(at, way, strict=True))
+        if wraps or all(0 <= there < side for there, side in zip((x, y, z), grid, strict=True)):
+            found.append((_grid.rank_at(grid, (x % grid[0], y % grid[1], z % grid[2])), _cells(spec, way), k))
+    places = accumulate((cells for _, cells, _ in found), initial=0)
+    return [(who, cells * spec.size, at, k) for (who, cells, k), at in zip(found, places, strict=False)]
+
+
+def _most(spec: Spec) -> int:
+    """B that the rank with the most neighbours sends in an iteration."""
+    return max(sum(count for _, count, _, _ in messages(spec, rank)) for rank in range(spec.ranks))
+
+
+def _check(spec: Spec) -> str:
+    values = chosen(spec)
+    for name in ("nx", "ny", "nz", "vars"):
+        if values[name] < 1:
+            return f"{name}={values[name]}, but it must be at least 1. Set {name}=10, or 0 for the preset's."
+    if not 0 <= values["sleep_us"] <= 1e6:
+        return f"sleep_us={values['sleep_us']}, but it must be 0 to 1000000. Set sleep_us=0."
+    if spec.option("preset") == "ethernet2020" and spec.size != 8:
+        return f"size={spec.size} B, but preset=ethernet2020 has doubles. Set size=8."
+    if _all(spec) > LARGEST:
+        return (
+            f"the messages of an iteration have {_all(spec)} B together, but at most {LARGEST} B are possible. "
+            "Set fewer cells or variables."
+        )
+    return _grid.check(spec)
+
+
+def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+    """What every neighbour has sent in the opposite direction."""
+    parts = []
+    for who, count, _, way in messages(spec, rank):
+        there = next(at for _, _, at, k in messages(spec, who) if k == way ^ 1) * spec.size
+        parts.append(send(who)[there : there + count])
+    return np.concatenate(parts) if parts else None
+
+
+BENCHMARK = Benchmark(
+    title="halo exchange in 3-D",
+    kernel="halo",
+    options=Options,
+    check=_check,
+    ranks=(2, None),
+    sizes="8",
+    max_size=4096,
+    apart=True,
+    requests=lambda spec: 2 * 26,
+    buffers=lambda spec: (_all(spec), _all(spec)),
+    peers=lambda spec, rank: [value for row in messages(spec, rank) for value in row],
+    work=lambda spec: {"places": np.array([round(1000 * chosen(spec)["sleep_us"])], np.int64)},
+    expected=_expected,
+    metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 2 * _most(spec)},
+    lanes={"exchange_ns": "exchange_us"},
+    cadence="streaming",
+    warmup=(10, 10),
+)

@@ -1,0 +1,263 @@
+"""GPCNeT's network tests (of the victims) and congestors: who is which, whom each talks to, what it must receive."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from labkit.benchmarks.mpi import Buffers, Values, combined, pieces
+from labkit.spec import Spec
+
+PATTERNS = (
+    "latency",
+    "bandwidth_sync",
+    "allreduce",
+    "alltoall",
+    "get_latency",
+    "put_bandwidth",
+)  # as the kernel counts
+CONGESTORS = ("alltoall", "incast", "put_incast", "get_broadcast")
+RINGS = 30  # different ones, as GPCNeT draws
+FEWEST = 2  # victims, and congestors
+LARGEST = 2**26  # B of a congestor's message
+
+
+@dataclass(frozen=True, kw_only=True)
+class Victims(Buffers):
+    """Options of what the victims do.
+
+    Parameters
+    ----------
+    pattern : `latency` and `bandwidth` of messages from and to both neighbours in a ring, `bandwidth_sync` with a
+        barrier in every iteration, `get_latency` and `put_bandwidth` by one-sided calls, `allreduce`, `alltoall`.
+    ring : a `random` one for every iteration, or the `natural` order of the ranks.
+    window : messages in flight to each neighbour in the patterns of bandwidth.
+    """
+
+    pattern: Literal[
+        "latency", "bandwidth", "bandwidth_sync", "allreduce", "alltoall", "get_latency", "put_bandwidth"
+    ] = "latency"
+    ring: Literal["random", "natural"] = "random"
+    window: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Congestors:
+    """Options of what the congestors do.
+
+    Parameters
+    ----------
+    congestor : every group `alltoall` in pairs, `incast` by messages or `put_incast` to its first rank,
+        `get_broadcast` from it, or `mixed`: one group of each as far as there are ranks.
+    fan_in : ranks that send to one in every group; 0 for as few groups as possible.
+    seed : of the draw who is a congestor, and of which group.
+    """
+
+    congestor: Literal["mixed", "alltoall", "incast", "put_incast", "get_broadcast"] = "mixed"
+    fan_in: int = 0
+    seed: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded(Congestors, Victims):
+    """Options of victims beside congestors.
+
+    Parameters
+    ----------
+    share : % of the nodes that are congestors, rounded down; two of each there are always.
+    congestor_size : B of one message of the congestors.
+    """
+
+    share: float = 80.0
+    congestor_size: int = 4096
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Who does what.
+
+    Parameters
+    ----------
+    victims : rings, each the ranks of one communicator in order.
+    congestors : groups, each with the rank first that receives or is read.
+    patterns : of each group.
+    """
+
+    victims: tuple[tuple[int, ...], ...]
+    congestors: tuple[tuple[int, ...], ...] = ()
+    patterns: tuple[str, ...] = ()
+
+    def of(self, rank: int) -> tuple[bool, int, int]:
+        """Whether a rank is a victim, of which ring or group, and its place there."""
+        for victim, groups in ((True, self.victims), (False, self.congestors)):
+            for which, members in enumerate(groups):
+                if rank in members:
+                    return victim, which, members.index(rank)
+        raise ValueError(f"rank {rank} is in no group")
+
+
+def _slices(units: list[list[int]]) -> list[list[int]]:
+    """The first ranks of all nodes, the second ones, and so on: nobody talks to its own node."""
+    most = max(map(len, units))
+    return [[unit[k] for unit in units if k < len(unit)] for k in range(most)]
+
+
+@lru_cache(maxsize=64)
+def roles(spec: Spec) -> Roles:
+    """Nodes are drawn as a whole; where there are too few of them, ranks are."""
+    given, ranks = spec.values, spec.ranks
+    each = spec.ppn or 1
+    units = [list(range(first, min(first + each, ranks))) for first in range(0, ranks, each)]
+    if "congestor" not in given:
+        return Roles(tuple(map(tuple, _slices(units))))
+    if "pattern" not in given:
+        count = len(units)
+    else:
+        units = units if len(units) >= 2 * FEWEST else [[rank] for rank in range(ranks)]
+        count = min(max(int(given["share"] * len(units) // 100), FEWEST), len(units) - FEWEST)
+    order = np.random.default_rng(given["seed"]).permutation(len(units)).tolist()
+    groups = []
+    for members in _slices([units[k] for k in order[:count]]):
+        wanted = len(members) // (given["fan_in"] + 1) if given["fan_in"] else 1
+        if not given["fan_in"] and given["congestor"] == "mixed":
+            wanted = min(len(CONGESTORS), len(members) // 2)
+        groups += [tuple(members[k :: max(wanted, 1)]) for k in range(max(wanted, 1))]
+    mixed = given["congestor"] == "mixed"
+    patterns = tuple(CONGESTORS[k % len(CONGESTORS)] if mixed else given["congestor"] for k in range(len(groups)))
+    rest = [units[k] for k in sorted(order[count:])]
+    return Roles(tuple(map(tuple, _slices(rest))) if rest else (), tuple(groups), patterns)
+
+
+@lru_cache(maxsize=64)
+def rings(members: int, kind: str) -> Values:
+    """Left and right neighbour of every place in every ring, (rings, members, 2)."""
+    chance = np.random.default_rng(1)
+    found = np.empty((RINGS, members, 2), np.int32)
+    for row in found:
+        order = chance.permutation(members) if kind == "random" else np.arange(members)
+        row[order, 0], row[order, 1] = np.roll(order, 1), np.roll(order, -1)
+    return found
+
+
+def load_size(spec: Spec) -> int:
+    """B of one message of the congestors."""
+    return int(spec.values.get("congestor_size", spec.size))
+
+
+def peers(spec: Spec, rank: int) -> list[int]:
+    """The rings of a victim; of a congestor the pattern, the size, its place, and the members of its group."""
+    who = roles(spec)
+    victim, which, place = who.of(rank)
+    if victim:
+        found: list[int] = rings(len(who.victims[which]), spec.option("ring"))[:, place].ravel().tolist()
+        return found
+    return [CONGESTORS.index(who.patterns[which]), load_size(spec), place, len(who.congestors[which])]
+
+
+def splits(spec: Spec, rank: int) -> list[tuple[int, int]]:
+    """Every ring and group is a communicator."""
+    victim, which, place = roles(spec).of(rank)
+    return [(which if victim else spec.ranks + which, place)]
+
+
+def is_victim(spec: Spec, rank: int) -> bool:
+    """Whether a rank is a victim."""
+    return roles(spec).of(rank)[0]
+
+
+def window(spec: Spec) -> int:
+    """Messages in flight to each neighbour."""
+    return int(spec.option("window")) if "bandwidth" in spec.option("pattern") else 1
+
+
+def moved(spec: Spec) -> float:
+    """B that a victim sends in one iteration; the message's own size for an allreduce."""
+    pattern = spec.option("pattern")
+    if pattern in ("allreduce", "alltoall"):
+        return spec.size * (len(roles(spec).victims[0]) - 1 if pattern == "alltoall" else 1)
+    return 2 * window(spec) * spec.size
+
+
+def waits(spec: Spec) -> float:
+    """By what GPCNeT divides the time: the two messages of a ring."""
+    return 2.0 if "latency" in spec.option("pattern") else 1.0
+
+
+def buffers(spec: Spec) -> tuple[int, int]:
+    """B for the messages of a victim, or of a congestor."""
+    who = roles(spec)
+    most = max(map(len, who.congestors), default=0)
+    own = 0
+    if who.victims:
+        alltoall = spec.option("pattern") == "alltoall"
+        own = spec.size * (max(map(len, who.victims)) if alltoall else 2)
+    return max(own, load_size(spec) if most else 0), max(own, load_size(spec) * most)
+
+
+def requests(spec: Spec) -> int:
+    """Handles for two messages each way, or for an incast."""
+    return max(4 * window(spec) if spec.has("pattern") else 1, *map(len, roles(spec).congestors), 1)
+
+
+def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+    """What a rank must have received in the last iteration, or the last round."""
+    who = roles(spec)
+    victim, which, place = who.of(rank)
+    members = (who.victims if victim else who.congestors)[which]
+    if not victim:
+        found = _loaded(who.patterns[which], load_size(spec), members, place, lambda rank: send(rank).view(np.uint8))
+        if found is None or not spec.has("pattern") or dtype(spec) == "uint8":
+            return found
+        return found[: len(found) // 8 * 8].view(dtype(spec))
+    pattern = spec.option("pattern")
+    if pattern == "alltoall":
+        return pieces(spec, send, list(members), place * spec.size)
+    if pattern == "allreduce":
+        ordered = spec.replace(options={"operation": "sum"})
+        count = spec.size // 8
+        return combined(ordered, lambda k: send(members[k])[:count], 0, len(members))
+    left, right = (members[k] for k in rings(len(members), spec.option("ring"))[0, place])
+    return np.concatenate([send(left)[spec.size : 2 * spec.size], send(right)[: spec.size]])
+
+
+def _loaded(
+    pattern: str, size: int, members: tuple[int, ...], place: int, send: Callable[[int], Values]
+) -> Values | None:
+    """What a congestor must have received."""
+    if pattern == "alltoall":
+        sources = [members[(place - k) % len(members)] for k in range(1, len(members))]
+    elif pattern == "get_broadcast":
+        sources = [members[0]] if place else []
+    else:
+        sources = [] if place else list(members[1:])
+    return np.concatenate([send(rank)[:size] for rank in sources]) if sources else None
+
+
+def dtype(spec: Spec) -> str:
+    """GPCNeT adds up doubles."""
+    return "float64" if spec.option("pattern") == "allreduce" else "uint8"
+
+
+def work(spec: Spec) -> dict[str, Any]:
+    """The pattern as the kernel counts it, and room for the congestors' rounds."""
+    pattern = spec.option("pattern")
+    known = "latency" if pattern == "bandwidth" else pattern
+    return {"mode": PATTERNS.index(known), "turns": 1, "extra": np.zeros(spec.ranks, np.int64)}
+
+
+def check(spec: Spec) -> str:
+    """What is wrong with the options; empty when nothing is."""
+    given = spec.values
+    limits = {
+        "window": (1, 65536, 8),
+        "fan_in": (0, spec.ranks - 1, 0),
+        "seed": (0, 2**31, 1),
+        "share": (0, 100, 80),
+        "congestor_size": (1, LARGEST, 4096),
+    }
+    for name, (low, high, usual) in limits.items():
+        if name in given and not low <= given[name] <= high:
+            return f"{name}={given[name]}, but it must be {low} to {high}. Set {name}={usual}."
+    return ""

@@ -1,0 +1,47 @@
+"""GPCNeT's congestors without victims: what load they put on the network.
+
+A sample is one round of a group: every rank exchanges a message with every other in pairs (`alltoall`), all send or
+put one to the first rank (`incast`, `put_incast`), or all get one from it (`get_broadcast`); a barrier follows every
+eighth round, outside the timed part. The slowest rank counts. The bandwidth is what all groups together move in the
+time of the slowest. As GPCNeT 1.3 runs them, where 4096 B is the size.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.congestion import _gpcnet
+from labkit.benchmarks.mpi import Buffers
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_gpcnet.Congestors, Buffers):
+    """Options of congestors alone."""
+
+
+def _moved(spec: Spec) -> float:
+    """B of one round of all groups."""
+    who = _gpcnet.roles(spec)
+    return spec.size * sum(
+        (len(members) - 1) * (len(members) if pattern == "alltoall" else 1)
+        for members, pattern in zip(who.congestors, who.patterns, strict=True)
+    )
+
+
+BENCHMARK = Benchmark(
+    title="GPCNeT's congestors",
+    kernel="congestors",
+    options=Options,
+    check=_gpcnet.check,
+    ranks=(2, None),
+    sizes="4Ki",
+    max_size=16 * 1024 * 1024,
+    requests=_gpcnet.requests,
+    buffers=_gpcnet.buffers,
+    peers=_gpcnet.peers,
+    splits=_gpcnet.splits,
+    expected=_gpcnet.expected,
+    metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": _moved},
+    cadence="streaming",
+    warmup=(10, 2),
+)

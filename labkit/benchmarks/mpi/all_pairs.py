@@ -1,0 +1,50 @@
+"""Ping-pong between all pairs of ranks, in turns that do not collide: the rounds of a tournament.
+
+An iteration is a round: every rank has one partner, and all pairs of the round ping-pong at once, the lower rank
+first, then the other way round, and a barrier follows. n - 1 rounds (n for an odd number of ranks, one of which sits
+out) bring every rank together with every other; then they begin anew. Every rank keeps the time of its own round
+trip, so that `labkit.analysis.all_pairs` has the whole matrix; the latency of a record is half the round trip of the
+slowest pair of a round. The schedule of LinkTest (FZ Jülich) and ClusterKit.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.mpi import Buffers, Values
+
+NOBODY = -1
+
+
+@lru_cache(maxsize=64)
+def partners(ranks: int) -> Values:
+    """Partner of every rank in every round, (rounds, ranks); -1 for who sits out.
+
+    Examples
+    --------
+    >>> partners(4).tolist()
+    [[3, 2, 1, 0], [2, 3, 0, 1], [1, 0, 3, 2]]
+    """
+    even = ranks + ranks % 2
+    found = np.full((even - 1, even), NOBODY, np.int32)
+    for turn, row in enumerate(found):
+        row[turn], row[even - 1] = even - 1, turn
+        for k in range(1, even // 2):
+            one, other = (turn + k) % (even - 1), (turn - k) % (even - 1)
+            row[one], row[other] = other, one
+    return np.where(found < ranks, found, NOBODY)[:, :ranks]
+
+
+BENCHMARK = Benchmark(
+    title="all pairs",
+    kernel="all_pairs",
+    options=Buffers,
+    ranks=(2, None),
+    sizes="8:1Mi:*131072",
+    metrics={"latency_us": lambda spec: 2, "bandwidth_MBps": lambda spec: 2 * spec.size},
+    peers=lambda spec, rank: partners(spec.ranks)[:, rank].tolist(),
+    expected=lambda spec, rank, send: (
+        None if (partner := int(partners(spec.ranks)[0, rank])) == NOBODY else send(partner)
+    ),
+)

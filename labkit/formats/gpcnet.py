@@ -1,0 +1,244 @@
+"""Tables of GPCNeT 1.3 (network_test and network_load_test; utils.c prints them).
+
+``Avg`` is the mean over ranks and draws, ``99%`` the value that 99 % of all single iterations of all ranks stay below,
+or for a bandwidth above. Latencies are in µs, bandwidths in MiB/s of one rank, 2^20 B. The impact factors follow from
+the printed numbers, with one decimal: loaded over isolated for latencies, isolated over loaded for bandwidths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labkit.errors import DataError
+from labkit.formats import malformed
+
+VERSION = "1.3"
+ISOLATED, LOADED = "Isolated Network Tests", "Network Tests running with Congestion Tests"
+IMPACT = f"{LOADED} - Key Results"
+_OUTER, _NAME = "+" + "-" * 78 + "+", "-" * 33
+_INNER = f"+{_NAME}+" + ("-" * 14 + "+") * 3
+_HEADS = {ISOLATED: (28, 28), LOADED: (17, 18), IMPACT: (10, 11)}  # blanks beside a title
+_RULE = re.compile(r"\+[-+]+\+")
+_LEGEND = {
+    "RR": "random ring communication pattern", "Nat": "natural ring communication pattern", "Lat": "latency",
+    "BW": "bandwidth", "BW+Sync": "bandwidth with barrier",
+}  # fmt: skip
+_RANKS = re.compile(r"  Test with (\d{1,9}) MPI ranks \((\d{1,9}) nodes\)")
+_PARTS = re.compile(r"  (\d{1,9}) nodes running (Network|Congestion) Tests(?: \(min (\d{1,9}) nodes per congestor\))?")
+_NUMBER = re.compile(r"(?:-?\d{1,12}\.\d|-?nan|-?inf)")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One test.
+
+    Parameters
+    ----------
+    name : as printed, with the size: ``RR Two-sided Lat (8 B)``.
+    average, p99 : in its unit.
+    unit : ``usec`` or ``MiB/s/rank``.
+    """
+
+    name: str
+    average: float
+    p99: float
+    unit: str
+
+    @property
+    def rate(self) -> bool:
+        """Whether more is better."""
+        return self.unit.startswith("MiB/s")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one run printed.
+
+    Parameters
+    ----------
+    ranks, nodes : in all.
+    isolated, loaded : tests without and with congestors; none loaded in network_test.
+    network, congestion : nodes of either kind; None in network_test.
+    each : least number of nodes of a congestor; None in network_test.
+    version : of GPCNeT.
+    """
+
+    ranks: int
+    nodes: int
+    isolated: tuple[Result, ...]
+    loaded: tuple[Result, ...] = ()
+    network: int | None = None
+    congestion: int | None = None
+    each: int | None = None
+    version: str = VERSION
+
+    @property
+    def impact(self) -> tuple[tuple[str, float, float], ...]:
+        """Name, and impact on average and 99 %, of the tests that are in both tables; from the numbers as printed."""
+        before = {result.name: result for result in self.isolated}
+        return tuple(
+            (now.name, _factor(before[now.name].average, now), _factor(before[now.name].p99, now, tail=True))
+            for now in self.loaded
+            if now.name in before
+        )
+
+
+def _factor(before: float, now: Result, *, tail: bool = False) -> float:
+    """Loaded over isolated, or the other way round for a rate; NaN where one is printed as 0.0."""
+    one, other = round(before, 1), round(now.p99 if tail else now.average, 1)
+    over, under = (one, other) if now.rate else (other, one)
+    return over / under if under else float("nan")
+
+
+class _Text:
+    """Lines of a text, without those that are blank."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self._lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
+        self._where, self._end, self.at = where, len(text.splitlines()) + 1, 0
+
+    @property
+    def ahead(self) -> str:
+        return self._lines[self.at][1] if self.at < len(self._lines) else ""
+
+    def take(self, pattern: re.Pattern[str] | str, wanted: str) -> re.Match[str]:
+        found = re.fullmatch(pattern, self.ahead)
+        if not found:
+            raise self.wrong(wanted)
+        self.at += 1
+        return found
+
+    def wrong(self, wanted: str) -> DataError:
+        ended = self.at >= len(self._lines)
+        number = self._end if ended else self._lines[self.at][0]
+        return malformed(self._where, number, "the end of the text" if ended else self.ahead, wanted)
+
+    def fields(self, count: int, wanted: str) -> list[str]:
+        """Cells of a row between bars."""
+        cells = [cell.strip() for cell in self.ahead.strip().strip("|").split("|")]
+        if not self.ahead.startswith("|") or len(cells) != count:
+            raise self.wrong(wanted)
+        self.at += 1
+        return cells
+
+
+def parse(text: str, where: str = "GPCNeT's output") -> Report:
+    """What network_test or network_load_test printed.
+
+    Raises
+    ------
+    DataError
+        For a line that does not fit; names line, found and wanted. GPCNeT's own errors are told as they are.
+    """
+    if refused := re.search(r"^ERROR: (.+)$", text, flags=re.MULTILINE):
+        raise DataError(f"{where}: GPCNeT refused to run: {refused[1]}. Run it on as many.")
+    lines = _Text(text, where)
+    version = lines.take(r"Network(?:Load)? Tests v(\d+\.\d+)", "'Network Tests v…' or 'NetworkLoad Tests v…'")[1]
+    counts = lines.take(_RANKS, "'  Test with … MPI ranks (… nodes)'")
+    parts: dict[str, int] = {}
+    while found := _PARTS.fullmatch(lines.ahead):
+        parts[found[2]] = int(found[1])
+        parts |= {"each": int(found[3])} if found[3] else {}
+        lines.at += 1
+    lines.take(r"  Legend", "'  Legend'")
+    while re.fullmatch(r"   \S+ = .+", lines.ahead):
+        lines.at += 1
+    isolated = _results(lines, ISOLATED)
+    loaded = _results(lines, LOADED) if parts else ()
+    report = Report(
+        int(counts[1]), int(counts[2]), isolated, loaded, parts.get("Network"), parts.get("Congestion"),
+        parts.get("each"), version,
+    )  # fmt: skip
+    if parts:
+        _key_results(lines, report)
+    if lines.ahead:
+        raise lines.wrong("the end of the text")
+    return report
+
+
+def _title(lines: _Text, title: str) -> None:
+    """The lines above a table."""
+    lines.take(_RULE, "a line of dashes")
+    if lines.fields(1, f"the title {title!r}") != [title]:
+        lines.at -= 1
+        raise lines.wrong(f"the title {title!r}")
+    lines.take(_RULE, "a line of dashes")
+
+
+def _results(lines: _Text, title: str) -> tuple[Result, ...]:
+    """Rows of a table."""
+    _title(lines, title)
+    if lines.fields(4, "the names of columns") != ["Name", "Avg", "99%", "Units"]:
+        lines.at -= 1
+        raise lines.wrong("the columns Name, Avg, 99%, Units; GPCNeT built with VERBOSE is not read")
+    lines.take(_RULE, "a line of dashes")
+    found = []
+    while lines.ahead.startswith("|"):
+        name, average, p99, unit = lines.fields(4, "a row of 4 values")
+        if not (_NUMBER.fullmatch(average) and _NUMBER.fullmatch(p99)) or unit not in ("usec", "MiB/s/rank"):
+            lines.at -= 1
+            raise lines.wrong("two numbers with one decimal, and usec or MiB/s/rank")
+        found.append(Result(name, float(average), float(p99), unit))
+        lines.take(_RULE, "a line of dashes")
+    if not found:
+        raise lines.wrong("a row of the table")
+    return tuple(found)
+
+
+def _key_results(lines: _Text, report: Report) -> None:
+    """The impact factors, which must be those of the tables above."""
+    _title(lines, IMPACT)
+    for names in (["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]):
+        if lines.fields(len(names), f"the columns {', '.join(names)}") != names:
+            lines.at -= 1
+            raise lines.wrong(f"the columns {', '.join(names)}")
+        lines.take(_RULE, "a line of dashes")
+    for name, average, p99 in report.impact:
+        wanted = [name, f"{average:.1f}X", f"{p99:.1f}X"]
+        if lines.fields(3, f"the impact on {name}") != wanted:
+            lines.at -= 1
+            raise lines.wrong(f"{wanted}, which follow from the tables above")
+        lines.take(_RULE, "a line of dashes")
+
+
+def write(report: Report) -> str:
+    """The text of a report as GPCNeT lays it out; `parse` gives it back, with one decimal."""
+    load = report.network is not None
+    lines = [f"Network{'Load' if load else ''} Tests v{report.version}"]
+    lines += [f"  Test with {report.ranks} MPI ranks ({report.nodes} nodes)"]
+    if load:
+        lines += [f"  {report.network} nodes running Network Tests"]
+        lines += [f"  {report.congestion} nodes running Congestion Tests (min {report.each} nodes per congestor)"]
+    shown = [key for key in _LEGEND if not (load and key == "Nat")]
+    lines += ["", "  Legend", *(f"   {key} = {_LEGEND[key]}" for key in shown)]
+    lines += _table(ISOLATED, report.isolated)
+    if load:
+        lines += ["", *_table(LOADED, report.loaded), "", *_impact(report)]
+    return "".join(f"{line}\n" for line in [*lines, ""])
+
+
+def _headline(title: str) -> list[str]:
+    before, after = _HEADS[title]
+    return [_OUTER, f"|{' ' * before}{title}{' ' * after}|"]
+
+
+def _table(title: str, results: Sequence[Result]) -> list[str]:
+    """A table of results."""
+    rows = [("Name", "Avg", "99%", "Units")]
+    rows += [(r.name, f"{r.average:.1f}", f"{r.p99:.1f}", r.unit) for r in results]
+    lines = [*_headline(title), _INNER]
+    for name, *cells in rows:
+        lines += [f"| {name[:31]:>31} |" + "".join(f" {cell:>12} |" for cell in cells), _INNER]
+    return lines
+
+
+def _impact(report: Report) -> list[str]:
+    """The table of impact factors."""
+    wide, parts = f"+{_NAME}+{'-' * 44}+", f"+{_NAME}+{'-' * 22}+{'-' * 21}+"
+    lines = [*_headline(IMPACT), wide, f"| {'Name':>31} | {'Congestion Impact Factor':>42} |", parts]
+    lines += [f"| {'':>31} | {'Avg':>20} | {'99%':>19} |", parts]
+    for name, average, p99 in report.impact:
+        lines += [f"| {name[:31]:>31} | {average:>19.1f}X | {p99:>18.1f}X |", parts]
+    return lines

@@ -1,0 +1,102 @@
+"""Bad pairs, and whose fault they are: times of a made-up cluster, no ranks."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from labkit import figures
+from labkit.analysis import all_pairs
+from labkit.benchmarks.mpi.all_pairs import partners
+from labkit.errors import DataError
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+
+Factors = NDArray[np.float64]
+HOSTS = [f"node{k}" for k in range(12)]
+SWITCHES = {host: f"leaf{k // 4}" for k, host in enumerate(HOSTS)}
+
+
+def launch(seed: int, slow: Factors | None = None, chunks: tuple[int, ...] = (37, 110, 73)) -> Samples:
+    """Round trips of 12 ranks that scatter by 3 %, those of slow pairs by a factor longer."""
+    schedule, ranks = partners(12), 12
+    turns = np.concatenate([np.arange(count) for count in chunks]) % len(schedule)
+    factor = np.ones((ranks, ranks)) if slow is None else slow
+    usual = np.array([[20_000 * factor[rank, schedule[turn, rank]] for turn in turns] for rank in range(ranks)])
+    times = usual * np.random.default_rng(seed).lognormal(0, 0.03, usual.shape)
+    spec = Spec(benchmark="mpi.all_pairs", ranks=ranks)
+    return Samples(
+        spec=spec, effort=Effort(), host={}, launch=seed, time_ns=times.astype(np.int64), ranks=tuple(range(ranks)),
+        meta={"chunks": list(chunks), "rank_hosts": HOSTS},
+    )  # fmt: skip
+
+
+def slow(*pairs: tuple[int, int]) -> Factors:
+    found = np.ones((12, 12))
+    for one, other in pairs:
+        found[one, other] = found[other, one] = 1.6
+    return found
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 13])
+def test_everybody_meets_everybody_once_and_nobody_two_at_once(ranks: int) -> None:
+    schedule = partners(ranks)
+    met = [frozenset((rank, int(other))) for row in schedule for rank, other in enumerate(row) if other >= 0]
+    assert len(met) == ranks * (ranks - 1)
+    assert len(set(met)) == ranks * (ranks - 1) // 2
+    for row in schedule:
+        assert all(row[other] == rank for rank, other in enumerate(row) if other >= 0)
+
+
+def test_the_matrix_puts_every_round_where_it_belongs() -> None:
+    factor = 1 + np.arange(144).reshape(12, 12) / 100
+    found = all_pairs.matrix(launch(1, factor))
+    off = ~np.eye(12, dtype=bool)
+    assert found[off] == pytest.approx(10e-6 * factor[off], rel=0.05)
+    assert np.isnan(np.diag(found)).all()
+
+
+@pytest.mark.parametrize(
+    ("pairs", "cause", "count"),
+    [
+        ([(5, k) for k in range(12) if k != 5], "the card or cable of node5", 11),
+        ([(a, b) for a in range(4, 8) for b in range(12) if b // 4 != 1], "the uplink of switch leaf1", 32),
+        ([(a, b) for a in range(8, 12) for b in range(a + 1, 12)], "switch leaf2", 6),
+        ([(3, 9)], "this pair alone", 1),
+    ],
+)
+def test_the_part_to_blame_is_named(pairs: list[tuple[int, int]], cause: str, count: int) -> None:
+    found = all_pairs.bad_pairs(launch(1, slow(*pairs)), launch(2, slow(*pairs)), SWITCHES)
+    assert set(found.table["cause"]) == {cause}
+    assert len(found.table) == count
+    assert found.table["excess"].median() == pytest.approx(0.6, abs=0.1)
+
+
+def test_a_disturbance_that_passes_is_no_bad_pair() -> None:
+    found = all_pairs.bad_pairs(launch(1, slow((3, 9))), launch(2))
+    assert found.table.empty
+    assert found.passing == 1
+    assert "None of 66 pairs was slow twice" in found.sentence
+
+
+def test_a_healthy_system_is_left_alone() -> None:
+    assert not any(all_pairs.suspicious(all_pairs.matrix(launch(k)), HOSTS).any() for k in range(50))
+
+
+def test_other_samples_have_no_pairs() -> None:
+    with pytest.raises(DataError, match="differ"):
+        all_pairs.bad_pairs(launch(1), Samples(**{**vars(launch(1)), "spec": Spec(benchmark="mpi.latency")}))
+    with pytest.raises(DataError, match="must add up"):
+        all_pairs.matrix(Samples(**{**vars(launch(1)), "meta": {}}))
+
+
+def test_the_heat_map_is_ordered_by_switch_and_marks_bad_pairs() -> None:
+    found = all_pairs.bad_pairs(launch(1, slow((3, 9))), launch(2, slow((3, 9))), SWITCHES)
+    hosts = HOSTS[::-1]  # rank 0 is on the last host
+    figure = figures.pairs(found.seconds, hosts, SWITCHES, bad=[(3, 9)])
+    heat, marks = figure.data
+    assert list(figure.layout.xaxis.ticktext) == sorted(HOSTS, key=lambda host: (SWITCHES[host], host))
+    slowest = {(int(y), int(x)) for y, x in np.argwhere(np.array(heat.z, float) > 14)}
+    assert slowest == set(zip(marks.y, marks.x, strict=True))
+    assert len(figure.layout.shapes) == 4
+    with pytest.raises(DataError, match="there are 3 hosts"):
+        figures.pairs(found.seconds, hosts[:3])

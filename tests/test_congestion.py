@@ -1,0 +1,180 @@
+"""Victims and congestors, impact factors, fairness and interference: no ranks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labkit import benchmarks
+from labkit.analysis import congestion
+from labkit.analysis import gpcnet as classic
+from labkit.benchmarks.congestion import _gpcnet
+from labkit.errors import DataError, SpecError
+from labkit.formats import gpcnet
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+
+GOLDEN = Path(__file__).parent / "golden" / "gpcnet"
+
+
+def loaded(ranks: int, *, ppn: int = 0, **options: object) -> Spec:
+    given = {"benchmark": "congestion.gpcnet_loaded", "ranks": ranks, "ppn": ppn, "options": options}
+    return benchmarks.resolve(Spec(**given))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("ranks", "victims"), [(4, 2), (5, 2), (10, 2), (20, 4), (40, 8)])
+def test_four_fifths_are_congestors_and_two_of_each_there_always_are(ranks: int, victims: int) -> None:
+    who = _gpcnet.roles(loaded(ranks))
+    assert sum(map(len, who.victims)) == victims
+    everybody = [rank for group in (*who.victims, *who.congestors) for rank in group]
+    assert sorted(everybody) == list(range(ranks))
+    assert all(len(group) >= 2 for group in who.congestors)
+    assert len(who.patterns) == min(4, (ranks - victims) // 2)
+
+
+def test_nodes_are_drawn_as_a_whole_and_rings_leave_them() -> None:
+    who = _gpcnet.roles(loaded(40, ppn=4))
+    nodes = [{rank // 4 for rank in group} for group in (*who.victims, *who.congestors)]
+    assert [len(ring) for ring in who.victims] == [2, 2, 2, 2]
+    assert len(set.union(*nodes[:4])) == 2
+    assert not set.union(*nodes[:4]) & set.union(*nodes[4:])
+    assert all(len(group) == len(on) for group, on in zip((*who.victims, *who.congestors), nodes, strict=True))
+
+
+def test_fan_in_is_the_number_of_senders_to_one() -> None:
+    who = _gpcnet.roles(loaded(20, congestor="incast", fan_in=3))
+    assert [len(group) for group in who.congestors] == [4, 4, 4, 4]
+    assert set(who.patterns) == {"incast"}
+
+
+def test_every_place_of_every_ring_has_both_neighbours() -> None:
+    rings = _gpcnet.rings(5, "random")
+    assert rings.shape == (30, 5, 2)
+    for ring in rings:
+        assert sorted(ring[:, 0]) == sorted(ring[:, 1]) == list(range(5))
+        assert all(ring[ring[k, 1], 0] == k for k in range(5))
+    assert _gpcnet.rings(5, "natural")[7, 2].tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"share": 101.0}, "share=101.0"),
+        ({"fan_in": 9}, "fan_in=9"),
+        ({"congestor_size": 0}, "Set congestor_size=4096"),
+    ],
+)
+def test_impossible_options_are_named(options: dict[str, object], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        loaded(4, **options)
+
+
+def launch(factor: float, *, number: int = 0, n: int = 1500, victims: int = 2, **meta: object) -> Samples:
+    """Times that scatter alike in all phases but for a factor: what a launch of gpcnet_loaded leaves behind."""
+    chance = np.random.default_rng(100 + number)
+    times = [chance.lognormal(9, 0.3, (victims, n)).astype(np.int64) for _ in range(3)]
+    extras = {"isolated_ns": times[1], "recovered_ns": times[2], "congestor_ns": np.full((victims, n), 20_000)}
+    return Samples(
+        spec=loaded(10), effort=Effort(), host={}, launch=number, time_ns=(times[0] * factor).astype(np.int64),
+        ranks=tuple(range(victims)), extras=extras, meta=meta,
+    )  # fmt: skip
+
+
+def test_an_impact_is_found_with_its_interval_and_a_recovery_without_one() -> None:
+    found = congestion.impact([launch(3.0)])
+    rows = found.table.set_index(["statistic", "phase"])
+    assert rows.loc[("mean", "loaded"), "low"] < 3 < rows.loc[("mean", "loaded"), "high"]
+    assert rows.loc[("mean", "recovered"), "low"] < 1 < rows.loc[("mean", "recovered"), "high"]
+    assert "p999" not in set(found.table["statistic"])
+    assert "No effect is certain" not in found.sentence
+    assert found.reasons == ()
+
+
+def test_from_six_launches_on_the_interval_is_one_over_launches() -> None:
+    few, many = (congestion.impact([launch(2.0, number=k) for k in range(count)]) for count in (3, 6))
+    assert set(few.table["label"]) == {"range of 3 launches"}
+    assert set(many.table["label"]) == {"95 % interval of 6 launches"}
+    assert many.table["factor"].iloc[0] == pytest.approx(2, rel=0.05)
+
+
+def test_nothing_is_found_where_nothing_is_as_often_as_promised() -> None:
+    alarms = [
+        congestion.impact([launch(1.0, number=k, n=300)]).table.query("phase == 'loaded' and statistic == 'mean'")
+        for k in range(40)
+    ]
+    assert sum(((t["low"] > 1) | (t["high"] < 1)).item() for t in alarms) <= 7  # 5 % of 40: more in 1 run of 500
+
+
+def test_why_nothing_happened_is_said() -> None:
+    assert "on one host" in congestion.impact([launch(1.0, rank_hosts=["a"] * 10)]).sentence
+    assert "more than one sender" in congestion.impact([launch(1.0)]).sentence
+    assert "too few" in congestion.impact([launch(1.0, n=30)]).sentence
+    shared = congestion.impact([launch(3.0, badges=["oversubscription"])])
+    assert "share processors" in shared.sentence
+
+
+def test_other_samples_have_no_impact() -> None:
+    with pytest.raises(DataError, match=r"one point of congestion\.gpcnet_loaded"):
+        congestion.impact([])
+
+
+def test_fairness_is_jain_s() -> None:
+    assert congestion.jain_fairness([3.0, 1.0]) == pytest.approx(16 / 20)
+    for wrong in ([], [0.0, 0.0], [1.0, -1.0], [float("nan")]):
+        with pytest.raises(DataError):
+            congestion.jain_fairness(wrong)
+
+
+def test_interference_compares_launch_by_launch() -> None:
+    alone = [np.full(50, 1.0 + k) for k in range(6)]
+    found = congestion.interference(alone, [4 * times for times in alone])
+    assert (found.centre, found.low, found.high, found.launches) == (4, 4, 4, 6)
+    assert found.clear
+    once = congestion.interference(alone[:1], [np.full(50, 2.0)], "p99")
+    assert once.label == "95 % bootstrap interval inside 1 launch"
+    with pytest.raises(DataError, match="6 launches without and 1 with"):
+        congestion.interference(alone, alone[:1])
+
+
+@pytest.mark.parametrize("name", ["network_test", "network_load_test"])
+def test_gpcnet_s_own_output_is_read_and_written_alike(name: str) -> None:
+    text = (GOLDEN / f"{name}.txt").read_text()
+    assert gpcnet.write(gpcnet.parse(text)) == text
+
+
+def test_gpcnet_s_numbers_are_those_it_printed() -> None:
+    report = gpcnet.parse((GOLDEN / "network_load_test.txt").read_text())
+    assert (report.ranks, report.network, report.congestion, report.each) == (10, 2, 8, 2)
+    assert report.loaded[1] == gpcnet.Result("RR Two-sided BW+Sync (131072 B)", 424.5, 23.8, "MiB/s/rank")
+    assert [f"{mean:.1f} {tail:.1f}" for _, mean, tail in report.impact] == ["0.9 0.9", "12.4 12.5", "5.8 1.2"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("12.4X", "13.4X", "which follow from the tables above"),
+        ("Test with 10", "Test with ten", "line 2"),
+        ("|         28.0 |", "|        fast  |", "two numbers with one decimal"),
+        ("|          99% |", "|        99.9% |", "VERBOSE"),
+        ("| RR Two-sided BW+Sync (131072 B) |                12.4X", "|", "line 44"),
+    ],
+)
+def test_a_changed_line_is_refused(old: str, new: str, said: str) -> None:
+    text = (GOLDEN / "network_load_test.txt").read_text()
+    assert old in text
+    with pytest.raises(DataError, match=said):
+        gpcnet.parse(text.replace(old, new, 1))
+
+
+def test_gpcnet_s_refusal_is_told() -> None:
+    with pytest.raises(DataError, match="must be run on at least 2 nodes"):
+        gpcnet.parse("ERROR: this application must be run on at least 2 nodes\n")
+
+
+def test_samples_become_gpcnet_s_tables() -> None:
+    report = classic.report([launch(2.0)])
+    assert [result.name for result in report.loaded] == ["RR Two-sided Lat (8 B)"]
+    assert report.loaded[0].average == pytest.approx(launch(2.0).time_ns.mean() / 2e3)
+    assert (report.network, report.congestion, report.each) == (2, 8, 2)
+    again = gpcnet.parse(gpcnet.write(report))
+    assert [again.impact[0][1]] == pytest.approx([2.0], rel=0.05)
