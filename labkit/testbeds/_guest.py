@@ -30,13 +30,14 @@ PORTS = 14  # commands at the same time
 BOOT_S = 150.0  # on a machine under load; 4 s on an idle one
 LIFETIME_S = 4 * 3600  # a guest ends after that, whatever its owner does
 
-# qemu in a folder that is gone when it ends; a signal ends both
+# qemu in a folder that is gone when it ends; a signal ends both, and rm must not be ended by it too
 _KEEP = """
 folder=$1; shift
-trap 'kill "$child" 2>/dev/null; wait "$child"; rm -rf "$folder"; exit 143' TERM INT HUP
+clear() { trap '' TERM INT HUP; kill "$child" 2>/dev/null; wait "$child"; rm -rf "$folder"; }
+trap 'clear; exit 143' TERM INT HUP
 "$@" & child=$!
 wait "$child"; status=$?
-rm -rf "$folder"
+clear
 exit "$status"
 """
 
