@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import labkit
+from labkit.host import pyverbs
 
 _VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
 _TIMEOUT_S = 20.0
@@ -191,9 +192,10 @@ def installed() -> dict[str, Any]:
     Returns
     -------
     ``programs`` as from `tools`; ``kernels``: kinds of MPI handle they are compiled for; ``fonts``: whether Liberation
-    Sans is there.
+    Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why.
     """
-    return {"programs": tools(), "kernels": _kernels(), "fonts": _fonts()}
+    found = {"programs": tools(), "kernels": _kernels(), "fonts": _fonts()}
+    return found | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
 
 
 def _kernels() -> list[str]:
