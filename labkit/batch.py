@@ -109,12 +109,13 @@ def names() -> list[str]:
     return sorted(path.stem for path in SUITES.glob("*.toml"))
 
 
-def load(name: str | Path, overrides: Sequence[str] = ()) -> Suite:
+def load(name: str | Path, overrides: Sequence[str] = (), usual: Mapping[str, Any] | None = None) -> Suite:
     """A suite by its name in templates/suites or by its TOML file.
 
     Parameters
     ----------
     overrides : ``NAME=VALUE``, set in every notebook that has the parameter.
+    usual : the same where nothing else sets it; no notebook need have it.
 
     Raises
     ------
@@ -131,14 +132,13 @@ def load(name: str | Path, overrides: Sequence[str] = ()) -> Suite:
     unknown = set(held) - {"title", "parameters", "notebook"}
     if unknown or not held.get("notebook"):
         raise SpecError(f"{path} has {sorted(held)}, but a suite has title, parameters and at least one [[notebook]].")
-    broken = [pair for pair in overrides if "=" not in pair]
-    if broken:
+    if broken := [pair for pair in overrides if "=" not in pair]:
         raise SpecError(f"-p {broken[0]!r} is not of the form NAME=VALUE, as in -p launches=6.")
-    shared = dict(held.get("parameters", {})) | dict(pair.split("=", 1) for pair in overrides)
+    shared = dict(usual or {}) | dict(held.get("parameters", {})) | dict(pair.split("=", 1) for pair in overrides)
     entries = [entry for one in held["notebook"] for entry in _entries(path, one, shared)]
     used = {key for entry in entries for key in entry.parameters}
-    if set(shared) - used:
-        raise SpecError(f"no notebook of {path.stem} has the parameters {sorted(set(shared) - used)}.")
+    if useless := sorted(set(shared) - used - set(usual or {})):
+        raise SpecError(f"no notebook of {path.stem} has the parameters {useless}.")
     return Suite(path.stem, str(held.get("title", path.stem)), tuple(entries))
 
 

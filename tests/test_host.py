@@ -194,7 +194,7 @@ def test_a_good_node_passes_every_check(node):
 
 
 def test_a_spoilt_machine_fails_every_check_of_the_machine_with_a_remedy(spoilt):
-    checks = by_name(host.checks(spoilt, {"programs": {}, "kernels": [], "fonts": False}))
+    checks = by_name(host.checks(spoilt, {"programs": {}, "kernels": [], "fonts": False, "pyverbs": ""}))
     assert {check.state for check in checks.values()} == {"warn", "bad"}
     assert {name for name, check in checks.items() if check.state == "bad"} == {"clock source", "memory", "MPI"}
     assert all(check.remedy and check.wanted and check.found for check in checks.values())

@@ -109,13 +109,24 @@ def _run_options(verb: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="set a parameter in every notebook that has it",
     )
+    verb.add_argument(
+        "--testbed",
+        metavar="T",
+        default="",
+        help="where all of it runs: NAME[:ARG][,key=value…]; up for the whole suite",
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
-    from labkit import batch
+    from labkit import batch, testbeds
 
-    with Bar() as bar:
-        outcome = batch.run(batch.load(options.suite, options.parameter), into=options.into, progress=bar)
+    where, usual = [], {}
+    if options.testbed:
+        where = [f"testbed={testbeds.resolved(options.testbed)}"]
+        usual = {"transports": "tcp"} if testbeds.outline(options.testbed).hosts else {}  # they share no memory
+    suite = batch.load(options.suite, [*options.parameter, *where], usual)
+    with testbeds.held(options.testbed or "local", say), Bar() as bar:
+        outcome = batch.run(suite, into=options.into, progress=bar)
     print(outcome.text())
     return OK if outcome.sound else ERROR
 
@@ -138,12 +149,12 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
      "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\nlabkit measure mpi.bandwidth -m 64Ki -o window=32 --format json"),
     ("plan", _plan, _suite_options, "Print what a suite would measure; starts nothing.", "labkit plan quick"),
     ("run", _run, _run_options, "Execute the notebooks of a suite into a campaign; measures only what is missing.",
-     "labkit run quick --into data/campaigns/today -p launches=6"),
+     "labkit run quick --into data/campaigns/today -p launches=6\nlabkit run quick --testbed virtual-cluster:8"),
     ("import", campaigns.import_, campaigns.import_options, "Keep what the OSU or Intel MPI benchmarks printed in a campaign.",
      "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\nlabkit import osu_allreduce.txt --ranks 64"),
     ("show", campaigns.show_, campaigns.show_options, "Print the results of a campaign.", "labkit show quick --benchmark mpi.latency --format csv"),
     ("report", campaigns.report_, campaigns.report_options, "Make the HTML and PDF report of a campaign.", "labkit report quick"),
     ("testbed", testbed.run, testbed.options, "Keep a testbed up for several commands.",
-     "labkit testbed up soft-roce\nlabkit testbed up soft-roce --delay 1ms --loss 0.1\nlabkit testbed list\nlabkit testbed down soft-roce"),
+     "labkit testbed up soft-roce\nlabkit testbed up virtual-cluster --nodes 8 --per-leaf 4 --uplink 267mbit\nlabkit testbed up soft-roce --delay 1ms --loss 0.1\nlabkit testbed list\nlabkit testbed down soft-roce"),
     ("lab", _lab, lambda verb: None, "Open JupyterLab on the notebooks; further words are passed on to it.", "labkit lab --no-browser"),
 )  # fmt: skip

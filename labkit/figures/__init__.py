@@ -14,6 +14,7 @@ from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
 from labkit.figures.together import together
+from labkit.figures.topology import topology
 
 __all__ = [
     "CONFIG",
@@ -28,6 +29,7 @@ __all__ = [
     "per_rank",
     "svgs",
     "together",
+    "topology",
     "versus",
     "versus_size",
 ]

@@ -74,6 +74,11 @@ class Launcher:
                 f"transport='shm', but the ranks are on {len(placement.shares)} hosts, which share no memory. "
                 "Set transport=tcp or auto, or one host."
             )
+        if placement.remote_shell and placement.bind not in ("auto", "none"):
+            raise SpecError(
+                f"bind={placement.bind}, but the hosts of this testbed share one machine's cores, and each would take "
+                "the first. Leave bind out."
+            )
         variables = dict(sorted(self.environment(placement).items()))
         return [self.program, *self.module.arguments(placement, variables), *argv]
 

@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit.errors import SpecError
+from labkit.errors import SpecError, known
 from labkit.launch import _hosts
 from labkit.spec import Spec
+from labkit.testbeds import Testbed
 
 if TYPE_CHECKING:
     from labkit.launch import Launcher
@@ -33,6 +34,8 @@ class Placement:
     version : of the library, as numbers.
     pmi : what srun offers to start ranks with.
     root : started by the superuser, which Open MPI wants to be told.
+    remote_shell : program that starts a command on another host in the place of ssh, for hosts that share this
+        machine's cores; empty where they have their own.
     """
 
     ranks: int
@@ -49,6 +52,7 @@ class Placement:
     version: tuple[int, ...] = (0,)
     pmi: tuple[str, ...] = ()
     root: bool = False
+    remote_shell: str = ""
 
     @cached_property
     def shares(self) -> tuple[tuple[str, int], ...]:
@@ -74,17 +78,24 @@ class Placement:
     @property
     def oversubscribed(self) -> bool:
         """More ranks than cores on this machine, or than slots on another that says how many it has."""
+        if self.remote_shell:
+            return self.ranks > self.cores
         if not self.hosts:
             return self.per_host > self.cores
         given = _hosts.slots(self.hosts)
         return any(n > (self.cores if name in self.here else given[name] or n) for name, n in self.shares)
 
     @property
+    def yields(self) -> bool:
+        """Whether ranks that wait let others run: where these, or the daemons of other hosts, need the cores."""
+        return self.oversubscribed or bool(self.remote_shell)
+
+    @property
     def binding(self) -> str:
         """What a rank is bound to: ``core``, ``socket`` or ``none``; its core, where there are enough of them."""
         if self.bind != "auto":
             return self.bind
-        return "none" if self.oversubscribed else "core"
+        return "none" if self.yields else "core"  # every virtual host would take the first core
 
     @property
     def interface(self) -> str:
@@ -92,15 +103,36 @@ class Placement:
         return self.device or ("" if self.remote else "lo")
 
     @classmethod
-    def of(cls, spec: Spec, launcher: Launcher) -> Placement:
-        """The placement a spec asks for, on this machine."""
-        name = platform.node()
+    def of(cls, spec: Spec, launcher: Launcher, testbed: Testbed | None = None) -> Placement:
+        """The placement a spec asks for, on this machine or on the hosts of a testbed.
+
+        Raises
+        ------
+        SpecError
+            If the testbed has no host of a name.
+        """
+        name, hosts, shell = platform.node(), spec.hosts, ""
+        if testbed is not None and testbed.hosts:
+            shell, hosts = testbed.remote_shell, _on(testbed, spec)
         return cls(
-            ranks=spec.ranks, ppn=spec.ppn, hosts=spec.hosts, transport=spec.transport, device=spec.device,
+            ranks=spec.ranks, ppn=spec.ppn, hosts=hosts, transport=spec.transport, device=spec.device,
             bind=spec.bind, settings=spec.environment, cores=cores(sorted(os.sched_getaffinity(0))),
             here=("localhost", "127.0.0.1", "[::1]", name, name.partition(".")[0]), nodes=_hosts.allocated(os.environ),
-            library=launcher.kind, version=launcher.version, pmi=launcher.pmi, root=os.geteuid() == 0,
+            library=launcher.kind, version=launcher.version, pmi=launcher.pmi,
+            root=os.geteuid() == 0 or bool(shell), remote_shell=shell,
         )  # fmt: skip
+
+
+def _on(testbed: Testbed, spec: Spec) -> tuple[str, ...]:
+    """The hosts of a testbed that a spec's ranks go to: those it names, else all in turn, one rank on each."""
+    named = _hosts.slots(spec.hosts)
+    for host in named:
+        if host not in testbed.hosts:
+            raise known("host", host, testbed.hosts)
+    if named:
+        return spec.hosts
+    count = min(-(-spec.ranks // (spec.ppn or 1)), len(testbed.hosts))
+    return testbed.hosts[:count]
 
 
 def alike(placement: Placement, launcher: str) -> None:

@@ -28,7 +28,8 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     if placement.shares:
         out += ["-hosts", ",".join(host for host, _ in placement.shares)]
     if placement.remote:
-        out += [word for name, value in variables.items() for word in ("-genv", name, value)]
+        own = {name: value for name, value in variables.items() if not name.startswith("I_MPI_HYDRA_")}
+        out += [word for name, value in own.items() for word in ("-genv", name, value)]
     return out
 
 
@@ -52,6 +53,8 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
     if placement.transport == "tcp":
         out |= {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp"}
         out |= {"FI_TCP_IFACE": placement.interface} if placement.interface else {}
-    if placement.oversubscribed:
+    if placement.remote_shell:
+        out |= {"I_MPI_HYDRA_BOOTSTRAP": "ssh", "I_MPI_HYDRA_BOOTSTRAP_EXEC": placement.remote_shell}
+    if placement.yields:
         out |= {"I_MPI_WAIT_MODE": "1", "I_MPI_THREAD_YIELD": "2"}
     return out

@@ -29,7 +29,8 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     if placement.binding != "none":
         out += ["-bind-to", placement.binding]
     if placement.remote:
-        out += [word for name, value in variables.items() for word in ("-genv", name, value)]
+        own = {name: value for name, value in variables.items() if not name.startswith("HYDRA_")}
+        out += [word for name, value in own.items() for word in ("-genv", name, value)]
     return out
 
 
@@ -46,7 +47,9 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
         out |= {"FI_TCP_IFACE": device, "UCX_NET_DEVICES": device} if device else {}
     if placement.transport == "shm":
         out |= {"MPIR_CVAR_NOLOCAL": "0"}
-    if placement.oversubscribed:
+    if placement.remote_shell:
+        out |= {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": placement.remote_shell}
+    if placement.yields:
         # heard at MPI_THREAD_MULTIPLE, from MPICH 4.1 on; at any other level a rank that waits keeps its core
         out |= {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
     return out

@@ -39,7 +39,7 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
 
 def parameters(placement: Placement) -> dict[str, str]:
     """MCA parameters that choose the path, and let ranks that wait yield where cores are too few."""
-    out = {"mpi_yield_when_idle": "1"} if placement.oversubscribed else {}
+    out = {"mpi_yield_when_idle": "1"} if placement.yields else {}
     shared = "sm" if placement.version >= (5,) else "vader"
     if placement.transport == "shm":
         out |= {"pml": "ob1", "btl": f"{shared},self"}
@@ -55,4 +55,6 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
     if placement.root:
         out |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                 "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # fmt: skip
+    if placement.remote_shell:
+        out |= {"OMPI_MCA_plm_rsh_agent": placement.remote_shell, "PRTE_MCA_plm_ssh_agent": placement.remote_shell}
     return out

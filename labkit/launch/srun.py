@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from labkit.errors import LaunchError
+from labkit.errors import LaunchError, SpecError
 from labkit.launch import Placement, alike, intelmpi, library_path, mpich, openmpi
 
 NAME, LIBRARY = "srun", "Slurm"
@@ -29,6 +29,8 @@ def recognise(version_text: str) -> bool:
 def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     """Everything between the program and the command of a rank; --export takes `variables` to all hosts."""
     alike(placement, NAME)  # other shares would need a host file
+    if placement.remote_shell:
+        raise SpecError("launcher=srun, but no Slurm runs on the hosts of this testbed. Set launcher=openmpi or mpich.")
     out = ["--ntasks", str(placement.ranks)]
     if placement.shares:
         hosts = [host for host, _ in placement.shares]

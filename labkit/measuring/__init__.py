@@ -168,7 +168,9 @@ def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"
     launcher = launch.get(spec.launcher)
-    launcher.command(launch.Placement.of(spec, launcher), [])  # refuses a transport it has not
+    launcher.command(
+        launch.Placement.of(spec, launcher, testbeds.outline(spec.testbed)), []
+    )  # refuses a transport it has not
     return spec.replace(launcher=launcher.name), launcher.library
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import shlex
@@ -13,19 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, host, launch, supervise
+from labkit import benchmarks, host, launch, supervise, testbeds
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
-from labkit.measuring import Counter, Failure, Point
+from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.spec import Effort
 from labkit.testbeds import Testbed
 from labkit.units import KiB
-from labkit.worker import ABSENT, STARTS, Frame, Plan, Reader, told
+from labkit.worker import ABSENT, STARTS, Frame, Plan, Reader, links, told
 
 WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
 
 STARTING = 60.0  # s; ranks of a large job may take that long to meet
+ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, when all samples are there
 GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
 
 
@@ -60,7 +62,7 @@ def line(points: Sequence[Point], effort: Effort) -> tuple[list[str], dict[str, 
     if not plan.mpi:
         return rank, dict(spec.environment), None
     launcher = launch.get(spec.launcher)
-    placement = launch.Placement.of(spec, launcher)
+    placement = launch.Placement.of(spec, launcher, testbeds.outline(spec.testbed))
     return launcher.command(placement, rank), launcher.environment(placement), placement
 
 
@@ -112,6 +114,7 @@ class Start:
         """Start, read frames until the end, and tell what failed."""
         self._counter.tell(self._current)
         environment, began = os.environ | self._environment, time.perf_counter_ns()
+        environment |= {links.LINKS: json.dumps(dict(self._testbed.links))} if self._testbed.links else {}
         with supervise.start(self.command, env=environment, grace=GRACE) as tree:
             failure: LabkitError | None = None
             try:
@@ -131,9 +134,13 @@ class Start:
         """Frames as they come; an error when none comes for too long."""
         pipe = tree.stdout.fileno()
         while True:
+            over = len(self.ended) == len(self._points)
             limit = self._effort.time_limit if self._ready else max(self._effort.time_limit, STARTING)
-            if not select.select([pipe], [], [], limit)[0]:
+            if not select.select([pipe], [], [], ENDING if over else limit)[0]:
                 tree.stop()
+                if over:
+                    self._held.log("the ranks hung in MPI_Finalize and were ended; all their samples had come")
+                    return
                 raise LaunchError(
                     f"no sign of life for {limit:g} s in "
                     f"{benchmarks.label(self._current.spec)}, so the ranks were "
@@ -217,7 +224,8 @@ class Start:
         facts["mpi_library"] = self._ready.get("library", "")
         facts["warnings"] = host.warnings_for_run(machine, *load, ranks=spec.ranks)
         facts["warnings"] += self._doubts
-        facts["badges"] = badges(spec, facts, sum(chunks) + facts["warmup"] * len(chunks), self._placement)
+        facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
+        facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
         facts["badges"] += host.badges(machine, *load, ranks=spec.ranks)
         who, times = facts.pop("rows"), rows[0]
         extras: dict[str, Any] = dict(zip(benchmark.lanes, rows[1:], strict=False))
@@ -253,30 +261,3 @@ class Start:
     def _shown(self) -> list[str]:
         """The command line without the plan, which nobody can read, and with the variables that matter."""
         return [*_with(self._environment, self.command[:-1]), "PLAN"]
-
-
-def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None) -> list[str]:
-    """What could mislead a reader of this point.
-
-    Parameters
-    ----------
-    facts : as the worker sent them: rank_hosts, interface_B, stopped_by.
-    iterations : all that ran, with warm-up, so that the bytes the path must have carried are known.
-    """
-    found = []
-    hosts, seen = set(facts.get("rank_hosts", [])), facts.get("interface_B", {})
-    if len(hosts) == 1 and spec.ranks > 1:
-        benchmark = benchmarks.get(spec.benchmark)
-        payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
-        carried = max(seen.values(), default=0) >= payload / 2 > 32 * KiB
-        if spec.transport == "tcp" or (spec.transport == "auto" and carried):
-            found.append("loopback")
-        else:
-            found.append("shared memory")
-        if (spec.transport == "shm" and carried) or (spec.transport == "tcp" and not carried and payload > 64 * KiB):
-            found.append("path mismatch")
-    if placement is not None and placement.oversubscribed:
-        found.append("oversubscription")
-    if facts.get("stopped_by") == "cap":
-        found.append("time cap")
-    return found

@@ -2,17 +2,17 @@
 
 A testbed's file offers ``open(argument, options)``, a context manager that brings it up, yields a `Testbed` and takes
 it down whatever happens; ``ARGUMENT``, the option that may stand after the colon; and, where it makes sense,
-``attach(handle)`` for one that another process keeps up, ``absent()`` with the packages it needs and has not, and
-``ADJUSTABLE`` with ``adjusted(testbed, options)`` for
-options that can be changed while it is up.
+``attach(handle)`` for one that another process keeps up, ``absent()`` with the packages it needs and has not,
+``outline(argument, options)`` for what is known of it before it is up, and ``ADJUSTABLE`` with ``adjusted(testbed,
+options)`` for options that can be changed while it is up.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Literal
@@ -23,10 +23,25 @@ from labkit.spec import Spec
 from labkit.testbeds._kept import Kept, noted, start_keeper, take_down, up
 from labkit.tools import Place
 
-__all__ = ["Kept", "Opened", "Testbed", "bring_up", "names", "noted", "open", "parse", "resolved", "take_down", "up"]
+__all__ = [
+    "Kept",
+    "Opened",
+    "Testbed",
+    "bring_up",
+    "held",
+    "names",
+    "noted",
+    "open",
+    "outline",
+    "parse",
+    "resolved",
+    "take_down",
+    "up",
+]
 
 Tell = Callable[[str], None]
 LIFETIME = 3600.0  # s; what `bring_up` keeps up ends by itself after that
+HELD = 30 * 86400.0  # s; what `held` keeps up ends with its process
 
 
 @dataclass(frozen=True)
@@ -39,8 +54,12 @@ class Testbed:
     badges : what every number from it must carry.
     hosts : names of its hosts, for the launchers; empty where it is a single one.
     wrap : the command line that runs another one there; on its first host.
+    on : the same on the host of a name.
+    remote_shell : program that starts a command on another host, in the place of ssh, where hosts share this
+        machine; empty where they are machines of their own.
     place : where the two ends of a tool run, and the words that fill their commands.
     evidence : counters of its links and devices at this moment: name → value.
+    links : those of its links that ranks can read themselves: name → table and interface, see `labkit.worker.links`.
     facts : for the metadata: what it is made of.
     handle : plain values from which ``attach`` makes it again in another process; empty where that cannot be.
     """
@@ -49,8 +68,11 @@ class Testbed:
     badges: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     wrap: Callable[[Sequence[str]], list[str]] = list
+    on: Callable[[str, Sequence[str]], list[str]] = lambda host, argv: list(argv)
+    remote_shell: str = ""
     place: Callable[[Spec], Place] = lambda spec: Place()
     evidence: Callable[[], Mapping[str, int]] = dict
+    links: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     handle: Mapping[str, Any] = field(default_factory=dict)
 
@@ -143,6 +165,31 @@ def open(text: str, tell: Tell = lambda words: None) -> AbstractContextManager[T
         tell(f"bringing up {asked}")
     opened: AbstractContextManager[Testbed] = module.open(argument, options)
     return opened
+
+
+def outline(text: str) -> Testbed:
+    """What is known of a testbed that need not be up: its hosts, its facts.
+
+    Raises
+    ------
+    SpecError
+        If there is none of that name, or it does not take the argument or an option.
+    """
+    name, argument, options = parse(text)
+    module = module_of(name)
+    known: Testbed = module.outline(argument, options) if hasattr(module, "outline") else Testbed(name)
+    return known
+
+
+@contextmanager
+def held(text: str, tell: Tell = lambda words: None) -> Iterator[None]:
+    """Keep a testbed up for as long as the context lasts, also for processes that are started meanwhile."""
+    text = text_of(*parse(text))
+    with ExitStack() as stack:
+        if hasattr(module_of(parse(text)[0]), "attach") and all(one.text != text for one in up()):
+            testbed = stack.enter_context(open(text, tell))
+            stack.enter_context(noted(text, HELD, testbed.handle))
+        yield
 
 
 class Opened:

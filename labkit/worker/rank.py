@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, kernels
 from labkit.spec import Spec
 from labkit.units import KiB
-from labkit.worker import ABSENT, STARTS, Frame, Plan
+from labkit.worker import ABSENT, STARTS, Frame, Plan, links
 from labkit.worker.setting import Setting
 from labkit.worker.slots import Slots
 from labkit.worker.stop import CHUNK, Stop
@@ -74,6 +74,7 @@ class Worker:
         self.ranks: Alone | Together = Together(mpi.COMM_WORLD) if mpi is not None else Alone()
         self._engine, self._loops = kernels.engine(mpi), kernels.python_loops(mpi)
         self._buffers: dict[tuple[str, bool], NDArray[np.uint8]] = {}
+        self._links: Mapping[str, list[str]] = json.loads(os.environ.get(links.LINKS, "{}"))
 
     def send(self, kind: str, values: NDArray[np.int64] | None = None, **header: Any) -> None:
         """A frame to the parent, from rank 0 only."""
@@ -140,13 +141,26 @@ class Worker:
         if wrong:
             self.send("failed", index=index, reason=wrong)
             return
-        before, usage = counters(), resource.getrusage(resource.RUSAGE_SELF)
+        carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
         rows, facts = self._measure(index, spec, benchmark)
-        after, now = counters(), resource.getrusage(resource.RUSAGE_SELF)
-        facts["interface_B"] = {name: after[name] - before.get(name, 0) for name in after}
+        now = resource.getrusage(resource.RUSAGE_SELF)
+        facts["evidence"] = {name: value - crossed[name] for name, value in links.read(self._links).items()}
+        after = links.interfaces()
+        carried = {
+            name: (after[name][0] - received, after[name][1] - sent) for name, (received, sent) in carried.items()
+        }
+        facts["interface_B"] = {name: received for name, (received, _) in carried.items()}
+        facts["host_B"] = self._by_host(carried)
         facts["involuntary_switches"] = now.ru_nivcsw - usage.ru_nivcsw
         facts |= {"verified": looked, "elapsed": perf_counter() - began}
         self.send("samples", rows, index=index, shape=rows.shape, **facts)
+
+    def _by_host(self, carried: dict[str, tuple[int, int]]) -> dict[str, dict[str, tuple[int, int]]]:
+        """Host → interface → B received and sent, on rank 0; empty where all ranks are on one host."""
+        if self.mpi is None:
+            return {}
+        found = dict(self.mpi.COMM_WORLD.gather((self.mpi.Get_processor_name(), carried)) or ())
+        return found if len(found) > 1 else {}
 
     def _start(self, index: int, benchmark: benchmarks.Benchmark) -> None:
         """The time of MPI_Init, once for a start; those of its end are the parent's to keep."""
@@ -250,12 +264,3 @@ class Worker:
         began = perf_counter()
         loop(1, 1)
         return self.ranks.bcast(max(int((perf_counter() - began) / 2 * 1e9), 1)) * 1e-9
-
-
-def counters() -> dict[str, int]:
-    """B received so far by every network interface of this host."""
-    try:
-        lines = Path("/proc/net/dev").read_text().splitlines()[2:]
-    except OSError:
-        return {}
-    return {name.strip(): int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}

@@ -24,6 +24,7 @@ WANTED=(
     "pdftotext|poppler-utils|the tests that read the PDF"
     "numactl|numactl|binding tools to a NUMA node"
     "ip|iproute2|network namespaces, and facts about interfaces"
+    "nsenter|util-linux|the testbed virtual-cluster"
     "git|git|the commit of labkit in every record"
     "qemu-system-$MACHINE|$QEMU|the guest of the testbed soft-roce: RDMA without an RDMA adapter"
     "busybox|busybox-static|that guest"

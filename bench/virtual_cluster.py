@@ -1,0 +1,72 @@
+"""How near the links of a virtual cluster come to their shaped rate, and how long it takes to be up. Asserts nothing.
+
+One TCP connection of two seconds or more for each rate, and the taper of a tree with two senders: ``python
+bench/virtual_cluster.py``. TCP over Ethernet can carry 1448 of 1514 B, 95.6 %, of what HTB counts.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from labkit import supervise, testbeds
+
+TAKE = """
+import socket
+peer = socket.create_server(("", 5001)).accept()[0]
+while peer.recv(1 << 20):
+    pass
+peer.sendall(b"+")
+"""
+GIVE = """
+import socket, sys, time
+while True:
+    try:
+        peer = socket.create_connection((sys.argv[1], 5001))
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.01)
+began = time.perf_counter()
+peer.sendall(bytes(int(sys.argv[2])))
+peer.shutdown(socket.SHUT_WR)
+peer.recv(1)
+print(time.perf_counter() - began)
+"""
+PYTHON = [sys.executable, "-I", "-S", "-c"]
+
+
+def rates(cluster: testbeds.Testbed, pairs: list[tuple[str, str]], size: int) -> list[float]:
+    """Mbit/s of one connection for each pair, all at once."""
+    takers = [supervise.start(cluster.on(target, [*PYTHON, TAKE])) for _, target in pairs]
+    givers = [supervise.start(cluster.on(source, [*PYTHON, GIVE, target, str(size)])) for source, target in pairs]
+    try:
+        return [size * 8e-6 / float(giver.stdout.read()) for giver in givers]
+    finally:
+        for tree in (*givers, *takers):
+            tree.stop()
+
+
+def main() -> None:
+    """A table."""
+    for text in ("virtual-cluster:2", "virtual-cluster:8,per_leaf=4,uplink=267mbit"):
+        began = time.perf_counter()
+        with testbeds.open(text):
+            up = time.perf_counter()
+        print(f"{text:46} up in {up - began:.2f} s, down in {time.perf_counter() - up:.2f} s")
+    for rate in (50, 100, 200, 500, 1000):
+        with testbeds.open(f"virtual-cluster:2,rate={rate}mbit") as cluster:
+            (got,) = rates(cluster, [("vc0", "vc1")], int(rate * 1e6 / 8 * 2.2))
+        print(f"rate={rate:4}mbit: {got:6.1f} Mbit/s of payload, {got / rate:.1%}")
+    pairs = [("vc0", "vc2"), ("vc1", "vc3")]
+    for uplink in (400, 200, 133):
+        with testbeds.open(f"virtual-cluster:4,per_leaf=2,rate=200mbit,uplink={uplink}mbit") as cluster:
+            got = rates(cluster, pairs, int(min(uplink / 2, 200) * 1e6 / 8 * 2.2))
+        ideal = min(uplink / 2, 200)
+        shown = ", ".join(f"{one:.1f}" for one in got)
+        print(
+            f"two senders across an uplink of {uplink} Mbit/s ({400 / uplink:.0f}:1): {shown} Mbit/s each, ideal {ideal:.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""A network as a drawing: hosts, leaf switches and spine, how fast each link is and how much it carried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from labkit.errors import DataError
+from labkit.figures import style
+
+_ROW = {"host": 0.0, "leaf": 1.0, "spine": 2.0}
+_LOOK = {"host": ("circle", 26, "#ffffff"), "leaf": ("square", 30, "#e4e8ee"), "spine": ("square", 30, "#c9d2de")}
+_SCALE = (
+    (0.0, "#c9d2de"),
+    (0.25, style.COLOURS[5]),
+    (0.5, style.COLOURS[0]),
+    (0.75, style.COLOURS[4]),
+    (1.0, style.COLOURS[1]),
+)
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A link from its lower to its upper end: how the evidence calls it, and its rate in bit/s."""
+
+    name: str
+    lower: tuple[float, float]
+    upper: tuple[float, float]
+    rate: float
+    ends: str
+
+
+def topology(
+    facts: Mapping[str, Any], evidence: Mapping[str, int] | None = None, seconds: float | None = None
+) -> go.Figure:
+    """Draw a single switch or a two-level tree of switches, with the load of every link where it is known.
+
+    A link is two lines, one for each direction, the more loaded the warmer and wider; without `seconds` loads are
+    relative to the one that carried most for its rate.
+
+    Parameters
+    ----------
+    facts : of the testbed, as samples keep them: ``nodes``, ``per_leaf``, ``rate_bps`` and, for a tree, ``uplink_bps``.
+    evidence : B that links carried: ``vc0.eth0.tx_bytes`` (to the switch), ``leaf0.up.tx_bytes`` (to the spine)…
+    seconds : that they took for it.
+
+    Raises
+    ------
+    DataError
+        If the facts describe no such network.
+    """
+    absent = [name for name in ("nodes", "per_leaf", "rate_bps") if name not in facts]
+    if absent:
+        raise DataError(f"These facts describe no network: no {', '.join(absent)}. Take those of a virtual cluster.")
+    places, links, figure = _places(facts), _links(facts), go.Figure()
+    loads = _loads(links, evidence or {}, seconds)
+    for link in links:
+        for up in (True, False):
+            figure.add_trace(_line(link, up, loads, evidence or {}, seconds))
+    for kind, (shape, size, colour) in _LOOK.items():
+        own = {name: at for name, at in places.items() if name.startswith({"host": "vc"}.get(kind, kind))}
+        marker = {"symbol": shape, "size": size, "color": colour, "line": {"color": "#555", "width": 1.5}}
+        figure.add_trace(
+            go.Scatter(x=[x for x, _ in own.values()], y=[y for _, y in own.values()], mode="markers+text",
+                       text=list(own), textposition="bottom center" if kind == "host" else "middle right",
+                       hoverinfo="skip", marker=marker, showlegend=False)
+        )  # fmt: skip
+    _explain(figure, facts, loads, seconds)
+    return style.finish(figure, height=style.HEIGHT - (0 if "uplink_bps" in facts else 80))
+
+
+def _places(facts: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Where every host and switch is drawn."""
+    nodes, per_leaf = int(facts["nodes"]), int(facts["per_leaf"])
+    found = {f"vc{i}": (i + 0.6 * (i // per_leaf), _ROW["host"]) for i in range(nodes)}
+    leaves = -(-nodes // per_leaf)
+    for k in range(leaves):
+        own = [found[f"vc{i}"][0] for i in range(k * per_leaf, min((k + 1) * per_leaf, nodes))]
+        found[f"leaf{k}"] = (sum(own) / len(own), _ROW["leaf"])
+    if "uplink_bps" in facts:
+        found["spine"] = (sum(found[f"leaf{k}"][0] for k in range(leaves)) / leaves, _ROW["spine"])
+    return found
+
+
+def _links(facts: Mapping[str, Any]) -> list[_Link]:
+    """Every link of the network."""
+    places, per_leaf = _places(facts), int(facts["per_leaf"])
+    found = []
+    for i in range(int(facts["nodes"])):
+        host, leaf = f"vc{i}", f"leaf{i // per_leaf}"
+        found.append(_Link(f"{host}.eth0", places[host], places[leaf], float(facts["rate_bps"]), f"{host} – {leaf}"))
+    if "spine" in places:
+        leaves = [name for name in places if name.startswith("leaf")]
+        rate = float(facts["uplink_bps"])
+        found += [_Link(f"{leaf}.up", places[leaf], places["spine"], rate, f"{leaf} – spine") for leaf in leaves]
+    return found
+
+
+def _loads(links: list[_Link], evidence: Mapping[str, int], seconds: float | None) -> dict[tuple[str, bool], float]:
+    """Part of its rate that each direction of each link carried; of the greatest one, where the time is not known."""
+    busy = {}
+    for link in links:
+        for up, word in ((True, "tx"), (False, "rx")):
+            carried = evidence.get(f"{link.name}.{word}_bytes")
+            if carried is not None:
+                busy[link.name, up] = carried * 8 / link.rate  # s
+    whole = seconds or max(busy.values(), default=0.0) or 1.0
+    return {key: value / whole for key, value in busy.items()}
+
+
+def _line(
+    link: _Link, up: bool, loads: Mapping[tuple[str, bool], float], evidence: Mapping[str, int], seconds: float | None
+) -> go.Scatter:
+    """One direction of a link; beside the other."""
+    load, aside = loads.get((link.name, up)), 0.05 if up else -0.05
+    carried = evidence.get(f"{link.name}.{'tx' if up else 'rx'}_bytes")
+    xs = [link.lower[0] + aside, (link.lower[0] + link.upper[0]) / 2 + aside, link.upper[0] + aside]
+    ys = [link.lower[1], (link.lower[1] + link.upper[1]) / 2, link.upper[1]]
+    about = [f"{link.ends}, {'up' if up else 'down'}: {style.number(link.rate / 1e6, 'Mbit/s')}"]
+    about += [f"carried {style.number(carried / 1e6, 'MB')}"] if carried is not None else []
+    about += [f"load {load:.0%}" + ("" if seconds else " of the busiest")] if load is not None else []
+    return go.Scatter(
+        x=xs, y=ys, mode="lines", showlegend=False, hoverinfo="text", text="<br>".join(about),
+        line={"width": 2 + 6 * min(load or 0.0, 1.0), "color": _colour(load)},
+    )  # fmt: skip
+
+
+def _colour(load: float | None) -> str:
+    """Colour of a load; the nearest step."""
+    if load is None:
+        return _SCALE[0][1]
+    return min(_SCALE, key=lambda step: abs(step[0] - load))[1]
+
+
+def _explain(
+    figure: go.Figure, facts: Mapping[str, Any], loads: Mapping[tuple[str, bool], float], seconds: float | None
+) -> None:
+    """Rates and loads in words, and a legend of the colours."""
+    rate = f"hosts {style.number(facts['rate_bps'] / 1e6, 'Mbit/s')}"
+    lines = [f"links of {rate}" if "uplink_bps" not in facts else
+             f"links of {rate}, uplinks {style.number(facts['uplink_bps'] / 1e6, 'Mbit/s')}: "
+             f"taper {facts['taper']:.2g}:1"]  # fmt: skip
+    if loads:
+        whole = f"of the link's rate over {style.number(seconds, 's')}" if seconds else "of the busiest direction"
+        lines.append(f"colour and width: load of a direction, as a part {whole}; right of two lines: towards the spine")
+        for share, colour in _SCALE:
+            figure.add_trace(go.Scatter(x=[None], y=[None], mode="lines", name=f"{share:.0%}", hoverinfo="skip",
+                                        line={"color": colour, "width": 2 + 6 * share}))  # fmt: skip
+    bare = {"showgrid": False, "showticklabels": False, "showline": False, "ticks": "", "zeroline": False}
+    top = 2.3 if "uplink_bps" in facts else 1.3
+    figure.update_layout(
+        xaxis=bare | {"title": {"text": style.note("", *lines)}},
+        yaxis=bare | {"range": [-0.35, top]},
+        showlegend=bool(loads),
+    )

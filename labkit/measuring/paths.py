@@ -1,0 +1,85 @@
+"""Which path the messages of a point took: what interfaces carried beside what the benchmark says it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from labkit import benchmarks, launch
+from labkit.spec import Spec
+from labkit.units import KiB
+
+ENOUGH = 64 * KiB  # B of payload, from which the messages of a start or of a barrier do not matter
+PLAIN = 8 * KiB  # B of a message, from which headers do not matter
+PROBES = 2  # iterations before the chunks, to find out how long one takes
+CROSSED = (0.95, 1.5)  # carried / payload, of messages that went over the link once
+
+
+def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None) -> list[str]:
+    """What could mislead a reader of this point.
+
+    Parameters
+    ----------
+    facts : as the worker sent them: rank_hosts, interface_B, host_B, stopped_by.
+    iterations : all that ran, with warm-up, so that the bytes the path must have carried are known.
+    """
+    found = []
+    hosts = set(facts.get("rank_hosts", []))
+    if len(hosts) == 1 and spec.ranks > 1:
+        found += _inside(spec, facts.get("interface_B", {}), iterations)
+    elif len(hosts) > 1 and (spec.transport == "tcp" or (placement is not None and placement.remote_shell)):
+        found += ["path mismatch"] if _elsewhere(spec, facts, iterations) else []
+    if placement is not None and placement.oversubscribed:
+        found.append("oversubscription")
+    if facts.get("stopped_by") == "cap":
+        found.append("time cap")
+    return found
+
+
+def _inside(spec: Spec, seen: Mapping[str, int], iterations: int) -> list[str]:
+    """What is to be said of ranks on one host."""
+    benchmark, found = benchmarks.get(spec.benchmark), []
+    payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
+    carried = max(seen.values(), default=0) >= payload / 2 > 32 * KiB
+    if spec.transport == "tcp" or (spec.transport == "auto" and carried):
+        found.append("loopback")
+    else:
+        found.append("shared memory")
+    if (spec.transport == "shm" and carried) or (spec.transport == "tcp" and not carried and payload > ENOUGH):
+        found.append("path mismatch")
+    return found
+
+
+def _elsewhere(spec: Spec, facts: Mapping[str, Any], iterations: int) -> bool:
+    """Whether the links of two hosts carried clearly less or more than the pair of ranks on them moved."""
+    seen = facts.get("host_B", {})
+    for sender, payload in moved(spec, iterations + PROBES).items():
+        devices = seen.get(facts["rank_hosts"][sender], {})
+        sent = sum(sent for name, (_, sent) in devices.items() if name != "lo")
+        low, high = (bound * payload for bound in CROSSED)
+        if payload > ENOUGH and (sent < low or (sent > high and spec.size >= PLAIN)):
+            return True
+    return False
+
+
+def moved(spec: Spec, iterations: int) -> dict[int, float]:
+    """B that each rank of a pair sends to the other; empty where a benchmark does not tell.
+
+    Parameters
+    ----------
+    spec : resolved.
+    """
+    benchmark = benchmarks.get(spec.benchmark)
+    if benchmark.ranks != (2, 2) or spec.values.get("threads", 1) != 1:
+        return {}
+    if "bandwidth_MBps" in benchmark.metrics:
+        total = benchmark.metrics["bandwidth_MBps"](spec) * iterations
+    elif "latency_us" in benchmark.metrics:
+        total = benchmark.metrics["latency_us"](spec) * spec.size * iterations
+    else:
+        return {}
+    nothing = np.zeros(spec.size, np.dtype(benchmark.dtype(spec)))
+    receivers = [rank for rank in (0, 1) if benchmark.expected(spec, rank, lambda _: nothing) is not None]
+    return {1 - rank: total / len(receivers) for rank in receivers}

@@ -1,0 +1,183 @@
+"""Hosts with a network, host name and memory of their own on this machine, joined by switches with shaped links.
+
+Network namespaces, bridges and HTB, as root or, in a user namespace, as anybody. Every namespace is held by a process
+that ends with its owner, so nothing is left behind, and several clusters are strangers to one another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from labkit import supervise
+from labkit.errors import LaunchError, SpecError, known
+from labkit.spec import Spec
+from labkit.supervise import guard
+from labkit.testbeds import Testbed
+from labkit.testbeds._links import Options, address, options_of, plan
+from labkit.tools import Place
+from labkit.worker.links import read
+
+ARGUMENT = "nodes"
+BADGE = "emulated link"
+NEEDS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "sed": "sed"}
+_HERE = Path(__file__).parent
+SHELL = str(_HERE / "_virtual_host.sh")
+_UP_S = 60.0  # on a machine under load; 0.2 s on an idle one
+
+
+@contextmanager
+def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
+    """Make the hosts and their network, and take all of it away again.
+
+    Raises
+    ------
+    SpecError
+        For impossible options, missing programs, or where the kernel does not allow it, or has no HTB or netem.
+    LaunchError
+        If it does not come up.
+    """
+    chosen = options_of(argument, options)
+    absent = sorted({package for program, package in NEEDS.items() if not shutil.which(program, path=_path())})
+    if absent:
+        raise SpecError(
+            f"The testbed virtual-cluster needs what is not there. Run: sudo apt-get install {' '.join(absent)}"
+        )
+    words = json.dumps(plan(chosen, os.geteuid() != 0))
+    environment = os.environ | {"PATH": _path(), "LC_ALL": "C"}
+    command = [sys.executable, "-I", "-S", str(_HERE / "_fabric.py")]
+    with supervise.start([*command, words], env=environment) as tree:
+        said = json.loads(_answer(tree, command))
+        if "error" in said:
+            raise _refusal(said["error"], chosen)
+        testbed = attach({"pids": said["pids"], "options": {**options, "nodes": str(chosen.nodes)}})
+        networks = {_network(pid) for pid in said["pids"]} - {""}
+        try:
+            yield testbed
+        finally:
+            tree.stop()
+            _empty(networks)
+
+
+def _path() -> str:
+    """Where programs are looked for; ip and tc are where only root looks."""
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+
+def _answer(tree: supervise.Tree, command: Sequence[str]) -> str:
+    """The line that the holder prints."""
+    if not select.select([tree.stdout], [], [], _UP_S)[0]:
+        raise LaunchError(f"The virtual cluster was not up after {_UP_S:g} s.", command=command)
+    line = tree.stdout.readline()
+    if not line:
+        status = tree.wait(10)
+        raise LaunchError("The virtual cluster did not come up.", command=command, exit_status=status,
+                          stderr=tree.stderr_tail())  # fmt: skip
+    return line.decode()
+
+
+def _refusal(error: str, options: Options) -> SpecError | LaunchError:
+    """What the holder could not do, with what can be done about it."""
+    if "qdisc kind is unknown" in error:
+        what = "delay and loss need sch_netem" if options.delay or options.loss else "shaped links need sch_htb"
+        return SpecError(f"testbed virtual-cluster: {what}, which this kernel lacks ({error}). "
+                         "Load the module as root (modprobe), or leave the option out.")  # fmt: skip
+    if "new namespaces" in error or "Permission denied" in error or "not permitted" in error:
+        allow = "sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone or AppArmor's restriction of them"
+        way = f"Run it as root, or have user namespaces allowed ({allow})"
+        way = "Give the container CAP_SYS_ADMIN and CAP_NET_ADMIN" if os.geteuid() == 0 else way
+        return SpecError(f"testbed virtual-cluster: the kernel does not permit it to this user ({error}). {way}.")
+    return LaunchError(f"The virtual cluster did not come up: {error}")
+
+
+def attach(handle: Mapping[str, Any]) -> Testbed:
+    """The testbed of a holder that runs, perhaps that of another process."""
+    options, (fabric, *pids) = options_of("", handle["options"]), handle["pids"]
+    shown, links = outline("", handle["options"]), links_of(options, fabric, pids)
+
+    def on(host: str, argv: Sequence[str]) -> list[str]:
+        if host not in options.hosts:
+            raise known("host", host, options.hosts)
+        return [SHELL, str(pids[options.hosts.index(host)]), *argv]
+
+    def place(spec: Spec) -> Place:
+        """The client on the first host, the server on the last, or on those that are named."""
+        client, server = _ends(spec, options)
+        return Place(
+            address=address(options.hosts.index(server)), server=tuple(on(server, [])), client=tuple(on(client, []))
+        )
+
+    return Testbed(
+        shown.name, badges=shown.badges, hosts=shown.hosts, remote_shell=SHELL, on=on, place=place,
+        wrap=lambda argv: on(options.hosts[0], argv),
+        evidence=lambda: _carried(links), links=links,
+        facts=shown.facts, handle=dict(handle),
+    )  # fmt: skip
+
+
+def outline(argument: str, options: Mapping[str, str]) -> Testbed:
+    """What is known of it before it is up: hosts, how ranks reach them, what every number carries."""
+    chosen = options_of(argument, options)
+    return Testbed(
+        f"virtual-cluster:{chosen.nodes}", badges=(BADGE,), hosts=chosen.hosts, remote_shell=SHELL,
+        facts=chosen.facts | {"rootless": os.geteuid() != 0},
+    )  # fmt: skip
+
+
+def _ends(spec: Spec, options: Options) -> tuple[str, str]:
+    """Hosts of the client and of the server of a tool."""
+    if spec.family == "verbs":
+        raise SpecError(f"{spec.benchmark} needs RDMA devices, which virtual hosts have not. Use --testbed soft-roce.")
+    named = [host.partition(":")[0] for host in spec.hosts]
+    if len(named) > 2:
+        raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two.")
+    for host in named:
+        if host not in options.hosts:
+            raise known("host", host, options.hosts)
+    client, server = (options.hosts[0], *named)[-2:] if named else (options.hosts[0], options.hosts[-1])
+    return client, server
+
+
+def links_of(options: Options, fabric: int, pids: Sequence[int]) -> dict[str, tuple[str, str]]:
+    """Where every link's bytes are counted: ``vc0.eth0`` by the host, ``leaf0.up`` by the leaf's port to the spine."""
+    found = {f"{host}.eth0": (f"/proc/{pid}/net/dev", "eth0") for host, pid in zip(options.hosts, pids, strict=True)}
+    tree = options.leaves if options.leaves > 1 else 0
+    return found | {f"leaf{k}.up": (f"/proc/{fabric}/net/dev", f"up{k}") for k in range(tree)}
+
+
+def _carried(links: Mapping[str, tuple[str, str]]) -> dict[str, int]:
+    """B that every link has carried.
+
+    Raises
+    ------
+    LaunchError
+        If the cluster is gone.
+    """
+    found = read(links)
+    if len(found) < 2 * len(links):
+        raise LaunchError("The virtual cluster is down. Bring it up again.")
+    return found
+
+
+def _empty(networks: Collection[str]) -> None:
+    """End what others still run on hosts that are gone; without a network it would hang."""
+
+    def inside() -> list[int]:
+        return [pid for pid in guard.processes() if _network(pid) in networks]
+
+    guard.end(inside, lambda: bool(inside()), 2.0)
+
+
+def _network(pid: int) -> str:
+    """Which network namespace a process is in; empty where that cannot be seen."""
+    try:
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
+    except OSError:
+        return ""

@@ -1,0 +1,365 @@
+"""The virtual cluster: its options and lines, and the real thing with messages on its links."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labkit
+from labkit import Spec, figures, launch, measuring, testbeds
+from labkit.errors import DataError, LaunchError, SpecError
+from labkit.launch import Placement
+from labkit.measuring import paths
+from labkit.spec import Effort
+from labkit.testbeds import _links, virtual_cluster
+
+ROOT = Path(labkit.__file__).parent.parent
+TAKE = """
+import socket
+server = socket.create_server(("", 5001))
+for _ in range(int(__import__("sys").argv[1])):
+    peer, left = server.accept()[0], True
+    while left:
+        left = peer.recv(1 << 20)
+    peer.sendall(b"+")
+"""
+GIVE = """
+import socket, sys, time
+while True:
+    try:
+        peer = socket.create_connection((sys.argv[1], 5001))
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.01)
+began = time.perf_counter()
+peer.sendall(bytes(int(sys.argv[2])))
+peer.shutdown(socket.SHUT_WR)
+peer.recv(1)
+print(time.perf_counter() - began)
+"""
+
+
+def transfers(cluster: testbeds.Testbed, pairs: Sequence[tuple[str, str]], size: int) -> list[float]:
+    """Seconds that transfers of so many bytes take, all at once."""
+    with ExitStack() as stack:
+        for _, target in pairs:
+            taker = subprocess.Popen(cluster.on(target, [sys.executable, "-I", "-S", "-c", TAKE, "1"]))
+            stack.callback(taker.wait, 30)
+            stack.callback(taker.terminate)
+        givers = [
+            subprocess.Popen(
+                cluster.on(source, [sys.executable, "-I", "-S", "-c", GIVE, target, str(size)]),
+                stdout=subprocess.PIPE, text=True,
+            )
+            for source, target in pairs
+        ]  # fmt: skip
+        return [float(giver.communicate(timeout=60)[0]) for giver in givers]
+
+
+def inside(networks: set[str]) -> list[int]:
+    """Processes in some network namespaces."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and virtual_cluster._network(int(entry.name)) in networks:
+            found.append(int(entry.name))
+    return found
+
+
+def gone(networks: set[str], seconds: float = 20) -> bool:
+    """Whether nobody is left in some network namespaces, which ends them."""
+    end = time.monotonic() + seconds
+    while inside(networks) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not inside(networks)
+
+
+def links() -> str:
+    """Interfaces of this machine, and what is pinned."""
+    words = (["ip", "-o", "link"], ["ip", "netns", "list"])
+    return "".join(subprocess.run(one, capture_output=True, text=True, check=True).stdout for one in words)
+
+
+# options and lines
+
+
+def test_options_and_what_follows_from_them() -> None:
+    text = "virtual-cluster:8,per_leaf=4,rate=200mbit,uplink=267mbit"
+    outline = testbeds.outline(text)
+    assert outline.hosts == tuple(f"vc{i}" for i in range(8))
+    assert outline.badges == ("emulated link",)
+    assert outline.facts["taper"] == pytest.approx(3, rel=0.01)
+    assert testbeds.text_of("virtual-cluster", "", {"nodes": "8", "per-leaf": "4"}) == "virtual-cluster:8,per_leaf=4"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (":4,colour=red", "has no 'colour'"),
+        (":1", "nodes=1, but it must be 2 to 64"),
+        (":many", "nodes='many'"),
+        (":4,rate=fast", "'fast' is no rate. Write it like 200mbit"),
+        (":4,rate=1kbit", "1mbit to 100gbit"),
+        (":4,per_leaf=4", "below nodes=4"),
+        (":4,uplink=100mbit", "a single switch has none"),
+        (":4,per_leaf=2,uplink=0mbit", "1mbit to 100gbit"),
+        (":4,delay=soon", "like 1ms or 500us"),
+        (":4,loss=99", "0 to 50 %"),
+        (":4,loss", "key=value"),
+    ],
+)
+def test_impossible_options_are_refused(text: str, complaint: str) -> None:
+    with pytest.raises(SpecError, match=complaint), testbeds.open(f"virtual-cluster{text}"):
+        pass
+
+
+def test_lines_for_a_tree() -> None:
+    plan = _links.plan(
+        _links.options_of("4", {"per_leaf": "2", "uplink": "133mbit", "rate": "200mbit"}), ordinary=False
+    )
+    assert [host["name"] for host in plan["hosts"]] == ["vc0", "vc1", "vc2", "vc3"]
+    assert "link set vc3 master leaf1 addrgenmode none up" in plan["ip"]
+    assert "link add vc3 type veth peer name eth0 netns {3}" in plan["ip"]
+    limits = [line for line in plan["tc"] if "rate 133000000bit" in line]
+    assert len(limits) == 4  # both ends of both cables to the spine
+    assert plan["hosts"][0]["tc"] == _links.shaped("eth0", 200e6)
+    assert not any("netem" in line for host in plan["hosts"] for line in host["tc"])
+
+
+def test_lines_for_one_switch_with_delay_and_loss() -> None:
+    plan = _links.plan(_links.options_of("2", {"delay": "1ms", "loss": "0.1"}), ordinary=True)
+    assert not any("spine" in line for line in plan["ip"])
+    assert "qdisc add dev eth0 parent 1:1 handle 10: netem delay 1ms loss 0.1% limit 100000" in plan["hosts"][0]["tc"]
+
+
+# ranks on its hosts, without any
+
+
+def placed(name: str, **fields: Any) -> tuple[list[str], dict[str, str]]:
+    """Command line and variables of a launcher on a cluster of four."""
+    launcher = next((one for kind, one in launch.installed().items() if kind == name), None)
+    if launcher is None:
+        pytest.skip(f"{name} is not installed")
+    spec = Spec(benchmark="mpi.latency", testbed="virtual-cluster:4", **fields)
+    placement = Placement.of(spec, launcher, testbeds.outline(spec.testbed))
+    return launcher.command(placement, ["rank"]), launcher.environment(placement)
+
+
+def test_ranks_go_to_its_hosts_in_order_through_its_shell() -> None:
+    command, variables = placed("openmpi")
+    assert command[command.index("--host") + 1] == "vc0:1,vc1:1"
+    assert command[command.index("--bind-to") + 1] == "none"
+    assert "mpi_yield_when_idle" in command
+    assert variables["OMPI_MCA_plm_rsh_agent"] == variables["PRTE_MCA_plm_ssh_agent"] == virtual_cluster.SHELL
+    command, variables = placed("mpich", ranks=8)
+    assert command[command.index("-hosts") + 1] == "vc0:2,vc1:2,vc2:2,vc3:2"
+    assert "HYDRA_LAUNCHER_EXEC" not in command
+    assert (variables["HYDRA_LAUNCHER"], variables["HYDRA_LAUNCHER_EXEC"]) == ("ssh", virtual_cluster.SHELL)
+
+
+def test_ranks_go_to_the_hosts_that_are_named() -> None:
+    command, _ = placed("openmpi", hosts=("vc0", "vc3"))
+    assert command[command.index("--host") + 1] == "vc0:1,vc3:1"
+    with pytest.raises(SpecError, match="vc9"):
+        placed("openmpi", hosts=("vc9",))
+    with pytest.raises(SpecError, match="share one machine's cores"):
+        placed("openmpi", bind="core")
+    with pytest.raises(SpecError, match="share no memory"):
+        placed("openmpi", transport="shm")
+
+
+def test_hosts_that_share_a_machine_share_its_cores() -> None:
+    shell = {"hosts": ("a", "b"), "remote_shell": "sh"}
+    assert not Placement(ranks=2, cores=2, **shell).oversubscribed  # type: ignore[arg-type]
+    assert Placement(ranks=4, cores=2, **shell).oversubscribed  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("carried", "wrong"), [(1.0, False), (1.2, False), (0.0, True), (0.5, True), (2.0, True)]
+)  # fmt: skip
+def test_what_links_carried_is_compared_with_the_payload(carried: float, wrong: bool) -> None:
+    from labkit import benchmarks
+
+    spec = benchmarks.resolve(Spec(benchmark="mpi.bandwidth", size=65536, testbed="virtual-cluster:2"))
+    placement = Placement(ranks=2, cores=2, hosts=("vc0", "vc1"), remote_shell="sh")
+    assert paths.moved(spec, 10) == {0: 10 * 64 * 65536}
+    sent = round(carried * paths.moved(spec, 10 + paths.PROBES)[0])
+    facts = {
+        "rank_hosts": ["vc0", "vc1"],
+        "host_B": {"vc0": {"eth0": (900, sent), "lo": (9, 9)}, "vc1": {"eth0": (sent, 900)}},
+    }
+    assert ("path mismatch" in paths.badges(spec, facts, 10, placement)) is wrong
+    answer = benchmarks.resolve(spec.replace(benchmark="mpi.latency", options={}))
+    assert set(paths.moved(answer, 10)) == {0, 1}
+
+
+def test_a_tree_is_drawn_with_its_loads() -> None:
+    facts = testbeds.outline("virtual-cluster:4,per_leaf=2,rate=200mbit,uplink=133mbit").facts
+    figure = figures.topology(facts, {"vc0.eth0.tx_bytes": 12_500_000, "leaf0.up.tx_bytes": 12_500_000}, seconds=1)
+    shown = {trace.text for trace in figure.data if trace.mode == "lines" and trace.x[0] is not None}
+    assert len(shown) == 12  # both directions of four hosts and two uplinks
+    assert "vc0 – leaf0, up: 200 Mbit/s<br>carried 12.5 MB<br>load 50%" in shown
+    assert "leaf0 – spine, up: 133 Mbit/s<br>carried 12.5 MB<br>load 75%" in shown
+    assert "taper 3:1" in figure.layout.xaxis.title.text
+    with pytest.raises(DataError, match="no nodes"):
+        figures.topology({})
+
+
+# the real thing
+
+
+@pytest.mark.netns
+def test_messages_cross_the_links_and_are_no_faster_than_these() -> None:
+    size, before = 27_000_000, links()
+    with testbeds.open("virtual-cluster:4,per_leaf=2,rate=100mbit") as cluster:
+        start = cluster.evidence()
+        (took,) = transfers(cluster, [("vc0", "vc2")], size)
+        carried = {name: value - start[name] for name, value in cluster.evidence().items()}
+        assert took >= 2
+        assert size * 8 / took <= 1.05 * 100e6
+        for name in ("vc0.eth0.tx", "leaf0.up.tx", "leaf1.up.rx", "vc2.eth0.rx"):
+            assert size <= carried[f"{name}_bytes"] <= 1.1 * size, name
+        for name in ("vc1.eth0.tx", "vc3.eth0.rx", "vc3.eth0.tx"):
+            assert carried[f"{name}_bytes"] < 10_000, name
+        assert links() == before  # nothing of it is in this machine's own network
+
+
+@pytest.mark.netns
+def test_two_at_once_and_the_tapered_one_is_slower() -> None:
+    pairs, wins = [("vc0", "vc2"), ("vc1", "vc3")], []
+    base = "virtual-cluster:4,per_leaf=2,rate=200mbit"
+    with testbeds.open(base) as even, testbeds.open(f"{base},uplink=133mbit") as tapered:
+        assert even.hosts == tapered.hosts
+        for _ in range(5):
+            fast, slow = (max(transfers(one, pairs, 3_000_000)) for one in (even, tapered))
+            wins.append(slow > fast)
+    assert wins == [True] * 5
+
+
+@pytest.mark.netns
+@pytest.mark.mpi
+@pytest.mark.parametrize("launcher", ["openmpi", "mpich"])
+def test_ranks_on_its_hosts_send_over_its_links(launcher: str, tmp_path: Path) -> None:
+    if launcher not in launch.installed():
+        pytest.skip(f"{launcher} is not installed")
+    spec = Spec(benchmark="mpi.bandwidth", size=65536, launcher=launcher, hosts=("vc0", "vc2"),
+                testbed="virtual-cluster:3,per_leaf=2,rate=200mbit")  # fmt: skip
+    (one,) = measuring.measure(spec, Effort(iterations=3, launches=1), into=tmp_path / "held").samples()
+    assert one.meta["rank_hosts"] == ["vc0", "vc2"]
+    assert one.meta["verified"]
+    badges = one.meta["badges"]
+    assert "emulated link" in badges
+    assert not {"path mismatch", "shared memory", "loopback"} & set(badges)
+    assert one.meta["testbed"]["nodes"] == 3
+    payload, carried = 3 * 64 * 65536, one.meta["evidence"]
+    assert (
+        min(carried[f"{name}_bytes"] for name in ("vc0.eth0.tx", "leaf0.up.tx", "leaf1.up.rx", "vc2.eth0.rx"))
+        >= payload
+    )
+    assert carried["vc1.eth0.tx_bytes"] < 10_000
+    assert float(one.seconds.min()) >= 64 * 65536 * 8 / 200e6 / 1.05
+
+
+OWNER = """
+import json, time
+from labkit import supervise, testbeds
+with testbeds.open("virtual-cluster:3") as cluster, supervise.start(cluster.on("vc1", ["sleep", "600"])):
+    print(json.dumps(dict(cluster.handle)), flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def owner() -> Iterator[subprocess.Popen[str]]:
+    """A process that has a cluster up, and its handle on standard output."""
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_it_ends_with_its_owner_however_that_ends(owner: subprocess.Popen[str], number: signal.Signals) -> None:
+    before = links()
+    assert owner.stdout is not None
+    pids = json.loads(owner.stdout.readline())["pids"]
+    networks = {virtual_cluster._network(pid) for pid in pids}
+    assert len(networks) == 4
+    owner.send_signal(number)
+    owner.wait(30)
+    assert gone(networks)
+    assert links() == before
+
+
+@pytest.mark.netns
+def test_one_that_is_kept_up_is_used_and_goes_with_all_that_runs_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    kept = testbeds.bring_up("virtual-cluster:2", lifetime=60)
+    try:
+        assert testbeds.resolved("virtual-cluster") == "virtual-cluster:2"
+        with testbeds.open("virtual-cluster:2") as cluster:
+            assert subprocess.run(cluster.wrap(["hostname"]), capture_output=True, text=True).stdout == "vc0\n"
+            other = subprocess.run(
+                cluster.wrap([cluster.remote_shell, "-x", "vc1", "hostname; echo $0"]), capture_output=True, text=True
+            )
+            assert other.stdout.splitlines()[0] == "vc1", other.stderr
+        assert kept.alive
+        networks = {virtual_cluster._network(pid) for pid in kept.handle["pids"]}
+        words = cluster.on("vc1", ["sh", "-c", "echo in; exec sleep 60"])
+        guest = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert guest.stdout is not None
+        assert guest.stdout.readline() == "in\n"
+    finally:
+        testbeds.take_down(kept)
+    with guest:
+        assert guest.wait(10)
+    assert gone(networks)
+    with pytest.raises(LaunchError, match="is down"):
+        cluster.evidence()
+
+
+@pytest.mark.netns
+def test_delay_needs_netem() -> None:
+    try:
+        with testbeds.open("virtual-cluster:2,delay=20ms") as cluster:
+            took = transfers(cluster, [("vc0", "vc1")], 1)
+            assert min(took) >= 0.04  # the byte and the answer
+    except SpecError as error:
+        assert "sch_netem, which this kernel lacks" in str(error)  # noqa: PT017
+
+
+@pytest.mark.netns
+def test_an_ordinary_user_can_have_one() -> None:
+    if os.geteuid():
+        pytest.skip("all of these tests already run as an ordinary user")
+    found = [str(ROOT), sysconfig.get_paths()["purelib"]]
+    words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/", "PYTHONDONTWRITEBYTECODE=1",
+             f"PYTHONPATH={os.pathsep.join(found)}"]  # fmt: skip
+    pythons = [one for one in (sys.executable, "/usr/bin/python3")
+               if not subprocess.run([*words, one, "-c", "import labkit.testbeds, pydantic"], capture_output=True).returncode]  # fmt: skip
+    if not pythons:
+        pytest.skip("no Python with labkit that other users may run")
+    script = """
+import subprocess
+from labkit import testbeds
+with testbeds.open("virtual-cluster:2") as cluster:
+    words = "echo $(hostname) $(id -u) && ping -c1 -W5 vc1 >/dev/null; cat /proc/net/dev | grep -c eth0"
+    print(subprocess.run(cluster.wrap(["sh", "-c", words]), capture_output=True, text=True).stdout)
+    print(cluster.facts["rootless"], len(cluster.evidence()))
+"""
+    done = subprocess.run([*words, pythons[0], "-c", script], capture_output=True, text=True, timeout=60, cwd="/")
+    if "does not permit it" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.stdout.split() == ["vc0", "0", "1", "True", "4"], done.stderr
