@@ -35,9 +35,12 @@ def stream(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:
         If a stream is missing, the server was not there, or the congestion control is not the one asked for.
     """
     _check(text, congestion)
-    found = [(way, rate, _WRITES.fullmatch(rest)) for way, rate, rest in _lines(text) if way.isdecimal()]
+    lines = _lines(text)
+    found = [(way, rate, _WRITES.fullmatch(rest)) for way, rate, rest in lines if way.isdecimal()]
     if len(found) != streams or not all(writes for *_, writes in found):
         raise malformed(_WHAT, 0, _last(text), f"the lines of {streams} streams with Write/Err")
+    if streams > 1:
+        _proved(lines, text, "SUM")
     whole = sum(rate for _, rate, _ in found)
     values = [metric("bandwidth_MBps", "mean", _above(whole, text))]
     again = [float(writes[1]) for *_, writes in found if writes and writes[1]]
@@ -121,6 +124,8 @@ def bounces(text: str, congestion: str = "") -> list[Reported]:
 
 def _lines(text: str) -> list[tuple[str, float, str]]:
     """Way, MB/s and the rest of every line with a rate."""
+    if not text.endswith("\n"):
+        raise malformed(_WHAT, 0, _last(text), "a whole last line")
     found = (_LINE.fullmatch(line.rstrip()) for line in text.splitlines())
     return [(line[1], float(line[4]) / _MB, line[5].rstrip()) for line in found if line]
 
@@ -135,7 +140,7 @@ def _check(text: str, congestion: str) -> None:
 def _proved(lines: list[tuple[str, float, str]], text: str, name: str) -> None:
     """Refuse an output that lacks its last line."""
     if name not in [way for way, *_ in lines]:
-        raise malformed(_WHAT, 0, _last(text), f"a line [{name}], the last one")
+        raise malformed(_WHAT, 0, _last(text), f"a line [{name}], which closes it")
 
 
 def _above(rate: float, text: str) -> float:
