@@ -141,7 +141,7 @@ def test_round_trips(tool: object, name: str, mark: str) -> None:
     ("tool", "name", "options"),
     [
         (netperf, "udp_stream", {}), (iperf, "udp_stream", {"offered": 2}), pytest.param(qperf, "udp_stream", {}, marks=SLOW),
-        (iperf3, "udp_stream", {"offered": 2, "streams": 2}), 
+        (iperf3, "udp_stream", {"offered": 2, "streams": 2}),
         pytest.param(iperf, "tcp_stream", {"streams": 2}, marks=SLOW),
         (iperf3, "tcp_bidirectional", {}), (iperf, "tcp_bidirectional", {}),
     ],
