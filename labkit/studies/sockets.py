@@ -131,15 +131,17 @@ class Study(studies.Study):
         rows = rows[rows["message_size_B"] == self.values.tool_size]
         return rows[rows["option_tool"] != "auto"] if len(rows) else rows
 
+    def _bars(self, rows: pd.DataFrame, category: str, metric: str) -> go.Figure | str:
+        """A bar for each value of a column, or a sentence where the parameters left them out."""
+        return figures.bars(rows, category, metric, series=[]) if len(rows) else studies.LEFT_OUT
+
     def tools_figure(self) -> go.Figure | str:
         """Mean round trip over TCP as each tool gives it."""
-        rows = self.by_tool
-        return self.drawn(figures.bars, rows, "round_trip_us", category="engine", series=[])
+        return self._bars(self.by_tool, "engine", "round_trip_us")
 
     def fabric_figure(self) -> go.Figure | str:
         """Round trip through libfabric by provider."""
-        rows = self.rows("sockets.fabric_pingpong")
-        return self.drawn(figures.bars, rows, "round_trip_us", category="option_provider", series=[])
+        return self._bars(self.rows("sockets.fabric_pingpong"), "option_provider", "round_trip_us")
 
     def streams_figure(self) -> go.Figure | str:
         """Bandwidth of TCP in one direction and in both together against the size of a send."""
@@ -151,7 +153,7 @@ class Study(studies.Study):
         rows = self.rows("sockets.tcp_stream", tool="iperf3", **others)
         rows = rows[rows["message_size_B"] == rows["message_size_B"].max()]
         rows = rows.sort_values(f"option_{option}") if len(rows) else rows
-        return self.drawn(figures.bars, rows, "bandwidth_MBps", category=f"option_{option}", series=[])
+        return self._bars(rows, f"option_{option}", "bandwidth_MBps")
 
     def number_figure(self) -> go.Figure | str:
         """Bandwidth of several streams at once, together."""
