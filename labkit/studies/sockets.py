@@ -129,7 +129,7 @@ class Study(studies.Study):
         """The same round trip by each tool that was named."""
         rows = self.rows("sockets.tcp_rr")
         rows = rows[rows["message_size_B"] == self.values.tool_size]
-        return rows[rows["option_tool"] != "auto"] if len(rows) else rows
+        return rows[rows["option_tool"] != "auto"].sort_values("engine") if len(rows) else rows
 
     def _bars(self, rows: pd.DataFrame, category: str, metric: str) -> go.Figure | str:
         """A bar for each value of a column, or a sentence where the parameters left them out."""
@@ -169,19 +169,26 @@ class Study(studies.Study):
         rows = self.rows("sockets.udp_stream")
         return rows.sort_values("sent_MBps_mean") if len(rows) else rows
 
-    def datagram_columns(self) -> list[str]:
-        """Columns of the table of `datagrams` that occur."""
-        metrics = ("sent_MBps", "bandwidth_MBps", "lost_percent", "jitter_us")
-        wanted = ["option_offered", *(f"{name}_mean" for name in metrics), "launches"]
-        return [name for name in wanted if name in self.datagrams]
+    def datagram_table(self) -> pd.DataFrame:
+        """What was offered, sent, arrived and lost, and jitter, with the units in the heads."""
+        heads = {
+            "option_offered": "offered (MB/s)",
+            "sent_MBps_mean": "sent (MB/s)",
+            "bandwidth_MBps_mean": "arrived (MB/s)",
+            "lost_percent_mean": "lost (%)",
+            "jitter_us_mean": "jitter (µs)",
+            "launches": "launches",
+        }
+        rows = self.datagrams
+        return rows[[name for name in heads if name in rows]].rename(columns=heads)
 
     def load_figure(self) -> go.Figure | str:
-        """Distribution of round trips at each rate, and of those that wait for one another."""
-        size = self.values.tool_size
-        load = [s for s in self.samples if s.spec.benchmark == "sockets.under_load" and s.n]
+        """Distribution of round trips at each rate, and of those that wait for one another, of the first launch."""
+        size, first = self.values.tool_size, [s for s in self.samples if s.n and not s.launch]
+        load = [s for s in first if s.spec.benchmark == "sockets.under_load"]
         wait = [
-            s for s in self.samples
-            if s.spec.benchmark == "sockets.tcp_rr" and s.spec.size == size and s.n
+            s for s in first
+            if s.spec.benchmark == "sockets.tcp_rr" and s.spec.size == size
             and s.spec.option("tool") == "sockperf"
         ]  # fmt: skip
         return figures.distribution([*load, *wait], "round_trip_us") if load else studies.LEFT_OUT
