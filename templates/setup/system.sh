@@ -13,10 +13,13 @@ esac
 WANTED=(
     "cc gcc|gcc libc6-dev|compiled kernels; mpi4py loops stand in for latency, bandwidth, allreduce and bcast"
     "mpirun mpiexec|openmpi-bin|everything with MPI"
-    "fio|fio|storage.read and storage.write"
-    "iperf3|iperf3|the stand-in for netperf's TCP_STREAM"
-    "sockperf|sockperf|the stand-in for netperf's TCP_RR"
-    "qperf|qperf|the second stand-in for netperf's TCP_RR, and one for perftest"
+    "fio|fio|storage.read, storage.write and sockets.unix_rr"
+    "iperf3|iperf3|sockets.tcp_bidirectional, UDP at a rate, several streams; the stand-in for netperf's streams"
+    "sockperf|sockperf|sockets.under_load; the stand-in for netperf's round trips"
+    "qperf|qperf|the second stand-in for netperf, and one for perftest"
+    "iperf|iperf|both ways over one TCP connection, and bounce-back"
+    "NPtcp|netpipe-tcp|sockets.netpipe"
+    "fi_pingpong|libfabric-bin|sockets.fabric_pingpong"
     "ib_write_lat|perftest|measuring RDMA with perftest; the loops over pyverbs stand in"
     "ucx_perftest|ucx-utils|measuring UCX, the layer below MPI"
     "ibv_devinfo|rdma-core ibverbs-utils ibverbs-providers|everything with RDMA"
@@ -32,7 +35,7 @@ WANTED=(
     "modprobe /usr/sbin/modprobe|kmod|that guest"
 )
 NOT_FREE=(
-    "netperf|netperf|netperf itself; sockets.tcp_stream is measured by iperf3, sockets.tcp_rr by sockperf or qperf"
+    "netperf|netperf|netperf itself; iperf3 measures the streams over TCP and UDP, sockperf or qperf the round trips"
     "iozone|iozone3|storage.iozone; fio measures storage.read and storage.write"
 )
 PYVERBS="|python3-pyverbs|the loops over RDMA verbs that give every iteration; perftest stands in"
