@@ -7,8 +7,10 @@ from functools import cached_property
 
 import pandas as pd
 
-from labkit import studies
+from labkit import benchmarks, studies
 from labkit.analysis import evidence
+from labkit.samples import Samples
+from labkit.spec import Scalar, Spec
 
 NO_COUNTERS = "*No point has counters of its link: the testbed offers none.*"
 
@@ -34,6 +36,24 @@ class Study(studies.Study):
     """A study of verbs."""
 
     values: Parameters
+
+    @staticmethod
+    def place(testbed: str) -> str:
+        """What of a testbed's description must be the same when samples are only read."""
+        return testbed
+
+    def _read(self, benchmark: str) -> list[Samples]:
+        """Samples with the options of this study's specs: several notebooks sweep the same benchmarks.
+
+        Those of its own testbed where there are any, and of those the ones that the tool it names served.
+        """
+        asked = [benchmarks.resolve(spec) for spec in self.specs() if spec.benchmark == benchmark]
+        places = {self.place(spec.testbed) for spec in asked}
+        plain = {_without_tool(spec) for spec in asked}
+        exact = {benchmarks.identity(spec).options for spec in asked}
+        found = [s for s in self.campaign.samples(benchmark) if _without_tool(s.spec) in plain]
+        found = [s for s in found if self.place(s.spec.testbed) in places] or found
+        return [s for s in found if benchmarks.identity(s.spec).options in exact] or found
 
     @property
     def where(self) -> dict[str, str]:
@@ -65,3 +85,8 @@ class Study(studies.Study):
     def python_share(self) -> pd.DataFrame:
         """What a call through pyverbs takes that has nothing to do."""
         return evidence.python_share(self.samples)
+
+
+def _without_tool(spec: Spec) -> tuple[tuple[str, Scalar], ...]:
+    """Options that are not usual, but for the tool."""
+    return tuple((name, value) for name, value in benchmarks.identity(spec).options if name != "tool")

@@ -73,6 +73,11 @@ class Study(_rdma.Study):
             found += sweep(WRITE, sizes=v.write_size, tx_depth=v.depth, **where)
         return found
 
+    @staticmethod
+    def place(testbed: str) -> str:
+        """The testbed without the state of its link, which is what varies here."""
+        return testbeds.base_of(testbed)
+
     # ---- tables
 
     def under(self, benchmark: str, factor: str) -> pd.DataFrame:
