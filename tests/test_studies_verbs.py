@@ -100,6 +100,16 @@ def test_tcp_stands_beside_verbs_with_half_its_round_trip(campaign: str) -> None
     assert not read("verbs_latency_bandwidth", campaign, beside=False).compared()["path"].str.contains("MPI|TCP").any()
 
 
+def test_paths_of_the_same_name_are_told_apart_on_the_common_axis(campaign: str) -> None:
+    study = read("verbs_latency_bandwidth", campaign)
+    rows = study.compared()
+    mpi = rows[rows["benchmark"] == "mpi.latency"]
+    study.compared = lambda: pd.concat([rows, mpi.assign(ppn=2, fingerprint="other")])
+    names = [trace.name for trace in study.compared_figure().data]
+    assert len(set(names)) == len(names)
+    assert any("ppn 2" in name for name in names)
+
+
 def test_tools_are_compared_where_both_measured(campaign: str) -> None:
     study = read("verbs_latency_bandwidth", campaign)
     assert set(study.both_tools()["engine"]) == {"perftest", "pyverbs"}

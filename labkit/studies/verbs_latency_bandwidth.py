@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from labkit import benchmarks, figures, records
 from labkit.analysis import evidence
 from labkit.columns import split
+from labkit.figures import style
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, above, centre, markdown_list, number, size_words, statement, words
 from labkit.units import parse_sizes
@@ -122,7 +123,10 @@ class Study(_rdma.Study):
 
     def compared_figure(self) -> go.Figure | str:
         """Latency of verbs, MPI and TCP on one axis."""
-        return self.drawn(figures.versus_size, self.compared(), "latency_us", series=["path"], tail=None)
+        rows = self.compared()
+        twice = rows[rows.duplicated(["path", "message_size_B"], keep=False)] if len(rows) else rows
+        more = style.varying(twice, skip=["message_size_B"]) if len(twice) else []
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["path", *more], tail=None)
 
     def both_tools(self) -> pd.DataFrame:
         """Latency over RC at the sizes that several tools measured."""
