@@ -235,7 +235,10 @@ def counters(text: str) -> dict[str, int]:
 
 def attach(handle: Mapping[str, Any]) -> Testbed:
     """The testbed that another process keeps up."""
-    return _testbed(Guest(handle["folder"]) if handle["folder"] else _Here(), handle["facts"])
+    place: Guest | _Here = Guest(handle["folder"]) if handle["folder"] else _Here()
+    if handle["folder"]:  # it keeps what it has read of this machine's files; they may have changed
+        place.run(["sh", "-c", "echo 2 >/proc/sys/vm/drop_caches"])
+    return _testbed(place, handle["facts"])
 
 
 def adjusted(testbed: Testbed, options: Mapping[str, str]) -> Testbed:
