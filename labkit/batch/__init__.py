@@ -17,6 +17,7 @@ from labkit.units import format_duration
 if TYPE_CHECKING:
     import pandas as pd
 
+MANY = 500  # files of a benchmark, from which on they are compacted at the end of a run
 __all__ = ["HOME", "NOTEBOOKS", "PLOTLY", "SUITES", "Entry", "Executed", "Outcome", "Suite", "load", "names", "run"]
 
 
@@ -76,6 +77,7 @@ def run(
             with followed(held.path, passed, total, progress):
                 executed.append(execute(entry, held))
             passed += missing[entry.name]
+        held.compact(least=MANY)
         finish([one.path for one in executed if one.path.exists()])
     save_records(records.table(held.samples(), campaign=held.name), held.path / "records.parquet")
     held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})

@@ -26,6 +26,23 @@ def show_(options: argparse.Namespace) -> int:
     return OK
 
 
+def compact_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit compact`."""
+    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
+
+
+def compact(options: argparse.Namespace) -> int:
+    """Put the finished points of every benchmark into one file each."""
+    from labkit import campaign
+
+    held = campaign.Campaign(campaign.find(options.campaign))
+    done = held.compact()
+    for name, count in done.items():
+        print(f"{name}: {count} points in one file")
+    print(f"{held.path}: {len(done)} of {len(held.benchmarks())} benchmarks had something to compact")
+    return OK
+
+
 def import_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit import`."""
     verb.add_argument("file", nargs="+", help="what a program of the OSU or Intel MPI benchmarks printed")

@@ -103,7 +103,8 @@ def measure(
     wanted = [specs] if isinstance(specs, Spec) else list(specs)
     points = expand(wanted, effort)
     held = into if isinstance(into, Campaign) else Campaign(into or fresh())
-    missing = [p for p in points if (p.spec.benchmark, p.fingerprint, p.launch) not in held.done()]
+    there = held.done()
+    missing = [p for p in points if (p.spec.benchmark, p.fingerprint, p.launch) not in there]
     if not missing:
         return held
     with held.lease():
