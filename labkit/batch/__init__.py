@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import campaign, measuring, records
+from labkit import campaign, measuring
 from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited
 from labkit.batch.suites import HOME, NOTEBOOKS, SUITES, Entry, Suite, load, names
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
+from labkit.records import kept
 from labkit.units import format_duration
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def run(
             passed += missing[entry.name]
         held.compact(least=MANY)
         finish([one.path for one in executed if one.path.exists()])
-    save_records(records.table(held.samples(), campaign=held.name), held.path / "records.parquet")
+    save_records(kept.of(held), held.path / "records.parquet")
     held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
     return Outcome(held.path, tuple(executed), len(held.done() - before), len(before))
 

@@ -20,9 +20,10 @@ def show_(options: argparse.Namespace) -> int:
     from labkit import campaign
 
     held = campaign.Campaign(campaign.find(options.campaign))
-    show.write(
-        list(held.samples(options.benchmark)), options.format, options.output, campaign=held.name, full=options.full
-    )
+    if options.format == "table" and options.benchmark == "*" and (text := show.listing(held)):
+        print(text)
+        return OK
+    show.campaign(held, options.benchmark, options.format, options.output, full=options.full)
     return OK
 
 

@@ -19,13 +19,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.spec import Effort, Reported, Spec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = 1
 ORIGINS = ("measured", "reported", "imported", "published", "simulated", "modelled")
@@ -177,7 +180,7 @@ def read(path: Path, *, checked: bool = False) -> Raw:
         )
     if not set(FIXED) <= set(table.column_names):
         return Raw(metadata[_KEY], (), {}, regular=False)
-    rank, iteration = table["rank"].to_numpy(), table["iteration"].to_numpy()
+    rank, iteration = numbers(table["rank"].combine_chunks()), numbers(table["iteration"].combine_chunks())
     ranks = tuple(dict.fromkeys(rank.tolist()))
     each = len(rank) // len(ranks) if ranks else 0
     regular = bool(
@@ -185,8 +188,18 @@ def read(path: Path, *, checked: bool = False) -> Raw:
         and (rank == np.repeat(np.asarray(ranks, rank.dtype), each)).all()
         and (iteration == np.tile(np.arange(each, dtype=iteration.dtype), len(ranks))).all()
     )
-    columns = {name: table[name].to_numpy() for name in table.column_names if name not in FIXED[:2]}
+    columns = {name: numbers(table[name].combine_chunks()) for name in table.column_names if name not in FIXED[:2]}
     return Raw(metadata[_KEY], ranks, columns, regular)
+
+
+def numbers(array: pa.Array) -> NDArray[Any]:
+    """Values of an Arrow array, not copied; pyarrow's own `to_numpy` would load pandas first."""
+    kinds = {"int32": np.int32, "int64": np.int64, "double": np.float64}
+    if array.null_count or str(array.type) not in kinds:
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    kind = np.dtype(kinds[str(array.type)])
+    buffer = array.buffers()[1]
+    return np.frombuffer(buffer, kind, len(array), array.offset * kind.itemsize) if buffer else np.empty(0, kind)
 
 
 def understood(raw: Raw, where: object) -> Samples:

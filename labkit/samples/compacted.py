@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labkit.errors import DataError
-from labkit.samples import Raw
+from labkit.samples import Raw, numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -202,11 +202,11 @@ def _points(table: pa.Table, wanted: Collection[Name] | None) -> Iterator[tuple[
     extras, header = columns["extras"], columns["header"]
 
     def cut(lists: pa.ListArray) -> Callable[[int], Any]:
-        values, offsets = lists.values.to_numpy(), lists.offsets.to_numpy()
+        values, offsets = numbers(lists.values), numbers(lists.offsets)
         return lambda row: values[offsets[row] : offsets[row + 1]]
 
     ranks, times, items = cut(columns["ranks"]), cut(columns["time_ns"]), cut(extras.items)
-    labels, starts = extras.keys.to_pylist(), extras.offsets.to_numpy()
+    labels, starts = extras.keys.to_pylist(), numbers(extras.offsets)
 
     def load(row: int) -> Raw:
         own = {labels[i]: items(i) for i in range(starts[row], starts[row + 1])}
