@@ -14,7 +14,7 @@ from typing import Any
 
 from labkit.errors import SpecError
 
-LEFT_OUT = "LABKIT_LEFT_OUT"  # hosts of the job that are not to be used, with commas
+LEFT_OUT = "LABKIT_LEFT_OUT"  # names the file with hosts that are not to be used, one a line, a tab and why
 WORDS = ("same-leaf", "across-leaves")  # what a spec may say instead of names of hosts
 
 
@@ -140,8 +140,11 @@ def leaves(text: str) -> dict[str, str]:
 def current() -> Allocation | None:
     """The job this process runs in; None outside of one."""
     found = _found()
-    absent = {host for host in os.environ.get(LEFT_OUT, "").split(",") if host}
-    if found is None or not absent:
+    if found is None or not os.environ.get(LEFT_OUT):
+        return found
+    try:
+        absent = {line.partition("\t")[0] for line in Path(os.environ[LEFT_OUT]).read_text().splitlines()}
+    except OSError:
         return found
     hosts = tuple(host for host in found.hosts if host not in absent)
     return Allocation(found.system, found.job, found.index, hosts, found.tasks, found.leaves)
