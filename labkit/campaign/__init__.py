@@ -139,7 +139,7 @@ class Campaign:
         """Keep a point; it is acknowledged in log.txt once it is on disk."""
         path = self.file(point.spec.benchmark, fingerprint, point.launch)
         samples.save(point, path)
-        self.log(f"saved {path.relative_to(self.path)}")
+        self.log(f"sha256:{compacted.digest(path)} saved {path.relative_to(self.path)}")
         return path
 
     def samples(self, benchmark: str = "*", wanted: Collection[tuple[str, int]] | None = None) -> Iterator[Samples]:
@@ -152,6 +152,11 @@ class Campaign:
         for name in self.benchmarks() if benchmark == "*" else [benchmark]:
             for path, raw in self.files(name).read(wanted):
                 yield samples.understood(raw, path)
+
+    def named(self, benchmark: str) -> Iterator[tuple[str, Samples]]:
+        """Samples of a benchmark with their fingerprints."""
+        for name, path, raw in self.files(benchmark).named():
+            yield name[0], samples.understood(raw, path)
 
     def compact(self, least: int = 1) -> dict[str, int]:
         """Put the finished points of every benchmark into one file; nothing is lost if this ends in the middle.

@@ -204,7 +204,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "start": str(meta.get("start") or ""),
         "elapsed_s": meta.get("elapsed"),
         "fingerprint": str(meta.get("fingerprint") or spec.fingerprint({"library": library, "cpu_model": cpu})),
-        "campaign": campaign or str(meta.get("campaign") or ""),
+        "campaign": str(meta.get("campaign") or campaign),
         **{f"option_{name}": value for name, value in options.items()},
         **{f"env_{name}": value for name, value in spec.environment},
     }
