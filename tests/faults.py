@@ -56,9 +56,7 @@ class Run:
         (folder / "bin").mkdir()
         wrapper = folder / "bin" / "mpirun"
         mpirun = os.path.realpath(shutil.which("mpirun") or "mpirun")
-        wrapper.write_text(
-            WRAPPER.format(python=sys.executable, log=str(self.started), mpirun=mpirun)
-        )
+        wrapper.write_text(WRAPPER.format(python=sys.executable, log=str(self.started), mpirun=mpirun))
         wrapper.chmod(0o755)
 
     def environment(self, **more: str) -> dict[str, str]:
@@ -307,8 +305,6 @@ def main() -> None:
     """Write the table."""
     words = [int(word) for word in sys.argv[1:]]
     tries, seed = words[0] if words else 200, words[1] if len(words) > 1 else 1
-        [*map(int, sys.argv[1:]), 200, 1][:2] if len(sys.argv) > 2 else [*map(int, sys.argv[1:2]), 200][:1] + [1]
-    )
     limit = time.monotonic() + float(os.environ.get("LABKIT_FAULTS_SECONDS", "inf"))
     outcomes: dict[str, list[str]] = {fault: [] for fault in FAULTS}
     for number in range(tries):
