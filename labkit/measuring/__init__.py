@@ -32,12 +32,20 @@ class Point:
     launch : which fresh start, from 0.
     fingerprint : names the work on this system.
     library : MPI library of the launcher, or tool, with its version.
+    retried : why the first start failed, for a point that is measured by a second one.
     """
 
     spec: Spec
     launch: int
     fingerprint: str
     library: str
+    retried: str = ""
+
+    @property
+    def marks(self) -> tuple[dict[str, str], list[str]]:
+        """What the metadata and the warnings of a point say of a first start that failed."""
+        said = f"measured by a second start; the first failed: {self.retried}"
+        return ({"retried": self.retried}, [said]) if self.retried else ({}, [])
 
 
 @dataclass(frozen=True)
@@ -217,11 +225,26 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
             for group in starts([point for point in points if point.launch == number], effort):
                 testbed = opened.get(group[0].spec.testbed)
                 run = programs.run if benchmarks.get(group[0].spec.benchmark).jobs else ranks.run
-                for failure in run(group, effort, held, testbed, counter):
-                    held.log(
-                        f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}"
-                    )
+                failures = list(run(group, effort, held, testbed, counter))
+                if again := [_again(failure) for failure in failures if not isinstance(failure.error, AbsentError)]:
+                    for point in again:
+                        held.log(f"retrying {_where(point)} by a fresh start: {point.retried}")
+                    failures = [failure for failure in failures if isinstance(failure.error, AbsentError)]
+                    counter.done -= len(again)
+                    failures += run(again, effort, held, testbed, counter)
+                for failure in failures:
+                    held.log(f"failed {_where(failure.point)}: {failure.error}")
                     yield failure
+
+
+def _where(point: Point) -> str:
+    """A point and launch in the log."""
+    return f"{benchmarks.label(point.spec)} launch {point.launch}"
+
+
+def _again(failure: Failure) -> Point:
+    """The point of a failure, marked with its reason."""
+    return dataclasses.replace(failure.point, retried=(str(failure.error).splitlines() or ["no reason"])[0][:200])
 
 
 def starts(points: Sequence[Point], effort: Effort) -> list[list[Point]]:
