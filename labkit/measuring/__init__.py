@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import random
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,8 +17,8 @@ from labkit import benchmarks, campaign, host, launch, testbeds, tools
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, SpecError
 from labkit.host import allocation
+from labkit.measuring.order import starts
 from labkit.spec import Effort, Spec
-from labkit.worker import STARTS
 
 
 @dataclass(frozen=True)
@@ -247,25 +246,6 @@ def _again(failure: Failure) -> Point:
     return dataclasses.replace(failure.point, retried=(str(failure.error).splitlines() or ["no reason"])[0][:200])
 
 
-def starts(points: Sequence[Point], effort: Effort) -> list[list[Point]]:
-    """Points of one launch by the starts that serve them, in an order that the seed fixes.
-
-    Starts that do the same work in another setting (launcher, transport, binding, variables…) follow one another, in
-    a random order, so that a machine that changes in the meantime favours none of them.
-    """
-    chance = random.Random(f"{effort.seed}-{points[0].launch}")
-    blocks: dict[frozenset[Spec], list[list[Point]]] = {}
-    for group in _groups(points):
-        work = frozenset(point.spec.work for point in group)
-        chance.shuffle(group)
-        blocks.setdefault(work, []).append(group)
-    shuffled = list(blocks.values())
-    chance.shuffle(shuffled)
-    for block in shuffled:
-        chance.shuffle(block)
-    return [group for block in shuffled for group in block]
-
-
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
     from labkit.measuring import ranks
@@ -278,19 +258,6 @@ def commands(points: Sequence[Point], effort: Effort) -> list[str]:
             found.append(" & ".join(shlex.join(words) for words in (job.server, job.client) if words))
         found += [] if jobs else ranks.shell(group, effort)
     return found
-
-
-def _groups(points: Sequence[Point]) -> list[list[Point]]:
-    """Points that one start can serve: same placement, same path; a tool starts anew for each."""
-    found: dict[object, list[Point]] = {}
-    for point in points:
-        spec = point.spec
-        benchmark = benchmarks.get(spec.benchmark)
-        alone = (spec.benchmark, point.fingerprint) if benchmark.jobs or benchmark.kernel in STARTS else None
-        mpi = benchmark.mpi and dict(spec.options).get("threads", 1)  # the thread level
-        key = (mpi, spec.launcher, spec.transport, spec.device, spec.ranks, spec.ppn, spec.hosts, spec.testbed, alone)
-        found.setdefault((key, spec.bind, spec.environment), []).append(point)
-    return list(found.values())
 
 
 def _complain(failures: Sequence[Failure], total: int, held: Campaign) -> None:
