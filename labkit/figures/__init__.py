@@ -15,6 +15,7 @@ from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
 from labkit.figures.together import together
 from labkit.figures.topology import topology
+from labkit.figures.twice import twice
 
 __all__ = [
     "CONFIG",
@@ -30,6 +31,7 @@ __all__ = [
     "svgs",
     "together",
     "topology",
+    "twice",
     "versus",
     "versus_size",
 ]

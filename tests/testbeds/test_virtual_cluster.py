@@ -16,6 +16,8 @@ import pytest
 
 import labkit
 from labkit import Spec, figures, launch, measuring, testbeds
+from labkit.analysis import all_pairs
+from labkit.campaign import Campaign
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.launch import Placement
 from labkit.measuring import paths
@@ -114,6 +116,8 @@ def test_options_and_what_follows_from_them() -> None:
         (":4,delay=soon", "like 1ms or 500us"),
         (":4,loss=99", "0 to 50 %"),
         (":4,loss", "key=value"),
+        (":4,throttle=vc4:20mbit", "one of its hosts"),
+        (":4,throttle=vc1:fast", "is no rate"),
     ],
 )
 def test_impossible_options_are_refused(text: str, complaint: str) -> None:
@@ -132,6 +136,16 @@ def test_lines_for_a_tree() -> None:
     assert len(limits) == 4  # both ends of both cables to the spine
     assert plan["hosts"][0]["tc"] == _links.shaped("eth0", 200e6)
     assert not any("netem" in line for host in plan["hosts"] for line in host["tc"])
+
+
+def test_lines_for_a_slower_link() -> None:
+    options = _links.options_of("4", {"throttle": "vc2:20mbit"})
+    plan = _links.plan(options, ordinary=False)
+    assert plan["hosts"][2]["tc"] == _links.shaped("eth0", 20e6)
+    assert plan["hosts"][1]["tc"] == _links.shaped("eth0", 200e6)
+    assert sum("rate 20000000bit" in line for line in plan["tc"]) == 1
+    assert options.facts["slow_bps"] == {"vc2": 20e6}
+    assert figures.topology(options.facts).data[4].text.endswith("20 Mbit/s")
 
 
 def test_lines_for_one_switch_with_delay_and_loss() -> None:
@@ -328,6 +342,18 @@ def test_one_that_is_kept_up_is_used_and_goes_with_all_that_runs_in_it(
     assert gone(networks)
     with pytest.raises(LaunchError, match="is down"):
         cluster.evidence()
+
+
+@pytest.mark.netns
+@pytest.mark.mpi
+def test_a_throttled_link_is_found_by_name(tmp_path: Path) -> None:
+    testbed = "virtual-cluster:4,per_leaf=2,rate=200mbit,throttle=vc2:40mbit"
+    spec = Spec(benchmark="mpi.all_pairs", size=64 * 1024, ranks=4, testbed=testbed)
+    held = measuring.measure([spec], Effort(launches=2, iterations=27, warmup=1), into=Campaign(tmp_path / "pairs"))
+    first, again = sorted(held.samples("mpi.all_pairs"), key=lambda one: one.launch)
+    verdict = all_pairs.bad_pairs(first, again, {"vc0": "leaf0", "vc1": "leaf0", "vc2": "leaf1", "vc3": "leaf1"})
+    assert set(verdict.table["cause"]) == {"the card or cable of vc2"}, verdict.sentence
+    assert len(verdict.table) == 3
 
 
 @pytest.mark.netns
