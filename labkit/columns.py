@@ -20,7 +20,8 @@ class Metric:
     Parameters
     ----------
     name : with its unit, as it stands in records: ``latency_us``.
-    kind : ``cost`` (time per unit of work), ``rate`` (work per time) or ``share`` (of something, in %).
+    kind : ``cost`` (time per unit of work), ``rate`` (work per time), ``share`` (of something, in %) or ``loss`` (a share
+        that is better small).
     factor : turns seconds per unit, or units per second, into the metric's unit.
     unit : as shown to people.
     label : in words, without the unit.
@@ -28,7 +29,7 @@ class Metric:
     """
 
     name: str
-    kind: Literal["cost", "rate", "share"]
+    kind: Literal["cost", "rate", "share", "loss"]
     factor: float
     unit: str
     label: str
@@ -36,8 +37,8 @@ class Metric:
 
     @property
     def better(self) -> Better:
-        """``lower`` for costs, ``higher`` for rates and shares."""
-        return "lower" if self.kind == "cost" else "higher"
+        """``lower`` for costs and losses, ``higher`` for rates and shares."""
+        return "lower" if self.kind in ("cost", "loss") else "higher"
 
     @property
     def title(self) -> str:
@@ -51,6 +52,9 @@ METRICS = {
         Metric("latency_us", "cost", 1e6, "µs", "latency", "Time of one operation; for ping-pong half the round trip."),
         Metric("round_trip_us", "cost", 1e6, "µs", "round-trip time", "Time from request to response, as netperf's request/response tests count it."),
         Metric("bandwidth_MBps", "rate", 1e-6, "MB/s", "bandwidth", "Bytes per time, 1 MB = 10^6 B."),
+        Metric("sent_MBps", "rate", 1e-6, "MB/s", "sent", "Bytes per time that left the sender; the bandwidth is what arrived."),
+        Metric("lost_percent", "loss", 1.0, "%", "lost", "Part of the datagrams sent that did not arrive."),
+        Metric("jitter_us", "cost", 1e6, "µs", "jitter", "Smoothed difference of the transit times of successive datagrams (RFC 1889, as iperf counts it)."),
         Metric("message_rate_per_s", "rate", 1.0, "1/s", "message rate", "Messages per second."),
         Metric("transaction_rate_per_s", "rate", 1.0, "1/s", "transaction rate", "Request/response pairs per second."),
         Metric("iops_per_s", "rate", 1.0, "1/s", "I/O operations", "Completed reads or writes per second."),
@@ -153,7 +157,7 @@ COLUMNS = {
         Column("unreliable", "str", "", "Percentiles with fewer than 10 samples beyond them, separated by '; '."),
         Column("spread_within", "float64", "", "Spread of the iterations of a launch: distance of the quartiles over 1.349, as a part of the median."),
         Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB)."),
-        Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back), windowed (a window of messages in an iteration) or synchronised (starts agreed on synchronised clocks)."),
+        Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back), windowed (a window of messages in an iteration), synchronised (starts agreed on synchronised clocks) or paced (sent at a rate of its own)."),
         Column("timer_overhead_ns", "float64", "ns", "Cost of the pair of clock reads around an iteration; recorded, never subtracted."),
         Column("options", "str", "", "The benchmark's own options as JSON."),
         Column("host", "str", "", "Name of the host, or of the first one."),

@@ -73,7 +73,7 @@ def show(thing: Any) -> None:
     """
     if isinstance(thing, str):
         display(Markdown(thing))
-    elif hasattr(thing, "to_json"):
+    elif hasattr(thing, "to_plotly_json"):
         display(
             {PLOTLY: json.loads(thing.to_json()), "text/plain": "[interactive figure: see the HTML report]"}, raw=True
         )

@@ -104,8 +104,12 @@ def probe_verbs() -> Capability:
     status, text = answer([emulator, "--version"])
     if status:
         return Capability("missing", f"no /dev/infiniband and no {emulator}. Install qemu-system")
-    kvm = "KVM" if os.access("/dev/kvm", os.R_OK | os.W_OK) else "no KVM, slow"
-    return Capability("available", f"guest in {text.splitlines()[0]}, {kvm}")
+    from labkit.testbeds import soft_roce
+
+    packages = soft_roce.absent()
+    if packages:
+        return Capability("missing", f"for a guest: install {' '.join(packages)}")
+    return Capability("available", f"guest in {text.splitlines()[0]}")
 
 
 def probe_slurm() -> Capability:

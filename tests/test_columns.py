@@ -28,7 +28,7 @@ def test_a_metric_carries_its_unit(metric: columns.Metric) -> None:
     assert metric.name.endswith("_" + suffix)
     assert metric.title == f"{metric.label} ({metric.unit})"
     assert metric.meaning.endswith(".")
-    assert metric.better == ("lower" if metric.kind == "cost" else "higher")
+    assert metric.better == ("lower" if metric.kind in ("cost", "loss") else "higher")
 
 
 @pytest.mark.parametrize("metric", columns.METRICS)

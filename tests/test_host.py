@@ -194,7 +194,7 @@ def test_a_good_node_passes_every_check(node):
 
 
 def test_a_spoilt_machine_fails_every_check_of_the_machine_with_a_remedy(spoilt):
-    checks = by_name(host.checks(spoilt, {"programs": {}, "kernels": [], "fonts": False}))
+    checks = by_name(host.checks(spoilt, {"programs": {}, "kernels": [], "fonts": False, "pyverbs": ""}))
     assert {check.state for check in checks.values()} == {"warn", "bad"}
     assert {name for name, check in checks.items() if check.state == "bad"} == {"clock source", "memory", "MPI"}
     assert all(check.remedy and check.wanted and check.found for check in checks.values())
@@ -215,7 +215,7 @@ def test_every_program_that_is_missing_names_its_package_and_its_stand_in(node):
         host.checks(node, EVERYTHING | {"programs": {"openmpi": {"path": "/x/mpirun", "version": "4.1.4"}}})
     )
     assert checks["MPI"].found == "openmpi 4.1.4 (/x/mpirun)"
-    assert checks["netperf"].found == "not installed; instead: iperf3 (tcp_stream), sockperf or qperf (tcp_rr)"
+    assert checks["netperf"].found == "not installed; instead: iperf3 (streams), sockperf or qperf (round trips)"
     assert checks["sockperf"].remedy == "sudo apt-get install sockperf"
     assert checks["perftest"].state == "warn"
     assert "slurm" not in checks
@@ -305,6 +305,9 @@ PRINTED = {
     "iperf3": ("iperf 3.12 (cJSON 1.7.15)\nLinux vm 6.1.0\n", "3.12"),
     "sockperf": ("sockperf, version 3.7-no.git \n   compiled 2021-08-23 12:14:23\n", "3.7-no.git"),
     "qperf": ("qperf 0.4.11\n", "0.4.11"),
+    "iperf": ("iperf version 2.1.8 (12 August 2022) pthreads\n", "2.1.8"),
+    "netpipe": ("NPtcp: invalid option -- 'V'\n\n NETPIPE USAGE \n\n", "unknown"),
+    "fi_pingpong": ("fi_info: 1.17.0\nlibfabric: 1.17.0\nlibfabric api: 1.17\n", "1.17.0"),
     "fio": ("fio-3.33\n", "3.33"),
     "iozone": ("       'Iozone' Filesystem Benchmark Program\n \n        Version $Revision: 3.489 $\n", "3.489"),
     "perftest": ("Version: 6.10\n", "6.10"),

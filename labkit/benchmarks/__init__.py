@@ -76,7 +76,7 @@ class Benchmark:
     lanes : further times kept of every iteration → their metric; the kernel numbers them from 1.
     lane_work : work in one iteration of a lane, where it is not 1.
     derived : metrics that are not a quantile of the samples: from the lanes, each (ranks, iterations), to their value.
-    cadence : ``isolated``, ``streaming``, ``windowed`` or ``synchronised``; an option of the same name wins.
+    cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
     work : further fields of the kernel's job, such as the root.
 

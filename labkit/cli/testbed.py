@@ -13,7 +13,9 @@ from labkit.errors import SpecError
 def options(verb: argparse.ArgumentParser) -> None:
     """Words of the verb."""
     verb.add_argument(
-        "action", choices=("up", "down", "list"), help="bring one up, take it down, or list those that are up"
+        "action",
+        choices=("up", "down", "list", "run"),
+        help="bring one up, take it down, list those that are up, or run there what follows --",
     )
     verb.add_argument("testbed", nargs="?", default="", help="NAME[:ARG][,key=value…]; further options as --key value")
     verb.add_argument(
@@ -26,8 +28,8 @@ def options(verb: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Bring up, take down, list."""
-    actions = {"up": _up, "down": _down, "list": _list}
+    """Bring up, take down, list, run."""
+    actions = {"up": _up, "down": _down, "list": _list, "run": _run}
     return actions[options.action](options)
 
 
@@ -94,3 +96,19 @@ def _list(options: argparse.Namespace) -> int:
     for text, one in there.items():
         print(f"up: {text}, process {one.pid}, {(one.until - time.time()) / 60:.0f} min left")
     return OK
+
+
+def _run(options: argparse.Namespace) -> int:
+    """A command on the first host of a testbed: of one that is up, else of one brought up for it."""
+    from labkit import supervise, testbeds
+
+    words = list(options.rest)
+    if "--" in words:
+        words.remove("--")
+    if not options.testbed or not words:
+        raise SpecError("Run what? Write labkit testbed run soft-roce -- python3 hello.py")
+    with testbeds.open(testbeds.resolved(options.testbed), say) as testbed:
+        command = testbed.wrap(words)
+        with supervise.start(command, stdout=None, stderr=None) as tree:
+            status = tree.wait()
+    return OK if status is None else status

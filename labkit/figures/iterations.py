@@ -28,13 +28,16 @@ _MARKED = ("p50", "p95", "p99")
 def _name(samples: Samples, all_of: Sequence[Samples]) -> str:
     """What tells these samples from the others in the figure."""
     spec = samples.spec
+    given = [one.spec.values for one in all_of]
+    # the tool is told by its library
+    own = [k for k in spec.values if k != "tool" and len({str(values.get(k)) for values in given}) > 1]
     facts: list[tuple[str, Callable[[Samples], Any]]] = [
         (spec.benchmark, lambda s: s.spec.benchmark),
         (format_size(spec.size), lambda s: s.spec.size),
         (spec.transport, lambda s: s.spec.transport),
         (f"{spec.ranks} ranks", lambda s: s.spec.ranks),
         (spec.testbed, lambda s: s.spec.testbed),
-        (", ".join(f"{k}={v}" for k, v in spec.options), lambda s: s.spec.options),
+        (", ".join(f"{k}={spec.values[k]}" for k in own), lambda s: s.spec.options if own else ()),
         (str(samples.meta.get("library", "")), lambda s: s.meta.get("library", "")),
     ]
     words = [text for text, get in facts if len({get(s) for s in all_of}) > 1]

@@ -7,10 +7,12 @@ sum of the two means, and no percentile of it exists.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +29,25 @@ _ROW = re.compile(r"(\d+), (\d+), (\d+), (\d+)(, \w+)*")
 _DIRECTIONS = {"read": 0, "write": 1}
 
 
+def answered(text: str, name: str) -> list[Reported]:
+    """Values of a job of the net engine that writes and waits for the answer (``pingpong``): time of a round trip.
+
+    Parameters
+    ----------
+    text : the output; other jobs in it, such as the one that answers, do not count.
+    name : of the job.
+
+    Raises
+    ------
+    DataError
+        As `parse`. Only EISCONN is none: over a Unix socket fio says good-bye as over UDP when all is done, and fails.
+    """
+    values = _values(text, "write", only=name, forgiven=(errno.EISCONN,))
+    named = {"latency_us": "round_trip_us", "iops_per_s": "transaction_rate_per_s"}
+    kept = [v for v in values if v.name != "bandwidth_MBps"]
+    return [replace(v, name=named.get(v.name, v.name)) for v in kept]
+
+
 def parse(text: str, direction: Direction) -> list[Reported]:
     """Rates and latencies of one direction.
 
@@ -41,15 +62,22 @@ def parse(text: str, direction: Direction) -> list[Reported]:
     DataError
         If fio reports an error, did no I/O, or the JSON is cut off.
     """
+    return _values(text, direction)
+
+
+def _values(text: str, direction: Direction, only: str = "", forgiven: tuple[int, ...] = ()) -> list[Reported]:
+    """Values of all jobs, or of the one of that name."""
     start = re.search(r"^\{", text, re.MULTILINE)
     if not start:
         raise malformed(_WHAT, 0, text[-200:] or "nothing", "a JSON object")
     try:
         document = json.loads(text[start.start() :])
-        jobs = document["jobs"]
+        jobs = [job for job in document["jobs"] if only in ("", job["jobname"])]
+        if only and len(jobs) != 1:
+            raise malformed(_WHAT, 0, f"{len(jobs)} jobs of the name {only}", "one")
         values = []
         for number, job in enumerate(jobs):
-            if job["error"]:
+            if job["error"] and job["error"] not in forgiven:
                 raise DataError(f"fio failed: error {job['error']} ({os.strerror(job['error'])}).")
             values += _job(job, direction, number if len(jobs) > 1 else None)
     except json.JSONDecodeError as error:

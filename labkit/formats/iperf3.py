@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from labkit.errors import DataError
@@ -17,6 +18,7 @@ from labkit.spec import Reported
 
 _WHAT = "iperf3 -J output"
 _MB = 8e6  # bits
+_PER_WAY = ("bandwidth_MBps", "sent_MBps", "retransmits", "jitter_us", "lost_percent")
 _CPU = ("host_total", "remote_total")
 
 
@@ -47,6 +49,23 @@ def parse(text: str) -> list[Reported]:
         raise malformed(_WHAT, 0, f"no {error.args[0]!r}", "intervals and end with their sums") from error
 
 
+def both(text: str) -> list[Reported]:
+    """Values of ``--bidir``: the sum of both ways without a label, each way with the label ``direction``.
+
+    Raises
+    ------
+    DataError
+        As `parse`, or if the way back is missing.
+    """
+    values = [
+        replace(v, labels={"direction": "forward"}) if v.name in _PER_WAY and not v.labels else v for v in parse(text)
+    ]
+    ways = [v for v in values if v.name == "bandwidth_MBps" and v.t is None and v.rank is None]
+    if len(ways) != 2:
+        raise malformed(_WHAT, 0, f"{len(ways)} directions", "two: run iperf3 with --bidir")
+    return [metric("bandwidth_MBps", "mean", sum(v.value for v in ways)), *values]
+
+
 def _labels(sum_name: str) -> dict[str, str]:
     """Label of the way back; the way there has none."""
     return {"direction": "reverse"} if sum_name.endswith("_reverse") else {}
@@ -59,12 +78,12 @@ def _whole(end: Mapping[str, Any]) -> list[Reported]:
             continue
         received, sent, labels = end[f"sum_received{suffix}"], end[f"sum_sent{suffix}"], _labels(suffix)
         values.append(metric("bandwidth_MBps", "mean", received["bits_per_second"] / _MB, labels))
-        values.append(Reported("sent_MBps", "MB/s", "mean", sent["bits_per_second"] / _MB, labels=labels))
+        values.append(metric("sent_MBps", "mean", sent["bits_per_second"] / _MB, labels))
         if "retransmits" in sent:
             values.append(Reported("retransmits", "", "total", float(sent["retransmits"]), labels=labels))
         if "lost_percent" in received:
-            values.append(Reported("jitter_us", "µs", "mean", received["jitter_ms"] * 1e3, labels=labels))
-            values.append(Reported("lost_percent", "%", "mean", received["lost_percent"], labels=labels))
+            values.append(metric("jitter_us", "mean", received["jitter_ms"] * 1e3, labels))
+            values.append(metric("lost_percent", "mean", received["lost_percent"], labels))
     use = end["cpu_utilization_percent"]
     return values + [Reported(f"cpu_{name}", "%", "mean", use[name]) for name in _CPU]
 

@@ -24,20 +24,29 @@ _OWN = {
 }  # fmt: skip
 # the order of the command line; PROTOCOL, which is never empty, closes it and so proves the output whole
 SELECTORS = ("THROUGHPUT", "THROUGHPUT_UNITS", *_LATENCIES, *_OWN, "LOCAL_NODELAY", "PROTOCOL")
+# what left and what arrived, of datagrams; and which congestion control really was at work at both ends
+DATAGRAMS = ("LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS")
+CONGESTION = ("LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL")
 
 
-def parse(text: str) -> list[Reported]:
+def parse(text: str, congestion: str = "") -> list[Reported]:
     """Values of a request/response or a stream test.
+
+    Parameters
+    ----------
+    text : the output.
+    congestion : congestion control that was asked for: netperf goes on with the system's own where it cannot be set.
 
     Returns
     -------
-    ``transaction_rate_per_s`` with ``round_trip_us``, or ``bandwidth_MBps`` with ``send_call_us``; netperf's own
-    names for CPU use and retransmissions.
+    ``transaction_rate_per_s`` with ``round_trip_us``, or ``bandwidth_MBps`` with ``send_call_us``, and of datagrams
+    ``sent_MBps`` and ``lost_percent`` beside it; netperf's own names for CPU use and retransmissions.
 
     Raises
     ------
     DataError
-        For an error that netperf printed, a line that is no pair, missing pairs, or a throughput of 0.
+        For an error that netperf printed, a line that is no pair, missing pairs, a throughput of 0, or another
+        congestion control than the one asked for.
     """
     pairs = _pairs(text)
     for key in ("THROUGHPUT", "THROUGHPUT_UNITS", "PROTOCOL"):
@@ -52,6 +61,11 @@ def parse(text: str) -> list[Reported]:
         values, latency, latency_unit = [metric("bandwidth_MBps", "mean", throughput / 8)], "send_call_us", "µs"
     else:
         raise malformed(_WHAT, pairs["THROUGHPUT_UNITS"][0], unit, "Trans/s or 10^6bits/s")
+    for key in CONGESTION if congestion else ():
+        used = pairs.get(key, (0, "none"))
+        if used[1] != congestion:
+            raise malformed(_WHAT, used[0], f"{key}={used[1]}", f"{congestion}, which netperf could not set")
+    values += _datagrams(pairs)
     values += [
         Reported(latency, latency_unit, statistic, value)
         for key, statistic in _LATENCIES.items()
@@ -63,6 +77,16 @@ def parse(text: str) -> list[Reported]:
         if key in pairs and (value := _number(pairs, key)) >= 0
     ]
     return values
+
+
+def _datagrams(pairs: dict[str, tuple[int, str]]) -> list[Reported]:
+    """What left the sender, and the part of it that did not arrive."""
+    if not set(DATAGRAMS) <= set(pairs):
+        return []
+    sent, _, calls, arrived = (_number(pairs, key) for key in DATAGRAMS)
+    if not 0 <= arrived <= calls or not calls:
+        raise malformed(_WHAT, pairs[DATAGRAMS[3]][0], f"{arrived:g} of {calls:g} datagrams", "1 or more, and no more")
+    return [metric("sent_MBps", "mean", sent / 8), metric("lost_percent", "mean", 100 * (1 - arrived / calls))]
 
 
 def _pairs(text: str) -> dict[str, tuple[int, str]]:

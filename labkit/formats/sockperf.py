@@ -93,6 +93,29 @@ def log(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return trip, start - (start[0] if len(start) else 0)
 
 
+def late(start_ns: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
+    """How long after its turn each packet left, when packet n was due n / rate after the first.
+
+    Parameters
+    ----------
+    start_ns : (packets,), from `log`, of a run in which none was lost: the log does not tell where one is missing.
+    rate : packets per second that were asked for.
+
+    Returns
+    -------
+    (packets,), ns; 0 for the packet that was earliest against its turn.
+
+    Examples
+    --------
+    >>> late(np.array([0, 1_200_000, 2_000_000]), 1000.0).tolist()
+    [0, 200000, 0]
+    """
+    behind: NDArray[np.int64] = start_ns - np.rint(np.arange(len(start_ns)) * (1e9 / rate)).astype(np.int64)
+    if len(behind):
+        behind -= behind.min()
+    return behind
+
+
 def _plain(text: str) -> list[str]:
     """Lines without terminal colours."""
     return re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()

@@ -205,6 +205,10 @@ def _software(there: Facts) -> list[Check]:
             "fonts", there["fonts"], "Liberation Sans" if there["fonts"] else "no Liberation Sans",
             "Liberation Sans, so that figures look the same everywhere", "sudo apt-get install fonts-liberation",
         ),
+        _check(
+            "pyverbs", bool(there.get("pyverbs", True)), there.get("pyverbs_explained", "not asked for"),
+            "a Python that imports pyverbs", "sudo apt-get install python3-pyverbs   # perftest and qperf need none",
+        ),
     ]  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import labkit
+from labkit.host import pyverbs
 
 _VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
 _TIMEOUT_S = 20.0
@@ -33,7 +34,7 @@ class Program:
     commands : names it may be installed under, best first.
     version : argument that makes it print its version.
     pattern : finds the version in what it prints, in its first group. Output that does not fit belongs to another
-        program of that command's name (each MPI has its own mpirun).
+        program of that command's name (each MPI has its own mpirun). Without a group the program tells no version.
     remedy : exact command that brings it.
     purpose : what it is for.
     instead : what stands in for it; empty for nothing.
@@ -79,23 +80,37 @@ PROGRAMS = {
         ),
         Program(
             name="netperf", commands=("netperf",), version="-V", remedy=_NOT_FREE.format("netperf"),
-            purpose="sockets.tcp_stream and sockets.tcp_rr",
-            instead="iperf3 (tcp_stream), sockperf or qperf (tcp_rr)",
+            purpose="streams and round trips over TCP and UDP",
+            instead="iperf3 (streams), sockperf or qperf (round trips)",
         ),
         Program(
-            name="iperf3", commands=("iperf3",), remedy=_apt("iperf3"), purpose="sockets.tcp_stream", instead="netperf",
+            name="iperf3", commands=("iperf3",), remedy=_apt("iperf3"),
+            purpose="streams over TCP and UDP, several and both ways", instead="netperf or iperf",
         ),
         Program(
-            name="sockperf", commands=("sockperf",), remedy=_apt("sockperf"), purpose="sockets.tcp_rr",
-            instead="netperf or qperf",
+            name="iperf", commands=("iperf",), version="-v", pattern=rf"iperf version {_VERSION}",
+            remedy=_apt("iperf"), purpose="both ways over one connection; streams; bounce-back",
+            instead="iperf3 or netperf",
         ),
         Program(
-            name="qperf", commands=("qperf",), remedy=_apt("qperf"), purpose="sockets.tcp_rr, and verbs over RC",
+            name="sockperf", commands=("sockperf",), remedy=_apt("sockperf"),
+            purpose="sockets.under_load; round trips with every sample", instead="netperf or qperf, but for under_load",
+        ),
+        Program(
+            name="qperf", commands=("qperf",), remedy=_apt("qperf"), purpose="TCP and UDP, and verbs over RC",
             instead="netperf or sockperf, and perftest",
         ),
         Program(
+            name="netpipe", commands=("NPtcp",), version="-V", pattern="NETPIPE USAGE", remedy=_apt("netpipe-tcp"),
+            purpose="sockets.netpipe", instead="netperf",
+        ),
+        Program(
+            name="fi_pingpong", commands=("fi_info",), pattern=rf"libfabric: {_VERSION}",  # its own tells none
+            remedy=_apt("libfabric-bin"), purpose="sockets.fabric_pingpong",
+        ),
+        Program(
             name="fio", commands=("fio",), pattern=r"fio-(\d[\w.+-]*)", remedy=_apt("fio"),
-            purpose="storage.read and storage.write", instead="iozone",
+            purpose="storage.read, storage.write and sockets.unix_rr", instead="iozone, for files",
         ),
         Program(
             name="iozone", commands=("iozone",), version="-v", pattern=rf"Revision: {_VERSION}",
@@ -174,7 +189,7 @@ def find(name: str) -> dict[str, str] | None:
     for path in _paths(program):
         match = re.search(program.pattern, _printed(path, program.version, path.stat().st_mtime_ns), re.DOTALL)
         if match:
-            return {"path": str(path), "version": match[1]}
+            return {"path": str(path), "version": match[1] if match.re.groups else "unknown"}
     return None
 
 
@@ -191,9 +206,10 @@ def installed() -> dict[str, Any]:
     Returns
     -------
     ``programs`` as from `tools`; ``kernels``: kinds of MPI handle they are compiled for; ``fonts``: whether Liberation
-    Sans is there.
+    Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why.
     """
-    return {"programs": tools(), "kernels": _kernels(), "fonts": _fonts()}
+    found = {"programs": tools(), "kernels": _kernels(), "fonts": _fonts()}
+    return found | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
 
 
 def _kernels() -> list[str]:

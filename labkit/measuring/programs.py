@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
 
 from labkit import benchmarks, host, tools
+from labkit.benchmarks import Benchmark
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.measuring import Counter, Failure, Point
 from labkit.samples import Samples
-from labkit.spec import Effort
+from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
+from labkit.units import KiB
 
 
 def run(
@@ -48,7 +50,10 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
         "elapsed": perf_counter() - clock, "seed": effort.seed, "load_start": load, "load_end": load_end,
         "testbed": dict(testbed.facts), "evidence": crossed,
-        "badges": [*testbed.badges, *outcome.badges, *host.badges(machine, load, load_end, ranks=busy)],
+        "badges": [
+            *testbed.badges, *outcome.badges, *_path(benchmark, spec, outcome, crossed),
+            *host.badges(machine, load, load_end, ranks=busy),
+        ],
         "warnings": [*outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
     }  # fmt: skip
     kept = Samples(
@@ -57,3 +62,11 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         source=outcome.source, extras=outcome.extras,
     )  # fmt: skip
     held.save(kept, point.fingerprint)
+
+
+def _path(benchmark: Benchmark, spec: Spec, outcome: tools.Outcome, crossed: Mapping[str, int]) -> list[str]:
+    """The badge of samples whose bytes were not seen on the links of the testbed."""
+    sent = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
+    work = benchmark.metrics.get("bandwidth_MBps")
+    payload = outcome.time_ns.size * (work(spec) if work else spec.size)
+    return ["path mismatch"] if sent and payload > 32 * KiB and max(sent) < 0.95 * payload else []

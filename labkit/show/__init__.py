@@ -77,9 +77,9 @@ def doctor(form: str) -> tuple[str, bool]:
     """All checks of this machine, and whether none is bad."""
     import dataclasses
 
-    from labkit import host
+    from labkit import host, testbeds
 
-    checks = host.checks(host.describe())
+    checks = [*host.checks(host.describe()), *testbeds.checks()]
     sound = all(check.state != "bad" for check in checks)
     if form == "json":
         return json.dumps([dataclasses.asdict(check) for check in checks], indent=1), sound

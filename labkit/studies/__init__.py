@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CAMPAIGN = "LABKIT_CAMPAIGN"
+EFFORT = ("launches", "ci", "time_cap", "seed")
 LEFT_OUT = "*This was left out: the parameters name nothing to measure here.*"
 
 
@@ -75,7 +76,8 @@ class Study:
     def __init__(self, **values: Any) -> None:
         name = type(self).__module__.rpartition(".")[2]
         self.values = validated(self.parameters, values, what=f"notebook {name}")
-        self.effort = Effort(**{f: getattr(self.values, f) for f in ("launches", "ci", "time_cap", "seed")})
+        count = getattr(self.values, "iterations", 0) or None
+        self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
         self.points = measuring.expand(self.specs(), self.effort) if self.values.measure else []
 
     def specs(self) -> list[Spec]:
@@ -100,8 +102,8 @@ class Study:
     def samples(self) -> list[Samples]:
         """Samples of this study: those of its points.
 
-        When only reading, those with the options and paths of its specs at any size; of a benchmark that has none of
-        these, all.
+        When only reading, those with the options and paths of its specs at any size, on its testbeds where they were
+        used; of a benchmark that has none of these, all.
         """
         wanted = {(p.spec.benchmark, p.fingerprint, p.launch) for p in self.points}
         if not wanted:
@@ -115,7 +117,8 @@ class Study:
         wanted = {(benchmarks.identity(spec).options, spec.transport) for spec in asked}
         found = list(self.campaign.samples(benchmark))
         own = [s for s in found if (benchmarks.identity(s.spec).options, s.spec.transport) in wanted]
-        return own or found
+        places = {spec.testbed for spec in asked}
+        return [s for s in own if s.spec.testbed in places] or own or found
 
     @cached_property
     def records(self) -> pd.DataFrame:
@@ -172,7 +175,7 @@ class Study:
 
 def names() -> list[str]:
     """All studies there are files for."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def get(name: str) -> type[Study]:
@@ -250,9 +253,16 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def centre(row: Mapping[str, Any], metric: str) -> float:
+    """Median of a summary row; the mean where a tool gives no median, NaN where it gives neither."""
+    median = row.get(f"{metric}_p50", float("nan"))
+    return float(median if median == median else row.get(f"{metric}_mean", float("nan")))
+
+
 def statement(row: Mapping[str, Any], metric: str) -> str:
     """Value, unit and interval of a summary row: ``0.26 µs (95 % interval of 6 launches: 0.25 to 0.27)``."""
-    value = f"{number(row[metric + '_p50'])} {METRICS[metric].unit}"
+    mean = row.get(f"{metric}_p50", float("nan")) != row.get(f"{metric}_p50", float("nan"))
+    value = f"{number(centre(row, metric))} {METRICS[metric].unit}{' on average' if mean else ''}"
     low, high = row[metric + "_low"], row[metric + "_high"]
     return value if low != low else f"{value} ({row['headline']}: {number(low)} to {number(high)})"
 

@@ -2,9 +2,9 @@
 
 A testbed's file offers ``open(argument, options)``, a context manager that brings it up, yields a `Testbed` and takes
 it down whatever happens; ``ARGUMENT``, the option that may stand after the colon; and, where it makes sense,
-``attach(handle)`` for one that another process keeps up, ``outline(argument, options)`` for what is known of it before
-it is up, and ``ADJUSTABLE`` with ``adjusted(testbed, options)`` for
-options that can be changed while it is up.
+``attach(handle)`` for one that another process keeps up, ``absent()`` with the packages it needs and has not,
+``outline(argument, options)`` for what is known of it before it is up, and ``ADJUSTABLE`` with ``adjusted(testbed,
+options)`` for options that can be changed while it is up.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from labkit.errors import SpecError, known
+from labkit.host.checks import Check
 from labkit.spec import Spec
 from labkit.testbeds._kept import Kept, noted, start_keeper, take_down, up
 from labkit.tools import Place
@@ -80,6 +81,20 @@ def names() -> list[str]:
     """All testbeds there are files for."""
     found = (module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
     return sorted(name.replace("_", "-") for name in found)
+
+
+def checks() -> list[Check]:
+    """For each testbed that must be brought up, whether it can be; for ``labkit doctor``."""
+    found = []
+    for name in names():
+        module = module_of(name)
+        if hasattr(module, "absent"):
+            packages = module.absent()
+            there = "can be brought up" if not packages else f"needs {', '.join(packages)}"
+            remedy = f"sudo apt-get install {' '.join(packages)}" if packages else ""
+            state: Literal["ok", "warn"] = "warn" if packages else "ok"
+            found.append(Check(f"testbed {name}", state, there, f"labkit testbed up {name}", remedy))
+    return found
 
 
 def module_of(name: str) -> ModuleType:

@@ -6,9 +6,10 @@ nothing is fast. On a kernel that has rdma_rxe they can be made on the machine i
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -129,6 +130,21 @@ class _Here:
         return _rdma.asked(command, limit=limit)
 
 
+def absent(inside: bool = True) -> list[str]:
+    """Debian packages that it needs and that are not installed, all of them.
+
+    Parameters
+    ----------
+    inside : in a guest, which needs qemu and a kernel.
+    """
+    found = _guest.missing(NEEDS | (_guest.needs() if inside else {"modprobe": "kmod"}))
+    with suppress(LaunchError):
+        if inside:
+            _guest.kernel(_MODULES)
+        return found
+    return [*found, "linux-image-amd64" if platform.machine() == "x86_64" else "linux-image-arm64"]
+
+
 @contextmanager
 def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     """Boot the guest, or use this machine, and make the two devices.
@@ -144,10 +160,10 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
         raise SpecError(f"the testbed soft-roce takes no argument, but got {argument!r}. Leave it out.")
     chosen = options_of(options)
     inside = chosen.where == "guest"
-    absent = _guest.missing(NEEDS | (_guest.needs() if inside else {"modprobe": "kmod"}))
-    if absent:
+    packages = absent(inside)
+    if packages:
         raise LaunchError(
-            f"The testbed soft-roce needs what is not installed. Run: sudo apt-get install {' '.join(absent)}"
+            f"The testbed soft-roce needs what is not installed. Run: sudo apt-get install {' '.join(packages)}"
         )
     with ExitStack() as stack:
         place: Guest | _Here = _Here()
@@ -219,7 +235,10 @@ def counters(text: str) -> dict[str, int]:
 
 def attach(handle: Mapping[str, Any]) -> Testbed:
     """The testbed that another process keeps up."""
-    return _testbed(Guest(handle["folder"]) if handle["folder"] else _Here(), handle["facts"])
+    place: Guest | _Here = Guest(handle["folder"]) if handle["folder"] else _Here()
+    if handle["folder"]:  # it keeps what it has read of this machine's files; they may have changed
+        place.run(["sh", "-c", "echo 2 >/proc/sys/vm/drop_caches"])
+    return _testbed(place, handle["facts"])
 
 
 def adjusted(testbed: Testbed, options: Mapping[str, str]) -> Testbed:

@@ -12,11 +12,23 @@ from dataclasses import replace
 
 from labkit import host
 from labkit.errors import LaunchError, SpecError
-from labkit.spec import Effort, Spec
+from labkit.spec import Effort, Scalar, Spec
 from labkit.tools._job import Job, Outcome, Parsed, version
 from labkit.tools._run import Place, run
 
-__all__ = ["Job", "Outcome", "Parsed", "Place", "available", "kept", "run", "this_machine", "version"]
+__all__ = [
+    "Job",
+    "Outcome",
+    "Parsed",
+    "Place",
+    "available",
+    "by_time",
+    "kept",
+    "only",
+    "run",
+    "this_machine",
+    "version",
+]
 
 
 def available(factories: Sequence[Callable[[Spec, Effort], Job]], spec: Spec, effort: Effort) -> Job:
@@ -73,6 +85,43 @@ def kept(parsed: Parsed, effort: Effort) -> Parsed:
     few = len(times) < (wanted or 1)
     warnings = (f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time was over.",) if few else ()
     return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *warnings))
+
+
+def only(spec: Spec, tool: str, instead: str, **usual: Scalar) -> None:
+    """Refuse options that a tool cannot follow.
+
+    Parameters
+    ----------
+    spec : what is asked for.
+    tool : that cannot.
+    instead : tools that can, for the error.
+    usual : option → the one value at which there is nothing to follow.
+
+    Raises
+    ------
+    SpecError
+        If the spec has another value of one of them.
+    """
+    for name, value in usual.items():
+        if spec.values.get(name, value) != value:
+            raise SpecError(
+                f"{name}={spec.values[name]}, but {tool} cannot set it. Set {name}={value or repr(value)}, "
+                f"or use {instead}."
+            )
+
+
+def by_time(effort: Effort, tool: str, instead: str) -> None:
+    """Refuse an exact count where a tool knows a time only.
+
+    Raises
+    ------
+    SpecError
+        If there is a count.
+    """
+    if effort.iterations is not None:
+        raise SpecError(
+            f"iterations={effort.iterations}, but {tool} knows a time only. Leave it out, or use {instead}."
+        )
 
 
 def this_machine(spec: Spec) -> str:

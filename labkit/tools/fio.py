@@ -1,4 +1,4 @@
-"""fio: reads and writes of one process, with the completion latency of every I/O.
+"""fio: reads and writes of one process with the completion latency of every I/O, and ping-pong over a Unix socket.
 
 One I/O at a time is done by ``psync`` (pread, pwrite); several at a time need ``libaio``, which queues direct I/O
 alone. At most `MAX_IOS` are done, so that the log stays small.
@@ -21,6 +21,8 @@ MAX_IOS = 200_000
 _LOG = "io"
 _SECTOR = 512
 _LAYOUT_S = 10.0  # until the file to read is written
+_LISTEN_S = 0.2  # until the other end of a socket listens
+_CLIENT = "labkit"
 
 
 def read(spec: Spec, effort: Effort) -> Job:
@@ -53,6 +55,51 @@ def write(spec: Spec, effort: Effort) -> Job:
         "direct": "bypassed with O_DIRECT; the disk's own cache may hold the data",
     }[sync]
     return _job(spec, effort, "write", how, direct=sync == "direct", page_cache=said, cached=sync == "none")
+
+
+def unix_rr(spec: Spec, effort: Effort) -> Job:
+    """Messages of the spec's size there and back over a Unix stream socket, one at a time.
+
+    Both ends are jobs of one fio, the second of which begins when the first one listens: there is no address, and so
+    nothing to start on another host.
+
+    Raises
+    ------
+    SpecError
+        For a testbed that has hosts of its own.
+    """
+    if spec.testbed != "local" or spec.hosts:
+        raise SpecError(
+            f"testbed={spec.testbed}, hosts={','.join(spec.hosts)}, but a Unix socket connects processes of one "
+            "machine. Set testbed=local, and leave hosts out."
+        )
+    ios = MAX_IOS if effort.iterations is None else effort.iterations + (effort.warmup or 0)
+    runtime = effort.time_cap if effort.iterations is None else effort.time_limit
+    whole = runtime + 2 * _LISTEN_S
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        latency, end = layout.log((folder / f"{_LOG}_clat.2.log").read_text(), "write")
+        found = Parsed(reported=tuple(layout.answered(text, _CLIENT)), time_ns=latency, extras={"end_ns": end})
+        return kept(found, effort)
+
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        client=(
+            "fio", "--ioengine=net", "--protocol=unix", "--filename=socket", "--pingpong", f"--bs={spec.size}",
+            f"--size={ios * spec.size}", "--percentile_list=50:95:99:99.9", f"--write_lat_log={_LOG}",
+            "--log_avg_msec=0", "--eta=never", "--output-format=json",
+            "--name=listener", "--rw=read", f"--runtime={round(whole * 1000)}ms",
+            f"--name={_CLIENT}", "--rw=write", f"--startdelay={round(_LISTEN_S * 1000)}ms",
+            f"--runtime={round(runtime * 1000)}ms",
+        ),
+        parse=parsed,
+        definition="fio net, pingpong over a Unix stream socket: round trip of every message, as netperf counts it.",
+        duration=whole,
+        time_limit=whole + effort.time_limit,
+        badges=("Unix socket",),
+    )  # fmt: skip
 
 
 def _job(

@@ -1,7 +1,10 @@
-"""netperf: request/response and stream over TCP, the tool whose definitions the sockets benchmarks take.
+"""netperf: request/response and stream over TCP and UDP, the tool whose definitions the sockets benchmarks take.
 
-Debian has it in the component non-free. Its version 2.7 aborts when asked for comma-separated output with some
-selectors; ``-k`` is sound. Selectors on the command line turn its latency histogram on, and ``-j`` makes sure.
+Debian has it in the component non-free, built without Unix sockets and without pacing. Its version 2.7 aborts when
+asked for comma-separated output with some selectors; ``-k`` is sound. Selectors on the command line turn its latency
+histogram on, and ``-j`` makes sure. Its request/response tests send the next request when the answer is there: while
+one is late, those that would have been late with it are never sent, and the tail looks better than it is (coordinated
+omission).
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from pathlib import Path
 
 from labkit.formats import netperf as layout
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, this_machine
+from labkit.tools import Job, Parsed, by_time, only, this_machine
 
 NAME = "netperf"
 PACKAGE = "netperf"
@@ -26,8 +29,23 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     ))  # fmt: skip
 
 
+def udp_rr(spec: Spec, effort: Effort) -> Job:
+    """Requests and responses of the spec's size in datagrams, one at a time; one that is lost ends the run."""
+    test = ["-r", f"{spec.size},{spec.size}"]
+    return _job(spec, effort, "UDP_RR", test, length=effort.iterations, definition=(
+        "netperf UDP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
+    ))  # fmt: skip
+
+
 def tcp_stream(spec: Spec, effort: Effort) -> Job:
-    """One connection that sends as fast as it can, the spec's size in each call."""
+    """One connection that sends as fast as it can, the spec's size in each call.
+
+    Raises
+    ------
+    SpecError
+        For several streams.
+    """
+    only(spec, NAME, "iperf3 or iperf", streams=1)
     test = ["-m", str(spec.size), *(["-D"] if spec.option("nodelay") else [])]
     length = effort.iterations and effort.iterations * spec.size
     return _job(spec, effort, "TCP_STREAM", test, length=length, definition=(
@@ -35,12 +53,45 @@ def tcp_stream(spec: Spec, effort: Effort) -> Job:
     ))  # fmt: skip
 
 
-def _job(spec: Spec, effort: Effort, test: str, own: list[str], *, length: int | None, definition: str) -> Job:
+def udp_stream(spec: Spec, effort: Effort) -> Job:
+    """Datagrams of the spec's size as fast as they can be sent.
+
+    Raises
+    ------
+    SpecError
+        For a rate, as Debian builds it without pacing, several streams, or an exact count, which would need an answer.
+    """
+    only(spec, NAME, "iperf3 or iperf", offered=0.0, streams=1)
+    by_time(effort, NAME, "iperf")
+    test = ["-R", "1", "-m", str(spec.size)]  # without -R 1 it refuses whatever a router might have to carry
+    return _job(spec, effort, "UDP_STREAM", test, length=None, more=layout.DATAGRAMS, definition=(
+        "netperf UDP_STREAM: bandwidth is what arrived, beside it what was sent; latencies are of send calls."
+    ))  # fmt: skip
+
+
+def _job(
+    spec: Spec,
+    effort: Effort,
+    test: str,
+    own: list[str],
+    *,
+    length: int | None,
+    definition: str,
+    more: tuple[str, ...] = (),
+) -> Job:
     """A run of one test; a length below 0 counts transactions or bytes in place of seconds."""
     address, buffer = this_machine(spec), spec.option("socket_buffer")
+    congestion = str(spec.values.get("congestion", ""))
     family = "-6" if ":" in address else "-4"
     seconds = max(1, math.ceil(effort.time_cap))  # 0 would mean for ever, and fractions are cut off
     buffers = ["-s", str(buffer), "-S", str(buffer)] if buffer else []
+    control = ["-K", f"{congestion},{congestion}"] if congestion else []
+    # the last selector proves the output whole
+    selectors = [*layout.SELECTORS[:-1], *more, *(layout.CONGESTION if congestion else ()), layout.SELECTORS[-1]]
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return Parsed(reported=tuple(layout.parse(text, congestion)))
+
     return Job(
         tool=NAME,
         package=PACKAGE,
@@ -48,15 +99,11 @@ def _job(spec: Spec, effort: Effort, test: str, own: list[str], *, length: int |
         server=("netserver", family, "-L", "{address}", "-p", "{port}", "-D"),
         client=(
             "netperf", "-H", "{address}", family, "-p", "{port}", "-t", test, "-l", str(-length if length else seconds),
-            "-c", "-C", "-j", "--", *own, *buffers, "-k", ",".join(layout.SELECTORS),
+            "-c", "-C", "-j", "--", *own, *buffers, *control, "-k", ",".join(selectors),
         ),
-        parse=_parsed,
+        parse=parsed,
         address=address,
         definition=definition,
         duration=seconds,
         time_limit=seconds + effort.time_limit,
     )  # fmt: skip
-
-
-def _parsed(text: str, folder: Path) -> Parsed:
-    return Parsed(reported=tuple(layout.parse(text)))

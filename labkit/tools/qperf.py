@@ -1,4 +1,4 @@
-"""qperf: ping-pong over TCP in place of netperf's request/response, and RDMA tests over RC in place of perftest's.
+"""qperf: ping-pong and streams over TCP and UDP in place of netperf's, and RDMA tests over RC in place of perftest's.
 
 Its TCP server turns in a loop while it waits: on a machine with few cores both ends get in each other's way. Over RDMA
 it gives no GID when it connects by itself, which RoCE demands ("failed to modify QP to RTR: Invalid argument"), so that
@@ -14,7 +14,7 @@ from typing import Any
 from labkit.errors import SpecError
 from labkit.formats import qperf as layout
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, this_machine
+from labkit.tools import Job, Parsed, by_time, only, this_machine
 
 NAME = "qperf"
 PACKAGE = "qperf"
@@ -32,11 +32,61 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     Raises
     ------
     SpecError
-        For an exact count (its latency test with ``-n`` does not end).
+        For an exact count (its latency test with ``-n`` does not end), or another congestion control.
     """
-    _by_time(effort, "netperf")
+    only(spec, NAME, "netperf", congestion="")
+    return _sockets(spec, effort, "tcp_lat", (
+        "qperf tcp_lat: mean only; half a round trip doubled to one, as in netperf TCP_RR."
+    ))  # fmt: skip
+
+
+def udp_rr(spec: Spec, effort: Effort) -> Job:
+    """Messages of the spec's size there and back in datagrams, one at a time.
+
+    Raises
+    ------
+    SpecError
+        For an exact count.
+    """
+    return _sockets(spec, effort, "udp_lat", (
+        "qperf udp_lat: mean only; half a round trip doubled to one, as in netperf UDP_RR."
+    ))  # fmt: skip
+
+
+def tcp_stream(spec: Spec, effort: Effort) -> Job:
+    """One connection that sends as fast as it can, the spec's size in each call.
+
+    Raises
+    ------
+    SpecError
+        For an exact count, several streams, or another congestion control.
+    """
+    only(spec, NAME, "iperf3", streams=1, congestion="")
+    return _sockets(spec, effort, "tcp_bw", (
+        "qperf tcp_bw: bytes the receiver got over the time of the run, which is that of netperf TCP_STREAM nearly."
+    ))  # fmt: skip
+
+
+def udp_stream(spec: Spec, effort: Effort) -> Job:
+    """Datagrams of the spec's size as fast as they can be sent.
+
+    Raises
+    ------
+    SpecError
+        For an exact count, a rate, or several streams.
+    """
+    only(spec, NAME, "iperf3", offered=0.0, streams=1)
+    return _sockets(spec, effort, "udp_bw", (
+        "qperf udp_bw: bandwidth is what the receiver got, beside it what was sent, as in netperf UDP_STREAM."
+    ))  # fmt: skip
+
+
+def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Job:
+    """A run of one test over TCP or UDP."""
+    by_time(effort, NAME, "netperf")
     address, buffer = this_machine(spec), spec.option("socket_buffer")
     seconds = max(1, math.ceil(effort.time_cap))
+    nagle = ("qperf cannot set TCP_NODELAY: Nagle's algorithm is on.",) if spec.values.get("nodelay") else ()
     return Job(
         tool=NAME,
         package=PACKAGE,
@@ -44,15 +94,15 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
         server=("qperf", "-lp", "{port}"),
         client=(
             "qperf", "{address}", "-lp", "{port}", "-ip", "{data_port}", "-t", str(seconds), "-m", str(spec.size),
-            *(["-sb", str(buffer)] if buffer else []), "-uu", "-vvc", "-vvs", "tcp_lat",
+            *(["-sb", str(buffer)] if buffer else []), "-uu", "-vvc", "-vvs", test,
         ),
         parse=_parsed,
         address=address,
         stands_in_for="netperf",
-        definition="qperf tcp_lat: mean only; half a round trip doubled to one, as in netperf TCP_RR.",
+        definition=definition,
         duration=seconds,
         time_limit=seconds + effort.time_limit,
-        warnings=(("qperf cannot set TCP_NODELAY: Nagle's algorithm is on.",) if spec.option("nodelay") else ()),
+        warnings=nagle,
     )  # fmt: skip
 
 
@@ -100,7 +150,7 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
     SpecError
         For an exact count, and what it cannot follow.
     """
-    _by_time(effort, "perftest")
+    by_time(effort, NAME, "perftest")
     values = spec.values
     for name, usual in _CANNOT.items():
         if values.get(name, usual) != usual:
@@ -132,12 +182,6 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
         time_limit=seconds + effort.time_limit,
         warnings=() if values.get("rdma_cm", False) else ("qperf was connected by rdma_cm, which was not asked for.",),
     )  # fmt: skip
-
-
-def _by_time(effort: Effort, other: str) -> None:
-    """Refuse an exact count: qperf's latency tests with ``-n`` do not end."""
-    if effort.iterations is not None:
-        raise SpecError(f"iterations={effort.iterations}, but qperf knows a time only. Leave it out, or use {other}.")
 
 
 def _parsed(text: str, folder: Path) -> Parsed:

@@ -1,22 +1,32 @@
-"""sockperf: ping-pong over TCP with the time of every packet, standing in for netperf's request/response."""
+"""sockperf: ping-pong and a load at a rate of its own over TCP and UDP, with the time of every packet.
+
+Ping-pong stands in for netperf's request/response, and like it sends nothing while an answer is late, so that the tail
+looks better than it is (coordinated omission). Under load one thread sends at its rate whatever has come back, another
+one receives; with ``--reply-every 1`` every message is a sample. What is left of the omission is a sender that is
+itself held up: how long after its turn each message left is therefore kept beside its round trip.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 from labkit.errors import SpecError
 from labkit.formats import sockperf as layout
-from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, kept, this_machine
+from labkit.spec import Effort, Reported, Spec
+from labkit.tools import Job, Parsed, kept, only, this_machine
 
 NAME = "sockperf"
 PACKAGE = "sockperf"
 PROGRAMS = ("sockperf",)
-SIZES = (14, 2**20 - 1)  # B; the head of a message, and defs.h: MAX_TCP_SIZE
+SIZES = {"tcp": (14, 2**20 - 1), "udp": (14, 65507)}  # B; the head of a message, and defs.h: MAX_TCP_SIZE, a datagram
 _LOG = "packets.csv"
 _START_S = 2.5  # it gauges its clock first
 _WARM_S = 0.45  # what sockperf leaves out at the start and the end: 400 ms and 50 ms
+_BEHIND = 0.95  # of the rate asked for; below it the sender could not keep up
 
 
 def tcp_rr(spec: Spec, effort: Effort) -> Job:
@@ -25,36 +35,115 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     Raises
     ------
     SpecError
-        For a size that sockperf cannot send, or IPv6, which version 3.7 refuses.
+        For a size that sockperf cannot send, another congestion control, or IPv6, which version 3.7 refuses.
     """
-    low, high = SIZES
-    if not low <= spec.size <= high:
-        raise SpecError(f"size={spec.size} B, but sockperf sends {low} to {high} B. Set such a size, or use netperf.")
-    if spec.option("ip") == "ipv6":
-        raise SpecError("ip=ipv6, but sockperf takes IPv4 addresses alone. Set ip=ipv4, or use netperf or qperf.")
-    address, buffer = this_machine(spec), spec.option("socket_buffer")
-    seconds = math.ceil(effort.time_cap + _WARM_S)
-    both = [
-        "--tcp", "-i", "{address}", "-p", "{port}", "-m", str(spec.size),
-        *(["--buffer-size", str(buffer)] if buffer else []),
-        *([] if spec.option("nodelay") else ["--tcp-avoid-nodelay"]),
-    ]  # fmt: skip
+    only(spec, NAME, "netperf", congestion="")
+    return _ping_pong(spec, effort, "tcp")
+
+
+def udp_rr(spec: Spec, effort: Effort) -> Job:
+    """Messages of the spec's size there and back in datagrams, one at a time.
+
+    Raises
+    ------
+    SpecError
+        For a size that sockperf cannot send, or IPv6.
+    """
+    return _ping_pong(spec, effort, "udp")
+
+
+def under_load(spec: Spec, effort: Effort) -> Job:
+    """Messages of the spec's size at a rate of their own, each of which is answered.
+
+    Raises
+    ------
+    SpecError
+        For a size that sockperf cannot send.
+    """
+    rate = spec.option("message_rate")
 
     def parsed(text: str, folder: Path) -> Parsed:
-        reported = tuple(layout.parse(text))
-        trip, start = layout.log((folder / _LOG).read_text(errors="replace"))
-        return kept(Parsed(reported=reported, time_ns=trip, extras={"start_ns": start}), effort)
+        return kept(_paced(_samples(text, folder), rate), effort)
 
+    how = ["under-load", "--mps", str(rate), "--reply-every", "1"]
+    shortest = ((effort.iterations or 0) + (effort.warmup or 0)) / rate
+    return _job(spec, effort, spec.option("protocol"), how, parsed, shortest, definition=(
+        "sockperf under-load: time from sending to answer of every message, sent at a rate that waits for no answer."
+    ))  # fmt: skip
+
+
+def _ping_pong(spec: Spec, effort: Effort, protocol: str) -> Job:
+    def parsed(text: str, folder: Path) -> Parsed:
+        return kept(_samples(text, folder), effort)
+
+    return _job(spec, effort, protocol, ["ping-pong"], parsed, stands_in_for="netperf", definition=(
+        "sockperf ping-pong: time from sending to answer of every packet: netperf's round trip."
+    ))  # fmt: skip
+
+
+def _samples(text: str, folder: Path) -> Parsed:
+    """What sockperf printed, and every packet of its log."""
+    trip, start = layout.log((folder / _LOG).read_text(errors="replace"))
+    return Parsed(reported=tuple(layout.parse(text)), time_ns=trip, extras={"start_ns": start})
+
+
+def _paced(found: Parsed, rate: int) -> Parsed:
+    """Samples under load with how late each message left, and a word where the rate was not reached."""
+    start, counts = found.extras["start_ns"], {value.name: value.value for value in found.reported}
+    # packets that came back in a second of round trips one after the other are no transaction rate here
+    reported = [value for value in found.reported if value.name != "transaction_rate_per_s"]
+    extras, warnings = dict(found.extras), []
+    span = float(start[-1] - start[0]) * 1e-9 if len(start) > 1 else 0.0
+    reached = (len(start) - 1) / span if span else 0.0
+    reported.append(Reported("message_rate_per_s", "1/s", "mean", reached))
+    if reached < _BEHIND * rate:
+        warnings.append(f"the sender reached {reached:.0f} of {rate} messages per second.")
+    if counts.get("dropped_messages", 0):
+        warnings.append("messages were lost, so that it is not known how late each of the others left.")
+    elif len(start):
+        extras["late_ns"] = late = layout.late(start, rate)
+        p50, p99 = np.percentile(late, (50, 99)) * 1e-3
+        known = (("p50", p50), ("p99", p99), ("max", late.max() * 1e-3))
+        reported += [Reported("late_us", "µs", name, float(value)) for name, value in known]
+    return Parsed(reported=tuple(reported), time_ns=found.time_ns, extras=extras, warnings=tuple(warnings))
+
+
+def _job(
+    spec: Spec,
+    effort: Effort,
+    protocol: str,
+    how: list[str],
+    parsed: Callable[[str, Path], Parsed],
+    shortest: float = 0.0,
+    *,
+    definition: str,
+    stands_in_for: str = "",
+) -> Job:
+    """A run in one of sockperf's modes, of at least a time in s."""
+    low, high = SIZES[protocol]
+    if not low <= spec.size <= high:
+        raise SpecError(f"size={spec.size} B, but sockperf sends {low} to {high} B. Set such a size, or use netperf.")
+    if spec.values.get("ip") == "ipv6":
+        raise SpecError("ip=ipv6, but sockperf takes IPv4 addresses alone. Set ip=ipv4, or use netperf or qperf.")
+    address, values = this_machine(spec), spec.values
+    seconds = math.ceil(max(effort.time_cap, shortest) + _WARM_S)
+    both = [
+        *(["--tcp"] if protocol == "tcp" else []), "-i", "{address}", "-p", "{port}", "-m", str(spec.size),
+        *(["--buffer-size", str(values["socket_buffer"])] if values["socket_buffer"] else []),
+        *(["--tcp-avoid-nodelay"] if protocol == "tcp" and not values["nodelay"] else []),
+    ]  # fmt: skip
+    mode, *own = how
     return Job(
         tool=NAME,
         package=PACKAGE,
         programs=PROGRAMS,
         server=("sockperf", "server", *both),
-        client=("sockperf", "ping-pong", *both, "-t", str(seconds), "--full-log", _LOG),
+        client=("sockperf", mode, *both, *own, "-t", str(seconds), "--full-log", _LOG),
+        listens="tcp" if protocol == "tcp" else "udp",
         parse=parsed,
         address=address,
-        stands_in_for="netperf",
-        definition="sockperf ping-pong: time from sending to answer of every packet: netperf's round trip.",
+        stands_in_for=stands_in_for,
+        definition=definition,
         duration=seconds + _START_S,
         time_limit=seconds + _START_S + effort.time_limit,
     )

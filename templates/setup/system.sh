@@ -4,14 +4,22 @@
 #   system.sh non-free-source  prints the source it would add for netperf and iozone3
 set -euo pipefail
 
+MACHINE=$(uname -m)
+case $MACHINE in
+    aarch64) QEMU=qemu-system-arm IMAGE=linux-image-arm64 ;;
+    *) QEMU=qemu-system-x86 IMAGE=linux-image-amd64 ;;
+esac
 # any of these commands | Debian package | what cannot be done without it
 WANTED=(
     "cc gcc|gcc libc6-dev|compiled kernels; mpi4py loops stand in for latency, bandwidth, allreduce and bcast"
     "mpirun mpiexec|openmpi-bin|everything with MPI"
-    "fio|fio|storage.read and storage.write"
-    "iperf3|iperf3|the stand-in for netperf's TCP_STREAM"
-    "sockperf|sockperf|the stand-in for netperf's TCP_RR"
-    "qperf|qperf|the second stand-in for netperf's TCP_RR, and one for perftest"
+    "fio|fio|storage.read, storage.write and sockets.unix_rr"
+    "iperf3|iperf3|sockets.tcp_bidirectional, UDP at a rate, several streams; the stand-in for netperf's streams"
+    "sockperf|sockperf|sockets.under_load; the stand-in for netperf's round trips"
+    "qperf|qperf|the second stand-in for netperf, and one for perftest"
+    "iperf|iperf|both ways over one TCP connection, and bounce-back"
+    "NPtcp|netpipe-tcp|sockets.netpipe"
+    "fi_pingpong|libfabric-bin|sockets.fabric_pingpong"
     "ib_write_lat|perftest|measuring RDMA with perftest; the loops over pyverbs stand in"
     "ucx_perftest|ucx-utils|measuring UCX, the layer below MPI"
     "ibv_devinfo|rdma-core ibverbs-utils ibverbs-providers|everything with RDMA"
@@ -21,12 +29,17 @@ WANTED=(
     "ip|iproute2|network namespaces, and facts about interfaces"
     "nsenter|util-linux|the testbed virtual-cluster"
     "git|git|the commit of labkit in every record"
+    "qemu-system-$MACHINE|$QEMU|the guest of the testbed soft-roce: RDMA without an RDMA adapter"
+    "busybox|busybox-static|that guest"
+    "cpio|cpio|that guest"
+    "modprobe /usr/sbin/modprobe|kmod|that guest"
 )
 NOT_FREE=(
-    "netperf|netperf|netperf itself; sockets.tcp_stream is measured by iperf3, sockets.tcp_rr by sockperf or qperf"
+    "netperf|netperf|netperf itself; iperf3 measures the streams over TCP and UDP, sockperf or qperf the round trips"
     "iozone|iozone3|storage.iozone; fio measures storage.read and storage.write"
 )
 PYVERBS="|python3-pyverbs|the loops over RDMA verbs that give every iteration; perftest stands in"
+KERNEL="|$IMAGE|the kernel of that guest; the one that runs here stays as it is"
 FONTS="|fonts-liberation|the fonts of static figures; others stand in"
 VENV="|python3-venv|a Python environment without uv"
 
@@ -51,6 +64,7 @@ missing() {
 all_missing() {
     missing "${WANTED[@]}"
     compgen -G '/usr/lib*/python3*/*-packages/pyverbs/__init__.py' >/dev/null || say "$PYVERBS"
+    compgen -G '/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*' >/dev/null || say "$KERNEL"
     compgen -G '/usr/share/fonts/truetype/liberation*/*' >/dev/null || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
     have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python" || python3 -c 'import ensurepip, venv' 2>/dev/null || say "$VENV"
 }

@@ -1,15 +1,17 @@
 """Round trip of a request and its response over one TCP connection, one at a time.
 
 The definition of netperf's TCP_RR: request and response both have the message size, and the time is that of the whole
-round trip, not half of it. sockperf's ping-pong and qperf's tcp_lat, which report half, stand in for it; their
-numbers are converted to round trips. sockperf also gives every packet's time.
+round trip, not half of it. sockperf's ping-pong, qperf's tcp_lat and NetPIPE, which report half, stand in for it, and
+so does iperf's bounce-back; their numbers are converted to round trips. sockperf also gives every packet's time,
+NetPIPE the best of several trials. All of them wait for an answer before they ask again: what is late keeps back what
+would have been late as well (coordinated omission), so tails are too good; `sockets.under_load` has no such tail.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Benchmark
-from labkit.tools import netperf, qperf, sockperf
+from labkit.tools import iperf, netperf, netpipe, qperf, sockperf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +24,14 @@ class Options:
     ip : version of the internet protocol.
     nodelay : set TCP_NODELAY, so that nothing waits for an earlier answer; sockperf's default, not netperf's.
     socket_buffer : B to send and to receive; 0 leaves it to the system.
+    congestion : TCP's congestion control at both ends, as the kernel names it; empty leaves it to the system.
     """
 
-    tool: Literal["auto", "netperf", "sockperf", "qperf"] = "auto"
+    tool: Literal["auto", "netperf", "sockperf", "qperf", "iperf", "netpipe"] = "auto"
     ip: Literal["ipv4", "ipv6"] = "ipv4"
     nodelay: bool = True
     socket_buffer: int = 0
+    congestion: str = ""
 
 
 BENCHMARK = Benchmark(
@@ -37,6 +41,6 @@ BENCHMARK = Benchmark(
     max_size=2**20 - 1,
     check=lambda spec: "" if spec.size else "size=0, but a request has at least 1 B. Set size=1.",
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
-    jobs=(netperf.tcp_rr, sockperf.tcp_rr, qperf.tcp_rr),
+    jobs=(netperf.tcp_rr, sockperf.tcp_rr, qperf.tcp_rr, iperf.tcp_rr, netpipe.tcp_rr),
     cadence="streaming",
 )

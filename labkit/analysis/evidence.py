@@ -1,0 +1,154 @@
+"""What the counters of links and adapters say about a point: that its bytes crossed, and what was sent again.
+
+A testbed is asked for its counters before and after every point; `Samples.meta["evidence"]` holds the differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from labkit.samples import Samples
+from labkit.units import KB
+
+# counters of an adapter that grow when packets are lost, and what each counts
+AGAIN = {
+    "completer_retry_err": "requests sent again after no answer came in time",
+    "out_of_seq_request": "requests that arrived with a gap before them",
+    "duplicate_request": "requests that arrived a second time",
+    "rcvd_seq_err": "times that the peer asked for what it missed",
+}
+FUNCTIONAL = "functional, not performance"  # how such a badge ends
+CALLS = {"pyverbs_empty_poll_ns": "empty poll (µs)", "pyverbs_refused_post_ns": "refused post (µs)"}
+
+
+def total(one: Samples, counter: str) -> int | None:
+    """A counter over all devices; None where the testbed has none of that name."""
+    held = [v for name, v in one.meta.get("evidence", {}).items() if name.rpartition(".")[2] == counter]
+    return sum(held) if held else None
+
+
+def messages(one: Samples) -> int:
+    """Messages of a point in one direction, at least: those timed, or those the tool was told to send."""
+    if one.n:
+        return one.n * int(one.spec.values.get("tx_depth", 1))
+    words = [word for command in one.meta.get("commands", ())[-1:] for word in command]
+    return int(words[words.index("-n") + 1]) if "-n" in words else 0
+
+
+def _rows(samples: Iterable[Samples], columns: dict[str, Any]) -> pd.DataFrame:
+    """A row per point and launch that has counters: what it is, and a column from each function."""
+    kept = [one for one in samples if one.meta.get("evidence")]
+    rows = [
+        {
+            "fingerprint": one.meta.get("fingerprint", ""), "benchmark": one.spec.benchmark,
+            "connection": one.spec.values.get("connection", ""), "message_size_B": one.spec.size,
+            "testbed": one.spec.testbed, "launch": one.launch,
+            **{name: value(one) for name, value in columns.items()},
+        }
+        for one in kept
+    ]  # fmt: skip
+    names = ["fingerprint", "benchmark", "connection", "message_size_B", "testbed", "launch"]
+    return pd.DataFrame(rows, columns=[*names, *columns])
+
+
+def crossed(samples: Iterable[Samples]) -> pd.DataFrame:
+    """What crossed the link during each point beside its payload; a row per point and launch with counters.
+
+    Returns
+    -------
+    ``payload (kB)``, at least that of the data in one direction; ``on the link (kB)``, what the busier end of the link
+    sent; ``packets``, sent by both adapters; and ``times the payload``.
+    """
+
+    def sent(one: Samples) -> float:
+        ends = [v for name, v in one.meta["evidence"].items() if name.endswith(".tx_bytes")]
+        return max(ends, default=0) / KB
+
+    rows = _rows(
+        samples,
+        {
+            "payload (kB)": lambda one: messages(one) * one.spec.size / KB,
+            "on the link (kB)": sent,
+            "packets": lambda one: total(one, "sent_pkts") or 0,
+        },
+    )
+    return _ratio(rows)
+
+
+def _ratio(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same with how many times the payload crossed."""
+    payload = rows["payload (kB)"].astype(float)
+    return rows.assign(**{"times the payload": rows["on the link (kB)"] / payload.where(payload > 0)})
+
+
+def crossed_in_all(rows: pd.DataFrame) -> pd.DataFrame:
+    """`crossed`, summed over the points of each benchmark and service; for a table that fits a page."""
+    groups = rows.assign(points=1).groupby(["benchmark", "connection"], as_index=False, sort=False)
+    return _ratio(groups[["points", "payload (kB)", "on the link (kB)", "packets"]].sum())
+
+
+def crossed_sentence(rows: pd.DataFrame) -> str:
+    """What `crossed` shows, in a sentence."""
+    known = rows.dropna(subset=["times the payload"])
+    if known.empty:
+        return "The testbed has no counters of its link, so nothing but the tools' word says that bytes crossed it."
+    less = int((known["times the payload"] < 1).sum())
+    if less:
+        return (
+            f"In {less} of {len(known)} points the link carried fewer bytes than the payload: the data took another "
+            "way, or the counters were read too early. Do not trust these points."
+        )
+    return (
+        f"The counters of the link prove that the bytes crossed it: in each of {len(known)} points it carried at least "
+        f"the payload, from {known['times the payload'].min():.2f} to {known['times the payload'].max():.3g} times "
+        "as much; the rest are headers, warm-up and acknowledgements."
+    )
+
+
+def again(samples: Iterable[Samples]) -> pd.DataFrame:
+    """How much was sent again during each point, by the adapters' own counters, summed over both ends.
+
+    Returns
+    -------
+    ``packets`` sent, and a column for each counter of `AGAIN`; a row per point and launch with counters.
+    """
+    counters = {name: lambda one, name=name: total(one, name) or 0 for name in AGAIN}
+    return _rows(samples, {"packets": lambda one: total(one, "sent_pkts") or 0, **counters})
+
+
+def python_share(samples: Iterable[Samples]) -> pd.DataFrame:
+    """What a call through pyverbs takes that has nothing to do, µs; a row per point and launch that pyverbs served."""
+    rows = [
+        {"benchmark": one.spec.benchmark, "message_size_B": one.spec.size, "launch": one.launch}
+        | {column: one.meta[name] / 1000 for name, column in CALLS.items() if name in one.meta}
+        for one in samples
+        if any(name in one.meta for name in CALLS)
+    ]
+    return pd.DataFrame(rows, columns=["benchmark", "message_size_B", "launch", *CALLS.values()])
+
+
+def python_sentence(rows: pd.DataFrame) -> str:
+    """What `python_share` shows, in a sentence; empty where pyverbs served nothing."""
+    if rows.empty:
+        return ""
+    poll, post = (rows[column].median() for column in CALLS.values())
+    refused = f", and a refused post, which makes an exception as well, {post:.3g} µs" if post == post else ""
+    return (
+        f"Through pyverbs an empty poll takes {poll:.3g} µs{refused} (medians of {len(rows)} points): that much of its "
+        "times is Python's. How fast the adapter is tells perftest."
+    )
+
+
+def functional(badges: Sequence[str]) -> str:
+    """A warning in a sentence where records carry a badge that says functional, not performance; else empty."""
+    held = [text for text in badges if FUNCTIONAL in text]
+    if not held:
+        return ""
+    named = next(part for part in held[0].split("; ") if FUNCTIONAL in part)
+    return (
+        f"**These numbers show that everything works, not how fast anything is:** {len(held)} of {len(badges)} records "
+        f"carry the badge “{named}”. Compare shapes and counters, never the values with those of an adapter."
+    )

@@ -1,0 +1,40 @@
+"""Round trip of a message through libfabric, by any of its providers.
+
+fi_pingpong reports half of it, converted here. Its providers over sockets are tcp (endpoint msg), udp (dgram) and
+``tcp;ofi_rxm`` (rdm); ``fi_info`` lists those there are. Provider sockets, which libfabric no longer maintains, may
+hang.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import Benchmark
+from labkit.tools import fi_pingpong
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of sockets.fabric_pingpong.
+
+    Parameters
+    ----------
+    provider : as ``fi_info -l`` lists them.
+    endpoint : kind of endpoint; `auto` takes the one the provider has of its own.
+    ip : version of the internet protocol of the control connection.
+    """
+
+    provider: str = "tcp"
+    endpoint: Literal["auto", "msg", "rdm", "dgram"] = "auto"
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+
+
+BENCHMARK = Benchmark(
+    title="libfabric round trip",
+    options=Options,
+    sizes="1:64Ki:*4",
+    max_size=2**20,
+    check=lambda spec: "" if spec.option("provider") else "provider is empty. Set provider=tcp.",
+    metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
+    jobs=(fi_pingpong.pingpong,),
+    cadence="streaming",
+)

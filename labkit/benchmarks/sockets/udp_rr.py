@@ -1,0 +1,40 @@
+"""Round trip of a request and its response in UDP datagrams, one at a time.
+
+The definition of netperf's UDP_RR; sockperf's ping-pong and qperf's udp_lat, which report half, stand in for it,
+converted. A datagram that is lost is not sent again: netperf then waits until the end. As in `sockets.tcp_rr`, the
+next request waits for the answer (coordinated omission).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import Benchmark
+from labkit.tools import netperf, qperf, sockperf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of sockets.udp_rr.
+
+    Parameters
+    ----------
+    tool : `auto` takes the first that is installed and can do it.
+    ip : version of the internet protocol.
+    socket_buffer : B to send and to receive; 0 leaves it to the system.
+    """
+
+    tool: Literal["auto", "netperf", "sockperf", "qperf"] = "auto"
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+    socket_buffer: int = 0
+
+
+BENCHMARK = Benchmark(
+    title="UDP round trip",
+    options=Options,
+    sizes="1:32Ki",
+    max_size=65507,
+    check=lambda spec: "" if spec.size else "size=0, but a request has at least 1 B. Set size=1.",
+    metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
+    jobs=(netperf.udp_rr, sockperf.udp_rr, qperf.udp_rr),
+    cadence="streaming",
+)

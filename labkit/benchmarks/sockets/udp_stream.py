@@ -1,0 +1,46 @@
+"""UDP datagrams in one direction: what was sent, what arrived, what was lost.
+
+The definition of netperf's UDP_STREAM, where the bandwidth is that of what the receiver got and the sender may be
+faster, because nothing holds it back. With ``offered`` the sender keeps to a rate, which iperf3 and iperf can;
+they give the jitter too. Datagrams may be lost at the sender's queue, on the way, or at the receiver's buffer, and
+these tools do not tell where.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import Benchmark
+from labkit.benchmarks.sockets._checks import stream
+from labkit.tools import iperf, iperf3, netperf, qperf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of sockets.udp_stream.
+
+    Parameters
+    ----------
+    tool : `auto` takes the first that is installed and can do it.
+    ip : version of the internet protocol.
+    socket_buffer : B to send and to receive; 0 leaves it to the system.
+    streams : senders at once.
+    offered : MB/s that all of them together are to send; 0 for as fast as they can.
+    """
+
+    tool: Literal["auto", "netperf", "iperf3", "iperf", "qperf"] = "auto"
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+    socket_buffer: int = 0
+    streams: int = 1
+    offered: float = 0.0
+
+
+BENCHMARK = Benchmark(
+    title="UDP stream",
+    options=Options,
+    sizes="64:32Ki:*4",
+    max_size=65507,
+    check=stream,
+    metrics={"bandwidth_MBps": lambda spec: spec.size},
+    jobs=(netperf.udp_stream, iperf3.udp_stream, iperf.udp_stream, qperf.udp_stream),
+    cadence="streaming",
+)

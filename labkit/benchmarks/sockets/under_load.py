@@ -1,0 +1,52 @@
+"""Round trip of messages that are sent at a rate of their own, whatever has come back.
+
+sockperf's under-load with an answer to every message: one thread sends, another one receives, so that a late answer
+keeps nothing back, and the messages behind it are late in the samples as they would be for a program (no coordinated
+omission, other than in `sockets.tcp_rr`). What may still hide lateness is a sender that is itself held up, by a full
+socket or by the scheduler: each sample has, as ``late_ns``, how long after its turn its message left, and their sum is
+what a program that wanted to send then would have waited.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import Benchmark
+from labkit.spec import Spec
+from labkit.tools import sockperf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of sockets.under_load.
+
+    Parameters
+    ----------
+    message_rate : messages per second.
+    protocol : tcp or udp.
+    ip : version of the internet protocol; the tool has one only.
+    nodelay : set TCP_NODELAY.
+    socket_buffer : B to send and to receive; 0 leaves it to the system.
+    """
+
+    message_rate: int = 10_000
+    protocol: Literal["tcp", "udp"] = "tcp"
+    ip: Literal["ipv4"] = "ipv4"
+    nodelay: bool = True
+    socket_buffer: int = 0
+
+
+def _check(spec: Spec) -> str:
+    rate = spec.option("message_rate")
+    return "" if rate > 0 else f"message_rate={rate}, but it must be above 0 per second. Set message_rate=10000."
+
+
+BENCHMARK = Benchmark(
+    title="round trip under load",
+    options=Options,
+    sizes="64",
+    max_size=2**20 - 1,
+    check=_check,
+    metrics={"round_trip_us": lambda spec: 1},
+    jobs=(sockperf.under_load,),
+    cadence="paced",
+)

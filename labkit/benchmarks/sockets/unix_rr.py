@@ -1,0 +1,19 @@
+"""Round trip of a message over a Unix stream socket, one at a time: what sockets cost without a network below them.
+
+fio's net engine with ``pingpong``: the time of each message until the same bytes have come back, as `sockets.tcp_rr`
+counts it. netperf has such tests (STREAM_RR, DG_RR) only where it was built with Unix sockets, which Debian's is not,
+and sockperf from version 3.8 on; neither is used here.
+"""
+
+from labkit.benchmarks import Benchmark
+from labkit.tools import fio
+
+BENCHMARK = Benchmark(
+    title="Unix socket round trip",
+    sizes="1:64Ki",
+    max_size=2**20,
+    check=lambda spec: "" if spec.size else "size=0, but a message has at least 1 B. Set size=1.",
+    metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
+    jobs=(fio.unix_rr,),
+    cadence="streaming",
+)

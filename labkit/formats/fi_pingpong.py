@@ -1,0 +1,42 @@
+"""fi_pingpong's table: bytes, messages, total, time, MB/sec, usec/xfer, Mxfers/sec.
+
+``usec/xfer`` is the time over the messages of both directions, half a round trip (``pingpong.c``: show_perf with 2
+transfers an iteration); here it is a round trip. Its sizes and counts are cut to two digits with k, m and g of 2^10,
+and its MB/sec, 10^6 B, counts both directions.
+"""
+
+from __future__ import annotations
+
+import re
+
+from labkit.formats import malformed, metric
+from labkit.spec import Reported
+
+_WHAT = "fi_pingpong output"
+_HEAD = ["bytes", "#sent", "#ack", "total", "time", "MB/sec", "usec/xfer", "Mxfers/sec"]
+_COUNT = r"(\d+(?:\.\d+)?[kmg]?)"
+_ROW = re.compile(rf"{_COUNT} +{_COUNT} +=?{_COUNT} +{_COUNT} +([\d.]+)s +([\d.]+) +([\d.]+) +([\d.]+)")
+
+
+def parse(text: str) -> list[Reported]:
+    """Round trip and transaction rate of a run over one size.
+
+    Raises
+    ------
+    DataError
+        For an error that fi_pingpong printed, a table of other columns, several sizes, or answers that are missing.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or lines[0].split() != _HEAD:
+        raise malformed(_WHAT, 1, lines[0] if lines else "nothing", " ".join(_HEAD))
+    if len(lines) != 2:
+        raise malformed(_WHAT, 3, lines[2] if len(lines) > 2 else "nothing", "the line of one size")
+    row = _ROW.fullmatch(lines[1].strip())
+    if not row:
+        raise malformed(_WHAT, 2, lines[1], "8 columns: " + " ".join(_HEAD))
+    if row[2] != row[3]:
+        raise malformed(_WHAT, 2, lines[1], "as many answers as messages")
+    half = float(row[7])
+    if not half > 0:
+        raise malformed(_WHAT, 2, lines[1], "usec/xfer above 0")
+    return [metric("round_trip_us", "mean", 2 * half), metric("transaction_rate_per_s", "mean", 0.5e6 / half)]

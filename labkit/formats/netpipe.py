@@ -1,0 +1,78 @@
+"""NetPIPE's file of results (``np.out``): bytes, Mbps, seconds, a line for each size.
+
+Its Mbps are of 2^20 bits, and its time is one way, half the round trip, of the best of its trials. The time has 8
+decimals, so that 10 ns are the least it can tell; the rate has more, and everything here follows from it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from labkit.formats import malformed, metric
+from labkit.spec import Reported
+
+_WHAT = "NetPIPE output"
+_ROW = re.compile(r" *(\d+) +(\d+\.\d{6}) +(\d+\.\d{8})")
+_MBIT = 2**20
+_STEP_S = 1e-8
+
+
+def parse(text: str) -> list[tuple[int, float]]:
+    """Size in B and time one way in s, of every line.
+
+    Raises
+    ------
+    DataError
+        If a line is none of three numbers, they contradict each other, or there is none.
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        row = _ROW.fullmatch(line)
+        if not row:
+            raise malformed(_WHAT, number, line, "bytes, Mbps with 6 decimals, s with 8")
+        size, rate, printed = int(row[1]), float(row[2]), float(row[3])
+        time = 8 * size / (rate * _MBIT) if rate else 0.0
+        if not time or abs(time - printed) > _STEP_S:
+            raise malformed(_WHAT, number, line, f"{time:.8f} s at its end, which follows from size and rate")
+        found.append((size, time))
+    if not found or not text.endswith("\n"):
+        raise malformed(_WHAT, 0, text[-80:] or "nothing", "at least one whole line")
+    return found
+
+
+def round_trip(text: str) -> list[Reported]:
+    """Round trip and transaction rate of a run over one size.
+
+    Raises
+    ------
+    DataError
+        As `parse`, or for several sizes.
+    """
+    rows = parse(text)
+    if len(rows) != 1:
+        raise malformed(_WHAT, 2, f"{len(rows)} sizes", "one")
+    ((_, time),) = rows
+    return [metric("round_trip_us", "mean", 2e6 * time), metric("transaction_rate_per_s", "mean", 0.5 / time)]
+
+
+def ladder(text: str, direction: str = "ping-pong") -> list[Reported]:
+    """Values of every size, with the label ``block_size_B``.
+
+    Parameters
+    ----------
+    text : the file.
+    direction : ``ping-pong``; ``stream`` (``-s``) and ``both`` (``-2``) have no round trips, and with both NetPIPE
+        prints twice the size of a message.
+
+    Returns
+    -------
+    ``latency_us``, one way, and ``round_trip_us`` where there are any; ``bandwidth_MBps``.
+    """
+    values = []
+    for size, time in parse(text):
+        labels = {"block_size_B": size // 2 if direction == "both" else size}
+        if direction == "ping-pong":
+            values.append(metric("latency_us", "mean", 1e6 * time, labels))
+            values.append(metric("round_trip_us", "mean", 2e6 * time, labels))
+        values.append(metric("bandwidth_MBps", "mean", 1e-6 * size / time, labels))
+    return values

@@ -1,0 +1,92 @@
+"""What the studies of RDMA verbs share: their parameters, cautions, and what the counters prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from labkit import benchmarks, studies
+from labkit.analysis import evidence
+from labkit.samples import Samples
+from labkit.spec import Scalar, Spec
+
+NO_COUNTERS = "*No point has counters of its link: the testbed offers none.*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of all notebooks on RDMA verbs.
+
+    Parameters
+    ----------
+    testbed : where they run: ``soft-roce``, or ``local`` with a device.
+    device : name of the adapter; empty for the first that is active.
+    launches, time_cap : few and short, for an emulated guest; raise both on an adapter.
+    """
+
+    testbed: str = "soft-roce"
+    device: str = ""
+    launches: int = 1
+    time_cap: float = 0.3
+
+
+class Study(studies.Study):
+    """A study of verbs."""
+
+    values: Parameters
+
+    @staticmethod
+    def place(testbed: str) -> str:
+        """What of a testbed's description must be the same when samples are only read."""
+        return testbed
+
+    def _read(self, benchmark: str) -> list[Samples]:
+        """Samples with the options of this study's specs: several notebooks sweep the same benchmarks.
+
+        Those of its own testbed where there are any, and of those the ones that the tool it names served.
+        """
+        asked = [benchmarks.resolve(spec) for spec in self.specs() if spec.benchmark == benchmark]
+        places = {self.place(spec.testbed) for spec in asked}
+        plain = {_without_tool(spec) for spec in asked}
+        exact = {benchmarks.identity(spec).options for spec in asked}
+        found = [s for s in self.campaign.samples(benchmark) if _without_tool(s.spec) in plain]
+        found = [s for s in found if self.place(s.spec.testbed) in places] or found
+        return [s for s in found if benchmarks.identity(s.spec).options in exact] or found
+
+    @property
+    def where(self) -> dict[str, str]:
+        """Fields of every spec that say where it runs."""
+        return {"testbed": self.values.testbed, "device": self.values.device}
+
+    def caution(self) -> str:
+        """What the reader must know before any number: functional only, or nothing there at all."""
+        if self.records.empty:
+            return (
+                f"*Nothing of {', '.join(self.benchmarks)} was measured here. Set measure=True with "
+                "testbed=soft-roce, or with testbed=local and a device.*"
+            )
+        absent = [name for name in self.benchmarks if name not in set(self.records["benchmark"])]
+        missing = f"Not measured here: {', '.join(absent)}." if absent else ""
+        warned = evidence.functional(list(self.records["badges"]))
+        return "\n\n".join(text for text in (warned, missing) if text) or "No record is marked as functional only."
+
+    @cached_property
+    def crossed(self) -> pd.DataFrame:
+        """What crossed the link beside the payload, by point and launch."""
+        return evidence.crossed(self.samples)
+
+    def crossed_table(self) -> pd.DataFrame:
+        """The same summed over the points of each benchmark and service."""
+        return evidence.crossed_in_all(self.crossed)
+
+    @cached_property
+    def python_share(self) -> pd.DataFrame:
+        """What a call through pyverbs takes that has nothing to do."""
+        return evidence.python_share(self.samples)
+
+
+def _without_tool(spec: Spec) -> tuple[tuple[str, Scalar], ...]:
+    """Options that are not usual, but for the tool."""
+    return tuple((name, value) for name, value in benchmarks.identity(spec).options if name != "tool")

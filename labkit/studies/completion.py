@@ -1,0 +1,192 @@
+"""What does it cost to learn that a message is there: by polling, by an event, and once for how many?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import figures
+from labkit.analysis import evidence
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, _rdma, above, centre, counts, markdown_list, number, size_words, statement, words
+
+NOTICED = {  # how the end of a write is noticed: immediate, completion → words
+    (False, "poll"): "memory watched",
+    (True, "poll"): "completion polled",
+    (True, "event"): "event",
+}
+RATE = "message_rate_per_s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(_rdma.Parameters):
+    """Parameters of the notebook on completions.
+
+    Parameters
+    ----------
+    sizes : of the messages of ping-pongs; empty leaves them out.
+    tools : that play the ping-pong of SEND; that of WRITE is pyverbs' alone.
+    stream_sizes : of the messages of streams; empty leaves them out.
+    moderation : messages to a completion in a stream, each a divisor of `depth`; empty leaves it out.
+    post_list : messages posted with one call, each a divisor of `depth`; empty leaves it out.
+    depth : messages under way at most in a stream.
+    """
+
+    sizes: str = "8,4Ki"
+    tools: str = "perftest,pyverbs"
+    stream_sizes: str = "64"
+    moderation: str = "1,4,16,64"
+    post_list: str = "1,4,16"
+    depth: int = 64
+
+
+class Study(_rdma.Study):
+    """Polling against events, one completion for many messages, one post for many."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = ("verbs.write_latency", "verbs.send_latency", "verbs.send_bandwidth")
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Writes noticed in three ways, sends in two; streams over moderation and over lists of posts."""
+        v, found = self.values, list[Spec]()
+        if v.sizes.strip():
+            for immediate, completion in NOTICED:
+                found += sweep("verbs.write_latency", sizes=v.sizes, immediate=immediate, completion=completion,
+                               tool="pyverbs", **self.where)  # fmt: skip
+            found += sweep("verbs.send_latency", sizes=v.sizes, tool=words(v.tools), completion=["poll", "event"],
+                           **self.where)  # fmt: skip
+        if v.stream_sizes.strip():
+            stream: dict[str, Any] = {"sizes": v.stream_sizes, "tx_depth": v.depth, **self.where}
+            first = (words(v.tools) or ["auto"])[0]
+            each = counts(v.moderation, "moderation")
+            found += sweep("verbs.send_bandwidth", cq_moderation=each, tool=first, **stream)
+            for listed in counts(v.post_list, "post_list"):
+                found += sweep("verbs.send_bandwidth", cq_moderation=self._block(), post_list=listed, tool="pyverbs",
+                               **stream)  # fmt: skip
+        return found
+
+    def _block(self) -> int:
+        """Messages to a completion while the lists of posts vary: as many as the longest list has."""
+        return max(counts(self.values.post_list, "post_list"), default=1)
+
+    # ---- tables
+
+    def noticed(self) -> pd.DataFrame:
+        """Rows of WRITE with the way its end is noticed."""
+        rows = self.of("verbs.write_latency")
+        if rows.empty:
+            return rows
+        ways = [NOTICED.get(pair, "") for pair in zip(rows["option_immediate"], rows["option_completion"], strict=True)]
+        rows = rows.assign(noticed=ways).query("noticed != '' and engine == 'pyverbs'")
+        return rows.sort_values("noticed", key=lambda words: words.map(list(NOTICED.values()).index), kind="stable")
+
+    def sends(self) -> pd.DataFrame:
+        """Rows of SEND by tool and by polling or event."""
+        rows = self.of("verbs.send_latency")
+        if rows.empty:
+            return rows
+        plain = rows[(rows["option_connection"] == "RC") & (rows["option_buffers_in_turn"] == 1)]
+        named = plain.assign(completion=plain["option_completion"].map({"poll": "polled", "event": "event"}))
+        return named.sort_values(["engine", "option_completion"], ascending=[True, False], kind="stable")
+
+    def streams(self, by: str) -> pd.DataFrame:
+        """Rows of the stream by ``cq_moderation`` or ``post_list``, whichever the sweep varies."""
+        rows = self.of("verbs.send_bandwidth")
+        if rows.empty:
+            return rows
+        rows = rows[(rows["option_connection"] == "RC") & (rows["option_tx_depth"] == self.values.depth)]
+        fixed = ("option_cq_moderation", self._block()) if by == "post_list" else ("option_post_list", 1)
+        rows = rows[rows[fixed[0]] == fixed[1]]
+        lines = rows.groupby(["engine", "message_size_B"])[f"option_{by}"].transform("nunique") > 1
+        return rows[lines].sort_values(["message_size_B", f"option_{by}"])
+
+    # ---- figures
+
+    def noticed_figure(self) -> go.Figure | str:
+        """Latency of WRITE against size, a line for each way to notice it."""
+        return self.drawn(figures.versus_size, self.noticed(), "latency_us", series=["noticed"])
+
+    def sends_figure(self) -> go.Figure | str:
+        """Latency of SEND against size, polled and by events, for each tool."""
+        return self.drawn(figures.versus_size, self.sends(), "latency_us", series=["engine", "completion"])
+
+    def distribution_figure(self) -> go.Figure | str:
+        """How the iterations of the smallest SEND are distributed, polled and by events."""
+        rows = self.sends()
+        smallest = rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
+        wanted = set(smallest["fingerprint"]) if len(rows) else set()
+        found = [s for s in self.samples if s.meta.get("fingerprint") in wanted and s.launch == 0 and s.n]
+        found.sort(key=lambda s: (s.meta["engine"], s.spec.option("completion") == "event"))
+        return figures.distribution(found, "latency_us") if found else LEFT_OUT
+
+    def stream_figure(self, by: str) -> go.Figure | str:
+        """Messages per second of a stream against the messages to a completion, or to a post."""
+        label = {"cq_moderation": "messages to a completion", "post_list": "messages posted with one call"}[by]
+        return self.drawn(
+            figures.versus, self.streams(by), f"option_{by}", shown=RATE, series=["engine", "message_size_B"],
+            label=label,
+        )  # fmt: skip
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._noticed(), *self._sends(), *self._streams()]) or LEFT_OUT
+
+    def _noticed(self) -> Iterator[str]:
+        """What a completion, and an event, add to watching memory."""
+        for size, group in self.noticed().groupby("message_size_B"):
+            ways = {row["noticed"]: row for _, row in group.iterrows()}
+            base = ways.get("memory watched")
+            if base is None or len(ways) < 2:
+                continue
+            yield (
+                f"A write of {size_words(size)} that is noticed by watching memory takes "
+                f"{statement(base, 'latency_us')} through pyverbs; "
+                + "; ".join(_added(base, row, name) for name, row in ways.items() if name != "memory watched")
+                + "."
+            )
+
+    def _sends(self) -> Iterator[str]:
+        """What sleeping for an event adds to polling."""
+        for (tool, size), group in self.sends().groupby(["engine", "message_size_B"], sort=False):
+            ways = {row["completion"]: row for _, row in group.iterrows()}
+            if len(ways) == 2:
+                polled, event = ways["polled"], ways["event"]
+                yield (
+                    f"{tool}: a send of {size_words(size)} takes {statement(polled, 'latency_us')} when both ends "
+                    f"poll; {_added(polled, event, 'event')}. 99 of 100 take at most "
+                    f"{number(polled['latency_us_p99'])} µs and {number(event['latency_us_p99'])} µs."
+                )
+
+    def _streams(self) -> Iterator[str]:
+        """What a message costs in a stream at both ends of each sweep."""
+        for by, what in (("cq_moderation", "to a completion"), ("post_list", "to a post")):
+            for (tool, size), group in self.streams(by).groupby(["engine", "message_size_B"], sort=False):
+                few, many = group.iloc[0], group.iloc[-1]
+                ends = [
+                    f"{number(1e6 / centre(row, RATE))} µs with {row[f'option_{by}']:.0f} {what}" for row in (few, many)
+                ]
+                yield (
+                    f"{tool}: in a stream a message of {size_words(size)} costs {ends[0]}, {ends[1]}: "
+                    f"{number(centre(many, RATE) / centre(few, RATE))} times the message rate."
+                )
+
+    def python_findings(self) -> str:
+        """How much of pyverbs' times is Python's."""
+        return evidence.python_sentence(self.python_share) or LEFT_OUT
+
+
+def _added(base: Any, row: Any, name: str) -> str:
+    """What a way adds to another, and whether the intervals tell them apart."""
+    more = centre(row, "latency_us") - centre(base, "latency_us")
+    way = {"completion polled": "polling for a completion", "event": "sleeping until an event"}[name]
+    sure = above(row, base, "latency_us") or above(base, row, "latency_us")
+    known = row["latency_us_low"] == row["latency_us_low"]
+    doubt = ", which the intervals do not tell from nothing" if known and not sure else ""
+    return f"{way} {'adds' if more >= 0 else 'takes off'} {number(abs(more))} µs{doubt}"

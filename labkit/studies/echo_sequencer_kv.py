@@ -1,0 +1,163 @@
+"""What do whole small programs over verbs cost, and which verb suits them: an echo, a sequencer, a key-value store?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import figures
+from labkit.analysis import evidence
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, _rdma, centre, counts, markdown_list, number, size_words, statement, words
+
+RATE = "transaction_rate_per_s"
+WAYS = ("send/RC", "send/UC", "send/UD", "write/RC", "write/UC")
+_OURS = ("verbs.echo", "verbs.key_value", "verbs.sequencer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(_rdma.Parameters):
+    """Parameters of the notebook on small programs.
+
+    Parameters
+    ----------
+    sizes : of the requests and answers, from 16 B on.
+    ways : of the echo: verb and service, such as ``send/UD`` or ``write/UC``; empty leaves it out.
+    stores : services that requests to the key-value store are written over; empty leaves it out.
+    clients : requests under way at once.
+    """
+
+    sizes: str = "16,1Ki"
+    ways: str = "send/RC,send/UD,write/UC"
+    stores: str = "RC,UC"
+    clients: str = "1,8"
+
+
+class Study(_rdma.Study):
+    """Time of a request and requests per second of three programs."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = _OURS
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """The echo in every way, the store over every service, the counter; each with one and with more clients."""
+        v, found = self.values, list[Spec]()
+        clients = counts(v.clients, "clients")
+        for way in words(v.ways):
+            if way not in WAYS:
+                raise SpecError(f"ways={way!r}, but there are {', '.join(WAYS)}. Set some of these.")
+            request, _, connection = way.partition("/")
+            found += sweep("verbs.echo", sizes=v.sizes, request=request, connection=connection, clients=clients,
+                           **self.where)  # fmt: skip
+        for connection in words(v.stores):
+            found += sweep("verbs.key_value", sizes=v.sizes, connection=connection, clients=clients, **self.where)
+        return found + sweep("verbs.sequencer", sizes=8, clients=clients, **self.where)
+
+    # ---- tables
+
+    def programs(self) -> pd.DataFrame:
+        """Rows of all three, each with its way in words."""
+        found = []
+        for name in self.benchmarks:
+            rows = self.of(name)
+            if len(rows):
+                found.append(rows.assign(way=[_way(row) for _, row in rows.iterrows()]))
+        if not found:
+            return pd.DataFrame()
+        return pd.concat(found, ignore_index=True).sort_values(["way", "message_size_B", "option_clients"])
+
+    def _with(self, clients: int, *, sized: bool = True) -> pd.DataFrame:
+        rows = self.programs()
+        if rows.empty:
+            return rows
+        rows = rows[rows["option_clients"] == clients]
+        return rows[rows["benchmark"] != "verbs.sequencer"] if sized else rows
+
+    @property
+    def _clients(self) -> list[int]:
+        return sorted(counts(self.values.clients, "clients"))
+
+    # ---- figures
+
+    def latency_figure(self) -> go.Figure | str:
+        """Time of a request alone against its size, a line for each program and way."""
+        return self.drawn(figures.versus_size, self._with(self._clients[0]), "round_trip_us", series=["way"])
+
+    def rate_figure(self) -> go.Figure | str:
+        """Requests per second against the requests under way, of the smallest request."""
+        rows = self.programs()
+        if rows.empty:
+            return LEFT_OUT
+        smallest = rows.groupby("way")["message_size_B"].transform("min")
+        return self.drawn(
+            figures.versus, rows[rows["message_size_B"] == smallest], "option_clients", shown=RATE, series=["way"],
+            label="requests under way at once",
+        )  # fmt: skip
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._echo(), *self._counter(), *self._more()]) or LEFT_OUT
+
+    def _echo(self) -> Iterator[str]:
+        """Fastest and slowest way of the echo."""
+        rows = self._with(self._clients[0])
+        rows = rows[rows["benchmark"] == "verbs.echo"] if len(rows) else rows
+        for size, group in rows.groupby("message_size_B") if len(rows) else ():
+            ordered = group.sort_values("round_trip_us_p50")
+            if len(ordered) > 1:
+                best, worst = ordered.iloc[0], ordered.iloc[-1]
+                yield (
+                    f"Of the echoes of {size_words(size)}, {best['way']} is the fastest "
+                    f"({statement(best, 'round_trip_us')}), {worst['way']} the slowest "
+                    f"({number(centre(worst, 'round_trip_us'))} µs)."
+                )
+
+    def _counter(self) -> Iterator[str]:
+        """The sequencer beside an echo."""
+        rows = self._with(self._clients[0], sized=False)
+        one = rows[rows["benchmark"] == "verbs.sequencer"] if len(rows) else rows
+        if len(one):
+            yield (
+                f"A number from the sequencer takes {statement(one.iloc[0], 'round_trip_us')}; "
+                "no processor of the server takes part."
+            )
+
+    def _more(self) -> Iterator[str]:
+        """What more requests under way bring."""
+        rows = self.programs()
+        if len(self._clients) < 2 or rows.empty:
+            return
+        few, many = self._clients[0], self._clients[-1]
+        gains = []
+        for way, group in rows.groupby("way"):
+            smallest = group[group["message_size_B"] == group["message_size_B"].min()].set_index("option_clients")
+            if {few, many} <= set(smallest.index):
+                gains.append((centre(smallest.loc[many], RATE) / centre(smallest.loc[few], RATE), way))
+        if gains:
+            (least, worst), (most, best) = min(gains), max(gains)
+            yield (
+                f"{many} requests under way instead of {few} bring {number(least)} ({worst}) to {number(most)} "
+                f"({best}) times the requests per second."
+            )
+
+    def python_findings(self) -> str:
+        """How much of the times is Python's."""
+        return evidence.python_sentence(self.python_share) or (
+            "*These programs are Python at both ends: compare the ways with one another, not with programs in C.*"
+        )
+
+
+def _way(row: pd.Series) -> str:
+    """Program and way in words."""
+    kind = row["benchmark"].partition(".")[2].replace("_", "-")
+    if kind == "echo":
+        return f"echo {row['option_request']}/{row['option_connection']}"
+    return f"{kind} write/{row['option_connection']} send/UD" if kind == "key-value" else kind

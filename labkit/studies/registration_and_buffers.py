@@ -1,0 +1,194 @@
+"""What do registering memory, making a connection, many buffers and many queue pairs cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import figures
+from labkit.benchmarks.verbs.setup import STEPS
+from labkit.columns import METRICS, split
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, _rdma, above, centre, counts, markdown_list, number, size_words, statement
+
+PAGE = 4096  # B
+RATE = "message_rate_per_s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(_rdma.Parameters):
+    """Parameters of the notebook on registration, buffers and queue pairs.
+
+    Parameters
+    ----------
+    sizes : of the memory that is registered; empty leaves it out.
+    setup : measure the making of a connection too.
+    buffers : used in turn, one for each message; empty leaves it out.
+    reuse : % of the messages that come from the same buffer again; empty leaves it out.
+    reuse_buffers : that all other messages are drawn from.
+    buffer_size : of the messages for both of these, B or with a unit.
+    qps : queue pairs that a stream uses in turn; empty leaves it out.
+    stream_size : of the messages of that stream.
+    """
+
+    sizes: str = "4Ki:4Mi:*32"
+    setup: bool = True
+    buffers: str = "1,8,64"
+    reuse: str = "1,50,100"
+    reuse_buffers: int = 64
+    buffer_size: str = "4Ki"
+    qps: str = "1,4,16"
+    stream_size: str = "64"
+
+
+class Study(_rdma.Study):
+    """Registration, set-up, buffers in turn and used again, queue pairs."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = ("verbs.registration", "verbs.setup", "verbs.send_latency", "verbs.write_bandwidth")
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Registration over sizes, the steps of a set-up, and buffers and queue pairs each over its own axis."""
+        v = self.values
+        found = sweep("verbs.registration", sizes=v.sizes, **self.where) if v.sizes.strip() else []
+        if v.setup:
+            found += sweep("verbs.setup", sizes=[0], **self.where)
+        send: dict[str, Any] = {"sizes": v.buffer_size, "tool": "pyverbs", **self.where}
+        found += sweep("verbs.send_latency", buffers_in_turn=counts(v.buffers, "buffers"), **send)
+        found += sweep("verbs.send_latency", buffers_in_turn=v.reuse_buffers, reuse=counts(v.reuse, "reuse"), **send)
+        return found + sweep("verbs.write_bandwidth", sizes=v.stream_size, qps=counts(v.qps, "qps"), **self.where)
+
+    # ---- tables
+
+    def steps(self) -> pd.DataFrame:
+        """A row for each step of a set-up, its time as a latency; in their order."""
+        rows, parts = self.of("verbs.setup"), []
+        for metric in STEPS.values() if len(rows) else ():
+            own = {f"{metric}_{part}": f"latency_us_{part}" for c in rows if (p := split(c)) and p[0] == metric
+                   for part in (p[1],)}  # fmt: skip
+            gone = [c for c in rows if (p := split(c)) and p[0] != metric]
+            parts.append(rows.drop(columns=gone).rename(columns=own).assign(step=METRICS[metric].label))
+        return pd.concat(parts) if parts else rows.assign(step="")
+
+    def buffers(self, scheme: int) -> pd.DataFrame:
+        """Rows of scheme 1, buffers used in turn, or 2, one of them used again; by size and how many or how often."""
+        rows, by = self.of("verbs.send_latency"), ("option_buffers_in_turn", "option_reuse")[scheme - 1]
+        if rows.empty:
+            return rows
+        rows = rows[(rows["engine"] == "pyverbs") & ((rows["option_reuse"] > 0) == (scheme == 2))]
+        rows = rows[(rows["option_connection"] == "RC") & (rows["option_completion"] == "poll")]
+        return _lines(rows, by)
+
+    def pairs(self) -> pd.DataFrame:
+        """Rows of the stream by queue pairs."""
+        rows = self.of("verbs.write_bandwidth")
+        return _lines(rows[rows["option_connection"] == "RC"], "option_qps") if len(rows) else rows
+
+    # ---- figures
+
+    def registration_figure(self) -> go.Figure | str:
+        """Time to register memory, and to deregister it, against its size."""
+        rows = self.of("verbs.registration")
+        shown = {"latency_us": "registration", "deregistration_us": "deregistration"}
+        if rows.empty:
+            return LEFT_OUT
+        figure = figures.together(rows, shown, "time")
+        title = figure.layout.xaxis.title.text.replace("message size", "size of the memory")
+        return figure.update_layout(xaxis_title_text=title)
+
+    def steps_figure(self) -> go.Figure | str:
+        """A bar for each step of a set-up."""
+        rows = self.steps()
+        if rows.empty:
+            return LEFT_OUT
+        figure = figures.bars(rows, "step", "latency_us", series=[])
+        return figure.update_layout(yaxis_title_text="time, median (µs)", showlegend=False)
+
+    def turns_figure(self) -> go.Figure | str:
+        """Latency against the number of buffers used in turn (scheme 1)."""
+        return self.drawn(
+            figures.versus, self.buffers(1), "option_buffers_in_turn", shown="latency_us", series=["message_size_B"],
+            label="buffers used in turn", log=False,
+        )  # fmt: skip
+
+    def reuse_figure(self) -> go.Figure | str:
+        """Latency against the part of the messages that use the same buffer again (scheme 2)."""
+        return self.drawn(
+            figures.versus, self.buffers(2), "option_reuse", shown="latency_us", series=["message_size_B"], even=True,
+            label="messages from the same buffer again (%)", log=False,
+        )  # fmt: skip
+
+    def pairs_figure(self) -> go.Figure | str:
+        """Messages per second against the queue pairs used in turn."""
+        return self.drawn(
+            figures.versus, self.pairs(), "option_qps", shown=RATE, series=["engine", "message_size_B"],
+            label="queue pairs used in turn",
+        )  # fmt: skip
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._registration(), *self._setup(), *self._buffers(), *self._pairs()]) or LEFT_OUT
+
+    def _registration(self) -> Iterator[str]:
+        """The smallest and largest piece of memory, and what a page of the latter costs."""
+        rows = self.of("verbs.registration")
+        if rows.empty:
+            return
+        least, most = rows.iloc[0], rows.iloc[-1]
+        pages = -(-int(most["message_size_B"]) // PAGE)
+        yield (
+            f"Registering {size_words(least['message_size_B'])} takes {statement(least, 'latency_us')}, and "
+            f"deregistering it {statement(least, 'deregistration_us')}."
+        )
+        if pages > 1:
+            yield (
+                f"Registering {size_words(most['message_size_B'])} takes {statement(most, 'latency_us')}, "
+                f"{number(1000 * centre(most, 'latency_us') / pages)} ns for each page of 4 KiB; deregistering it "
+                f"{statement(most, 'deregistration_us')}."
+            )
+
+    def _setup(self) -> Iterator[str]:
+        """The whole, and the dearest step."""
+        rows, steps = self.of("verbs.setup"), self.steps()
+        if len(rows):
+            dear = max((row for _, row in steps.iterrows()), key=lambda row: centre(row, "latency_us"))
+            yield (
+                f"Making and closing everything that a connection needs takes {statement(rows.iloc[0], 'latency_us')}; "
+                f"the dearest step is “{dear['step']}” with {number(centre(dear, 'latency_us'))} µs."
+            )
+
+    def _buffers(self) -> Iterator[str]:
+        """Both schemes from one end to the other."""
+        for scheme, by, words in (
+            (1, "option_buffers_in_turn", "buffers in turn: {}"),
+            (2, "option_reuse", "buffer used again: {} %"),
+        ):
+            for size, group in self.buffers(scheme).groupby("message_size_B"):
+                few, many = group.iloc[0], group.iloc[-1]
+                sure = above(few, many, "latency_us") or above(many, few, "latency_us")
+                ends = [f"{statement(row, 'latency_us')} ({words.format(f'{row[by]:.0f}')})" for row in (few, many)]
+                told = "apart" if sure else "not apart, or there are none"
+                yield f"Messages of {size_words(size)} take {ends[0]} and {ends[1]}; the intervals are {told}."
+
+    def _pairs(self) -> Iterator[str]:
+        """Message rate with the fewest and the most queue pairs."""
+        for (tool, size), group in self.pairs().groupby(["engine", "message_size_B"], sort=False):
+            few, many = group.iloc[0], group.iloc[-1]
+            yield (
+                f"{tool}: writes of {size_words(size)} flow at {statement(few, RATE)} over {few['option_qps']:.0f} "
+                f"queue pair{'s' if few['option_qps'] > 1 else ''}; over {many['option_qps']:.0f} at "
+                f"{statement(many, RATE)}, {number(centre(many, RATE) / centre(few, RATE))} times as many."
+            )
+
+
+def _lines(rows: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Rows of the sizes at which something varies, in its order; a single point of another sweep makes no line."""
+    kept = rows.groupby(["engine", "message_size_B"])[by].transform("nunique") > 1
+    return rows[kept].sort_values(["engine", "message_size_B", by])

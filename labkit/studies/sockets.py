@@ -1,0 +1,292 @@
+"""What does a message cost over sockets, which tool says what, and how do options change it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import benchmarks, figures, records, studies, tools
+from labkit.columns import METRICS, split
+from labkit.errors import LaunchError
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, statement, words
+
+_TRIPS = ("sockets.tcp_rr", "sockets.udp_rr", "sockets.unix_rr")
+_STREAMS = ("sockets.tcp_stream", "sockets.tcp_bidirectional")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the sockets notebook.
+
+    Parameters
+    ----------
+    sizes : of request and response, over TCP, UDP and Unix sockets.
+    tools : that measure the same round trip; empty leaves the comparison out.
+    tool_size : of request and response then, B; sockperf needs 14.
+    stream_sizes : of the sends of a TCP stream.
+    streams : how many at once.
+    buffers : of the sockets, B; 0 leaves them to the system.
+    offered : MB/s of datagrams to send; 0 for as fast as it goes; empty leaves UDP streams out.
+    datagram : size of a datagram, B.
+    rates : messages per second under load; empty leaves it out.
+    providers : of libfabric; empty leaves it out.
+    ladder : largest size of NetPIPE's ladder; empty leaves it out.
+    testbed : where the two ends run; on another than local there are no Unix sockets.
+    """
+
+    sizes: str = "16:16Ki:*4"
+    tools: str = "netperf,sockperf,qperf,iperf,netpipe"
+    tool_size: int = 64
+    stream_sizes: str = "1Ki:256Ki:*4"
+    streams: str = "1,2,4"
+    buffers: str = "0,16Ki,256Ki"
+    offered: str = "10,50,200,0"
+    datagram: int = 1400
+    rates: str = "1000,10000"
+    providers: str = "tcp,udp"
+    ladder: str = "4Ki"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Round trips, streams and loads over sockets, and the tools that measure them."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (
+        *_TRIPS, *_STREAMS, "sockets.udp_stream", "sockets.under_load", "sockets.fabric_pingpong", "sockets.netpipe",
+    )  # fmt: skip
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """What is asked for; of that, what the tools that are installed here can measure, unless it is only read."""
+        return [spec for spec in self._wanted() if not self.values.measure or not self._missing(spec)]
+
+    def _missing(self, spec: Spec) -> str:
+        """Why a spec cannot be measured here; empty where it can."""
+        try:
+            tools.available(benchmarks.get(spec.benchmark).jobs, benchmarks.resolve(spec), self.effort)
+        except LaunchError as error:
+            return str(error)
+        return ""
+
+    def _wanted(self) -> list[Spec]:
+        """Round trips by path and by tool; streams by number and buffer; datagrams; loads; libfabric; a ladder."""
+        v, common = self.values, {"ranks": 1, "testbed": self.values.testbed}
+        trips = _TRIPS if v.testbed == "local" else _TRIPS[:2]
+        found = [spec for name in trips for spec in sweep(name, sizes=v.sizes, **common)]
+        if v.tools:
+            found += sweep("sockets.tcp_rr", sizes=v.tool_size, tool=words(v.tools), **common)
+        if v.stream_sizes:
+            found += sweep("sockets.tcp_stream", sizes=v.stream_sizes, tool="iperf3", **common)
+            found += sweep("sockets.tcp_bidirectional", sizes=v.stream_sizes, tool="iperf3", **common)
+            large, streams = _largest(v.stream_sizes), studies.counts(v.streams, "streams")
+            buffers = studies.counts(v.buffers, "buffers")
+            found += sweep("sockets.tcp_stream", sizes=large, tool="iperf3", streams=streams, **common)
+            found += sweep("sockets.tcp_stream", sizes=large, tool="iperf3", socket_buffer=buffers, **common)
+        if v.offered:
+            rates = [float(rate) for rate in words(v.offered)]
+            found += sweep("sockets.udp_stream", sizes=v.datagram, tool="iperf3", offered=rates, **common)
+        if v.rates:
+            rate = studies.counts(v.rates, "rates")
+            found += sweep("sockets.under_load", sizes=v.tool_size, message_rate=rate, **common)
+        if v.providers:
+            found += sweep("sockets.fabric_pingpong", sizes=v.tool_size, provider=words(v.providers), **common)
+        if v.ladder:
+            found += sweep("sockets.netpipe", sizes=0, max_size=v.ladder, repeats=200, **common)
+        return found
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """The summary of means alone, with their interval over launches: every tool gives one, few give a median."""
+        others = [name for name in self.records if (parts := split(str(name))) and parts[1] != "mean"]
+        return records.summary(self.records.drop(columns=others))
+
+    def rows(self, *names: str, **options: Any) -> pd.DataFrame:
+        """Rows of `means` that belong to some benchmarks, with these options at these values."""
+        found = self.means[self.means["benchmark"].isin(names)].sort_values("message_size_B", kind="stable")
+        for name, value in options.items():
+            column = f"option_{name}"
+            found = found[found[column] == value] if column in found else found.iloc[:0]
+        return found
+
+    @property
+    def trips(self) -> pd.DataFrame:
+        """Round trips by size over TCP, UDP and Unix sockets, by the tool that was taken for each."""
+        rows = self.rows(*_TRIPS)
+        return rows[rows.get("option_tool", pd.Series("", index=rows.index)).fillna("auto").isin(["auto", ""])]
+
+    def trips_figure(self) -> go.Figure | str:
+        """Round trip against message size, a line for TCP, UDP and Unix sockets."""
+        return self.drawn(figures.versus_size, self.trips, "round_trip_us", series=["benchmark"], tail=None)
+
+    @property
+    def by_tool(self) -> pd.DataFrame:
+        """The same round trip by each tool that was named."""
+        rows = self.rows("sockets.tcp_rr")
+        rows = rows[rows["message_size_B"] == self.values.tool_size]
+        return rows[rows["option_tool"] != "auto"].sort_values("engine") if len(rows) else rows
+
+    def _bars(self, rows: pd.DataFrame, category: str, metric: str) -> go.Figure | str:
+        """A bar for each value of a column, or a sentence where the parameters left them out."""
+        return figures.bars(rows, category, metric, series=[]) if len(rows) else studies.LEFT_OUT
+
+    def tools_figure(self) -> go.Figure | str:
+        """Mean round trip over TCP as each tool gives it."""
+        return self._bars(self.by_tool, "engine", "round_trip_us")
+
+    def fabric_figure(self) -> go.Figure | str:
+        """Round trip through libfabric by provider."""
+        return self._bars(self.rows("sockets.fabric_pingpong"), "option_provider", "round_trip_us")
+
+    def streams_figure(self) -> go.Figure | str:
+        """Bandwidth of TCP in one direction and in both together against the size of a send."""
+        rows = self.rows(*_STREAMS, streams=1, socket_buffer=0, tool="iperf3")
+        return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["benchmark"], tail=None)
+
+    def _option_figure(self, option: str, **others: Any) -> go.Figure | str:
+        """Bandwidth of the largest sends by one option."""
+        rows = self.rows("sockets.tcp_stream", tool="iperf3", **others)
+        rows = rows[rows["message_size_B"] == rows["message_size_B"].max()]
+        rows = rows.sort_values(f"option_{option}") if len(rows) else rows
+        return self._bars(rows, f"option_{option}", "bandwidth_MBps")
+
+    def number_figure(self) -> go.Figure | str:
+        """Bandwidth of several streams at once, together."""
+        return self._option_figure("streams", socket_buffer=0)
+
+    def buffers_figure(self) -> go.Figure | str:
+        """Bandwidth by the size of the sockets' buffers."""
+        return self._option_figure("socket_buffer", streams=1)
+
+    @property
+    def datagrams(self) -> pd.DataFrame:
+        """Rows of UDP streams, slowest sender first."""
+        rows = self.rows("sockets.udp_stream")
+        return rows.sort_values("sent_MBps_mean") if len(rows) else rows
+
+    def datagram_table(self) -> pd.DataFrame:
+        """What was offered, sent, arrived and lost, and jitter, with the units in the heads."""
+        heads = {
+            "option_offered": "offered (MB/s)",
+            "sent_MBps_mean": "sent (MB/s)",
+            "bandwidth_MBps_mean": "arrived (MB/s)",
+            "lost_percent_mean": "lost (%)",
+            "jitter_us_mean": "jitter (µs)",
+            "launches": "launches",
+        }
+        rows = self.datagrams
+        return rows[[name for name in heads if name in rows]].rename(columns=heads)
+
+    def load_figure(self) -> go.Figure | str:
+        """Distribution of round trips at each rate, and of those that wait for one another, of the first launch."""
+        size, first = self.values.tool_size, [s for s in self.samples if s.n and not s.launch]
+        load = [s for s in first if s.spec.benchmark == "sockets.under_load"]
+        wait = [
+            s for s in first
+            if s.spec.benchmark == "sockets.tcp_rr" and s.spec.size == size
+            and s.spec.option("tool") == "sockperf"
+        ]  # fmt: skip
+        return figures.distribution([*load, *wait], "round_trip_us") if load else studies.LEFT_OUT
+
+    def ladder_figure(self) -> go.Figure | str:
+        """Round trip of every size of NetPIPE's ladder."""
+        chosen = [s for s in self.samples if s.spec.benchmark == "sockets.netpipe"]
+        if not chosen:
+            return studies.LEFT_OUT
+        found = records.reported(chosen)
+        found = found[found["name"] == "round_trip_us"]
+        blocks = found.groupby("block_size_B")["value"].agg(["median", "min", "max", "count"]).reset_index()
+        rows = pd.DataFrame({
+            "benchmark": "sockets.netpipe", "message_size_B": blocks["block_size_B"].astype("int64"),
+            "origin": "reported", "round_trip_us_mean": blocks["median"], "round_trip_us_low": blocks["min"],
+            "round_trip_us_high": blocks["max"], "launches": blocks["count"], "n": 0,
+            "headline": [f"range of {n} launches" if n > 1 else "1 launch" for n in blocks["count"]],
+        })  # fmt: skip
+        return self.drawn(figures.versus_size, rows, "round_trip_us", series=[], tail=None)
+
+    def warnings(self) -> str:
+        """Badges and warnings of all points, and what was left out for want of a tool."""
+        why = [self._missing(spec) for spec in self._wanted()] if self.values.measure else []
+        missing = dict.fromkeys(text.splitlines()[0] for text in why if text)
+        return "\n".join([super().warnings(), *(f"- left out: {text}" for text in missing)])
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        trips = [*self._trips_said(), *self._tools_said()]
+        return markdown_list([*trips, *self._streams_said(), *self._datagrams_said(), *self._load_said()])
+
+    def _trips_said(self) -> list[str]:
+        found = []
+        for name, group in self.trips.groupby("benchmark", sort=False):
+            least = group.iloc[0]
+            found.append(
+                f"{name}, {size_words(least['message_size_B'])}: the round trip takes "
+                f"{_said(least, 'round_trip_us')} by {least['engine']}."
+            )
+        return found
+
+    def _tools_said(self) -> list[str]:
+        rows = self.by_tool
+        if len(rows) < 2:
+            return []
+        rows = rows.sort_values("round_trip_us_mean")
+        first, last = rows.iloc[0], rows.iloc[-1]
+        ratio = last["round_trip_us_mean"] / first["round_trip_us_mean"]
+        return [
+            f"{len(rows)} tools that count the round trip of {size_words(self.values.tool_size)} over TCP differ by "
+            f"a factor of {number(ratio)} in their means, from {number(first['round_trip_us_mean'])} µs "
+            f"({first['engine']}) to {number(last['round_trip_us_mean'])} µs ({last['engine']})."
+        ]
+
+    def _streams_said(self) -> list[str]:
+        found = []
+        for name in _STREAMS:
+            rows = self.rows(name, streams=1, socket_buffer=0, tool="iperf3")
+            if len(rows):
+                best = rows.loc[rows["bandwidth_MBps_mean"].idxmax()]
+                way = "in both directions together" if name == _STREAMS[1] else "in one direction"
+                found.append(
+                    f"One TCP connection {way} carries at most {number(best['bandwidth_MBps_mean'])} MB/s, with sends "
+                    f"of {size_words(best['message_size_B'])}."
+                )
+        return found
+
+    def _datagrams_said(self) -> list[str]:
+        rows = self.datagrams
+        if rows.empty:
+            return []
+        whole, worst = rows[rows["lost_percent_mean"] < 1], rows.loc[rows["lost_percent_mean"].idxmax()]
+        kept = f"Up to {number(whole['sent_MBps_mean'].max())} MB/s sent, less than 1 % of the datagrams are lost. "
+        return [
+            f"{kept if len(whole) else ''}At {number(worst['sent_MBps_mean'])} MB/s sent, "
+            f"{number(worst['bandwidth_MBps_mean'])} MB/s arrive and {number(worst['lost_percent_mean'])} % are lost."
+        ]
+
+    def _load_said(self) -> list[str]:
+        found = []
+        for _, row in self.of("sockets.under_load").iterrows():
+            found.append(
+                f"At {number(row['option_message_rate'])} messages per second, sent whatever has come back, the round "
+                f"trip takes {statement(row, 'round_trip_us')}; 99 of 100 take at most "
+                f"{number(row['round_trip_us_p99'])} µs."
+            )
+        return found
+
+
+def _largest(sizes: str) -> int:
+    """Largest of the sizes."""
+    from labkit.units import parse_sizes
+
+    return max(parse_sizes(sizes))
+
+
+def _said(row: Any, metric: str) -> str:
+    """Mean with what its interval over launches is."""
+    low, high, unit = row[f"{metric}_low"], row[f"{metric}_high"], METRICS[metric].unit
+    between = f" ({row['headline']}: {number(low)} to {number(high)})" if low == low else ""
+    return f"{number(row[f'{metric}_mean'])} {unit} on average{between}"

@@ -1,0 +1,225 @@
+"""How long do messages take over RDMA verbs, and how fast do they flow, by service and operation?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import benchmarks, figures, records
+from labkit.analysis import evidence
+from labkit.columns import split
+from labkit.figures import style
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, _rdma, above, centre, markdown_list, number, size_words, statement, words
+from labkit.units import parse_sizes
+
+DATAGRAM = 4096  # B of the largest UD message
+OPERATIONS = ("send", "write", "read", "atomic")
+BESIDE = ("mpi.latency", "sockets.tcp_rr")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(_rdma.Parameters):
+    """Parameters of the notebook on latency and bandwidth of verbs.
+
+    Parameters
+    ----------
+    sizes : of the messages whose latency is measured; empty leaves it out.
+    bandwidth_sizes : of the messages of streams; empty leaves them out.
+    operations : of send, write, read and atomic; atomic operations have 8 B.
+    connections : services of the queue pairs; each operation takes those that can carry it.
+    tools : the first measures everything, the others the latency over RC of `tool_sizes` beside it.
+    tool_sizes : of the messages for the other tools.
+    beside : compare with what the campaign holds of MPI and TCP.
+    """
+
+    sizes: str = "8,4Ki"
+    bandwidth_sizes: str = "1Ki,16Ki"
+    operations: str = "send,write,read,atomic"
+    connections: str = "RC,UC,UD"
+    tools: str = "perftest,pyverbs"
+    tool_sizes: str = "8"
+    beside: bool = True
+
+
+class Study(_rdma.Study):
+    """Latency and bandwidth of send, write, read and atomic operations over RC, UC and UD."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = tuple(f"verbs.{one}_{kind}" for kind in ("latency", "bandwidth") for one in OPERATIONS)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Latency and bandwidth of every operation over every service that carries it; other tools over RC."""
+        v = self.values
+        first, *others = words(v.tools) or ["auto"]
+        found = []
+        for kind, sizes in (("latency", v.sizes), ("bandwidth", v.bandwidth_sizes)):
+            for operation in words(v.operations):
+                for connection in [c for c in words(v.connections) if carries(c, operation)]:
+                    found += self._of(kind, operation, connection, sizes, first)
+        for tool in others:
+            for operation in words(v.operations):
+                found += self._of("latency", operation, "RC", v.tool_sizes, tool)
+        return found
+
+    def _of(self, kind: str, operation: str, connection: str, sizes: str, tool: str) -> list[Spec]:
+        """One operation over one service at the sizes it can have."""
+        asked = list(parse_sizes(sizes)) if sizes.strip() else []
+        if operation == "atomic":
+            asked = [8] if asked else []
+        if connection == "UD":
+            asked = [size for size in asked if size <= DATAGRAM]
+        options = {"connection": connection, "tool": tool}
+        return sweep(f"verbs.{operation}_{kind}", sizes=asked, **options, **self.where) if asked else []
+
+    # ---- tables
+
+    def rows(self, kind: str) -> pd.DataFrame:
+        """Rows of ``latency`` or ``bandwidth`` of the first tool, with operation and service as the legend has them."""
+        every = self.every(kind)
+        return every[every["engine"] == every["engine"].value_counts().index[0]] if len(every) else every
+
+    def every(self, kind: str) -> pd.DataFrame:
+        """The same of all tools."""
+        names = [f"verbs.{operation}_{kind}" for operation in OPERATIONS]
+        rows = self.summary[self.summary["benchmark"].isin(names)]
+        operation = rows["benchmark"].str.extract(r"\.(\w+)_")[0]
+        service = rows.get("option_connection", pd.Series("", index=rows.index))
+        rows = rows.assign(operation=operation, path=operation + " " + service.astype(str))
+        order = {name: n for n, name in enumerate(OPERATIONS)}
+        return rows.sort_values(["operation", "path", "message_size_B"], key=lambda c: c.map(order).fillna(9)
+                                if c.name == "operation" else c)  # fmt: skip
+
+    def compared(self) -> pd.DataFrame:
+        """Latency over RC, of MPI and, as half of a round trip, of TCP: what the campaign holds of each."""
+        own = self.rows("latency")
+        own = own[own["path"].str.endswith(" RC") & (own["operation"] != "atomic")] if len(own) else own
+        parts = [own.assign(path=own["path"] + " (" + own["testbed"] + ")")] if len(own) else []
+        for name in BESIDE if self.values.beside else ():
+            plain = [s for s in self.campaign.samples(name) if _plain(s.spec)]
+            parts += [_beside(records.summary(records.table(plain)))] if plain else []
+        return pd.concat(parts) if parts else own
+
+    # ---- figures
+
+    def latency_figure(self) -> go.Figure | str:
+        """Latency against message size, a line for each operation and service."""
+        return self.drawn(figures.versus_size, self.rows("latency"), "latency_us", series=["path"], tail=None)
+
+    def bandwidth_figure(self) -> go.Figure | str:
+        """Bandwidth against message size, a line for each operation and service."""
+        rows = self.rows("bandwidth")
+        rows = rows[rows["operation"] != "atomic"] if len(rows) else rows
+        return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["path"])
+
+    def rate_figure(self) -> go.Figure | str:
+        """Messages per second against message size, a line for each operation and service."""
+        return self.drawn(figures.versus_size, self.rows("bandwidth"), "message_rate_per_s", series=["path"])
+
+    def compared_figure(self) -> go.Figure | str:
+        """Latency of verbs, MPI and TCP on one axis."""
+        rows = self.compared()
+        twice = rows[rows.duplicated(["path", "message_size_B"], keep=False)] if len(rows) else rows
+        more = style.varying(twice, skip=["message_size_B"]) if len(twice) else []
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["path", *more], tail=None)
+
+    def both_tools(self) -> pd.DataFrame:
+        """Latency over RC at the sizes that several tools measured."""
+        rows = self.every("latency")
+        rows = rows[rows["path"].str.endswith(" RC")] if len(rows) else rows
+        shared = rows.groupby(["operation", "message_size_B"])["engine"].transform("nunique") > 1
+        return rows[shared] if len(rows) else rows
+
+    def tools_figure(self) -> go.Figure | str:
+        """Latency by the tools beside one another, at the smallest size that several measured."""
+        rows = self.both_tools()
+        rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
+        return figures.bars(rows, "operation", "latency_us", series=["engine"]) if len(rows) else LEFT_OUT
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._latency(), *self._services(), *self._bandwidth()]) or LEFT_OUT
+
+    def _latency(self) -> Iterator[str]:
+        """Each operation over RC at its smallest size."""
+        rows = self.rows("latency")
+        for path, group in rows.groupby("path", sort=False):
+            least = group.iloc[0]
+            if least["option_connection"] == "RC":
+                kind = "half of a round trip" if least["operation"] in ("send", "write") else "from post to completion"
+                yield (f"{path}: {size_words(least['message_size_B'])} take {statement(least, 'latency_us')}, {kind}.")
+
+    def _services(self) -> Iterator[str]:
+        """What giving up reliability changes, at the smallest size."""
+        rows = self.rows("latency")
+        for operation, group in rows.groupby("operation", sort=False):
+            least = group[group["message_size_B"] == group["message_size_B"].min()].set_index("option_connection")
+            if "RC" not in least.index or len(least) < 2:
+                continue
+            base = least.loc["RC"]
+            for connection, row in least.drop(index="RC").iterrows():
+                sure = above(row, base, "latency_us") or above(base, row, "latency_us")
+                times = centre(row, "latency_us") / centre(base, "latency_us")
+                yield (
+                    f"{operation} over {connection} takes {number(times)} "
+                    f"times as long as over RC at {size_words(row['message_size_B'])}; "
+                    + (
+                        "the intervals are apart."
+                        if sure
+                        else "the intervals do not tell them apart, or there are none."
+                    )
+                )
+
+    def _bandwidth(self) -> Iterator[str]:
+        """The best of each operation and service."""
+        for path, group in self.rows("bandwidth").groupby("path", sort=False):
+            if group["operation"].iloc[0] == "atomic":
+                yield f"{path}: {statement(group.iloc[0], 'message_rate_per_s')} in a stream."
+                continue
+            best = max((row for _, row in group.iterrows()), key=lambda row: centre(row, "bandwidth_MBps"))
+            yield (
+                f"{path}: the highest bandwidth is {statement(best, 'bandwidth_MBps')}, at messages of "
+                f"{size_words(best['message_size_B'])}."
+            )
+
+    def tools_findings(self) -> str:
+        """How the tools differ, and what Python's share is."""
+        rows, found = self.both_tools(), []
+        for (operation, size), group in rows.groupby(["operation", "message_size_B"], sort=False):
+            each = ", ".join(f"{row['engine']} {statement(row, 'latency_us')}" for _, row in group.iterrows())
+            found.append(f"{operation} over RC, {size_words(size)}: {each}.")
+        share = evidence.python_sentence(self.python_share)
+        return markdown_list([*found, *([share] if share else [])]) or LEFT_OUT
+
+    def crossed_findings(self) -> str:
+        """What the counters of the link prove."""
+        return evidence.crossed_sentence(self.crossed) if len(self.records) else LEFT_OUT
+
+
+def carries(connection: str, operation: str) -> bool:
+    """Whether a service can carry an operation: datagrams only SEND, UC nothing that has an answer."""
+    return operation in {"UD": ("send",), "UC": ("send", "write")}.get(connection, OPERATIONS)
+
+
+def _beside(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of another family as latency, named for the legend; of TCP half of the round trip."""
+    if rows["benchmark"].iloc[0] == "mpi.latency":
+        return rows.assign(
+            path="MPI over " + rows["transport"] + " (" + rows["testbed"] + ", " + rows["launcher"] + ")"
+        )
+    halves = {c: c.replace("round_trip_us", "latency_us") for c in rows if (p := split(c)) and p[0] == "round_trip_us"}
+    rows = rows.drop(columns=[c for c in rows if c.startswith("latency_us")])
+    rows = rows.assign(**{c: rows[c] / 2 for c in halves}).rename(columns=halves)
+    return rows.assign(path="TCP, half of a round trip (" + rows["testbed"] + ", " + rows["engine"] + ")")
+
+
+def _plain(spec: Spec) -> bool:
+    """Whether a spec has neither options nor a setting of its own, so that a line of them has one point at a size."""
+    return not benchmarks.identity(spec).options and spec.bind == "auto" and not spec.environment and spec.ranks <= 2

@@ -1,0 +1,202 @@
+"""What do delay, loss and a narrow link do to RDMA verbs, and how often is something sent again?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import figures, testbeds
+from labkit.analysis import evidence
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, _rdma, centre, markdown_list, number, size_words, statement, words
+
+READ, WRITE = "verbs.read_latency", "verbs.write_bandwidth"
+FACTORS = {  # option of the testbed → label of its axis
+    "delay": "delay of the link, one way (ms)",
+    "loss": "packets lost, each way (%)",
+    "rate": "rate of the link (Mbit/s)",
+}
+_UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "kbit": 1e-3, "mbit": 1.0, "gbit": 1e3, "": 1.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(_rdma.Parameters):
+    """Parameters of the notebook on loss and delay.
+
+    Parameters
+    ----------
+    delay : of the link, one way, each as the testbed takes it; the link as it is comes with them. Empty leaves it out.
+    loss : of packets in each direction, %.
+    rate : of the link.
+    read_size : of the messages whose latency is measured.
+    write_size : of the messages of the stream.
+    depth : messages under way in the stream.
+    iterations : messages of a point, so that a lost one, which costs its timeout, does not take too long.
+    tool : pyverbs times every message; perftest the stream as a whole.
+    """
+
+    delay: str = "1ms,4ms"
+    loss: str = "0.2,1"
+    rate: str = "24mbit,8mbit"
+    read_size: str = "8"
+    write_size: str = "4Ki"
+    depth: int = 64
+    iterations: int = 256
+    tool: str = "pyverbs"
+
+
+class Study(_rdma.Study):
+    """Latency of reads and bandwidth of writes against delay, loss and rate of the link."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (READ, WRITE)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Reads and writes on the link as it is and with each delay and loss; writes with each rate."""
+        v, found = self.values, list[Spec]()
+        asked = [f"{factor}={level}" for factor in FACTORS for level in words(getattr(v, factor))]
+        for option in ["", *asked] if asked else []:
+            name, argument, given = testbeds.parse(f"{v.testbed},{option}" if option else v.testbed)
+            if option and "delay" not in getattr(testbeds.module_of(name), "ADJUSTABLE", ()):
+                raise SpecError(
+                    f"testbed={v.testbed}, but its link cannot be given a delay, loss or rate. Set testbed=soft-roce."
+                )
+            where = {**self.where, "testbed": testbeds.text_of(name, argument, given), "tool": v.tool}
+            found += [] if option.startswith("rate") else sweep(READ, sizes=v.read_size, **where)
+            found += sweep(WRITE, sizes=v.write_size, tx_depth=v.depth, **where)
+        return found
+
+    @staticmethod
+    def place(testbed: str) -> str:
+        """The testbed without the state of its link, which is what varies here."""
+        return testbeds.base_of(testbed)
+
+    # ---- tables
+
+    def under(self, benchmark: str, factor: str) -> pd.DataFrame:
+        """Rows of a benchmark against a factor, the link as it is included, which for a rate has none."""
+        rows = self.of(benchmark)
+        if rows.empty:
+            return rows
+        given = [testbeds.parse(str(text))[2] for text in rows["testbed"]]
+        rows = rows.assign(level=[level(options.get(factor, "")) for options in given])
+        fits = [set(options) & set(FACTORS) <= {factor} for options in given]
+        rows = rows[fits]
+        rows = rows[rows["level"] > 0] if factor == "rate" else rows
+        lines = rows.groupby(["message_size_B", "engine"])["level"].transform("nunique") > 1
+        return rows[lines].sort_values(["message_size_B", "level"])
+
+    def again(self) -> pd.DataFrame:
+        """What the adapters sent again, by point and launch."""
+        return evidence.again(self.samples)
+
+    def again_table(self) -> pd.DataFrame:
+        """The same summed over launches, a row for each benchmark and state of the link."""
+        rows = self.again()
+        names = ["packets", *evidence.AGAIN]
+        found = rows.groupby(["benchmark", "testbed"], as_index=False, sort=True)[names].sum()
+        return found.rename(columns={name: name.replace("_", " ") for name in names})
+
+    # ---- figures
+
+    def latency_figure(self, factor: str) -> go.Figure | str:
+        """Median and tail of the latency of reads against a factor."""
+        shown = {"median": "latency_us_p50", "99th percentile": "latency_us_p99", "maximum": "latency_us_max"}
+        return self.drawn(figures.versus, self.under(READ, factor), "level", shown=shown, label=FACTORS[factor])
+
+    def bandwidth_figure(self, factor: str) -> go.Figure | str:
+        """Bandwidth of writes against a factor."""
+        return self.drawn(
+            figures.versus, self.under(WRITE, factor), "level", shown="bandwidth_MBps", label=FACTORS[factor],
+            series=["message_size_B"],
+        )  # fmt: skip
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._delay(), *self._window(), *self._loss(), *self._rate()]) or LEFT_OUT
+
+    def _ends(self, benchmark: str, factor: str) -> list[Any]:
+        """Rows against a factor, in its order."""
+        return [row for _, row in self.under(benchmark, factor).iterrows()]
+
+    def _delay(self) -> Iterator[str]:
+        """A read crosses the link twice."""
+        rows = self._ends(READ, "delay")
+        if len(rows) > 1:
+            first, last = rows[0], rows[-1]
+            grown, twice = (centre(last, "latency_us") - centre(first, "latency_us")) / 1000, 2 * last["level"]
+            yield (
+                f"A read of {size_words(last['message_size_B'])} takes {statement(first, 'latency_us')} on the link "
+                f"as it is and {statement(last, 'latency_us')} with {number(last['level'])} ms of delay each way: "
+                f"{number(grown)} ms more, of which {number(twice)} ms are the link's, crossed twice."
+            )
+
+    def _window(self) -> Iterator[str]:
+        """What a window can carry in a round trip."""
+        for row in self._ends(WRITE, "delay"):
+            if row["level"] > 0:
+                most = row["message_size_B"] * row["option_tx_depth"] / (2 * row["level"] * 1e-3) / 1e6
+                yield (
+                    f"With {number(row['level'])} ms each way a window of {row['option_tx_depth']:.0f} messages of "
+                    f"{size_words(row['message_size_B'])} can carry at most {number(most)} MB/s in a round trip; "
+                    f"measured were {statement(row, 'bandwidth_MBps')}."
+                )
+
+    def _loss(self) -> Iterator[str]:
+        """What loss does to tail and bandwidth, and what was sent again."""
+        rows = self._ends(READ, "loss")
+        if len(rows) > 1:
+            first, last = rows[0], rows[-1]
+            yield (
+                f"With {number(last['level'])} % of the packets lost each way a read still takes "
+                f"{number(centre(last, 'latency_us'))} µs in the median ({number(centre(first, 'latency_us'))} µs "
+                f"without), but the slowest takes {number(last['latency_us_max'] / 1000)} ms "
+                f"({number(first['latency_us_max'] / 1000)} ms without): nothing follows a read that is lost, so only "
+                "the timeout notices."
+            )
+        rows = self._ends(WRITE, "loss")
+        if len(rows) > 1:
+            first, last = rows[0], rows[-1]
+            yield (
+                f"The bandwidth of writes is {statement(first, 'bandwidth_MBps')} without loss and "
+                f"{statement(last, 'bandwidth_MBps')} with {number(last['level'])} %."
+            )
+        found = self.again()
+        lossy = found[found["testbed"].str.contains("loss=")]
+        if len(lossy):
+            each = ", ".join(f"{lossy[name].sum():.0f} {what}" for name, what in evidence.AGAIN.items())
+            rest = found.drop(index=lossy.index)[list(evidence.AGAIN)].to_numpy().sum()
+            yield f"With loss the adapters counted {each}; without, {rest:.0f} of all these."
+
+    def _rate(self) -> Iterator[str]:
+        """A narrow link is the upper bound."""
+        for row in self._ends(WRITE, "rate"):
+            most = row["level"] / 8
+            yield (
+                f"At {number(row['level'])} Mbit/s the link carries at most {number(most)} MB/s, headers included; "
+                f"writes reach {statement(row, 'bandwidth_MBps')}, "
+                f"{number(100 * centre(row, 'bandwidth_MBps') / most)} %."
+            )
+
+
+def level(text: str) -> float:
+    """A delay in ms, a loss in %, a rate in Mbit/s, from what the testbed takes; 0 for none.
+
+    Examples
+    --------
+    >>> level("500us"), level("1.5"), level("2gbit"), level("")
+    (0.5, 1.5, 2000.0, 0.0)
+    """
+    found = re.fullmatch(r"([\d.]+)([a-z]*)", text or "0")
+    if found is None or found[2] not in _UNITS:
+        raise SpecError(f"{text!r} is no delay, loss or rate. Write it like 4ms, 0.5 or 24mbit.")
+    return float(found[1]) * _UNITS[found[2]]

@@ -1,0 +1,53 @@
+"""fi_pingpong: ping-pong through libfabric, with the provider as an option.
+
+It counts iterations and knows no time; both ends turn in a loop while they wait, so that on a machine with few cores
+they get in each other's way. Its control connection, over TCP whatever the provider, listens on all addresses.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labkit.formats import fi_pingpong as layout
+from labkit.spec import Effort, Spec
+from labkit.tools import Job, Parsed, this_machine
+
+NAME = "fi_pingpong"
+PACKAGE = "libfabric-bin"
+PROGRAMS = ("fi_pingpong",)
+_PER_S = 5000  # iterations that stand for 1 s of the time cap
+_SLOWEST_S = 5e-3  # an iteration where both ends share a core
+
+
+def pingpong(spec: Spec, effort: Effort) -> Job:
+    """Messages of the spec's size there and back, one at a time."""
+    address, provider = this_machine(spec), spec.option("provider")
+    endpoint = spec.option("endpoint")
+    if endpoint == "auto":
+        endpoint = {"tcp": "msg", "udp": "dgram", "verbs": "msg", "net": "msg", "sockets": "msg"}.get(provider, "rdm")
+    iterations = effort.iterations or max(100, round(effort.time_cap * _PER_S))
+    both = [
+        "-p", provider, "-e", endpoint, "-I", str(iterations), "-S", str(spec.size),
+        *(["-6"] if ":" in address else []),
+    ]  # fmt: skip
+    duration = iterations * _SLOWEST_S
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return Parsed(reported=tuple(layout.parse(text)))
+
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        server=("fi_pingpong", *both, "-B", "{port}"),
+        client=("fi_pingpong", *both, "-P", "{port}", "{address}"),
+        parse=parsed,
+        address=address,
+        definition=(
+            f"fi_pingpong, provider {provider}, endpoint {endpoint}: mean only; half a round trip doubled to one, as "
+            "in netperf TCP_RR."
+        ),
+        duration=duration,
+        time_limit=duration + effort.time_limit,
+        facts={"endpoint": endpoint, "iterations": iterations},
+    )

@@ -1,0 +1,118 @@
+"""iperf 2: streams over TCP and UDP, both directions over one connection, and bounce-back.
+
+Bounce-back without a period sends the next request when the answer is there, as netperf's TCP_RR does, and omits in
+its tail what netperf's omits (coordinated omission).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from labkit.errors import SpecError
+from labkit.formats import iperf as layout
+from labkit.spec import Effort, Reported, Spec
+from labkit.tools import Job, Parsed, by_time, only, this_machine
+
+NAME = "iperf"
+PACKAGE = "iperf"
+PROGRAMS = ("iperf",)
+_UNPACED_MBPS = 100_000.0  # beyond any link: iperf has no word for 'as fast as it can' over UDP
+
+
+def tcp_rr(spec: Spec, effort: Effort) -> Job:
+    """Requests and answers of the spec's size, one at a time over one connection (bounce-back).
+
+    Raises
+    ------
+    SpecError
+        For an exact count, which bounce-back does not heed, or without TCP_NODELAY, which it always sets.
+    """
+    by_time(effort, NAME, "netperf")
+    only(spec, NAME, "netperf", nodelay=True)
+    # the server acknowledges at once (TCP_QUICKACK) unless it is told not to; no other tool has that
+    own = ["--bounceback", "--bounceback-period=0", "--bounceback-no-quickack"]
+    parse = partial(layout.bounces, congestion=spec.option("congestion"))
+    return _job(spec, effort, own, parse, stands_in_for="netperf", definition=(
+        "iperf bounce-back: mean and range of the round trip from request to answer: netperf's, printed to 1 µs."
+    ))  # fmt: skip
+
+
+def tcp_stream(spec: Spec, effort: Effort) -> Job:
+    """Connections that send as fast as they can, the spec's size in each call."""
+    values = spec.values
+    parse = partial(layout.stream, streams=values["streams"], congestion=values["congestion"])
+    return _job(spec, effort, [], parse, stands_in_for="netperf", definition=(
+        "iperf: bytes the client wrote over its time; the last are still on their way, unlike in TCP_STREAM."
+    ))  # fmt: skip
+
+
+def tcp_bidirectional(spec: Spec, effort: Effort) -> Job:
+    """Connections over each of which both ends send at once (``--full-duplex``)."""
+    values = spec.values
+    parse = partial(layout.both, streams=values["streams"], congestion=values["congestion"])
+    return _job(spec, effort, ["--full-duplex"], parse, stands_in_for="iperf3", definition=(
+        "iperf --full-duplex: sum of what the client wrote and what it read; both directions share each connection."
+    ))  # fmt: skip
+
+
+def udp_stream(spec: Spec, effort: Effort) -> Job:
+    """Datagrams of the spec's size at the rate of the option ``offered``.
+
+    Raises
+    ------
+    SpecError
+        For several streams: the server's reports do not come back then.
+    """
+    only(spec, NAME, "iperf3", streams=1)
+    rate = (spec.option("offered") or _UNPACED_MBPS) * 8e6
+    return _job(spec, effort, ["-u", "-b", f"{rate:.0f}"], layout.datagrams, stands_in_for="netperf", definition=(
+        "iperf -u: bandwidth is what the server reports, beside it what was sent, what was lost, and jitter."
+    ))  # fmt: skip
+
+
+def _job(
+    spec: Spec,
+    effort: Effort,
+    own: list[str],
+    parse: Callable[[str], list[Reported]],
+    *,
+    stands_in_for: str,
+    definition: str,
+) -> Job:
+    """A run of one test; an exact count is one of writes of each stream."""
+    address, values = this_machine(spec), spec.values
+    if effort.iterations and values.get("streams", 1) > 1:
+        raise SpecError(f"iterations={effort.iterations}, but iperf counts over one stream only. Set streams=1.")
+    seconds = max(1, math.ceil(effort.time_cap))
+    length = ["-n", str(effort.iterations * spec.size)] if effort.iterations else ["-t", str(seconds)]
+    both = [*(["-V"] if ":" in address else []), *(["-u"] if "-u" in own else [])]
+    how = [
+        *(["-w", str(values["socket_buffer"])] if values["socket_buffer"] else []),
+        *(["-N"] if values.get("nodelay") and "--bounceback" not in own else []),
+        *(["-P", str(values["streams"])] if values.get("streams", 1) > 1 else []),
+        *(["-Z", values["congestion"]] if values.get("congestion") else []),
+    ]
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return Parsed(reported=tuple(parse(text)))
+
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        server=("iperf", "-s", *both, "-B", "{address}", "-p", "{port}"),
+        client=(
+            "iperf", "-c", "{address}", "-p", "{port}", *(["-V"] if ":" in address else []), *length,
+            "-l", str(spec.size), *how, *own, "-e", "-f", "k",
+        ),
+        listens="udp" if "-u" in own else "tcp",
+        parse=parsed,
+        address=address,
+        stands_in_for=stands_in_for,
+        definition=definition,
+        duration=seconds,
+        time_limit=seconds + effort.time_limit,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""NetPIPE over TCP: ping-pong of one size in place of netperf's request/response, or of a whole ladder of sizes.
+
+It decides itself how often it sends a size, tries several times and keeps the best, so that what disturbs now and then
+is not in its numbers. Its receiver listens on all addresses of the machine, and there is no option against that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from labkit.errors import SpecError
+from labkit.formats import netpipe as layout
+from labkit.spec import Effort, Reported, Spec
+from labkit.tools import Job, Parsed, only, this_machine
+
+NAME = "netpipe"
+PACKAGE = "netpipe-tcp"
+PROGRAMS = ("NPtcp",)
+_OUT = "np.out"
+_SIZE_S = 0.7  # a size takes that, whatever the effort
+_OPEN = "NPtcp listens on all addresses of the machine while it runs."
+
+
+def tcp_rr(spec: Spec, effort: Effort) -> Job:
+    """Messages of the spec's size there and back, one at a time over one connection.
+
+    Raises
+    ------
+    SpecError
+        For IPv6, an exact count beyond its own, another congestion control, or without TCP_NODELAY, which it sets.
+    """
+    only(spec, NAME, "netperf", ip="ipv4", nodelay=True, congestion="")
+    both = ["-l", str(spec.size), "-u", str(spec.size), "-p", "0"]
+    return _job(spec, effort, both, layout.round_trip, 1, stands_in_for="netperf", definition=(
+        "NetPIPE: mean over the best of its trials; its time one way doubled to a round trip, as in netperf TCP_RR."
+    ))  # fmt: skip
+
+
+def ladder(spec: Spec, effort: Effort) -> Job:
+    """Ping-pong or a stream over all sizes between two."""
+    values = spec.values
+    sizes = _rungs(values["min_size"], values["max_size"])
+    both = [
+        "-l", str(values["min_size"]), "-u", str(values["max_size"]), "-p", str(values["perturbation"]),
+        *{"ping-pong": [], "stream": ["-s"], "both": ["-2"]}[values["direction"]],
+    ]  # fmt: skip
+
+    def parse(text: str) -> list[Reported]:
+        return layout.ladder(text, values["direction"])
+
+    return _job(spec, effort, both, parse, sizes * (3 if values["perturbation"] else 1), definition=(
+        "NetPIPE: mean over the best of its trials of each size; latency is half the round trip; both ways are summed."
+    ))  # fmt: skip
+
+
+def _rungs(low: int, high: int) -> int:
+    """About how many sizes there are: two for each power of two."""
+    if not 0 < low <= high:
+        raise SpecError(f"min_size={low} B, max_size={high} B, but it must be 0 < min_size <= max_size.")
+    return 2 * ((high // low).bit_length())
+
+
+def _job(
+    spec: Spec,
+    effort: Effort,
+    both: list[str],
+    parse: Callable[[str], list[Reported]],
+    sizes: int,
+    *,
+    definition: str,
+    stands_in_for: str = "",
+) -> Job:
+    """A run over some sizes; the same options for both ends, but for the name of the file."""
+    address, buffer = this_machine(spec), spec.option("socket_buffer")
+    repeats = effort.iterations or spec.values.get("repeats", 0)
+    both = [
+        "-P", "{port}", *both, *(["-b", str(buffer)] if buffer else []),
+        *(["-n", str(repeats)] if repeats else []),
+    ]  # fmt: skip
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return Parsed(reported=tuple(parse((folder / _OUT).read_text())))
+
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        server=("NPtcp", *both, "-o", "server.out"),
+        client=("NPtcp", "-h", "{address}", *both, "-o", _OUT),
+        parse=parsed,
+        address=address,
+        stands_in_for=stands_in_for,
+        definition=definition,
+        duration=sizes * _SIZE_S,
+        time_limit=sizes * _SIZE_S + effort.time_limit,
+        warnings=(_OPEN,),
+    )

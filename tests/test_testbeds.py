@@ -1,0 +1,205 @@
+"""Descriptions of testbeds, what soft-roce asks of the link, what the pyverbs tool tells its ends: nothing is started."""
+
+import json
+import os
+import platform
+from pathlib import Path
+
+import pytest
+
+from labkit import Effort, Spec, benchmarks, testbeds
+from labkit.errors import DataError, LaunchError, SpecError
+from labkit.testbeds import _guest, _kept, _rdma, soft_roce
+from labkit.tools import pyverbs
+from labkit.verbs.plan import Plan
+
+GIDS = """rxe0|Ethernet|0|fe80:0000:0000:0000:0000:00ff:fe00:0010|RoCE v2
+mlx5_0|Ethernet|2|0000:0000:0000:0000:0000:ffff:0a4d:0001|IB/RoCE v1
+mlx5_0|Ethernet|3|0000:0000:0000:0000:0000:ffff:0a4d:0001|RoCE v2
+mlx4_0|InfiniBand|0|fe80:0000:0000:0000:0002:c903:0030:1234|IB/RoCE v1
+noise
+"""
+
+
+def resolved(name: str, **options: object) -> Spec:
+    """A spec of a verbs benchmark, checked."""
+    size = int(options.pop("size", 8))  # type: ignore[call-overload]
+    return benchmarks.resolve(Spec(benchmark=f"verbs.{name}", size=size, ranks=1, options=options))  # type: ignore[arg-type]
+
+
+def test_a_description_is_read_and_written_alike() -> None:
+    for text in ("local", "soft-roce", "soft-roce,cpus=1,delay=2ms"):
+        assert testbeds.text_of(*testbeds.parse(text)) == text
+    assert testbeds.text_of("soft-roce", "", {"loss": "1", "delay": "2ms"}) == "soft-roce,delay=2ms,loss=1"
+    with pytest.raises(SpecError, match="There is no testbed 'soft-rose'"):
+        testbeds.open("soft-rose")
+    with pytest.raises(SpecError, match="key=value"):
+        testbeds.parse("soft-roce,delay")
+
+
+def test_what_can_be_changed_while_it_is_up_is_no_other_testbed() -> None:
+    assert testbeds.base_of("soft-roce,cpus=1,delay=2ms,rate=8mbit") == "soft-roce,cpus=1"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"cpus": "99"}, "cpus=99, but it must be 1 to 64"),
+        ({"delay": "soon"}, "delay='soon', but it must be like 20ms"),
+        ({"loss": "80"}, "loss=80, but it must be 0 to 50"),
+        ({"rate": "fast"}, "rate='fast', but it must be like 24mbit"),
+        ({"ets": "3:1"}, "two shares like 3:1, with a rate"),
+        ({"memory": "lots"}, "memory='lots'"),
+        ({"mtu": "100"}, "mtu=100"),
+        ({"speed": "1"}, "testbed soft-roce has no 'speed'"),
+        ({"where": "cloud"}, "where='cloud'"),
+    ],
+)
+def test_impossible_options_are_refused(options: dict[str, str], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        soft_roce.options_of(options)
+
+
+def test_the_link_gets_what_is_asked_for_and_loses_what_was_there() -> None:
+    plain = soft_roce.link(soft_roce.options_of({}))
+    assert plain.count("tc qdisc del dev") == 2
+    assert "add" not in plain
+    netem = soft_roce.link(soft_roce.options_of({"delay": "2ms", "loss": "0.5", "rate": "8mbit"}))
+    assert "tc qdisc add dev v0 root netem delay 2ms loss 0.5% rate 8mbit" in netem
+    assert "dev v1 root netem delay 2ms loss 0.5% rate 8mbit" in netem
+    shares = soft_roce.link(soft_roce.options_of({"ets": "3:1", "rate": "24mbit"}))
+    assert "quanta 9000 3000" in shares
+    assert "match ip tos 0x68 0xfc flowid 10:2" in shares
+    assert "match ip tos 0x28 0xfc flowid 10:3" in shares
+    with pytest.raises(SpecError, match="ets cannot be had together with delay"):
+        soft_roce.link(soft_roce.options_of({"ets": "3:1", "rate": "24mbit", "delay": "1ms"}))
+
+
+def test_the_address_of_a_device_is_the_routed_one_never_the_first_by_chance() -> None:
+    entries = _rdma.parsed(GIDS)
+    assert len(entries) == 4
+    found = _rdma.chosen(entries, "mlx5_0")
+    assert (found.index, found.ipv4) == (3, "10.77.0.1")
+    assert _rdma.chosen(entries).device == "mlx5_0"
+    assert _rdma.chosen(entries, "mlx4_0").index == 0
+    with pytest.raises(SpecError, match="rxe0 has no RoCE v2 address for IPv4"):
+        _rdma.chosen(entries, "rxe0")
+    with pytest.raises(SpecError, match="device='mlx5_9', but active are mlx4_0, mlx5_0, rxe0"):
+        _rdma.chosen(entries, "mlx5_9")
+    with pytest.raises(SpecError, match="no active RDMA device here: active are none"):
+        _rdma.chosen([])
+
+
+def test_counters_are_named_after_device_and_interface() -> None:
+    text = "infiniband/rxe0/ports/1/hw_counters/sent_pkts 7\nnet/v1/statistics/tx_bytes 900\n"
+    assert soft_roce.counters(text) == {"rxe0.sent_pkts": 7, "v1.tx_bytes": 900}
+
+
+def test_the_newest_kernel_with_the_modules_is_taken(tmp_path: Path) -> None:
+    boot, modules = tmp_path / "boot", tmp_path / "modules"
+    boot.mkdir()
+    for release, names in {"6.1.0-9-amd64": "rdma_rxe", "6.1.0-56-amd64": "rdma_rxe", "6.12.1-cloud": "other"}.items():
+        (modules / release).mkdir(parents=True)
+        (modules / release / "modules.dep").write_text(f"kernel/x/{names}.ko.xz:\n")
+        (boot / f"vmlinuz-{release}").touch()
+    assert _guest.kernel(["rdma_rxe"], boot, modules) == ("6.1.0-56-amd64", boot / "vmlinuz-6.1.0-56-amd64")
+    with pytest.raises(LaunchError, match=r"no readable kernel with siw.*Install Debian package linux-image"):
+        _guest.kernel(["siw"], boot, modules)
+
+
+def test_missing_packages_are_named_all_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    programs = {
+        "no-such-a": "package-a",
+        "no-such-b": "package-b",
+        "sh": "dash",
+        str(tmp_path): "here",
+        "/no/file": "c",
+    }
+    assert _guest.missing(programs) == ["c", "package-a", "package-b"]
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # none is up
+    monkeypatch.setattr(_guest, "missing", lambda programs: ["cpio", "qemu-system-x86"])
+    with pytest.raises(LaunchError, match="apt-get install cpio qemu-system-x86"), testbeds.open("soft-roce"):
+        pass
+    monkeypatch.setattr(platform, "machine", lambda: "mips")
+    with pytest.raises(SpecError, match="This machine is a mips"):
+        _guest.needs()
+
+
+def test_a_note_of_a_testbed_that_is_gone_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with _kept.noted("soft-roce,cpus=1", 60, {"folder": "/x"}):
+        assert [one.text for one in testbeds.up()] == ["soft-roce,cpus=1"]
+        assert testbeds.resolved("soft-roce") == "soft-roce,cpus=1"
+        assert testbeds.resolved("soft-roce,cpus=2") == "soft-roce,cpus=2"
+    assert testbeds.up() == []
+    gone = tmp_path / f"labkit-{os.getuid()}" / "testbed-1.json"
+    gone.write_text(json.dumps({"text": "soft-roce", "pid": 2**22, "started": 5, "until": 0, "handle": {}}))
+    assert testbeds.up() == []
+    assert not gone.exists()
+
+
+# ---- what the ends of the pyverbs tool are told ----------------------------------------------------------------
+
+
+def test_the_ends_are_told_everything_that_was_asked_for() -> None:
+    spec = resolved("write_bandwidth", size=4096, tx_depth=32, cq_moderation=8, post_list=4, qps=2, immediate=True)
+    job = pyverbs.write_bandwidth(spec, Effort(iterations=128, warmup=0))
+    plan = Plan.decode(job.client[-1])
+    assert plan == Plan(
+        program="bandwidth", operation="write_with_immediate", size=4096, iterations=2, warmup=0, time_cap=2.0,
+        tx_depth=32, cq_moderation=8, post_list=4, qps=2,
+    )  # fmt: skip
+    assert job.server[-5:-1] == ("server", "{device}", "{gid}", "{port}")
+    assert job.client[-6:-1] == ("client", "{device}", "{gid}", "{port}", "{address}")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("send_latency", {"connection": "XRC"}, "connection='XRC' is perftest's alone"),
+        ("send_latency", {"rdma_cm": True}, "rdma_cm=True is perftest's alone"),
+        ("write_latency", {"completion": "event"}, "a plain write tells the peer nothing"),
+        ("send_bandwidth", {"bidirectional": True}, "bidirectional=True is perftest's alone"),
+    ],
+)
+def test_what_the_loops_cannot_do_is_left_to_perftest(name: str, options: dict[str, object], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        getattr(pyverbs, name)(resolved(name, **options), Effort())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("read_latency", {"connection": "UC"}, "read needs a reliable one"),
+        ("write_latency", {"connection": "UD"}, "datagrams cannot write into memory"),
+        ("send_latency", {"connection": "UD", "size": 8192}, "a datagram holds one packet of 4096 B"),
+        ("atomic_latency", {"size": 4}, "an atomic operation is on 8 B"),
+        ("send_latency", {"mtu": 1500}, "mtu=1500"),
+        ("send_latency", {"tclass": 300}, "tclass=300"),
+        ("send_latency", {"size": 0}, "at least 1 B"),
+        ("write_bandwidth", {"tx_depth": 10, "cq_moderation": 4}, "each must divide the one before it"),
+        ("echo", {"request": "write", "connection": "UD", "size": 64}, "datagrams cannot write"),
+        ("echo", {"clients": 0, "size": 64}, "clients=0"),
+        ("echo", {"size": 8}, "at least 16 B"),
+        ("sequencer", {"size": 4}, "the counter has 8 B"),
+    ],
+)
+def test_impossible_points_are_refused(name: str, options: dict[str, object], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        resolved(name, **options)
+
+
+@pytest.mark.parametrize("text", ["", "Traceback", "[]", '{"time_ns": [1]}', '{"time_ns": "x", "extras": {}}', "null"])
+def test_what_is_no_result_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="wanted one JSON object"):
+        pyverbs.parsed(text, Path())
+
+
+def test_a_result_becomes_samples_with_its_facts() -> None:
+    result = {"time_ns": [5, 6], "extras": {"a_ns": [1, 2]}, "warnings": ["w"], "facts": {"verified": True},
+              "reported": [["transaction_rate_per_s", "1/s", "mean", 9.0]]}  # fmt: skip
+    found = pyverbs.parsed("noise\n" + json.dumps(result), Path())
+    assert found.time_ns.tolist() == [5, 6]
+    assert found.extras["a_ns"].tolist() == [1, 2]
+    assert found.facts == {"verified": True}
+    assert found.reported[0].value == 9.0

@@ -1,0 +1,212 @@
+"""Tools of sockets beside those of test_tools: exact command lines, what they refuse, and real runs over the loopback."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from labkit import benchmarks, tools
+from labkit.errors import LaunchError, SpecError
+from labkit.spec import Effort, Spec
+from labkit.tools import Job, fi_pingpong, fio, iperf, iperf3, netperf, netpipe, qperf, sockperf
+from tests.test_tools import SHORT, mark, marked, need, reported, resolved, run
+
+__all__ = ["mark"]  # a fixture
+SLOW = pytest.mark.slow  # as another test runs the same tool or the same benchmark
+Make = Callable[[Spec, Effort], Job]
+SPECS = {
+    "tcp_rr": 64, "udp_rr": 64, "tcp_stream": 65536, "udp_stream": 1400, "tcp_bidirectional": 65536, "under_load": 64,
+    "unix_rr": 64, "fabric_pingpong": 64, "netpipe": 0,
+}  # fmt: skip
+
+
+def job(make: Make, name: str, effort: Effort = SHORT, **options: object) -> Job:
+    return make(resolved(f"sockets.{name}", SPECS[name], **options), effort)
+
+
+# ---- command lines
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "options", "server", "client"),
+    [
+        (netperf.udp_rr, "udp_rr", {}, "netserver -4 -L {address} -p {port} -D", "-t UDP_RR -l 1 -c -C -j -- -r 64,64 -k "),
+        (netperf.udp_stream, "udp_stream", {"socket_buffer": 8192}, "", "-R 1 -m 1400 -s 8192 -S 8192 -k "),
+        (netperf.tcp_rr, "tcp_rr", {"congestion": "reno"}, "", "-r 64,64 -D -K reno,reno -k "),
+        (iperf3.tcp_stream, "tcp_stream", {"streams": 4, "congestion": "cubic"}, "", "-l 65536 -P 4 -C cubic -J"),
+        (iperf3.tcp_bidirectional, "tcp_bidirectional", {"nodelay": True}, "", "-l 65536 -N --bidir -J"),
+        (iperf3.udp_stream, "udp_stream", {}, "iperf3 -s -1 -B {address} -p {port}", "-l 1400 -u -b 0 -J"),
+        (iperf3.udp_stream, "udp_stream", {"offered": 10, "streams": 4}, "", "-P 4 -u -b 20000000 -J"),
+        (iperf.tcp_rr, "tcp_rr", {}, "iperf -s -B {address} -p {port}",
+         "iperf -c {address} -p {port} -t 1 -l 64 --bounceback --bounceback-period=0 --bounceback-no-quickack -e -f k"),
+        (iperf.tcp_stream, "tcp_stream", {"ip": "ipv6", "streams": 2, "nodelay": True, "congestion": "reno"},
+         "iperf -s -V -B {address} -p {port}", "iperf -c {address} -p {port} -V -t 1 -l 65536 -N -P 2 -Z reno -e -f k"),
+        (iperf.tcp_bidirectional, "tcp_bidirectional", {"socket_buffer": 8192}, "", "-w 8192 --full-duplex -e -f k"),
+        (iperf.udp_stream, "udp_stream", {"offered": 0.5}, "iperf -s -u -B {address} -p {port}", "-u -b 4000000 -e -f k"),
+        (qperf.udp_rr, "udp_rr", {"socket_buffer": 8192}, "qperf -lp {port}", "-t 1 -m 64 -sb 8192 -uu -vvc -vvs udp_lat"),
+        (qperf.tcp_stream, "tcp_stream", {}, "", "-m 65536 -uu -vvc -vvs tcp_bw"),
+        (qperf.udp_stream, "udp_stream", {}, "", "-m 1400 -uu -vvc -vvs udp_bw"),
+        (sockperf.udp_rr, "udp_rr", {}, "sockperf server -i {address} -p {port} -m 64",
+         "sockperf ping-pong -i {address} -p {port} -m 64 -t 1 --full-log packets.csv"),
+        (sockperf.under_load, "under_load", {"message_rate": 500, "nodelay": False},
+         "sockperf server --tcp -i {address} -p {port} -m 64 --tcp-avoid-nodelay",
+         "sockperf under-load --tcp -i {address} -p {port} -m 64 --tcp-avoid-nodelay --mps 500 --reply-every 1 -t 1 "),
+        (netpipe.tcp_rr, "tcp_rr", {}, "NPtcp -P {port} -l 64 -u 64 -p 0 -o server.out",
+         "NPtcp -h {address} -P {port} -l 64 -u 64 -p 0 -o np.out"),
+        (netpipe.ladder, "netpipe", {"max_size": "1Ki", "direction": "both", "repeats": 9, "socket_buffer": 8192}, "",
+         "-l 1 -u 1024 -p 3 -2 -b 8192 -n 9 -o np.out"),
+        (fi_pingpong.pingpong, "fabric_pingpong", {}, "fi_pingpong -p tcp -e msg -I 1000 -S 64 -B {port}",
+         "fi_pingpong -p tcp -e msg -I 1000 -S 64 -P {port} {address}"),
+        (fi_pingpong.pingpong, "fabric_pingpong", {"provider": "tcp;ofi_rxm", "ip": "ipv6"}, "", "-e rdm -I 1000 -S 64 -6"),
+        (fio.unix_rr, "unix_rr", {}, "", "--name=listener --rw=read --runtime=600ms --name=labkit --rw=write"),
+    ],
+)  # fmt: skip
+def test_command_lines(make: Make, name: str, options: dict[str, object], server: str, client: str) -> None:
+    made = job(make, name, **options)
+    assert client in " ".join(made.client)
+    assert not server or " ".join(made.server) == server
+    assert made.listens == ("udp" if (made.tool, name) in UDP else "tcp")
+
+
+UDP = {("iperf", "udp_stream"), ("sockperf", "udp_rr")}  # the others are told over TCP what to do
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "options", "effort", "message"),
+    [
+        (netperf.udp_stream, "udp_stream", {"offered": 5}, SHORT, r"offered=5.0, but netperf cannot.*use iperf3 or iperf"),
+        (netperf.tcp_stream, "tcp_stream", {"streams": 2}, SHORT, "Set streams=1, or use iperf3 or iperf"),
+        (netperf.udp_stream, "udp_stream", {}, Effort(iterations=9), "netperf knows a time only"),
+        (sockperf.tcp_rr, "tcp_rr", {"congestion": "reno"}, SHORT, "congestion=reno, but sockperf cannot.*Set congestion=''"),
+        (sockperf.udp_rr, "udp_rr", {"ip": "ipv6"}, SHORT, "Set ip=ipv4"),
+        (qperf.udp_stream, "udp_stream", {"streams": 2}, SHORT, "streams=2, but qperf"),
+        (iperf.tcp_rr, "tcp_rr", {"nodelay": False}, SHORT, "nodelay=False, but iperf cannot set it. Set nodelay=True"),
+        (iperf.tcp_rr, "tcp_rr", {}, Effort(iterations=9), "iperf knows a time only"),
+        (iperf.udp_stream, "udp_stream", {"streams": 2}, SHORT, "or use iperf3"),
+        (iperf.tcp_stream, "tcp_stream", {"streams": 2}, Effort(iterations=9), "over one stream only"),
+        (netpipe.tcp_rr, "tcp_rr", {"ip": "ipv6"}, SHORT, "ip=ipv6, but netpipe"),
+        (netpipe.ladder, "netpipe", {"min_size": 64, "max_size": 8}, SHORT, "0 < min_size <= max_size"),
+    ],
+)  # fmt: skip
+def test_what_a_tool_cannot_do_is_refused(
+    make: Make, name: str, options: dict[str, object], effort: Effort, message: str
+) -> None:
+    with pytest.raises(SpecError, match=message):
+        job(make, name, effort, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("tcp_stream", {"streams": 0}, "Set streams=1"), ("udp_stream", {"offered": -1}, "offered=-1"),
+        ("under_load", {"message_rate": 0}, "message_rate=0"), ("fabric_pingpong", {"provider": ""}, "provider is empty"),
+        ("under_load", {"ip": "ipv6"}, "ip="),
+    ],
+)  # fmt: skip
+def test_what_no_tool_can_do_is_refused(name: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        resolved(f"sockets.{name}", SPECS[name], **options)
+
+
+def test_a_unix_socket_does_not_reach_other_hosts() -> None:
+    spec = resolved("sockets.unix_rr", 64)
+    for changed in (spec.replace(testbed="soft-roce"), spec.replace(hosts=("node1", "node2"))):
+        with pytest.raises(SpecError, match=re.escape("Set testbed=local, and leave hosts out")):
+            fio.unix_rr(changed, SHORT)
+
+
+# ---- real runs over the loopback
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        (netperf, "udp_rr"), pytest.param(sockperf, "udp_rr", marks=SLOW), pytest.param(qperf, "udp_rr", marks=SLOW), (iperf, "tcp_rr"), (netpipe, "tcp_rr"),
+        (fi_pingpong, "fabric_pingpong"), (fio, "unix_rr"),
+    ],
+)  # fmt: skip
+def test_round_trips(tool: object, name: str, mark: str) -> None:
+    need(tool)
+    options = {} if name in ("fabric_pingpong", "unix_rr") else {"tool": tool.NAME}  # type: ignore[attr-defined]
+    outcome = run(f"sockets.{name}", 64, **options)
+    trips = reported(outcome, "round_trip_us") * reported(outcome, "transaction_rate_per_s")
+    assert trips == pytest.approx(1e6, rel=0.3)
+    assert (outcome.origin == "measured") == (tool in (sockperf, fio))
+    assert ("loopback" in outcome.badges) == (tool is not fio)
+    assert marked(mark) == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "options"),
+    [
+        (netperf, "udp_stream", {}), (iperf, "udp_stream", {"offered": 2}), pytest.param(qperf, "udp_stream", {}, marks=SLOW),
+        (iperf3, "udp_stream", {"offered": 2, "streams": 2}),
+        pytest.param(iperf, "tcp_stream", {"streams": 2}, marks=SLOW),
+        (iperf3, "tcp_bidirectional", {}), (iperf, "tcp_bidirectional", {}),
+    ],
+)  # fmt: skip
+def test_streams(tool: object, name: str, options: dict[str, object], mark: str) -> None:
+    need(tool)
+    outcome = run(f"sockets.{name}", SPECS[name], tool=tool.NAME, **options)  # type: ignore[attr-defined]
+    arrived = reported(outcome, "bandwidth_MBps")
+    assert arrived > 0
+    if name == "udp_stream":
+        assert arrived <= reported(outcome, "sent_MBps") * 1.05
+        assert 0 <= reported(outcome, "lost_percent") <= 100
+        assert not options or reported(outcome, "sent_MBps") <= 2.2, "never above what is offered"
+    assert outcome.meta["definition"]
+    assert marked(mark) == []
+
+
+def test_under_load_keeps_every_message_and_its_lateness(mark: str) -> None:
+    need(sockperf)
+    outcome = run(
+        "sockets.under_load", 64, Effort(time_cap=0.2, iterations=100, warmup=10, time_limit=20), message_rate=1000
+    )
+    assert outcome.time_ns.shape == outcome.extras["late_ns"].shape == (1, 100)
+    assert reported(outcome, "message_rate_per_s") <= 1100
+    assert reported(outcome, "late_us", "max") * 1e3 >= outcome.extras["late_ns"].max() - 1
+    assert "transaction_rate_per_s" not in {v.name for v in outcome.reported}
+    assert marked(mark) == []
+
+
+def test_a_sender_that_cannot_keep_up_says_so() -> None:
+    start = np.arange(100, dtype=np.int64) * 2_000_000  # half the rate
+    found = sockperf._paced(tools.Parsed(time_ns=start + 1, extras={"start_ns": start}), 1000)
+    assert found.warnings == ("the sender reached 500 of 1000 messages per second.",)
+    assert found.extras["late_ns"].tolist() == (np.arange(100) * 1_000_000).tolist()
+
+
+def test_the_ladder_has_every_size(mark: str) -> None:
+    need(netpipe)
+    outcome = run("sockets.netpipe", 0, max_size=64, perturbation=0, repeats=5)
+    sizes = {v.labels["block_size_B"] for v in outcome.reported}
+    assert {1, 2, 64} <= sizes
+    assert outcome.warnings == ("NPtcp listens on all addresses of the machine while it runs.",)
+    assert marked(mark) == []
+
+
+def test_a_congestion_control_that_is_not_there_is_an_error() -> None:
+    need(iperf3)
+    with pytest.raises(LaunchError, match="unable to set TCP_CONGESTION"):
+        run("sockets.tcp_stream", 65536, tool="iperf3", congestion="nosuch")
+
+
+def test_every_tool_says_what_it_is() -> None:
+    for module in (iperf, netpipe, fi_pingpong):
+        assert module.__name__.rpartition(".")[2] == module.NAME
+        assert module.PACKAGE
+        assert all(module.PROGRAMS)
+
+
+def test_auto_takes_the_tool_that_can(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("bin")
+    for program in ("netperf", "netserver", "iperf3"):
+        (path / program).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(path))
+    jobs = benchmarks.get("sockets.udp_stream").jobs
+    assert tools.available(jobs, resolved("sockets.udp_stream", 1400), SHORT).tool == "netperf"
+    assert tools.available(jobs, resolved("sockets.udp_stream", 1400, offered=5), SHORT).tool == "iperf3"
