@@ -6,6 +6,7 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 
 from labkit.figures.against import versus
 from labkit.figures.cells import heat_map
+from labkit.figures.factors import factors, phases
 from labkit.figures.iterations import distribution, over_iterations
 from labkit.figures.pairs import pairs
 from labkit.figures.points import bars, versus_size
@@ -23,11 +24,13 @@ __all__ = [
     "bars",
     "bundle",
     "distribution",
+    "factors",
     "heat_map",
     "launches",
     "over_iterations",
     "pairs",
     "per_rank",
+    "phases",
     "svgs",
     "together",
     "topology",

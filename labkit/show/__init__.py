@@ -136,6 +136,7 @@ def suite(loaded: Suite) -> str:
 def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign: str = "", full: bool = False) -> None:
     """Print results in a format, or write them to a file; `full` adds what OMB's -f adds to its columns."""
     from labkit import classic, records
+    from labkit.analysis import gpcnet
     from labkit.batch import save_records
 
     frame = records.table(samples, campaign=campaign)
@@ -148,6 +149,7 @@ def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign
         "table": lambda: result_table(frame, samples),
         "json": lambda: result_json(frame),
         "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
+        "gpcnet": lambda: gpcnet.text(samples).removesuffix("\n"),
         **{name: lambda: classic.text(samples, form, full=full).removesuffix("\n") for name in classic.FORMS},
     }
     text = forms[form]()
