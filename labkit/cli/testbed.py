@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 
@@ -58,7 +59,7 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
 def _up(options: argparse.Namespace) -> int:
     from labkit import testbeds
 
-    text, began = _text(options), time.monotonic()
+    text, began = _asked(_text(options)), time.monotonic()
     say(f"bringing up {text} …")
     kept = testbeds.bring_up(text, lifetime=options.lifetime)
     say(
@@ -66,6 +67,22 @@ def _up(options: argparse.Namespace) -> int:
         f"Use it with --testbed {kept.text}, end it with: labkit testbed down {kept.text}"
     )
     return OK
+
+
+def _asked(text: str) -> str:
+    """The description, for soft-roce after asking whether to do without a guest where that can be."""
+    from labkit import testbeds
+    from labkit.testbeds import soft_roce
+
+    name, argument, own = testbeds.parse(text)
+    if name != "soft-roce" or "where" in own or not sys.stdin.isatty() or not soft_roce.here():
+        return text
+    say(
+        "This kernel can make the two devices on this machine itself, faster than a guest. Two interfaces and routing "
+        "rules are added while the testbed is up. Do that instead of booting a guest? [y/N]"
+    )
+    yes = sys.stdin.readline().strip().lower() in ("y", "yes")
+    return testbeds.text_of(name, argument, own | {"where": "host"}) if yes else text
 
 
 def _down(options: argparse.Namespace) -> int:
