@@ -5,6 +5,7 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
 from labkit.figures.against import versus
+from labkit.figures.beside import beside
 from labkit.figures.cells import heat_map
 from labkit.figures.factors import factors, phases
 from labkit.figures.iterations import distribution, over_iterations
@@ -22,6 +23,7 @@ __all__ = [
     "CONFIG",
     "ORIGINS",
     "bars",
+    "beside",
     "bundle",
     "distribution",
     "factors",

@@ -38,7 +38,8 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
         about = [f"{low:.3g} to {high:.3g} ({said})" if low == low else str(said)
                  for low, high, said in zip(rows["low"], rows["high"], rows["label"], strict=True)]  # fmt: skip
         figure.add_scatter(
-            x=[f"{value:g}" if isinstance(value, float) else str(value) for value in rows[category]], y=rows["factor"].tolist(), name=str(name), mode="markers",
+            x=[f"{value:g}" if isinstance(value, float) else str(value) for value in rows[category]],
+            y=rows["factor"].tolist(), name=str(name), mode="markers",
             marker=look, offsetgroup=f"{n}",
             error_y={"type": "data", "symmetric": False, "color": look["color"], "thickness": 1.2, "width": 3}
             | {side: np.nan_to_num(values.to_numpy(float)).clip(0).tolist() for side, values in ends.items()},
