@@ -20,9 +20,27 @@ def show_(options: argparse.Namespace) -> int:
     from labkit import campaign
 
     held = campaign.Campaign(campaign.find(options.campaign))
-    show.write(
-        list(held.samples(options.benchmark)), options.format, options.output, campaign=held.name, full=options.full
-    )
+    if options.format == "table" and options.benchmark == "*" and (text := show.listing(held)):
+        print(text)
+        return OK
+    show.campaign(held, options.benchmark, options.format, options.output, full=options.full)
+    return OK
+
+
+def compact_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit compact`."""
+    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
+
+
+def compact(options: argparse.Namespace) -> int:
+    """Put the finished points of every benchmark into one file each."""
+    from labkit import campaign
+
+    held = campaign.Campaign(campaign.find(options.campaign))
+    done = held.compact()
+    for name, count in done.items():
+        print(f"{name}: {count} points in one file")
+    print(f"{held.path}: {len(done)} of {len(held.benchmarks())} benchmarks had something to compact")
     return OK
 
 

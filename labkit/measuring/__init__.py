@@ -17,6 +17,7 @@ from pathlib import Path
 from labkit import benchmarks, campaign, host, launch, testbeds, tools
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, SpecError
+from labkit.host import allocation
 from labkit.spec import Effort, Spec
 from labkit.worker import STARTS
 
@@ -103,7 +104,8 @@ def measure(
     wanted = [specs] if isinstance(specs, Spec) else list(specs)
     points = expand(wanted, effort)
     held = into if isinstance(into, Campaign) else Campaign(into or fresh())
-    missing = [p for p in points if (p.spec.benchmark, p.fingerprint, p.launch) not in held.done()]
+    there = held.done()
+    missing = [p for p in points if (p.spec.benchmark, p.fingerprint, p.launch) not in there]
     if not missing:
         return held
     with held.lease():
@@ -149,9 +151,18 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
     points = []
     for spec in dict.fromkeys(benchmarks.resolve(spec) for spec in specs):
         named, library = _named(spec, effort)
-        fingerprint = benchmarks.identity(named).fingerprint(host.identity(library))
+        fingerprint = benchmarks.identity(named).fingerprint(host.identity(library) | _spread(named))
         points += [Point(named, number, fingerprint, library) for number in range(effort.launches)]
     return points
+
+
+def _spread(spec: Spec) -> dict[str, str]:
+    """Over how many hosts of the batch job the ranks go, as a part of the identity where it is more than one."""
+    job = allocation.current()
+    if job is None or not benchmarks.get(spec.benchmark).mpi or testbeds.outline(spec.testbed).hosts:
+        return {}
+    hosts = launch.given(spec, job)
+    return {"nodes": str(len(hosts))} if len(hosts) > 1 and hosts != spec.hosts else {}
 
 
 def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:

@@ -10,6 +10,7 @@ from labkit import benchmarks, host, tools
 from labkit.benchmarks import Benchmark
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
+from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point
 from labkit.samples import Samples
 from labkit.spec import Effort, Spec
@@ -36,7 +37,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
     benchmark = benchmarks.get(spec.benchmark)
     job = tools.available(benchmark.jobs, spec, effort)
-    before = testbed.evidence()
+    before, batch = testbed.evidence(), allocation.current()
     outcome = tools.run(job, place=testbed.place(spec))
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
     load_end, machine = host.load_snapshot(), host.describe()
@@ -44,6 +45,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     sampled = outcome.time_ns.size > 0
     meta = {
         **outcome.meta,
+        **({"allocation": batch.facts()} if batch else {}),
         "engine": job.tool, "library": point.library, "verified": bool(outcome.meta.get("verified")),
         "commands": [list(words) for words in outcome.commands],
         "stopped_by": "tool", "timing": "each" if sampled else "", "cadence": benchmark.cadence,
