@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit import batch, studies
-from labkit.campaign import HEARTBEAT, Campaign
+from labkit.campaign import Campaign
+from labkit.campaign.lease import HEARTBEAT
 from labkit.errors import LabkitError
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
