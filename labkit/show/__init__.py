@@ -164,6 +164,7 @@ class _Unread(Iterable[Samples]):
 def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: str | None, full: bool) -> None:
     """Print or write records; what only samples tell comes from these."""
     from labkit import classic
+    from labkit.analysis import gpcnet
     from labkit.batch import save_records
 
     if form == "parquet":
@@ -176,6 +177,7 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
         "table": lambda: result_table(frame, samples),
         "json": lambda: result_json(frame),
         "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
+        "gpcnet": lambda: gpcnet.text(list(samples)).removesuffix("\n"),
         **{name: lambda: classic.text(list(samples), form, full=full).removesuffix("\n") for name in classic.FORMS},
     }
     text = forms[form]()
