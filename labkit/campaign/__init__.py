@@ -11,6 +11,7 @@ lease.json      while somebody measures into it
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -116,10 +117,11 @@ class Campaign:
         """Where the samples of a point and launch lie."""
         return self.path / "samples" / benchmark / f"{fingerprint}-{launch}.parquet"
 
-    def benchmarks(self) -> list[str]:
-        """Benchmarks that have samples here."""
+    def benchmarks(self, like: str = "*") -> list[str]:
+        """Benchmarks that have samples here, those of a name or of a pattern such as ``sockets.*``."""
         try:
-            return sorted(entry.name for entry in os.scandir(self.path / "samples") if entry.is_dir())
+            names = sorted(entry.name for entry in os.scandir(self.path / "samples") if entry.is_dir())
+            return fnmatch.filter(names, like)
         except FileNotFoundError:
             return []
 
@@ -143,13 +145,13 @@ class Campaign:
         return path
 
     def samples(self, benchmark: str = "*", wanted: Collection[tuple[str, int]] | None = None) -> Iterator[Samples]:
-        """Samples of one benchmark or of all, by fingerprint and launch; each once, however often it is kept.
+        """Samples of one benchmark, of a pattern or of all, by fingerprint and launch; each once, however often it is kept.
 
         Parameters
         ----------
         wanted : fingerprints and launches; all when left out.
         """
-        for name in self.benchmarks() if benchmark == "*" else [benchmark]:
+        for name in self.benchmarks(benchmark):
             for path, raw in self.files(name).read(wanted):
                 yield samples.understood(raw, path)
 

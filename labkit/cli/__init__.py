@@ -8,12 +8,15 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from labkit import __version__, show
 from labkit.cli import campaigns, measure, testbed
 from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
+
+if TYPE_CHECKING:
+    from labkit.batch import Suite
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,10 +95,12 @@ def _suite_options(verb: argparse.ArgumentParser) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from labkit import batch
+    from labkit.batch import plan
 
-    print(show.suite(batch.load(options.suite)))
-    return OK
+    suite = _suite(options)
+    planned = plan.plan(suite, options.into)
+    print(show.suite(planned, suite.seed))
+    return ERROR if any(one.problem for one in planned) else OK
 
 
 def _run_options(verb: argparse.ArgumentParser) -> None:
@@ -120,15 +125,22 @@ def _run_options(verb: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from labkit import batch, testbeds
 
-    where, usual = [], {}
-    if options.testbed:
-        where = [f"testbed={testbeds.resolved(options.testbed)}"]
-        usual = {"transports": "tcp"} if testbeds.outline(options.testbed).hosts else {}  # they share no memory
-    suite = batch.load(options.suite, [*options.parameter, *where], usual)
+    suite = _suite(options)
     with testbeds.held(options.testbed or "local", say), Bar() as bar:
         outcome = batch.run(suite, into=options.into, progress=bar)
     print(outcome.text())
     return OK if outcome.sound else ERROR
+
+
+def _suite(options: argparse.Namespace) -> Suite:
+    """The suite with what the command line sets in it."""
+    from labkit import batch, testbeds
+
+    where, usual = [], {}
+    if options.testbed:
+        where = [f"testbed={testbeds.resolved(options.testbed)}"]
+        usual = {"transports": "tcp"} if testbeds.outline(options.testbed).hosts else {}  # they share no memory
+    return batch.load(options.suite, [*options.parameter, *where], usual)
 
 
 def _lab(options: argparse.Namespace) -> int:
@@ -147,7 +159,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ("doctor", _doctor, _text_or_json, "Check this machine, with remedies.", "labkit doctor"),
     ("measure", measure.run, measure.options, "Measure one benchmark.",
      "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\nlabkit measure mpi.bandwidth -m 64Ki -o window=32 --format json"),
-    ("plan", _plan, _suite_options, "Print what a suite would measure; starts nothing.", "labkit plan quick"),
+    ("plan", _plan, _run_options, "Print what a suite would measure, on what and for how long; starts nothing.", "labkit plan quick"),
     ("run", _run, _run_options, "Execute the notebooks of a suite into a campaign; measures only what is missing.",
      "labkit run quick --into data/campaigns/today -p launches=6\nlabkit run quick --testbed virtual-cluster:8"),
     ("import", campaigns.import_, campaigns.import_options, "Keep what the OSU or Intel MPI benchmarks printed in a campaign.",
