@@ -66,7 +66,7 @@ class Job:
 
     def output(self) -> str:
         """The end of what it wrote."""
-        paths = sorted((self.campaign / "jobs").glob(f"{self.submission}-*.out"), key=lambda path: path.stat().st_mtime)
+        paths = sorted((self.campaign / "jobs").glob(f"{self.submission}-*.out*"), key=lambda path: path.stat().st_mtime)
         return "\n".join(paths[-1].read_text(errors="replace").strip().splitlines()[-15:]) if paths else ""
 
 

@@ -60,12 +60,14 @@ class Follower:
 
     def __init__(self, held: Campaign, tell: Callable[[Progress], None]) -> None:
         self._held, self._tell, self._began, self._first = held, tell, time.monotonic(), -1
+        self._before: Look | None = None
 
     def look(self) -> None:
         """Tell how it is now; nothing before the job has begun to measure."""
         now = Look.at(self._held)
-        if not now.planned or not now.measuring:
+        if not now.planned or not now.measuring or now == self._before:
             return
+        self._before = now
         if self._first < 0:
             self._first, self._began = now.done, time.monotonic()
         elapsed, new = time.monotonic() - self._began, now.done - self._first

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from labkit import benchmarks, campaign, host, launch, testbeds, tools
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, SpecError
-from labkit.host import allocation
+from labkit.measuring import nodes
 from labkit.spec import Effort, Spec
 from labkit.worker import STARTS
 
@@ -151,18 +152,9 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
     points = []
     for spec in dict.fromkeys(benchmarks.resolve(spec) for spec in specs):
         named, library = _named(spec, effort)
-        fingerprint = benchmarks.identity(named).fingerprint(host.identity(library) | _spread(named))
+        fingerprint = nodes.fingerprint(named, library)
         points += [Point(named, number, fingerprint, library) for number in range(effort.launches)]
     return points
-
-
-def _spread(spec: Spec) -> dict[str, str]:
-    """Over how many hosts of the batch job the ranks go, as a part of the identity where it is more than one."""
-    job = allocation.current()
-    if job is None or not benchmarks.get(spec.benchmark).mpi or testbeds.outline(spec.testbed).hosts:
-        return {}
-    hosts = launch.given(spec, job)
-    return {"nodes": str(len(hosts))} if len(hosts) > 1 and hosts != spec.hosts else {}
 
 
 def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
@@ -195,7 +187,9 @@ class Counter:
     def note(self, words: str) -> None:
         """What goes on beside the points."""
         if self._listener is not None:
-            self._listener(Progress(self.done, self._total, words, time.monotonic() - self._began, float("nan")))
+            self._listener(
+                Progress(min(self.done, self._total), self._total, words, time.monotonic() - self._began, float("nan"))
+            )
 
     def tell(self, point: Point, *, n: int = 0, ci: float | None = None) -> None:
         """The state now."""
@@ -203,7 +197,7 @@ class Counter:
             elapsed = time.monotonic() - self._began
             left = elapsed / self.done * (self._total - self.done) if self.done else float("nan")
             label = f"{benchmarks.label(point.spec)}, launch {point.launch + 1}"
-            self._listener(Progress(self.done, self._total, label, elapsed, left, n, ci))
+            self._listener(Progress(min(self.done, self._total), self._total, label, elapsed, left, n, ci))
 
 
 def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:
@@ -217,7 +211,8 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
             for group in starts([point for point in points if point.launch == number], effort):
                 testbed = opened.get(group[0].spec.testbed)
                 run = programs.run if benchmarks.get(group[0].spec.benchmark).jobs else ranks.run
-                for failure in run(group, effort, held, testbed, counter):
+                serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
+                for failure in nodes.served(group, serve, held):
                     held.log(
                         f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}"
                     )

@@ -1,0 +1,121 @@
+"""Hosts of a batch job: what a point depends on of them, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from labkit import benchmarks, host, launch, testbeds
+from labkit.campaign import Campaign
+from labkit.errors import LaunchError, SpecError
+from labkit.host import allocation
+from labkit.spec import Spec
+
+if TYPE_CHECKING:
+    from labkit.measuring import Failure, Point
+
+PROBE = 20.0  # s; srun tries for ten to reach a node whose slurmd is dead
+
+
+def fingerprint(spec: Spec, library: str) -> str:
+    """Name of a resolved spec's work here; the number of hosts is part of it where a batch job gives several."""
+    return benchmarks.identity(spec).fingerprint(host.identity(library) | _spread(spec))
+
+
+def _spread(spec: Spec) -> dict[str, str]:
+    """Over how many hosts of the batch job the ranks go, where it is more than one and the spec does not name them."""
+    hosts = _hosts(spec)
+    return {"nodes": str(len(hosts))} if len(hosts) > 1 else {}
+
+
+def _hosts(spec: Spec) -> tuple[str, ...]:
+    """Hosts that the batch job gives the ranks of a spec; empty outside of one, and where the spec names them."""
+    job = allocation.current()
+    if job is None or not benchmarks.get(spec.benchmark).mpi or testbeds.outline(spec.testbed).hosts:
+        return ()
+    hosts = launch.given(spec, job)
+    return () if hosts == spec.hosts else hosts
+
+
+def served(
+    points: Sequence[Point], run: Callable[[Sequence[Point]], Iterator[Failure]], held: Campaign
+) -> Iterator[Failure]:
+    """Measure points; those that a bad node spoiled are measured once more, on the other hosts.
+
+    Parameters
+    ----------
+    run : measures points, and tells what failed.
+    """
+    from labkit.measuring import Failure
+
+    fitting = [point for point in points if _fits(point)]
+    for point in points:
+        if point not in fitting:
+            yield Failure(point, LaunchError(f"too few hosts are left: {_told()}. Submit again, with other nodes."))
+    failures = list(run(fitting)) if fitting else []
+    broken = [one.point for one in failures if isinstance(one.error, LaunchError)]
+    used = dict.fromkeys(name for point in broken for name in _hosts(point.spec))
+    again = [point for point in broken if _fits(point)] if left_out(used, held) else []
+    yield from (one for one in failures if one.point not in again)
+    if again:
+        yield from run(again)
+
+
+def _fits(point: Point) -> bool:
+    """Whether a point is still the same work, now that hosts may be left out."""
+    if allocation.current() is None:
+        return True
+    try:
+        return fingerprint(point.spec, point.library) == point.fingerprint
+    except SpecError:
+        return False
+
+
+def left_out(hosts: Iterable[str], held: Campaign) -> list[str]:
+    """Those hosts of a failed start on which even a trivial step fails; they are used no more in this campaign."""
+    job, path = allocation.current(), os.environ.get(allocation.LEFT_OUT)
+    suspects = [name for name in hosts if name != os.uname().nodename]
+    if job is None or job.system != "slurm" or not suspects:
+        return []
+    if not path:
+        folder = held.path / "jobs"
+        folder.mkdir(exist_ok=True)
+        path = os.environ[allocation.LEFT_OUT] = str(folder / "left-out.txt")
+    bad = probed(suspects)
+    with open(path, "a") as file:  # noqa: PTH123 (one line in one write)
+        for name, reason in bad.items():
+            file.write(f"{name}\tranks and a trivial step failed there in job {job.name}: {reason}\n")
+    for name, reason in bad.items():
+        held.log(f"node {name} is left out: {reason}")
+    return list(bad)
+
+
+def probed(hosts: Sequence[str]) -> dict[str, str]:
+    """Host → why a trivial step does not run there, of those where it does not."""
+    words = ["srun", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "--immediate=10"]
+    steps = {
+        name: subprocess.Popen(
+            [*words, f"--nodelist={name}", "true"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True,
+        )
+        for name in hosts
+    }  # fmt: skip
+    found, end = {}, time.monotonic() + PROBE
+    for name, step in steps.items():
+        try:
+            _, said = step.communicate(timeout=max(end - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
+            step.kill()
+            step.communicate()
+            said = f"no answer in {PROBE:g} s"
+        if step.returncode:
+            found[name] = said.strip().splitlines()[0] if said.strip() else f"exit status {step.returncode}"
+    return found
+
+
+def _told() -> str:
+    job = allocation.current()
+    return f"job {job.name} has {', '.join(job.hosts)}" if job else ""
