@@ -47,6 +47,7 @@ def submit(options: argparse.Namespace) -> int:
     from labkit import batch, jobs
     from labkit.jobs import estimate, script
     from labkit.jobs import site as sites
+    from labkit.jobs.inside import left_out
 
     request = jobs.Request(
         suite=options.suite, nodes=options.nodes, ppn=options.ppn, minutes=options.time, partition=options.partition,
@@ -57,7 +58,7 @@ def submit(options: argparse.Namespace) -> int:
     into = jobs.folder(options.suite, options.into, site)
     if options.dry_run:
         suite = batch.load(options.suite, options.parameter)
-        print(script.render(request, site, into), end="")
+        print(script.render(request, site, into, exclude=sorted(left_out(into))), end="")
         say(estimate.sentence(suite, repeats=options.array))
         return OK
     job = jobs.submit(request, place, into, say)
