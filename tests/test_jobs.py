@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from labkit import batch, jobs, launch
+from labkit import batch, jobs, launch, measuring
 from labkit.campaign import Campaign
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
 from labkit.jobs import estimate, inside, script, site, systems
+from labkit.measuring import nodes
 from labkit.spec import Spec
 
 GOLDEN = Path(__file__).parent / "golden" / "jobs"
@@ -179,6 +180,26 @@ def test_ranks_go_to_the_hosts_of_a_job() -> None:
     one = Allocation("slurm", "7", hosts=("a", "b"), leaves=LEAVES)
     with pytest.raises(SpecError, match="needs two hosts on two switches"):
         launch.given(spec.replace(hosts=("across-leaves",)), one)
+
+
+def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocation, "_found", lambda: FOUR)
+    pair = measuring.Point(Spec(benchmark="mpi.latency"), 0, "f", "l")
+    all_four = measuring.Point(Spec(benchmark="mpi.allreduce", ranks=4), 0, "f", "l")
+    tool = measuring.Point(Spec(benchmark="sockets.tcp_rr", ranks=1), 0, "f", "l")
+    named = measuring.Point(Spec(benchmark="mpi.latency", hosts=("same-leaf",)), 0, "f", "l")
+    groups = [[pair], [pair], [pair], [tool], [pair], [all_four], [named], [pair]]
+
+    def hosts() -> list[list[str]]:
+        return [["".join(part) for _, part in some] for some in nodes.abreast(groups)]
+
+    assert hosts() == [[""]] * 8
+    monkeypatch.setenv(nodes.BESIDE, "1")
+    assert hosts() == [["ab", "cd"], ["ab"], [""], ["ab"], ["abcd"], [""], ["ab"]]
+    with allocation.narrowed(["c", "d"]):
+        assert allocation.shared()
+        assert launch.given(pair.spec, allocation.current()) == ("c", "d")
+    assert not allocation.shared()
 
 
 def test_the_span_of_hosts() -> None:

@@ -18,6 +18,7 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
     add("--partition", default="", metavar="P", help="partition or queue (default: the site's)")
     add("--account", default="", metavar="A", help="account or bank (default: the site's)")
     add("--constraint", default="", metavar="F", help="what the nodes must have (default: the site's)")
+    add("--side-by-side", action="store_true", help="independent points at the same time, on disjoint hosts")
     add("--array", type=int, default=1, metavar="N", help="repeat in N jobs one after the other, each a new allocation")
     add(
         "--into",
@@ -51,7 +52,7 @@ def submit(options: argparse.Namespace) -> int:
 
     request = jobs.Request(
         suite=options.suite, nodes=options.nodes, ppn=options.ppn, minutes=options.time, partition=options.partition,
-        account=options.account, constraint=options.constraint, array=options.array, parameters=tuple(options.parameter),
+        account=options.account, constraint=options.constraint, array=options.array, beside=options.side_by_side, parameters=tuple(options.parameter),
     )  # fmt: skip
     place = sites.find(options.site)
     site = sites.load(place)

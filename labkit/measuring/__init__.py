@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shlex
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -182,6 +183,7 @@ class Counter:
 
     def __init__(self, total: int, listener: Report | None) -> None:
         self._total, self._listener, self._began = total, listener, time.monotonic()
+        self._lock = threading.Lock()
         self.done = 0
 
     def note(self, words: str) -> None:
@@ -197,7 +199,8 @@ class Counter:
             elapsed = time.monotonic() - self._began
             left = elapsed / self.done * (self._total - self.done) if self.done else float("nan")
             label = f"{benchmarks.label(point.spec)}, launch {point.launch + 1}"
-            self._listener(Progress(min(self.done, self._total), self._total, label, elapsed, left, n, ci))
+            with self._lock:
+                self._listener(Progress(min(self.done, self._total), self._total, label, elapsed, left, n, ci))
 
 
 def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:
@@ -208,11 +211,13 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
     with ExitStack() as stack:
         opened = testbeds.Opened(stack, counter.note)
         for number in sorted({point.launch for point in points}):
-            for group in starts([point for point in points if point.launch == number], effort):
-                testbed = opened.get(group[0].spec.testbed)
-                run = programs.run if benchmarks.get(group[0].spec.benchmark).jobs else ranks.run
+            own = [point for point in points if point.launch == number]
+            for some in nodes.abreast(starts(own, effort)):
+                spec = some[0][0][0].spec
+                run = programs.run if benchmarks.get(spec.benchmark).jobs else ranks.run
+                testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
-                for failure in nodes.served(group, serve, held):
+                for failure in nodes.together(some, serve, held):
                     held.log(
                         f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}"
                     )

@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from labkit import benchmarks, host, launch, testbeds
@@ -17,6 +18,7 @@ from labkit.spec import Spec
 if TYPE_CHECKING:
     from labkit.measuring import Failure, Point
 
+BESIDE = "LABKIT_SIDE_BY_SIDE"  # set: independent starts share the hosts of a job
 PROBE = 20.0  # s; srun tries for ten to reach a node whose slurmd is dead
 
 
@@ -34,7 +36,8 @@ def _spread(spec: Spec) -> dict[str, str]:
 def _hosts(spec: Spec) -> tuple[str, ...]:
     """Hosts that the batch job gives the ranks of a spec; empty outside of one, and where the spec names them."""
     job = allocation.current()
-    if job is None or not benchmarks.get(spec.benchmark).mpi or testbeds.outline(spec.testbed).hosts:
+    benchmark = benchmarks.get(spec.benchmark)
+    if job is None or benchmark.jobs or not benchmark.mpi or testbeds.outline(spec.testbed).hosts:
         return ()
     hosts = launch.given(spec, job)
     return () if hosts == spec.hosts else hosts
@@ -62,6 +65,44 @@ def served(
     yield from (one for one in failures if one.point not in again)
     if again:
         yield from run(again)
+
+
+def abreast(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point], tuple[str, ...]]]]:
+    """Groups in the order given, with the hosts of each, those together that fit on disjoint hosts of the job.
+
+    One after the other where `BESIDE` is not set, or a group names its hosts or needs none of the job's.
+    """
+    job = allocation.current()
+    found: list[list[tuple[Sequence[Point], tuple[str, ...]]]] = []
+    free: list[str] = []
+    for group in groups:
+        need = len(_hosts(group[0].spec)) if job is not None and os.environ.get(BESIDE) else 0
+        plain = need and not group[0].spec.hosts
+        if not plain or len(free) < need:
+            found.append([])
+            free = list(job.hosts) if job is not None and plain else []
+        found[-1].append((group, tuple(free[:need]) if plain else ()))
+        free = free[need:]
+    return found
+
+
+def together(
+    some: Sequence[tuple[Sequence[Point], tuple[str, ...]]],
+    serve: Callable[[Sequence[Point]], Iterator[Failure]],
+    held: Campaign,
+) -> Iterator[Failure]:
+    """Measure groups at the same time, each on hosts of its own."""
+
+    def one(group: Sequence[Point], hosts: tuple[str, ...]) -> list[Failure]:
+        with allocation.narrowed(hosts):
+            return list(served(group, serve, held))
+
+    if len(some) == 1:
+        yield from served(some[0][0], serve, held)
+        return
+    with ThreadPoolExecutor(len(some)) as pool:
+        for failures in [pool.submit(one, group, hosts) for group, hosts in some]:
+            yield from failures.result()
 
 
 def _fits(point: Point) -> bool:

@@ -240,6 +240,7 @@ class Start:
         facts |= _where(self._placement, facts)
         facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
         facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
+        facts["badges"] += ["side by side"] if allocation.shared() else []
         facts["badges"] += host.badges(machine, *load, ranks=self._here)
         who, times = facts.pop("rows"), rows[0]
         extras: dict[str, Any] = dict(zip(benchmark.lanes, rows[1:], strict=False))

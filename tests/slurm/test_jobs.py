@@ -2,7 +2,10 @@
 
 import json
 import os
+import shlex
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +18,11 @@ from labkit import cli, jobs, measuring, records
 from labkit.batch import load
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError
+from labkit.jobs.systems import SYSTEMS
 from tests.slurm.cluster import until
 from tests.slurm.conftest import Lab
 
+ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slurm, pytest.mark.netns]
 
 
@@ -192,3 +197,20 @@ def test_a_job_whose_time_is_over_keeps_what_it_measured(background: Background)
     note = json.loads(next(job.campaign.glob("jobs/1-*.json")).read_text())
     assert "end" not in note
     assert note["allocation"]["hosts"] == ["vc3"]
+
+
+def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab, background: Background) -> None:
+    into, words = lab.folder / "beside", ["-m", "8", "-i", "2000", "--launches", "1", "--factor", "env.SIDE=a,b"]
+    command = shlex.join([sys.executable, "-m", "labkit.cli", "measure", "mpi.latency", *words, "--into", str(into)])
+    settings = "OMPI_MCA_mpi_yield_when_idle=1 LABKIT_SIDE_BY_SIDE=1"
+    script = lab.folder / "beside.sh"
+    script.write_text(f"#!/bin/bash\ncd {ROOT} && {settings} {command}\n")
+    asked = ["sbatch", "--parsable", "--nodes=4", "--ntasks-per-node=1", "--exclusive", f"--output={into}.out"]
+    done = subprocess.run([*asked, script], capture_output=True, text=True, check=True)
+    state = SYSTEMS["slurm"].state
+    assert until(lambda: state(done.stdout.strip()).kind == "ended", 60), state(done.stdout.strip())
+    held = list(Campaign(into).samples())
+    assert sorted(one.meta["rank_hosts"] for one in held) == [["vc0", "vc1"], ["vc2", "vc3"]], Path(
+        f"{into}.out"
+    ).read_text()
+    assert all("side by side" in one.meta["badges"] for one in held)
