@@ -11,6 +11,7 @@ lease.json      while somebody measures into it
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -139,19 +140,25 @@ class Campaign:
         """Keep a point; it is acknowledged in log.txt once it is on disk."""
         path = self.file(point.spec.benchmark, fingerprint, point.launch)
         samples.save(point, path)
-        self.log(f"saved {path.relative_to(self.path)}")
+        self.log(f"sha256:{compacted.digest(path)} saved {path.relative_to(self.path)}")
         return path
 
     def samples(self, benchmark: str = "*", wanted: Collection[tuple[str, int]] | None = None) -> Iterator[Samples]:
-        """Samples of one benchmark or of all, by fingerprint and launch; each once, however often it is kept.
+        """Samples by benchmark, fingerprint and launch; each once, however often it is kept.
 
         Parameters
         ----------
+        benchmark : name, or a pattern such as ``mpi.*``.
         wanted : fingerprints and launches; all when left out.
         """
-        for name in self.benchmarks() if benchmark == "*" else [benchmark]:
+        for name in fnmatch.filter(self.benchmarks(), benchmark):
             for path, raw in self.files(name).read(wanted):
                 yield samples.understood(raw, path)
+
+    def named(self, benchmark: str) -> Iterator[tuple[str, Samples]]:
+        """Samples of a benchmark with their fingerprints."""
+        for name, path, raw in self.files(benchmark).named():
+            yield name[0], samples.understood(raw, path)
 
     def compact(self, least: int = 1) -> dict[str, int]:
         """Put the finished points of every benchmark into one file; nothing is lost if this ends in the middle.

@@ -6,7 +6,6 @@ once: compacted files come first, for they were compared with what they were mad
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import os
 import re
@@ -80,6 +79,30 @@ class Files:
                 before = name
                 yield name, path, load
 
+    def checks(self) -> Iterator[tuple[Path, Callable[[], list[Name]]]]:
+        """Every file with what reads all of it, compares its checksums and returns the names of its points."""
+
+        def many(path: Path) -> list[Name]:
+            found = []
+            if path.name != f"{compacted.PREFIX}{compacted.digest(path)}.parquet":
+                raise DataError("changed: its checksum is not the one in its name")
+            for name, raw in compacted.read(path, checked=True):
+                samples.understood(raw, path)
+                found.append(name)
+            return found
+
+        def one(path: Path, name: Name | None) -> list[Name]:
+            samples.understood(samples.read(path, checked=True), path)
+            return [name] if name else []
+
+        yield from ((path, lambda path=path: many(path)) for path in self.compacted)
+        yield from ((path, lambda path=path, name=name: one(path, name)) for name, path in self.points.items())
+        yield from ((path, lambda path=path: one(path, None)) for path in self.strangers)
+
+    def named(self) -> Iterator[tuple[Name, Path, Raw]]:
+        """Points with their names, each once."""
+        yield from ((name, path, load()) for name, path, load in self._merged())
+
     def compactable(self) -> bool:
         """Whether there is anything that is not in the one compacted file."""
         return bool(self.points) or len(self.compacted) > 1
@@ -110,10 +133,7 @@ class Files:
                     left.add(path)
 
         try:
-            names = sorted({*self.points, *(name for path in self.compacted for name in compacted.names(path))})
-            digest = hashlib.sha256(repr(names).encode()).hexdigest()[:16]
-            target = self.folder / f"{compacted.PREFIX}{digest}.parquet"
-            count = compacted.write(fitting(), target)
+            target, count = compacted.write(fitting(), self.folder)
         except OSError as error:
             raise DataError(
                 f"{self.folder} cannot be compacted: {error.strerror}. Every point is kept as it was; make room, and "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import random
 import shlex
 import threading
 import time
@@ -20,8 +19,8 @@ from labkit import benchmarks, campaign, host, launch, testbeds, tools
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, SpecError
 from labkit.measuring import nodes
+from labkit.measuring.order import starts
 from labkit.spec import Effort, Spec
-from labkit.worker import STARTS
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,20 @@ class Point:
     launch : which fresh start, from 0.
     fingerprint : names the work on this system.
     library : MPI library of the launcher, or tool, with its version.
+    retried : why the first start failed, for a point that is measured by a second one.
     """
 
     spec: Spec
     launch: int
     fingerprint: str
     library: str
+    retried: str = ""
+
+    @property
+    def marks(self) -> tuple[dict[str, str], list[str]]:
+        """What the metadata and the warnings of a point say of a first start that failed."""
+        said = f"measured by a second start; the first failed: {self.retried}"
+        return ({"retried": self.retried}, [said]) if self.retried else ({}, [])
 
 
 @dataclass(frozen=True)
@@ -208,6 +215,13 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
     from labkit.measuring import programs, ranks
 
     counter = Counter(len(points), progress)
+
+    def again(failure: Failure) -> Point:
+        point = _again(failure)
+        held.log(f"retrying {_where(point)} by a fresh start: {point.retried}")
+        counter.done -= 1
+        return point
+
     with ExitStack() as stack:
         opened = testbeds.Opened(stack, counter.note)
         for number in sorted({point.launch for point in points}):
@@ -217,30 +231,19 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
                 run = programs.run if benchmarks.get(spec.benchmark).jobs else ranks.run
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
-                for failure in nodes.together(some, serve, held):
-                    held.log(
-                        f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}"
-                    )
+                for failure in nodes.together(some, serve, held, again):
+                    held.log(f"failed {_where(failure.point)}: {failure.error}")
                     yield failure
 
 
-def starts(points: Sequence[Point], effort: Effort) -> list[list[Point]]:
-    """Points of one launch by the starts that serve them, in an order that the seed fixes.
+def _where(point: Point) -> str:
+    """A point and launch in the log."""
+    return f"{benchmarks.label(point.spec)} launch {point.launch}"
 
-    Starts that do the same work in another setting (launcher, transport, binding, variables…) follow one another, in
-    a random order, so that a machine that changes in the meantime favours none of them.
-    """
-    chance = random.Random(f"{effort.seed}-{points[0].launch}")
-    blocks: dict[frozenset[Spec], list[list[Point]]] = {}
-    for group in _groups(points):
-        work = frozenset(point.spec.work for point in group)
-        chance.shuffle(group)
-        blocks.setdefault(work, []).append(group)
-    shuffled = list(blocks.values())
-    chance.shuffle(shuffled)
-    for block in shuffled:
-        chance.shuffle(block)
-    return [group for block in shuffled for group in block]
+
+def _again(failure: Failure) -> Point:
+    """The point of a failure, marked with its reason."""
+    return dataclasses.replace(failure.point, retried=(str(failure.error).splitlines() or ["no reason"])[0][:200])
 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
@@ -255,19 +258,6 @@ def commands(points: Sequence[Point], effort: Effort) -> list[str]:
             found.append(" & ".join(shlex.join(words) for words in (job.server, job.client) if words))
         found += [] if jobs else ranks.shell(group, effort)
     return found
-
-
-def _groups(points: Sequence[Point]) -> list[list[Point]]:
-    """Points that one start can serve: same placement, same path; a tool starts anew for each."""
-    found: dict[object, list[Point]] = {}
-    for point in points:
-        spec = point.spec
-        benchmark = benchmarks.get(spec.benchmark)
-        alone = (spec.benchmark, point.fingerprint) if benchmark.jobs or benchmark.kernel in STARTS else None
-        mpi = benchmark.mpi and dict(spec.options).get("threads", 1)  # the thread level
-        key = (mpi, spec.launcher, spec.transport, spec.device, spec.ranks, spec.ppn, spec.hosts, spec.testbed, alone)
-        found.setdefault((key, spec.bind, spec.environment), []).append(point)
-    return list(found.values())
 
 
 def _complain(failures: Sequence[Failure], total: int, held: Campaign) -> None:

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 from labkit import benchmarks, host, launch, testbeds
 from labkit.campaign import Campaign
-from labkit.errors import LaunchError, SpecError
+from labkit.errors import AbsentError, LaunchError, SpecError
 from labkit.host import allocation
 from labkit.spec import Spec
 
 if TYPE_CHECKING:
     from labkit.measuring import Failure, Point
+
+    Run = Callable[[Sequence[Point]], Iterator[Failure]]
+    Again = Callable[[Failure], Point]
 
 BESIDE = "LABKIT_SIDE_BY_SIDE"  # set: independent starts share the hosts of a job
 PROBE = 20.0  # s; srun tries for ten to reach a node whose slurmd is dead
@@ -43,14 +46,13 @@ def _hosts(spec: Spec) -> tuple[str, ...]:
     return () if hosts == spec.hosts else hosts
 
 
-def served(
-    points: Sequence[Point], run: Callable[[Sequence[Point]], Iterator[Failure]], held: Campaign
-) -> Iterator[Failure]:
-    """Measure points; those that a bad node spoiled are measured once more, on the other hosts.
+def served(points: Sequence[Point], run: Run, held: Campaign, again: Again) -> Iterator[Failure]:
+    """Measure points; those that fail once more by a fresh start, on other hosts where one of theirs is bad.
 
     Parameters
     ----------
     run : measures points, and tells what failed.
+    again : makes of a failure the point to be measured once more.
     """
     from labkit.measuring import Failure
 
@@ -59,12 +61,12 @@ def served(
         if point not in fitting:
             yield Failure(point, LaunchError(f"too few hosts are left: {_told()}. Submit again, with other nodes."))
     failures = list(run(fitting)) if fitting else []
-    broken = [one.point for one in failures if isinstance(one.error, LaunchError)]
-    used = dict.fromkeys(name for point in broken for name in _hosts(point.spec))
-    again = [point for point in broken if _fits(point)] if left_out(used, held) else []
-    yield from (one for one in failures if one.point not in again)
-    if again:
-        yield from run(again)
+    died = [one.point.spec for one in failures if isinstance(one.error, LaunchError)]
+    left_out(dict.fromkeys(name for spec in died for name in _hosts(spec)), held)
+    second = {one.point: one for one in failures if not isinstance(one.error, AbsentError) and _fits(one.point)}
+    yield from (one for one in failures if one.point not in second)
+    if second:
+        yield from run([again(one) for one in second.values()])
 
 
 def abreast(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point], tuple[str, ...]]]]:
@@ -87,18 +89,16 @@ def abreast(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point
 
 
 def together(
-    some: Sequence[tuple[Sequence[Point], tuple[str, ...]]],
-    serve: Callable[[Sequence[Point]], Iterator[Failure]],
-    held: Campaign,
+    some: Sequence[tuple[Sequence[Point], tuple[str, ...]]], serve: Run, held: Campaign, again: Again
 ) -> Iterator[Failure]:
     """Measure groups at the same time, each on hosts of its own."""
 
     def one(group: Sequence[Point], hosts: tuple[str, ...]) -> list[Failure]:
         with allocation.narrowed(hosts):
-            return list(served(group, serve, held))
+            return list(served(group, serve, held, again))
 
     if len(some) == 1:
-        yield from served(some[0][0], serve, held)
+        yield from served(some[0][0], serve, held, again)
         return
     with ThreadPoolExecutor(len(some)) as pool:
         for failures in [pool.submit(one, group, hosts) for group, hosts in some]:

@@ -56,7 +56,8 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
             *testbed.badges, *outcome.badges, *(_path(benchmark, spec, outcome, crossed) if job.server else []),
             *host.badges(machine, load, load_end, ranks=busy),
         ],
-        "warnings": [*outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
+        **point.marks[0],
+        "warnings": [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
     }  # fmt: skip
     kept = Samples(
         spec=spec, effort=effort, host=machine, launch=point.launch, time_ns=outcome.time_ns,

@@ -236,8 +236,8 @@ class Start:
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
         facts["warnings"] = host.warnings_for_run(machine, *load, ranks=self._here)
-        facts["warnings"] += self._doubts
-        facts |= _where(self._placement, facts)
+        facts["warnings"] += self._doubts + point.marks[1]
+        facts |= _where(self._placement, facts) | point.marks[0]
         facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
         facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
         facts["badges"] += ["side by side"] if allocation.shared() else []

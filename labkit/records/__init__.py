@@ -205,7 +205,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "elapsed_s": meta.get("elapsed"),
         "fingerprint": str(meta.get("fingerprint") or spec.fingerprint({"library": library, "cpu_model": cpu})),
         "allocation": str((meta.get("allocation") or {}).get("name") or ""),
-        "campaign": campaign or str(meta.get("campaign") or ""),
+        "campaign": str(meta.get("campaign") or campaign),
         **{f"option_{name}": value for name, value in options.items()},
         **{f"env_{name}": value for name, value in spec.environment},
     }

@@ -79,20 +79,20 @@ def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=_schema())
 
 
-def _added(digest: Any, name: Name, raw: Raw) -> None:
+def _added(into: Any, name: Name, raw: Raw) -> None:
     """Take a point into a digest of everything that must come back."""
-    digest.update(f"{name[0]}-{name[1]} {len(raw.header)} {raw.ranks} {list(raw.columns)}".encode())
-    digest.update(raw.header)
+    into.update(f"{name[0]}-{name[1]} {len(raw.header)} {raw.ranks} {list(raw.columns)}".encode())
+    into.update(raw.header)
     for values in raw.columns.values():
-        digest.update(np.ascontiguousarray(values))
+        into.update(np.ascontiguousarray(values))
 
 
-def write(points: Iterable[tuple[Name, Raw]], path: Path) -> int:
+def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
     """Write points, which come by fingerprint and launch, to a file: aside, read back, compared, renamed.
 
     Returns
     -------
-    How many points there were.
+    The file, named after its own checksum, and how many points there were.
 
     Raises
     ------
@@ -101,7 +101,8 @@ def write(points: Iterable[tuple[Name, Raw]], path: Path) -> int:
     """
     import pyarrow.parquet as pq
 
-    aside, count, wanted, found = path.with_name(f".{path.name}.{os.getpid()}"), 0, hashlib.sha256(), hashlib.sha256()
+    aside, count = folder / f".{PREFIX}.parquet.{os.getpid()}", 0
+    wanted, found = hashlib.sha256(), hashlib.sha256()
     try:
         with aside.open("wb") as file:
             with pq.ParquetWriter(
@@ -124,10 +125,17 @@ def write(points: Iterable[tuple[Name, Raw]], path: Path) -> int:
             _added(found, name, raw)
         if wanted.digest() != found.digest():
             raise DataError(f"{aside} does not hold what was written to it. Look after the disk; nothing was deleted.")
+        path = folder / f"{PREFIX}{digest(aside)}.parquet"
         aside.rename(path)
     finally:
         aside.unlink(missing_ok=True)
-    return count
+    return path, count
+
+
+def digest(path: Path) -> str:
+    """Sixteen hex digits of a file's SHA-256: what a compacted file is named after."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def _opened(path: Path, checked: bool = False) -> pq.ParquetFile:

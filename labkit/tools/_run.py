@@ -18,7 +18,7 @@ from labkit import supervise
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.tools._job import Facts, Job, Outcome, Parsed, version
 
-_READY_S = 10.0  # until a server must listen
+_READY_S = 30.0  # until a server must listen; one in an emulated guest takes its time
 _PORTS = 3  # attempts with fresh ports
 _GRACE_S = 1.0
 _TAIL_B = 4000
