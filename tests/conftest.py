@@ -114,11 +114,17 @@ def probe_verbs() -> Capability:
 
 
 def probe_slurm() -> Capability:
-    """Slurm's daemons and munge."""
-    absent = [command for command in ("slurmctld", "slurmd", "munged", "srun") if not shutil.which(command)]
+    """Slurm's daemons and munge, and nodes to run them on."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    packages = {"slurmctld": "slurmctld", "slurmd": "slurmd", "munged": "munge", "sbatch": "slurm-client"}
+    absent = [package for command, package in packages.items() if not shutil.which(command, path=path)]
     if absent:
-        return Capability("missing", f"no {', '.join(absent)}. Install slurm-wlm and munge")
-    status, text = answer(["slurmctld", "-V"])
+        return Capability("missing", f"install {', '.join(absent)}")
+    if os.geteuid():
+        return Capability("kernel", "its daemons want to be root")
+    if probe_netns().state != "available":
+        return Capability("kernel", "no network namespaces for its nodes")
+    status, text = answer([shutil.which("slurmctld", path=path) or "", "-V"])
     return Capability("missing", last_line(text)) if status else Capability("available", text)
 
 

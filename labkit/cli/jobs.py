@@ -18,6 +18,7 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
     add("--partition", default="", metavar="P", help="partition or queue (default: the site's)")
     add("--account", default="", metavar="A", help="account or bank (default: the site's)")
     add("--constraint", default="", metavar="F", help="what the nodes must have (default: the site's)")
+    add("--side-by-side", action="store_true", help="independent points at the same time, on disjoint hosts")
     add("--array", type=int, default=1, metavar="N", help="repeat in N jobs one after the other, each a new allocation")
     add(
         "--into",
@@ -47,17 +48,18 @@ def submit(options: argparse.Namespace) -> int:
     from labkit import batch, jobs
     from labkit.jobs import estimate, script
     from labkit.jobs import site as sites
+    from labkit.jobs.inside import left_out
 
     request = jobs.Request(
         suite=options.suite, nodes=options.nodes, ppn=options.ppn, minutes=options.time, partition=options.partition,
-        account=options.account, constraint=options.constraint, array=options.array, parameters=tuple(options.parameter),
+        account=options.account, constraint=options.constraint, array=options.array, beside=options.side_by_side, parameters=tuple(options.parameter),
     )  # fmt: skip
     place = sites.find(options.site)
     site = sites.load(place)
     into = jobs.folder(options.suite, options.into, site)
     if options.dry_run:
         suite = batch.load(options.suite, options.parameter)
-        print(script.render(request, site, into), end="")
+        print(script.render(request, site, into, exclude=sorted(left_out(into))), end="")
         say(estimate.sentence(suite, repeats=options.array))
         return OK
     job = jobs.submit(request, place, into, say)

@@ -62,5 +62,5 @@ class Bar:
             form = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} {desc}"
             self._bar = tqdm(total=state.total, file=sys.stderr, bar_format=form, dynamic_ncols=True, mininterval=0.1)
         left = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
-        self._bar.n = state.done
+        self._bar.n, self._bar.total = state.done, state.total
         self._bar.set_description_str(f"{left}{state.label}", refresh=state.done == state.total)

@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -137,8 +139,35 @@ def leaves(text: str) -> dict[str, str]:
     return found
 
 
+_part: ContextVar[tuple[str, ...]] = ContextVar("part", default=())
+
+
+@contextmanager
+def narrowed(hosts: Sequence[str]) -> Iterator[None]:
+    """Have `current` give some hosts of the job alone, in this thread; others are used by others meanwhile."""
+    before = _part.set(tuple(hosts))
+    try:
+        yield
+    finally:
+        _part.reset(before)
+
+
+def shared() -> bool:
+    """Whether other hosts of the job are used meanwhile."""
+    return bool(_part.get())
+
+
 def current() -> Allocation | None:
     """The job this process runs in; None outside of one."""
+    found = _whole()
+    if found is None or not _part.get():
+        return found
+    hosts = tuple(host for host in found.hosts if host in _part.get())
+    return Allocation(found.system, found.job, found.index, hosts, found.tasks, found.leaves)
+
+
+def _whole() -> Allocation | None:
+    """The job without the hosts that were left out."""
     found = _found()
     if found is None or not os.environ.get(LEFT_OUT):
         return found

@@ -66,8 +66,9 @@ class Job:
 
     def output(self) -> str:
         """The end of what it wrote."""
-        paths = sorted((self.campaign / "jobs").glob(f"{self.submission}-*.out"), key=lambda path: path.stat().st_mtime)
-        return "\n".join(paths[-1].read_text(errors="replace").strip().splitlines()[-15:]) if paths else ""
+        paths = (self.campaign / "jobs").glob(f"{self.submission}-*.out*")
+        newest = max(paths, key=lambda path: path.stat().st_mtime, default=None)
+        return "\n".join(newest.read_text(errors="replace").strip().splitlines()[-15:]) if newest else ""
 
 
 def folder(suite: str, into: str | None, site: Site) -> Path:
@@ -102,9 +103,7 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
     own = into / "jobs"
     own.mkdir(exist_ok=True)
     if local := _local(into):
-        say(
-            f"warning: {into} is below {local}, which on most clusters every node has for itself. --into names another."
-        )
+        say(f"warning: {into} is below {local}, which most nodes have for themselves. Name another with --into.")
     number = 1 + max((int(path.stem) for path in own.glob("[0-9]*.json") if path.stem.isdigit()), default=0)
     exclude = sorted(left_out(into))
     for host in exclude:

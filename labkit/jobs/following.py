@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, lease
 from labkit.measuring import Progress
-
-_ALIVE = 30.0  # s without a heartbeat after which nobody measures
 
 
 @dataclass(frozen=True)
@@ -34,9 +32,8 @@ class Look:
     @classmethod
     def at(cls, held: Campaign) -> Look:
         """How it is now."""
-        lease, state = _read(held.path / "lease.json"), _read(held.path / "progress.json")
-        alive = time.time() - float(lease.get("heartbeat", 0)) < _ALIVE
-        who = f"process {lease['pid']} on {lease['host']}" if alive and {"pid", "host"} <= set(lease) else ""
+        holder, state = lease.holder(held.path), _read(held.path / "progress.json")
+        who = f"process {holder['pid']} on {holder['host']}" if holder else ""
         return cls(len(held.done()), int(held.facts.get("planned", 0)), str(state.get("label", "")), who)
 
     def words(self) -> str:
@@ -60,12 +57,14 @@ class Follower:
 
     def __init__(self, held: Campaign, tell: Callable[[Progress], None]) -> None:
         self._held, self._tell, self._began, self._first = held, tell, time.monotonic(), -1
+        self._before: Look | None = None
 
     def look(self) -> None:
         """Tell how it is now; nothing before the job has begun to measure."""
         now = Look.at(self._held)
-        if not now.planned or not now.measuring:
+        if not now.planned or not now.measuring or now == self._before:
             return
+        self._before = now
         if self._first < 0:
             self._first, self._began = now.done, time.monotonic()
         elapsed, new = time.monotonic() - self._began, now.done - self._first

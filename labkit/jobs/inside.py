@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from labkit import batch, studies
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, lease
 from labkit.campaign.lease import HEARTBEAT
 from labkit.errors import LabkitError
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
-from labkit.jobs.following import Look
 from labkit.jobs.script import SUBMISSION
 from labkit.jobs.site import Site
 
@@ -96,17 +95,11 @@ def planned(suite: batch.Suite, held: Campaign) -> int:
 def _patiently(held: Campaign, say: Callable[[str], None]) -> None:
     """Wait for a job that was killed: its lease is stale only after three heartbeats."""
     end, told = time.monotonic() + 3 * HEARTBEAT + 5, False
-    while (who := Look.at(held).measuring) and time.monotonic() < end and not _dead(who):
+    while (holder := lease.holder(held.path)) and time.monotonic() < end:
         if not told:
-            say(f"{who} held the campaign a moment ago; waiting until it gives no sign of life.")
+            say(f"process {holder['pid']} on {holder['host']} held the campaign a moment ago; waiting.")
         told = True
         time.sleep(1)
-
-
-def _dead(who: str) -> bool:
-    """Whether the holder is a process of this host that is gone."""
-    _, pid, _, host = who.split(" ", 3)
-    return host == os.uname().nodename and not Path(f"/proc/{pid}").exists()
 
 
 def _write(path: Path, facts: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from labkit.batch import HOME
 from labkit.errors import SpecError
 from labkit.jobs.site import Site
 from labkit.jobs.systems import SYSTEMS
+from labkit.measuring import nodes
 
 TEMPLATES = HOME / "templates" / "jobs"
 SUBMISSION = "LABKIT_SUBMISSION"
@@ -31,6 +32,7 @@ class Request:
     minutes : longest time of the job, or of each of an array.
     partition, account, constraint : as the batch system calls them; the site's when empty.
     array : jobs one after the other, each of which repeats all launches in an allocation of its own.
+    beside : independent points at the same time, on disjoint hosts.
     parameters : ``NAME=VALUE`` of notebooks.
     """
 
@@ -42,6 +44,7 @@ class Request:
     account: str = ""
     constraint: str = ""
     array: int = 1
+    beside: bool = False
     parameters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -81,16 +84,17 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
         "folder": shlex.quote(str(folder)), "home": shlex.quote(str(HOME)), "suite": shlex.quote(suite),
         "python": shlex.quote(site.python or sys.executable),
         "setup": "\n".join([*site.setup, *(f"module load {shlex.quote(name)}" for name in site.modules)]),
-        "variables": variables(site, submission),
+        "variables": variables(site, submission, request.beside),
         "parameters": shlex.join([*words, "--site", str(held)]),
     }  # fmt: skip
     template = (TEMPLATES / SYSTEMS[site.system].template).read_text()
     return "".join(line for text in template.splitlines(keepends=True) for line in _filled(text, values))
 
 
-def variables(site: Site, submission: int) -> str:
+def variables(site: Site, submission: int, beside: bool = False) -> str:
     """Words of ``export`` for everything in the job."""
     own = {SUBMISSION: str(submission), launch.NETWORK: site.interface, launch.FLAGS: shlex.join(site.launch_flags)}
+    own |= {nodes.BESIDE: "1" if beside else ""}
     found = {**{name: value for name, value in own.items() if value}, **site.environment}
     return " ".join(f"{name}={shlex.quote(value)}" for name, value in found.items())
 

@@ -6,17 +6,19 @@ import dataclasses
 import json
 import os
 import shlex
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from labkit import benchmarks, campaign, host, launch, testbeds, tools
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, SpecError
-from labkit.host import allocation
+from labkit.measuring import nodes
 from labkit.measuring.order import starts
 from labkit.spec import Effort, Spec
 
@@ -158,18 +160,9 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
     points = []
     for spec in dict.fromkeys(benchmarks.resolve(spec) for spec in specs):
         named, library = _named(spec, effort)
-        fingerprint = benchmarks.identity(named).fingerprint(host.identity(library) | _spread(named))
+        fingerprint = nodes.fingerprint(named, library)
         points += [Point(named, number, fingerprint, library) for number in range(effort.launches)]
     return points
-
-
-def _spread(spec: Spec) -> dict[str, str]:
-    """Over how many hosts of the batch job the ranks go, as a part of the identity where it is more than one."""
-    job = allocation.current()
-    if job is None or not benchmarks.get(spec.benchmark).mpi or testbeds.outline(spec.testbed).hosts:
-        return {}
-    hosts = launch.given(spec, job)
-    return {"nodes": str(len(hosts))} if len(hosts) > 1 and hosts != spec.hosts else {}
 
 
 def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
@@ -197,12 +190,15 @@ class Counter:
 
     def __init__(self, total: int, listener: Report | None) -> None:
         self._total, self._listener, self._began = total, listener, time.monotonic()
+        self._lock = threading.Lock()
         self.done = 0
 
     def note(self, words: str) -> None:
         """What goes on beside the points."""
         if self._listener is not None:
-            self._listener(Progress(self.done, self._total, words, time.monotonic() - self._began, float("nan")))
+            self._listener(
+                Progress(min(self.done, self._total), self._total, words, time.monotonic() - self._began, float("nan"))
+            )
 
     def tell(self, point: Point, *, n: int = 0, ci: float | None = None) -> None:
         """The state now."""
@@ -210,7 +206,8 @@ class Counter:
             elapsed = time.monotonic() - self._began
             left = elapsed / self.done * (self._total - self.done) if self.done else float("nan")
             label = f"{benchmarks.label(point.spec)}, launch {point.launch + 1}"
-            self._listener(Progress(self.done, self._total, label, elapsed, left, n, ci))
+            with self._lock:
+                self._listener(Progress(min(self.done, self._total), self._total, label, elapsed, left, n, ci))
 
 
 def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:
@@ -218,20 +215,23 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
     from labkit.measuring import programs, ranks
 
     counter = Counter(len(points), progress)
+
+    def again(failure: Failure) -> Point:
+        point = _again(failure)
+        held.log(f"retrying {_where(point)} by a fresh start: {point.retried}")
+        counter.done -= 1
+        return point
+
     with ExitStack() as stack:
         opened = testbeds.Opened(stack, counter.note)
         for number in sorted({point.launch for point in points}):
-            for group in starts([point for point in points if point.launch == number], effort):
-                testbed = opened.get(group[0].spec.testbed)
-                run = programs.run if benchmarks.get(group[0].spec.benchmark).jobs else ranks.run
-                failures = list(run(group, effort, held, testbed, counter))
-                if again := [_again(failure) for failure in failures if not isinstance(failure.error, AbsentError)]:
-                    for point in again:
-                        held.log(f"retrying {_where(point)} by a fresh start: {point.retried}")
-                    failures = [failure for failure in failures if isinstance(failure.error, AbsentError)]
-                    counter.done -= len(again)
-                    failures += run(again, effort, held, testbed, counter)
-                for failure in failures:
+            own = [point for point in points if point.launch == number]
+            for some in nodes.abreast(starts(own, effort)):
+                spec = some[0][0][0].spec
+                run = programs.run if benchmarks.get(spec.benchmark).jobs else ranks.run
+                testbed = opened.get(spec.testbed)
+                serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
+                for failure in nodes.together(some, serve, held, again):
                     held.log(f"failed {_where(failure.point)}: {failure.error}")
                     yield failure
 

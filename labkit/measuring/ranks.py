@@ -235,12 +235,13 @@ class Start:
         machine, load = host.describe(), (self._load, facts["load_end"])
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
-        facts["warnings"] = host.warnings_for_run(machine, *load, ranks=spec.ranks)
+        facts["warnings"] = host.warnings_for_run(machine, *load, ranks=self._here)
         facts["warnings"] += self._doubts + point.marks[1]
         facts |= _where(self._placement, facts) | point.marks[0]
         facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
         facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
-        facts["badges"] += host.badges(machine, *load, ranks=spec.ranks)
+        facts["badges"] += ["side by side"] if allocation.shared() else []
+        facts["badges"] += host.badges(machine, *load, ranks=self._here)
         who, times = facts.pop("rows"), rows[0]
         extras: dict[str, Any] = dict(zip(benchmark.lanes, rows[1:], strict=False))
         if facts["timing"] == "total":
@@ -253,6 +254,12 @@ class Start:
         )  # fmt: skip
         self._held.save(kept, point.fingerprint)
         self._end(self._points[index])
+
+    @property
+    def _here(self) -> int:
+        """Ranks on one machine; the hosts of a virtual cluster are all on this one."""
+        place, ranks = self._placement, self._points[0].spec.ranks
+        return ranks if place is None or place.remote_shell or not place.shares else place.per_host
 
     def _end(self, point: Point) -> None:
         """The point is through, well or not."""

@@ -9,7 +9,7 @@
 #PBS -l {{constraint}}
 #PBS -J 0-{{last}}%1
 #PBS -j oe
-#PBS -o {{folder}}/jobs/
+#PBS -o {{folder}}/jobs/{{submission}}-pbs.out
 #PBS {{options}}
 
 {{setup}}

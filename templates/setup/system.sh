@@ -33,6 +33,10 @@ WANTED=(
     "busybox|busybox-static|that guest"
     "cpio|cpio|that guest"
     "modprobe /usr/sbin/modprobe|kmod|that guest"
+    "slurmctld /usr/sbin/slurmctld|slurmctld|the tests that bring up Slurm on four virtual nodes; it runs at no other time"
+    "slurmd /usr/sbin/slurmd|slurmd slurm-wlm-basic-plugins|those tests"
+    "sbatch|slurm-client|those tests"
+    "munged /usr/sbin/munged|munge|those tests"
 )
 NOT_FREE=(
     "netperf|netperf|netperf itself; iperf3 measures the streams over TCP and UDP, sockperf or qperf the round trips"

@@ -66,11 +66,14 @@ class Cluster:
     ----------
     testbed : the hosts.
     folder : of the configuration, the logs and what jobs write.
+    stack : of what must end.
+    daemons : in the order of their start.
     """
 
     testbed: Testbed
     folder: Path
-    daemons: dict[str, supervise.Tree] = field(default_factory=dict)
+    stack: ExitStack
+    daemons: list[supervise.Tree] = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -90,8 +93,9 @@ class Cluster:
         self._start(f"slurmd-{host}", self.testbed.on(host, [program("slurmd"), "-D", "-N", host]))
 
     def _start(self, name: str, argv: Sequence[str]) -> None:
-        log = (self.folder / f"{name}.log").open("ab")
-        self.daemons[name] = supervise.start(argv, env=self.environment, stdout=log, stderr=log)
+        with (self.folder / f"{name}.log").open("ab") as log:
+            started = supervise.start(argv, env=self.environment, stdout=log, stderr=log)
+        self.daemons.append(self.stack.enter_context(started))
 
     def pid(self, host: str) -> int:
         return int((self.folder / f"slurmd-{host}.pid").read_text())
@@ -127,8 +131,8 @@ class Cluster:
     def down(self) -> None:
         with suppress(subprocess.TimeoutExpired):
             self.run("scancel", "--full", "--user", "root", timeout=10)
-        for name in sorted(self.daemons, reverse=True):
-            self.daemons[name].stop()
+        for daemon in reversed(self.daemons):
+            daemon.stop()
 
 
 def until(holds, seconds: float, each: float = 0.1) -> bool:  # type: ignore[no-untyped-def]
@@ -147,7 +151,9 @@ def slurm(folder: Path) -> Iterator[Cluster]:
     with ExitStack() as stack:
         options = {"per_leaf": "2", "rate": "1gbit", "uplink": "1gbit"}
         testbed = stack.enter_context(virtual_cluster.open(str(NODES), options))
-        cluster = Cluster(testbed, folder)
-        stack.callback(cluster.down)
-        cluster.up()
-        yield cluster
+        cluster = Cluster(testbed, folder, stack)
+        try:
+            cluster.up()
+            yield cluster
+        finally:
+            cluster.down()

@@ -1,0 +1,75 @@
+"""One Slurm for all tests of a session; its programs on PATH act on the first node."""
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labkit import jobs
+from tests.slurm.cluster import Cluster, path, program, slurm
+
+# ranks of several nodes share this machine's cores here: they yield, and are not bound
+SITE = """launcher = "{launcher}"
+options = ["--nodelist={nodes}"]
+setup = {setup}
+environment = {{ OMPI_MCA_mpi_yield_when_idle = "1", OMPI_MCA_hwloc_base_binding_policy = "none" }}
+"""
+SUITE = """title = "{name}"
+[parameters]
+launches = 2
+time_cap = {cap}
+ci = {ci}
+[[notebook]]
+name = "10-latency"
+[notebook.parameters]
+sizes = "{sizes}"
+allreduce = ""
+transports = "{transports}"
+"""
+PROGRAMS = ("sbatch", "scontrol", "scancel", "sinfo", "sacct")
+
+
+class Lab:
+    """Suites, sites and campaigns on the nodes of a cluster."""
+
+    def __init__(self, cluster: Cluster, campaigns: Path) -> None:
+        self.cluster, self.folder, self.campaigns = cluster, cluster.folder / "lab", campaigns
+        self.folder.mkdir()
+
+    def suite(
+        self, name: str, *, sizes: str = "8,1Ki", cap: float = 0.02, ci: float = 0.02, transports: str = "auto"
+    ) -> str:
+        path = self.folder / f"{name}.toml"
+        path.write_text(SUITE.format(name=name, sizes=sizes, cap=cap, ci=ci, transports=transports))
+        return str(path)
+
+    def site(self, nodes: str, launcher: str = "mpirun", setup: tuple[str, ...] = ()) -> Path:
+        path = self.folder / f"site-{len(list(self.folder.glob('site-*')))}.toml"
+        path.write_text(SITE.format(nodes=nodes, launcher=launcher, setup=list(setup)))
+        return path
+
+    def submit(self, request: jobs.Request, site: Path) -> jobs.Job:
+        return jobs.submit(request, site, jobs.folder(request.suite, None, jobs.Site()), print)
+
+    def shims(self) -> str:
+        """A folder with Slurm's programs as they are on the first node."""
+        folder = self.cluster.folder / "bin"
+        folder.mkdir()
+        for name in PROGRAMS:
+            words = shlex.join(self.cluster.testbed.on("vc0", [program(name)]))
+            (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+            (folder / name).chmod(0o755)
+        return str(folder)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory, campaigns: Path) -> Iterator[Lab]:
+    with slurm(tmp_path_factory.mktemp("slurm")) as cluster, pytest.MonkeyPatch.context() as patch:
+        found = Lab(cluster, campaigns)
+        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), found.shims(), path()]))
+        patch.setenv("SLURM_CONF", str(cluster.folder / "slurm.conf"))
+        patch.setenv("BROWSER_PATH", "/nowhere")  # static figures are not what is tested here
+        yield found

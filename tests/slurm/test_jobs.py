@@ -1,0 +1,216 @@
+"""Jobs of a real Slurm on four nodes: submitted, followed, ended in every way, and gone on with."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from labkit import cli, jobs, measuring, records
+from labkit.batch import load
+from labkit.campaign import Campaign
+from labkit.errors import LaunchError
+from labkit.jobs.systems import SYSTEMS
+from tests.slurm.cluster import until
+from tests.slurm.conftest import Lab
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.slurm, pytest.mark.netns]
+
+
+def saved(job: jobs.Job) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in job.campaign.glob("samples/*/*.parquet")}
+
+
+def followed(job: jobs.Job) -> str:
+    return jobs.attach(job, lambda state: None, print)
+
+
+@dataclass
+class Background:
+    """Jobs that take their time while others are tested.
+
+    Parameters
+    ----------
+    limit : reaches its time limit, a minute; it was stopped after its first points, to leave the cores to others.
+    array : twice on the first two nodes, started by srun.
+    cut : to be cancelled in the middle, on the third node.
+    """
+
+    limit: jobs.Job
+    array: jobs.Job
+    cut: jobs.Job
+
+
+@pytest.fixture(scope="module")
+def background(lab: Lab) -> Iterator[Background]:
+    long = lab.suite("limit", sizes="1:512Ki", cap=0.3, ci=1e-6, transports="shm")
+    limit = lab.submit(jobs.Request(suite=long, nodes=1, minutes=1), lab.site("vc3"))
+    assert until(lambda: len(saved(limit)) >= 2, 50), limit.output()
+    runs = json.loads((limit.campaign / "lease.json").read_text())["pid"]
+    for process in [psutil.Process(int(runs)), *psutil.Process(int(runs)).children(recursive=True)]:
+        process.suspend()
+    array = lab.submit(jobs.Request(suite=lab.suite("small"), nodes=2, array=2), lab.site("vc[0-1]", "srun"))
+    slow = lab.suite("cut", sizes="8,16,32,64,128", cap=0.8, ci=1e-6, transports="shm")
+    cut = lab.submit(jobs.Request(suite=slow, nodes=1), lab.site("vc2"))
+    yield Background(limit, array, cut)
+    for job in (limit, array, cut):
+        if job.state().kind != "ended":
+            jobs.cancel(job)
+
+
+def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]) -> None:
+    job = background.cut
+    assert until(lambda: len(saved(job)) >= 2, 60), job.output()
+    threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    assert cli.main(["attach", "cut"]) == 130
+    shown = capfd.readouterr().err
+    assert f"labkit: job {job.number}: RUNNING on vc2" in shown
+    assert f"job {job.number} goes on. Follow it again: labkit attach" in shown
+    assert cli.main(["cancel", "cut"]) == 0
+    assert f"job {job.number}: CANCELLED" in capfd.readouterr().err
+    before = saved(job)
+    assert 2 <= len(before) < 12
+    assert cli.main(["attach", "cut"]) == 1
+    assert f"It was ended with {len(before)} of 12 points there" in capfd.readouterr().err
+    assert cli.main(["cancel", "cut"]) == 1
+    assert "ended already" in capfd.readouterr().err
+    again = jobs.Request(suite=str(lab.folder / "cut.toml"), nodes=1, parameters=("time_cap=0.02",))
+    text = followed(lab.submit(again, lab.site("vc2")))
+    assert f"{12 - len(before)} points measured, {len(before)} were there already" in text
+    assert f"job {job.number}: did not come to its end" in text
+    after = saved(job)
+    assert len(after) == 12
+    assert before.items() <= after.items()
+
+
+def test_an_unknown_partition_is_refused_in_the_words_of_sbatch(lab: Lab, background: Background) -> None:
+    request = jobs.Request(suite=lab.suite("refused"), partition="nowhere")
+    with pytest.raises(
+        LaunchError, match="sbatch refused: sbatch: error: invalid partition specified: nowhere"
+    ) as caught:
+        lab.submit(request, lab.site("vc[0-1]"))
+    assert "Partitions here: batch, shut." in str(caught.value)
+
+
+def test_a_job_that_waits_is_cancelled(lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]) -> None:
+    request = jobs.Request(suite=lab.suite("waiting"), partition="shut")
+    job = lab.submit(request, lab.site("vc[0-1]"))
+    assert until(lambda: job.state().words == "PENDING (PartitionDown)", 20), job.state()
+    with pytest.raises(LaunchError, match=f"Job {job.number} for .* is PENDING .*labkit attach"):
+        lab.submit(request, lab.site("vc[0-1]"))
+    assert cli.main(["status"]) == 0
+    assert f"waiting: slurm job {job.number}, PENDING (PartitionDown); 0 points there" in capfd.readouterr().out
+    assert jobs.cancel(job).words.startswith("CANCELLED")
+    with pytest.raises(LaunchError, match="ended before it began: CANCELLED"):
+        followed(job)
+
+
+def test_a_node_that_is_drained_is_waited_for(lab: Lab, background: Background) -> None:
+    def update(state: str) -> None:
+        lab.cluster.run("scontrol", "update", "nodename=vc2", f"state={state}", "reason=test")
+
+    update("drain")
+    job = lab.submit(jobs.Request(suite=lab.suite("drained"), nodes=1), lab.site("vc2"))
+    try:
+        assert until(lambda: "PENDING (" in job.state().words, 20), job.state()
+        assert job.state().kind == "pending"
+    finally:
+        jobs.cancel(job)
+        update("resume")
+
+
+def test_an_array_repeats_in_allocations_of_their_own(background: Background) -> None:
+    job = background.array
+    assert "done:     1 of 1 notebooks, 12 points of 12" in followed(job)
+    held = list(Campaign(job.campaign).samples())
+    table = records.table(held)
+    assert sorted(table["allocation"].unique()) == [f"{job.number}_0", f"{job.number}_1"]
+    assert set(table[table["launch"] < 2]["allocation"]) == {f"{job.number}_0"}
+    ranks = [one for one in held if one.spec.family == "mpi"]
+    assert {tuple(one.meta["rank_hosts"]) for one in ranks} == {("vc0", "vc1")}
+    assert all(one.meta["placement"]["span"] == "same leaf" for one in ranks)
+    assert all(one.meta["allocation"]["leaves"] == {"vc0": "leaf0", "vc1": "leaf0"} for one in held)
+    assert all(any(word.endswith("/srun") for word in one.meta["command"]) for one in ranks)
+    assert all("--mpi=pmix" in one.meta["command"] for one in ranks)
+    assert not any("leave none" in text for one in ranks for text in one.meta["warnings"])
+
+
+def test_a_job_measures_what_a_plain_run_does(lab: Lab, background: Background, tmp_path: Path) -> None:
+    study = load(lab.folder / "small.toml").entries[0].study()
+    measured = measuring.measure(study.specs(), study.effort, into=tmp_path / "plain")
+    plain, job = (records.table(one.samples()) for one in (measured, Campaign(background.array.campaign)))
+    what = ["benchmark", "message_size_B", "ranks", "options", "launch"]
+    assert list(plain.columns) == list(job.columns)
+    assert set(map(tuple, plain[what].values)) == set(map(tuple, job[job["launch"] < 2][what].values))
+    assert (plain["allocation"] == "").all()
+    for table in (plain, job):
+        assert table[table["benchmark"] == "mpi.latency"]["verified"].all()
+        assert (table["n"] > 0).all()
+    between = job["benchmark"].str.startswith("mpi.")
+    assert not set(job[between]["fingerprint"]) & set(plain["fingerprint"])  # over two hosts it is other work
+    assert not job[between]["badges"].str.contains("shared memory").any()
+
+
+def test_a_node_that_dies_is_left_out_and_named(
+    lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = lab.site("vc[0-2]", setup=(f"kill -9 {lab.cluster.pid('vc1')}",))
+    job = lab.submit(jobs.Request(suite=lab.suite("node"), nodes=3), place)
+    text = followed(job)
+    assert f"left out: node vc1: ranks and a trivial step failed there in job {job.number}: srun: error" in text
+    held = list(Campaign(job.campaign).samples())
+    assert len(held) == 6
+    assert {tuple(one.meta["rank_hosts"]) for one in held if one.spec.family == "mpi"} == {("vc0", "vc2")}
+    assert {one.meta["placement"]["span"] for one in held if one.spec.family == "mpi"} == {"across leaves"}
+    lab.cluster.start("vc1")
+    assert cli.main(["submit", str(lab.folder / "node.toml"), "--site", str(lab.site("vc0")), "--dry-run"]) == 0
+    assert "#SBATCH --exclude=vc1\n" in capfd.readouterr().out
+    assert until(lambda: lab.cluster.states()["vc1"] == "idle", 30)
+
+
+def test_a_folder_that_nodes_do_not_see_is_told(lab: Lab, background: Background) -> None:
+    hidden = lab.folder / "hidden"
+    hidden.mkdir()
+    for host in ("vc1", "vc2"):  # they get a folder of their own in its place
+        assert lab.cluster.run("mount", "-t", "tmpfs", "none", hidden, host=host).returncode == 0
+    request = jobs.Request(suite=lab.suite("unseen"))
+    with pytest.raises(LaunchError, match=r"hardly see that folder\. Name one that all nodes share"):
+        followed(jobs.submit(request, lab.site("vc[1-2]"), hidden / "c", print))
+
+
+def test_a_job_whose_time_is_over_keeps_what_it_measured(background: Background) -> None:
+    job = background.limit
+    with pytest.raises(LaunchError, match="TIMEOUT") as caught:
+        followed(job)
+    kept = len(saved(job))
+    assert kept >= 2
+    assert f"Its time was over with {kept} of 42 points there; these are kept. Submit again" in str(caught.value)
+    note = json.loads(next(job.campaign.glob("jobs/1-*.json")).read_text())
+    assert "end" not in note
+    assert note["allocation"]["hosts"] == ["vc3"]
+
+
+def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab, background: Background) -> None:
+    into, words = lab.folder / "beside", ["-m", "8", "-i", "2000", "--launches", "1", "--factor", "env.SIDE=a,b"]
+    command = shlex.join([sys.executable, "-m", "labkit.cli", "measure", "mpi.latency", *words, "--into", str(into)])
+    settings = "OMPI_MCA_mpi_yield_when_idle=1 LABKIT_SIDE_BY_SIDE=1"
+    script = lab.folder / "beside.sh"
+    script.write_text(f"#!/bin/bash\ncd {ROOT} && {settings} {command}\n")
+    asked = ["sbatch", "--parsable", "--nodes=4", "--ntasks-per-node=1", "--exclusive", f"--output={into}.out"]
+    done = subprocess.run([*asked, script], capture_output=True, text=True, check=True)
+    state = SYSTEMS["slurm"].state
+    assert until(lambda: state(done.stdout.strip()).kind == "ended", 60), state(done.stdout.strip())
+    held = list(Campaign(into).samples())
+    assert sorted(one.meta["rank_hosts"] for one in held) == [["vc0", "vc1"], ["vc2", "vc3"]], Path(
+        f"{into}.out"
+    ).read_text()
+    assert all("side by side" in one.meta["badges"] for one in held)

@@ -1,0 +1,269 @@
+"""Sites, job scripts, what batch systems say, estimates: everything about jobs that needs no batch system."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from labkit import batch, jobs, launch, measuring
+from labkit.campaign import Campaign
+from labkit.errors import DataError, LaunchError, SpecError
+from labkit.host import allocation
+from labkit.host.allocation import Allocation
+from labkit.jobs import estimate, inside, script, site, systems
+from labkit.measuring import nodes
+from labkit.spec import Spec
+
+GOLDEN = Path(__file__).parent / "golden" / "jobs"
+LEAVES = {"a": "s0", "b": "s0", "c": "s1", "d": "s1"}
+FOUR = Allocation("slurm", "7", hosts=("a", "b", "c", "d"), tasks=2, leaves=LEAVES)
+
+
+def rendered(name: str, request: jobs.Request, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("USER", "ada")
+    monkeypatch.setattr(script, "HOME", Path("/home/ada/labkit"))
+    held = site.load(site.SITES / f"{name}.toml")
+    held = held.__class__(**{**held.__dict__, "python": "/home/ada/labkit/.venv/bin/python"})
+    return script.render(request, held, Path("/scratch/ada/labkit/quick"), submission=2, exclude=["n7", "n9"])
+
+
+# PBS and Flux: not run here, the text alone is compared
+@pytest.mark.parametrize("name", ["slurm-modules", "slurm-spack", "pbs", "flux"])
+def test_the_script_of_a_site(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = 1 if name == "flux" else 3
+    request = jobs.Request(
+        suite="quick", nodes=4, ppn=2, minutes=90, account="p1", array=array, parameters=("launches=6",)
+    )
+    text = rendered(name, request, monkeypatch)
+    golden = GOLDEN / f"{name}.sh"
+    assert text == golden.read_text(), f"to accept it, write it to {golden}"
+    assert "{{" not in text.replace("{{id}}", "")
+
+
+def test_empty_values_leave_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = site.Site(options=("--gres=gpu:1", "--qos=low"))
+    text = script.render(jobs.Request(suite="quick"), held, Path("/x y/c"))
+    for word in ("--partition", "--account", "--constraint", "--exclude", "--array"):
+        assert word not in text
+    assert re.findall("#SBATCH (--gres.*|--qos.*)", text) == ["--gres=gpu:1", "--qos=low"]
+    assert "#SBATCH --output='/x y/c'/jobs/1-%j.out" in text
+    assert text.splitlines()[-1].startswith("exec ")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('launchr = "srun"', "There is no key 'launchr'. There are: launcher, launch_flags"),
+        ("nodes = 3\n[partitions.short]", "There is no key 'nodes'"),
+        ("[partitions.short]\nminute = 3", r"partition short: There is no key 'minute'. There are: minutes"),
+        ("[partitions.short]\nminutes = 'long'", "minutes='long': Input should be a valid integer"),
+        ('system = "lsf"', "system='lsf': Input should be 'slurm', 'pbs' or 'flux'"),
+        ("modules = 3", "modules=3"),
+        ("partitions = 3", "partitions must be tables"),
+        ("launcher =", "cannot be read"),
+    ],
+)
+def test_a_wrong_site_says_what_is_wrong(tmp_path: Path, text: str, wanted: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(SpecError, match=re.escape(wanted) if "(" in wanted else wanted):
+        site.load(path)
+
+
+def test_a_site_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv(site.SITE, raising=False)
+    own = tmp_path / "labkit" / "sites" / "pbs.toml"
+    assert site.find("") is None
+    assert site.find("pbs") == site.SITES / "pbs.toml"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    assert site.find("pbs") == own
+    monkeypatch.setenv(site.SITE, str(own))
+    assert site.find("") == own
+    with pytest.raises(SpecError, match=r"There is no site 'pbz'\. There are: pbs, flux"):
+        site.find("pbz")
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ({"partition": "shrt"}, "There is no partition 'shrt'. There are: short, compute"),
+        ({"partition": "short", "minutes": 60}, "--time 60, but partition short allows 30"),
+        ({"partition": "short", "nodes": 5}, "--nodes 5, but partition short allows 4"),
+        ({"array": 0}, "--array 0, but it must be at least 1"),
+    ],
+)
+def test_an_impossible_request_is_refused(
+    words: dict[str, object], wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SpecError, match=wanted):
+        rendered("slurm-modules", jobs.Request(suite="quick", **words), monkeypatch)  # type: ignore[arg-type]
+
+
+def test_flux_has_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SpecError, match="Flux has no arrays"):
+        rendered("flux", jobs.Request(suite="quick", array=2), monkeypatch)
+
+
+def test_scratch_is_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("USER", "ada")
+    assert jobs.folder("quick", None, site.Site(scratch="/scratch/$USER")) == Path("/scratch/ada/quick")
+    with pytest.raises(SpecError, match="names a variable that is not set"):
+        jobs.folder("quick", None, site.Site(scratch="/scratch/$NOBODY_HAS_THIS"))
+
+
+def test_without_a_batch_system_it_says_where_to_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LaunchError, match="There is no sbatch, qsub or flux on the PATH"):
+        site.load(None)
+    with pytest.raises(LaunchError, match="There is no sbatch on the PATH"):
+        systems.Slurm().submit("x")
+    assert systems.Slurm().state("1").kind == "unknown"
+    with pytest.raises(DataError, match="No job was submitted"):
+        jobs.latest(Campaign(tmp_path / "empty").path)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words", "good"),
+    [
+        ("JobId=12 JobState=PENDING Reason=Resources Dependency=(null) NodeList=(null) ExitCode=0:0", "pending", "PENDING (Resources)", False),
+        ("JobId=12 JobState=RUNNING Reason=None ExitCode=0:0 NodeList=a[1-2]", "running", "RUNNING", False),
+        ("JobId=12 JobState=COMPLETED Reason=None ExitCode=0:0 NodeList=a1", "ended", "COMPLETED", True),
+        ("JobId=12 JobState=FAILED Reason=NonZeroExitCode ExitCode=1:0 NodeList=a1", "ended", "FAILED (NonZeroExitCode, exit code 1:0)", False),
+        ("JobId=13 ArrayJobId=12 JobState=COMPLETED Reason=None ExitCode=0:0\nJobId=12 ArrayTaskId=1 JobState=PENDING Reason=JobArrayTaskLimit ExitCode=0:0", "pending", "PENDING (JobArrayTaskLimit)", False),
+        ("JobId=13 JobState=COMPLETED Reason=None ExitCode=0:0\nJobId=14 JobState=TIMEOUT Reason=TimeLimit ExitCode=0:0", "ended", "TIMEOUT (TimeLimit)", False),
+    ],
+)  # fmt: skip
+def test_slurm_tells_of_a_job(text: str, kind: str, words: str, good: bool) -> None:
+    state = systems.Slurm().read(text)
+    assert (state.kind, state.words, state.good) == (kind, words, good)
+
+
+def test_pbs_and_flux_tell_of_a_job() -> None:
+    """By their manuals: not run here."""
+    pbs, flux = systems.Pbs(), systems.Flux()
+    assert (
+        pbs.read("Job Id: 7.s\n    job_state = Q\n    comment = Not Running: no nodes\n").words
+        == "Q (Not Running: no nodes)"
+    )
+    assert pbs.read("    job_state = R\n    exec_host = a/0+b/0\n").kind == "running"
+    assert pbs.read("    job_state = F\n    Exit_status = 0\n").good
+    ended = pbs.read("    job_state = F\n    Exit_status = 271\n")
+    assert (ended.kind, ended.good, ended.words) == ("ended", False, "F, exit status 271")
+    assert flux.read("RUN  a[1-2]").kind == "running"
+    assert flux.read("SCHED").kind == "pending"
+    assert flux.read("INACTIVE COMPLETED a1").good
+    assert not flux.read("INACTIVE TIMEOUT a1").good
+
+
+def test_ranks_go_to_the_hosts_of_a_job() -> None:
+    spec = Spec(benchmark="mpi.latency")
+    assert launch.given(spec, None) == ()
+    assert launch.given(spec, FOUR) == ("a", "b")
+    assert launch.given(spec.replace(transport="shm"), FOUR) == ("a",)
+    assert launch.given(spec.replace(hosts=("across-leaves",)), FOUR) == ("a", "c")
+    assert launch.given(spec.replace(hosts=("same-leaf",)), FOUR) == ("a", "b")
+    assert launch.given(spec.replace(hosts=("same-leaf",), ranks=4), FOUR) == ("a", "b")
+    assert launch.given(spec.replace(hosts=("d", "b")), FOUR) == ("d", "b")
+    assert launch.given(spec.replace(ranks=8), FOUR) == FOUR.hosts
+    assert launch.given(spec.replace(ranks=8, ppn=4), FOUR) == ("a", "b")
+    with pytest.raises(SpecError, match="8 hosts are asked for, but job 7 has 4 to use"):
+        launch.given(spec.replace(ranks=8, ppn=1), FOUR)
+    with pytest.raises(SpecError, match="no switch of job 7 has 4 hosts"):
+        launch.given(spec.replace(ranks=4, ppn=1, hosts=("same-leaf",)), FOUR)
+    with pytest.raises(SpecError, match="is for batch jobs, and this is none"):
+        launch.given(spec.replace(hosts=("same-leaf",)), None)
+    flat = Allocation("slurm", "7", hosts=("a", "b"))
+    with pytest.raises(SpecError, match="Slurm does not know the switch of a, b"):
+        launch.given(spec.replace(hosts=("across-leaves",)), flat)
+    one = Allocation("slurm", "7", hosts=("a", "b"), leaves=LEAVES)
+    with pytest.raises(SpecError, match="needs two hosts on two switches"):
+        launch.given(spec.replace(hosts=("across-leaves",)), one)
+
+
+def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocation, "_found", lambda: FOUR)
+    pair = measuring.Point(Spec(benchmark="mpi.latency"), 0, "f", "l")
+    all_four = measuring.Point(Spec(benchmark="mpi.allreduce", ranks=4), 0, "f", "l")
+    tool = measuring.Point(Spec(benchmark="sockets.tcp_rr", ranks=1), 0, "f", "l")
+    named = measuring.Point(Spec(benchmark="mpi.latency", hosts=("same-leaf",)), 0, "f", "l")
+    groups = [[pair], [pair], [pair], [tool], [pair], [all_four], [named], [pair]]
+
+    def hosts() -> list[list[str]]:
+        return [["".join(part) for _, part in some] for some in nodes.abreast(groups)]
+
+    assert hosts() == [[""]] * 8
+    monkeypatch.setenv(nodes.BESIDE, "1")
+    assert hosts() == [["ab", "cd"], ["ab"], [""], ["ab"], ["abcd"], [""], ["ab"]]
+    with allocation.narrowed(["c", "d"]):
+        assert allocation.shared()
+        assert launch.given(pair.spec, allocation.current()) == ("c", "d")
+    assert not allocation.shared()
+
+
+def test_the_span_of_hosts() -> None:
+    assert allocation.span(["a"], LEAVES) == "one host"
+    assert allocation.span(["a", "b"], LEAVES) == "same leaf"
+    assert allocation.span(["a", "c"], LEAVES) == "across leaves"
+    assert allocation.span(["a", "x"], LEAVES) == ""
+
+
+def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SLURM_JOB_ID", "FLUX_URI", "PBS_NODEFILE", allocation.LEFT_OUT):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(allocation, "current", allocation.current)
+    allocation._found.cache_clear()
+    try:
+        assert allocation.current() is None
+        nodes = tmp_path / "nodes"
+        nodes.write_text("n1\nn1\nn2\nn2\n")
+        monkeypatch.setenv("PBS_NODEFILE", str(nodes))
+        monkeypatch.setenv("PBS_JOBID", "41[2].server")
+        monkeypatch.setenv("PBS_ARRAY_INDEX", "2")
+        allocation._found.cache_clear()
+        assert allocation.current() == Allocation("pbs", "41", "2", ("n1", "n2"), 2)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        for name, value in {"SLURM_JOB_ID": "13", "SLURM_ARRAY_JOB_ID": "12", "SLURM_ARRAY_TASK_ID": "1",
+                            "SLURM_JOB_NODELIST": "n[1-3]", "SLURM_NTASKS_PER_NODE": "2",
+                            "SLURM_CONF": str(tmp_path / "slurm.conf")}.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        (tmp_path / "topology.conf").write_text("SwitchName=s0 Nodes=n[1-3] # all\nSwitchName=t Switches=s0\n")
+        allocation._found.cache_clear()
+        found = allocation.current()
+        assert found is not None
+        assert (found.name, found.hosts, found.tasks, set(found.leaves.values())) == (
+            "12_1",
+            ("n1", "n2", "n3"),
+            2,
+            {"s0"},
+        )
+        (tmp_path / "out.txt").write_text("n2\tslow\n")
+        monkeypatch.setenv(allocation.LEFT_OUT, str(tmp_path / "out.txt"))
+        assert allocation.current().hosts == ("n1", "n3")  # type: ignore[union-attr]
+    finally:
+        allocation._found.cache_clear()
+
+
+def test_what_notebooks_get_in_a_job() -> None:
+    assert inside.usual(site.Site(), None) == {}
+    assert inside.usual(site.Site(launcher="srun"), FOUR) == {"launcher": "srun", "transports": "auto", "ranks": "8"}
+    suite = batch.load("quick")
+    twice = inside.repeated(suite, 2)
+    assert [e.parameters["launches"] for e in twice.entries] == [6] * len(suite.entries)
+    assert inside.repeated(suite, 1) is suite
+
+
+def test_an_estimate_comes_from_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "campaign.json").write_text("{}")
+    lines = ["T notebook 40-storage begins", "T saved a", "T saved b", "T notebook 40-storage done after 8.0 s",
+             "T notebook 40-storage begins", "T notebook 40-storage done after 2.0 s"]  # fmt: skip
+    (tmp_path / "old" / "log.txt").write_text("\n".join(lines))
+    assert estimate.rates([tmp_path / "old", tmp_path / "none"]) == {"40-storage": [4.0]}
+    monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path))
+    suite = batch.load("quick")
+    one = suite.__class__("s", "s", tuple(e for e in suite.entries if e.notebook.stem in ("40-storage", "10-latency")))
+    said = estimate.sentence(one)
+    assert "points, about" in said or "No estimate" in said
+    assert "without 10-latency, which none of them has" in said or "No estimate" in said
