@@ -1,7 +1,7 @@
 """Labs: lessons of 50 minutes in which a learner predicts, measures, compares and answers.
 
-A notebook in ``notebooks/labs`` is prose with calls of a `Session`; what is asked, and what a run answers, is in the file
-of the same name in `labkit.teaching.labs`. `docs/teaching.md` is the teacher's guide.
+A notebook in ``notebooks/labs`` is prose with calls of a `Session`; what is asked, and what a run answers, is in the
+file of the same name in `labkit.teaching.labs`. `docs/teaching.md` is the teacher's guide.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from IPython.display import Markdown, display
+from IPython.display import DisplayHandle, Markdown, display
 
 from labkit import lab as book
 from labkit.campaign import Campaign
@@ -81,7 +81,8 @@ class Session:
 
     def measure(self) -> None:
         """Measure, or read what was measured, and say where the numbers come from."""
-        handle = display(Markdown("Starting …"), display_id=True)
+        handle = DisplayHandle()
+        handle.display(Markdown("Starting …"))
 
         def tell(state: Progress) -> None:
             left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""

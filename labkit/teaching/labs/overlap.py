@@ -48,14 +48,20 @@ def _share(results: Results) -> Expected:
 
 
 def _table(results: Results) -> pd.DataFrame:
-    rows = results.rows(NAME)
-    names = ["pure_us_p50", "compute_us_p50", "latency_us_p50", "overlap_osu_percent_value"]
-    return rows[["message_size_B", "option_tests", *names]]
+    names = {
+        "pure_us_p50": "pure in µs",
+        "compute_us_p50": "computation in µs",
+        "latency_us_p50": "together in µs",
+        "overlap_osu_percent_value": "overlap (OSU) in %",
+    }
+    rows = results.rows(NAME).sort_values(["option_tests", "message_size_B"])
+    return rows[["message_size_B", "option_tests", *names]].rename(columns=names)
 
 
 def _overhead(results: Results) -> pd.DataFrame:
     rows = results.rows("mpi.host_overhead").sort_values(["transport", "message_size_B"])
-    return rows[["transport", "message_size_B", "overhead_us_p50", "latency_us_p50", "launches"]]
+    names = {"overhead_us_p50": "overhead of a round trip in µs", "latency_us_p50": "latency in µs"}
+    return rows[["transport", "message_size_B", *names, "launches"]].rename(columns=names)
 
 
 LAB = Lab(
