@@ -146,7 +146,7 @@ class Session:
         self._show(panel, question)
         if given is not None:
             panel.press()
-            display(Markdown(f"`{name}`: {self.verdict(name, given)}"))
+            display(Markdown(f"`{name}` in the cell above: {self.verdict(name, given)}"))
 
     def verdict(self, name: str, given: Any) -> str:
         """What an answer is worth, in words; it is kept in the diary."""
