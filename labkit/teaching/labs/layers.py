@@ -13,13 +13,12 @@ from labkit.teaching.results import Results
 
 Point = tuple[str, str, dict[str, Any]]
 SIZE = "64"
-(
-    ("sockets.unix_rr", "round_trip_us", {}),
-    ("sockets.udp_rr", "round_trip_us", {}),
-    ("sockets.tcp_rr", "round_trip_us", {}),
-)
-SHM, MPI = ("mpi.latency", "latency_us", {"transport": "shm"}), ("mpi.latency", "latency_us", {"transport": "tcp"})
-KERNEL, WAKE, LIBRARY = "entering the kernel and waking the peer", "the TCP/IP stack", "the MPI library"
+UNIX: Point = ("sockets.unix_rr", "round_trip_us", {})
+UDP: Point = ("sockets.udp_rr", "round_trip_us", {})
+TCP: Point = ("sockets.tcp_rr", "round_trip_us", {})
+SHM: Point = ("mpi.latency", "latency_us", {"transport": "shm"})
+MPI: Point = ("mpi.latency", "latency_us", {"transport": "tcp"})
+KERNEL, STACK, LIBRARY = "entering the kernel and waking the peer", "the TCP/IP stack", "the MPI library"
 
 
 def _specs() -> list[Spec]:
@@ -42,7 +41,7 @@ def _kernel(results: Results) -> Expected:
 
 def _most(results: Results) -> Expected:
     unix, tcp, shm = (results.median(*point[:2], **point[2]) for point in (UNIX, TCP, SHM))
-    parts = {KERNEL: unix / 2 - shm, WAKE: (tcp - unix) / 2, LIBRARY: shm}
+    parts = {KERNEL: unix / 2 - shm, STACK: (tcp - unix) / 2, LIBRARY: shm}
     return Expected(max(parts, key=lambda part: parts[part]))
 
 
@@ -71,7 +70,7 @@ LAB = Lab(
     predictions=(
         Question(name="unix", unit="µs", text="One way of a Unix socket inside this machine, 64 B: how long?",
                  of=lambda r: r.combined(lambda trip: trip / 2, UNIX)),
-        Question(name="largest", text="What costs a message over TCP most?", choices=(KERNEL, WAKE, LIBRARY), of=_most),
+        Question(name="largest", text="What costs a message over TCP most?", choices=(KERNEL, STACK, LIBRARY), of=_most),
     ),
     questions=(
         Question(
@@ -87,7 +86,7 @@ LAB = Lab(
             hints=("Both enter the kernel as often and wake the peer as often.", "Half the difference of the round trips."),
         ),
         Question(
-            name="most", text="Which of the three parts is the largest?", choices=(KERNEL, WAKE, LIBRARY), of=_most,
+            name="most", text="Which of the three parts is the largest?", choices=(KERNEL, STACK, LIBRARY), of=_most,
             hints=("Put the answers before this one beside the latency through shared memory.",),
         ),
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from labkit.spec import Effort, Spec, sweep
@@ -37,7 +39,7 @@ def _specs() -> list[Spec]:
 
 def _share(results: Results) -> Expected:
     """Part of the steps' time that the three changes of state take, %."""
-    points = [(NAME, metric, {}) for metric in STEPS]
+    points: list[tuple[str, str, dict[str, Any]]] = [(NAME, metric, {}) for metric in STEPS]
     states = [list(STEPS).index(name) for name in ("to_rtr_us", "to_rts_us")]
     return results.combined(lambda *times: 100 * sum(times[i] for i in states) / sum(times), *points)
 
