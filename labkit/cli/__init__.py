@@ -198,5 +198,5 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ("report", campaigns.report_, campaigns.report_options, "Make the HTML and PDF report of a campaign.", "labkit report quick"),
     ("testbed", testbed.run, testbed.options, "Keep a testbed up for several commands.",
      "labkit testbed up soft-roce\nlabkit testbed up virtual-cluster --nodes 8 --per-leaf 4 --uplink 267mbit\nlabkit testbed up soft-roce --delay 1ms --loss 0.1\nlabkit testbed list\nlabkit testbed down soft-roce"),
-    ("lab", _lab, lambda verb: None, "Open JupyterLab on the notebooks; further words are passed on to it.", "labkit lab --no-browser"),
+    ("lab", _lab, lambda verb: None, "Open JupyterLab on the notebooks and, in labs/, the lessons (docs/teaching.md); further words are passed on to it.", "labkit lab --no-browser"),
 )  # fmt: skip

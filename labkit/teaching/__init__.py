@@ -1,0 +1,185 @@
+"""Labs: lessons of 50 minutes in which a learner predicts, measures, compares and answers.
+
+A notebook in ``notebooks/labs`` is prose with calls of a `Session`; what is asked, and what a run answers, is in the
+file of the same name in `labkit.teaching.labs`. `docs/teaching.md` is the teacher's guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from IPython.display import DisplayHandle, Markdown, display
+
+from labkit import lab as book
+from labkit.campaign import Campaign
+from labkit.errors import SpecError
+from labkit.measuring import Progress
+from labkit.studies import number
+from labkit.teaching import definition, sources
+from labkit.teaching.diary import Diary
+from labkit.teaching.panels import Panel
+from labkit.teaching.questions import Expected, Question, compared, judge, plain
+from labkit.teaching.results import Results
+from labkit.teaching.summary import of_session
+from labkit.units import format_duration
+
+__all__ = ["Session", "begin"]
+
+
+def begin(name: str, namespace: Mapping[str, Any] | None = None) -> Session:
+    """A session of a lab, with the parameters of the notebook's first cell.
+
+    Parameters
+    ----------
+    name : of the lab, such as ``latency_and_bandwidth``.
+    namespace : ``globals()`` of the notebook: `source` and `folder`.
+
+    Raises
+    ------
+    SpecError
+        If there is no such lab.
+    """
+    given = namespace or {}
+    folder = Path(given.get("folder") or f"run-{name.replace('_', '-')}")
+    return Session(name, folder, str(given.get("source", "auto")))
+
+
+class Session:
+    """One learner at one lab.
+
+    Parameters
+    ----------
+    name : of the lab.
+    folder : for the learner's samples, predictions and answers; handed in with the notebook.
+    source : see `labkit.teaching.sources.find`.
+    """
+
+    def __init__(self, name: str, folder: Path, source: str = "auto") -> None:
+        self.name, self.lab, self._asked = name, definition.get(name), source
+        self.diary = Diary(folder)
+        self.source: sources.Source | None = None
+        self._results: Results | None = None
+        self.panels: dict[str, Panel] = {}
+
+    # ---- before
+
+    def predict(self, name: str, value: Any = None) -> None:
+        """Ask for a prediction; a value given here is kept as if it had been entered."""
+        question = self.lab.question(name)
+        if value is not None:
+            judge(question, _anything(question), value)
+            self.diary.predict(name, plain(question, value))
+
+        def keep(given: Any) -> tuple[bool | None, str]:
+            judge(question, _anything(question), given)
+            self.diary.predict(name, plain(question, given))
+            return None, "kept; the measurement will tell"
+
+        self._show(Panel(question, "Predict", keep, value=self.diary.predictions.get(name)), question)
+
+    def measure(self) -> None:
+        """Measure, or read what was measured, and say where the numbers come from."""
+        handle = DisplayHandle()
+        handle.display(Markdown("Starting …"))
+
+        def tell(state: Progress) -> None:
+            left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
+            handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
+
+        self.source = sources.find(self.lab, self._asked, self.diary, tell)
+        specs, held = self.lab.specs(), map(Campaign, self.source.campaigns)
+        names = sorted({spec.benchmark for spec in specs})
+        self._results = Results((one for c in held for name in names for one in c.samples(name)), specs)
+        badges = "; ".join(self._results.badges())
+        lines = [self.source.words, f"Badges: {badges}." if badges else ""]
+        open_ = [one.text for one in self.lab.predictions if one.name not in self.diary.predictions]
+        lines += [f"Not predicted: {' '.join(open_)} The comparison teaches more with a prediction." if open_ else ""]
+        handle.update(Markdown("\n\n".join(line for line in lines if line)))
+
+    @property
+    def results(self) -> Results:
+        """Tables of this run.
+
+        Raises
+        ------
+        SpecError
+            Before `measure` was called.
+        """
+        if self._results is None:
+            raise SpecError("Nothing was measured or read yet. Run the cell with lab.measure() first.")
+        return self._results
+
+    # ---- after
+
+    def show(self, name: str) -> None:
+        """Display a figure, a table or a sentence of this lab."""
+        if name not in self.lab.shows:
+            raise SpecError(f"There is no {name!r} to show. There are: {', '.join(self.lab.shows)}.")
+        thing = self.lab.shows[name](self.results)
+        book.table(thing) if hasattr(thing, "itertuples") else book.show(thing)
+
+    def compare(self) -> None:
+        """Display predictions beside results."""
+        rows = ["| asked | predicted | measured | |", "|:--|--:|--:|:--|"]
+        for question in self.lab.predictions:
+            given, expected = self.diary.predictions.get(question.name), question.of(self.results)
+            if isinstance(expected.centre, str):
+                found = expected.centre
+            else:
+                ends = f"{number(expected.low)} to {number(expected.high)}, {expected.basis}"
+                found = f"{number(expected.centre)} {question.unit} ({ends})"
+            cells = [question.text, "–" if given is None else str(given), found, compared(question, expected, given)]
+            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        display(Markdown("\n".join(rows)))
+
+    def check(self, name: str, given: Any = None) -> None:
+        """Show a question with what its answer is worth, and hints; nothing is raised for a wrong one.
+
+        Parameters
+        ----------
+        given : the learner's answer; None for none yet.
+        """
+        question = self.lab.question(name)
+        panel = Panel(question, "Check", lambda value: self._judged(question, value), lambda: self.hint(name), given)
+        self._show(panel, question)
+        if given is not None:
+            panel.press()
+            display(Markdown(f"`{name}` in the cell above: {self.verdict(name, given)}"))
+
+    def verdict(self, name: str, given: Any) -> str:
+        """What an answer is worth, in words; it is kept in the diary."""
+        return self._judged(self.lab.question(name), given)[1]
+
+    def grade(self, name: str, given: Any) -> None:
+        """Raise AssertionError unless an answer is right: for automatic grading."""
+        right, words = self._judged(self.lab.question(name), given)
+        assert right, f"{name}: {words}"
+
+    def hint(self, name: str) -> str:
+        """The next hint of a question; the diary counts them."""
+        hints = self.lab.question(name).hints
+        seen = self.diary.hint(name)
+        return f"{seen}. {hints[seen - 1]}" if seen <= len(hints) else "There are no more hints."
+
+    def summary(self) -> None:
+        """Display what was predicted and answered, and keep it as ``summary.md`` in the folder of the lab."""
+        text = of_session(self.lab, self.diary, self.source.words if self.source else "Nothing was measured.")
+        self.diary.folder.mkdir(parents=True, exist_ok=True)
+        (self.diary.folder / "summary.md").write_text(text)
+        display(Markdown(text))
+
+    def _judged(self, question: Question, given: Any) -> tuple[bool, str]:
+        found = judge(question, question.of(self.results), given)
+        self.diary.answer(question.name, plain(question, given), found.right)
+        return found.right, found.text
+
+    def _show(self, panel: Panel, question: Question) -> None:
+        self.panels[question.name] = panel
+        display(panel)
+
+
+def _anything(question: Question) -> Expected:
+    """An expectation that any well-formed prediction can be held against."""
+    return Expected(question.choices[0]) if question.choices else Expected(1.0, 1.0, 1.0)

@@ -1,0 +1,14 @@
+"""``python -m labkit.teaching FOLDER``: the teacher's page over all learners below a folder, in Markdown."""
+
+import sys
+from pathlib import Path
+
+from labkit.errors import LabkitError
+from labkit.teaching.summary import collected, of_class
+
+if __name__ == "__main__":
+    try:
+        held = collected(Path(sys.argv[1] if len(sys.argv) > 1 else "submitted"))
+        sys.stdout.write("\n".join(of_class(name, diaries) for name, diaries in held.items()))
+    except LabkitError as error:
+        sys.exit(str(error))

@@ -1,0 +1,78 @@
+"""What a lab is: its points, what is predicted, asked and shown. Each lab is a file in `labkit.teaching.labs`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from labkit.errors import SpecError, known
+from labkit.spec import Effort, Spec
+from labkit.teaching.questions import Question
+from labkit.teaching.results import Results
+
+EFFORT = Effort(launches=6, time_cap=0.2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lab:
+    """One lesson.
+
+    Parameters
+    ----------
+    title : of the lesson.
+    specs : what has to be measured.
+    recorded : example campaigns that hold these points, for where nothing can be measured.
+    predictions : asked before the measurement.
+    questions : asked after it.
+    shows : figures, tables (data frames) and sentences by name.
+    effort : how long to measure.
+    """
+
+    title: str
+    specs: Callable[[], list[Spec]]
+    recorded: tuple[str, ...]
+    predictions: tuple[Question, ...]
+    questions: tuple[Question, ...]
+    shows: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
+    effort: Effort = EFFORT
+
+    def question(self, name: str) -> Question:
+        """A question, or a prediction, of that name.
+
+        Raises
+        ------
+        SpecError
+            If there is none.
+        """
+        every = {one.name: one for one in (*self.predictions, *self.questions)}
+        if name not in every:
+            raise known("question", name, list(every))
+        return every[name]
+
+
+def names() -> list[str]:
+    """All labs there are files for."""
+    from labkit.teaching import labs
+
+    return sorted(module.name for module in pkgutil.iter_modules(labs.__path__) if not module.name.startswith("_"))
+
+
+def get(name: str) -> Lab:
+    """The lab of that name.
+
+    Raises
+    ------
+    SpecError
+        If there is none.
+    """
+    if name not in names():
+        raise known("lab", name, names())
+    found: Lab = importlib.import_module(f"labkit.teaching.labs.{name}").LAB
+    if len({one.name for one in (*found.predictions, *found.questions)}) < len(found.predictions) + len(
+        found.questions
+    ):
+        raise SpecError(f"The lab {name} uses a name twice. Rename one of its questions.")
+    return found

@@ -1,0 +1,99 @@
+"""Lab 3: the message size from which a library asks before it sends."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from labkit import figures
+from labkit.analysis import protocol
+from labkit.figures.marks import mark_breaks
+from labkit.spec import Effort, Spec, sweep
+from labkit.teaching.definition import Lab
+from labkit.teaching.questions import Expected, Question
+from labkit.teaching.results import Results
+
+POINT = ("mpi.latency", "latency_us")
+LIMIT = "env_OMPI_MCA_btl_vader_eager_limit"
+RAISED = {"OMPI_MCA_btl_vader_eager_limit": "16384"}
+BETWEEN = ("between 512 B and 1 KiB", "between 1 and 2 KiB", "between 4000 and 5000 B", "between 8 and 12 KiB")
+ENDS = (512, 1024), (1024, 2048), (4000, 5000), (8192, 12288)
+MOVED, STAYED = "the step goes away at these sizes", "the step stays where it is"
+
+
+def _specs() -> list[Spec]:
+    usual = sweep("mpi.latency", sizes="512,1Ki,2Ki,3Ki,4000,5000,6Ki,8Ki,12Ki", transport="shm", launcher="openmpi")
+    raised = sweep("mpi.latency", sizes="3Ki,5000,6Ki,8Ki", transport="shm", launcher="openmpi")
+    return usual + [spec.replace(environment=RAISED) for spec in raised]
+
+
+def _jump(results: Results, size: int) -> float:
+    """Time at a size over that at the size before."""
+    sizes, times = results.curve(*POINT, env_OMPI_MCA_btl_vader_eager_limit=None)
+    at = int((sizes == size).argmax())
+    return float(times[at] / times[at - 1])
+
+
+def _where(results: Results) -> Expected:
+    jumps = [_jump(results, before) for _, before in ENDS]
+    return Expected(BETWEEN[jumps.index(max(jumps))])
+
+
+def _step(results: Results) -> Expected:
+    return results.combined(
+        lambda after, before: after - before,
+        (*POINT, {"size": 5000, LIMIT: None}),
+        (*POINT, {"size": 4000, LIMIT: None}),
+    )
+
+
+def _gain(results: Results) -> Expected:
+    return results.combined(
+        lambda usual, raised: usual / raised,
+        (*POINT, {"size": 5000, LIMIT: None}),
+        (*POINT, {"size": 5000, LIMIT: "16384"}),
+    )
+
+
+def _cause(results: Results) -> Expected:
+    return Expected(MOVED if float(_gain(results).centre) > 1.5 else STAYED)
+
+
+def _figure(results: Results) -> go.Figure:
+    """The usual curve with the breaks that are found, and the limit."""
+    rows = results.rows(POINT[0], env_OMPI_MCA_btl_vader_eager_limit=None)
+    drawn = figures.versus_size(rows, POINT[1], series=["transport"], tail=None)
+    return mark_breaks(drawn, protocol.of(rows).breaks, {"btl_vader_eager_limit": 4096})
+
+
+LAB = Lab(
+    title="Eager and rendezvous",
+    specs=_specs,
+    recorded=("two-cores-labs",),
+    effort=Effort(launches=6, time_cap=0.1),
+    predictions=(
+        Question(name="step", unit="µs", text="A message of 5000 B through shared memory: how much longer does it take than one of 4000 B?", of=_step),
+        Question(name="raise_it", text="The library's eager limit is raised to 16 KiB. What becomes of a step between 4000 and 5000 B?", choices=(MOVED, STAYED), of=_cause),
+    ),
+    questions=(
+        Question(
+            name="where", text="Between which two sizes does the time grow by the largest factor?", choices=BETWEEN, of=_where,
+            hints=("Divide each time by that of the size before.", "A line that bends has no such factor; a step has."),
+        ),
+        Question(
+            name="height", unit="µs", text="By how much longer does 5000 B take than 4000 B?", of=_step,
+            hints=("The difference of two medians.", "The thousand bytes themselves explain a small part of it: compare 3 KiB with 4000 B."),
+        ),
+        Question(
+            name="gain", text="How many times as long does 5000 B take with the usual limit as with 16 KiB?", of=_gain,
+            hints=('The points with the raised limit are those with env_OMPI_MCA_btl_vader_eager_limit="16384".', "Divide the usual median by the other."),
+        ),
+        Question(
+            name="cause", text="So what does the limit do to the step?", choices=(MOVED, STAYED), of=_cause,
+            hints=("An experiment that changes one thing tells cause from coincidence.",),
+        ),
+    ),
+    shows={
+        "curve": _figure,
+        "both": lambda r: figures.versus_size(r.rows(POINT[0]), POINT[1], series=[LIMIT], tail=None),
+    },
+)  # fmt: skip

@@ -1,0 +1,168 @@
+"""Questions, what the learner's own run answers to them, and whether an answer is right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from labkit import stats
+from labkit.errors import DataError, SpecError
+
+if TYPE_CHECKING:
+    from labkit.teaching.results import Results
+
+Given = float | str | None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a run answers to a question.
+
+    Parameters
+    ----------
+    centre : the value; a text for a question with choices.
+    low, high : ends of what counts as right; NaN for a choice.
+    basis : what the ends are, such as ``95 % interval of 6 launches``.
+    """
+
+    centre: float | str
+    low: float = math.nan
+    high: float = math.nan
+    basis: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A question, or something to predict.
+
+    Parameters
+    ----------
+    name : by which a notebook calls it.
+    text : what is asked.
+    of : the answer that results give.
+    unit : of a number; empty for a pure number, and for choices.
+    choices : texts to choose from; none for a number.
+    hints : from a first thought to nearly the answer.
+    points : for grading.
+    """
+
+    name: str
+    text: str
+    of: Callable[[Results], Expected]
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    points: int = 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an answer is right, and what to say to the learner."""
+
+    right: bool
+    text: str
+
+
+def over_launches(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
+    """An answer from one value of each launch: their median, and the interval over launches.
+
+    Parameters
+    ----------
+    values : one for each launch.
+    also : values that count as right too, such as the same worked out from medians over launches.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+
+    Examples
+    --------
+    >>> over_launches([1.0, 2.0, 4.0])
+    Expected(centre=2.0, low=1.0, high=4.0, basis='range of 3 launches')
+    """
+    held = [float(value) for value in values]
+    over = stats.headline(held)
+    if over.launches == 1:
+        raise DataError("There is 1 launch, but a tolerance needs at least 2. Measure again with launches=6.")
+    ends = [over.low, over.high, *map(float, also)]
+    return Expected(over.centre, min(ends), max(ends), over.label)
+
+
+def tolerance(expected: Expected) -> tuple[float, float]:
+    """Ends of what counts as right: the interval, made so wide that two digits are always enough.
+
+    Examples
+    --------
+    >>> tolerance(Expected(0.262, 0.261, 0.263))
+    (0.257, 0.267)
+    """
+    centre = float(expected.centre)
+    half = 0.5 * 10 ** (math.floor(math.log10(abs(centre))) - 1) if centre else 0.0
+    return min(expected.low, round(centre - half, 12)), max(expected.high, round(centre + half, 12))
+
+
+def number_of(given: Any) -> float:
+    """A number from what a learner gave: a number, or text with one.
+
+    Raises
+    ------
+    SpecError
+        If it is none.
+    """
+    try:
+        value = float(given) if not isinstance(given, bool) else math.nan
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise SpecError(f"The answer is {given!r}, but it must be a number. Give one, without its unit.")
+    return value
+
+
+def plain(question: Question, given: Any) -> float | str:
+    """An answer as it is kept: a choice as its text, a number as a float, whatever it was given as."""
+    return str(given) if question.choices else number_of(given)
+
+
+def judge(question: Question, expected: Expected, given: Any) -> Verdict:
+    """Whether an answer is right; what is said never names the answer.
+
+    Raises
+    ------
+    SpecError
+        If the answer is no number where one is asked for, or none of the choices.
+    """
+    if question.choices:
+        if given not in question.choices:
+            raise SpecError(f"The answer is {given!r}, but it must be one of: {'; '.join(question.choices)}.")
+        return Verdict(given == expected.centre, "right" if given == expected.centre else "not what your run says")
+    value = number_of(given)
+    low, high = tolerance(expected)
+    if low <= value <= high:
+        return Verdict(True, f"right: inside the {expected.basis or 'tolerance'} of your run")
+    side = "high" if value > high else "low"
+    far = value / float(expected.centre) if expected.centre else math.nan
+    if far > 0 and not 1 / 3 <= far <= 3:
+        return Verdict(False, f"too {side}, by more than a factor of 3: check the unit, and what is divided by what")
+    return Verdict(False, f"too {side}: outside the {expected.basis or 'tolerance'} of your run")
+
+
+def compared(question: Question, expected: Expected, given: Any) -> str:
+    """A prediction beside the result, in words; unlike a verdict it names the result."""
+    if given is None:
+        return "no prediction was made"
+    if question.choices:
+        return "as predicted" if given == expected.centre else "not as predicted"
+    value, centre = number_of(given), float(expected.centre)
+    if expected.low <= value <= expected.high:
+        return "inside the interval"
+    if value <= 0 or centre <= 0:
+        return f"off by {abs(value - centre):.3g}"
+    times = max(value / centre, centre / value)
+    return (
+        f"{times:.2g} times too {'high' if value > centre else 'low'}"
+        if times >= 1.05
+        else "close, outside the interval"
+    )

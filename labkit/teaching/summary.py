@@ -1,0 +1,99 @@
+"""Pages for learner and teacher: what was predicted, answered, looked up, alone and over a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from labkit.errors import DataError
+from labkit.teaching import definition
+from labkit.teaching.definition import Lab
+from labkit.teaching.diary import Diary
+
+MARK = {True: "right", False: "not yet"}
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    lines = [list(head), *map(list, rows)]
+    text = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([text[0], "|" + ":--|" * len(lines[0]), *text[1:]])
+
+
+def of_session(lab: Lab, diary: Diary, source: str) -> str:
+    """One learner's page, in Markdown."""
+    answers, right = diary.answers, 0
+    rows = []
+    for question in lab.questions:
+        held = answers.get(question.name, {})
+        right += question.points * bool(held.get("right"))
+        given = held.get("given")
+        state = MARK[bool(held.get("right"))] if given is not None else "no answer"
+        shown = "–" if given is None else f"{given:.4g}" if isinstance(given, float) else str(given)
+        rows.append([question.text, shown, state, str(held.get("tries", 0)), str(held.get("hints", 0))])
+    predicted = [[one.text, str(diary.predictions.get(one.name, "–"))] for one in lab.predictions]
+    total = sum(question.points for question in lab.questions)
+    return "\n\n".join([
+        f"## {lab.title}: {right} of {total} points", source,
+        _table(["predicted before", "prediction"], predicted),
+        _table(["question", "answer", "", "tries", "hints"], rows),
+    ]) + "\n"  # fmt: skip
+
+
+def of_class(name: str, diaries: Iterable[tuple[str, Diary]]) -> str:
+    """A teacher's page over a class, in Markdown: learners, and which questions were hard.
+
+    Parameters
+    ----------
+    name : of the lab.
+    diaries : learner and diary.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    lab, held = definition.get(name), sorted(diaries, key=lambda pair: pair[0])
+    if not held:
+        raise DataError(f"There is no diary of the lab {name}. Collect the folders run-{name.replace('_', '-')} too.")
+    total = sum(question.points for question in lab.questions)
+    learners, hard = [], []
+    for who, diary in held:
+        marks = [diary.answers.get(question.name, {}) for question in lab.questions]
+        points = sum(q.points for q, mark in zip(lab.questions, marks, strict=True) if mark.get("right"))
+        counts = [str(sum(mark.get(what, 0) for mark in marks)) for what in ("tries", "hints")]
+        made = f"{sum(one.name in diary.predictions for one in lab.predictions)} of {len(lab.predictions)}"
+        learners.append([who, f"{points} of {total}", made, *counts, diary.source or "–"])
+    for question in lab.questions:
+        marks = [diary.answers.get(question.name, {}) for _, diary in held]
+        answered = [mark for mark in marks if mark.get("given") is not None]
+        first = sum(bool(mark.get("right")) and mark.get("tries") == 1 and not mark.get("hints") for mark in answered)
+        solved = sum(bool(mark.get("right")) for mark in answered)
+        hints = sum(mark.get("hints", 0) for mark in marks)
+        hard.append([question.name, f"{solved} of {len(held)}", str(first), str(hints)])
+    return "\n\n".join([
+        f"# {lab.title}: {len(held)} learners",
+        _table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
+        _table(["question", "right", "at once, without a hint", "hints asked for"], hard),
+    ]) + "\n"  # fmt: skip
+
+
+def collected(folder: Path) -> dict[str, list[tuple[str, Diary]]]:
+    """Diaries by lab below a folder with one folder for each learner, such as nbgrader's ``submitted``.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    found: dict[str, list[tuple[str, Diary]]] = {}
+    for path in sorted(folder.glob("**/run-*/diary.json")):
+        name = path.parent.name.removeprefix("run-").replace("-", "_")
+        who = path.relative_to(folder).parts[0]
+        if name in definition.names():
+            found.setdefault(name, []).append((who, Diary(path.parent)))
+    if not found:
+        raise DataError(
+            f"There is no run-*/diary.json below {folder}. Name the folder with one folder for each learner."
+        )
+    return found

@@ -1,0 +1,12 @@
+"""Settings of a course with the labs; copy it beside the folder ``source`` and see docs/teaching.md."""
+
+from pathlib import Path
+
+c = get_config()  # noqa: F821
+c.CourseDirectory.course_id = "interconnects"
+c.CourseDirectory.root = str(Path(__file__).resolve().parent)
+c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__"]
+c.ClearSolutions.code_stub = {"python": "# your answer here"}
+c.ClearSolutions.text_stub = "Your answer here."
+c.Execute.timeout = 600
+c.ExecutePreprocessor.timeout = 600

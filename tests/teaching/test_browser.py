@@ -1,0 +1,118 @@
+"""A lab in a real JupyterLab: all cells run, a right and a wrong answer are told apart, the console stays clean."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit import batch
+
+STEM = "1-latency-and-bandwidth"
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+OPEN = """async (path) => { const app = window.jupyterapp; await app.restored;
+  const w = await app.commands.execute('docmanager:open', {path, factory: 'Notebook'});
+  await w.context.ready; await w.revealed; await w.sessionContext.ready;
+  await w.sessionContext.session.kernel.info }"""
+RUN = """async () => { const app = window.jupyterapp, w = app.shell.currentWidget;
+  await app.commands.execute('notebook:run-all-cells');
+  return w.content.widgets.filter(c => c.model.type === 'code').flatMap(c => c.model.outputs.toJSON())
+    .filter(o => o.output_type === 'error').map(o => o.ename + ': ' + o.evalue) }"""
+NAMES = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR",
+         "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")  # fmt: skip
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """Address, with its token, of a JupyterLab on a copy of the lab."""
+    shutil.copytree(batch.NOTEBOOKS / "labs" / STEM, tmp_path / "root", ignore=shutil.ignore_patterns("run-*"))
+    homes = {name: str(tmp_path / name.lower()) for name in NAMES}
+    for home in homes.values():
+        Path(home).mkdir()
+    settings = tmp_path / "jupyterlab_settings_dir" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    news = {"fetchNews": "false", "checkForUpdates": False}
+    (settings / "notification.jupyterlab-settings").write_text(json.dumps(news))
+    token = secrets.token_hex(24)
+    environment = os.environ | homes | {"JUPYTER_TOKEN": token, "LABKIT_LAB_SOURCE": "recorded"}
+    words = ["--no-browser", "--ip=127.0.0.1", "--port=0", "--allow-root", "--expose-app-in-browser",
+             f"--ServerApp.root_dir={tmp_path / 'root'}", "--ServerApp.shutdown_no_activity_timeout=900"]  # fmt: skip
+    with (tmp_path / "log.txt").open("w") as log:
+        process = subprocess.Popen([sys.executable, "-m", "jupyterlab", *words], env=environment, stdout=log,
+                                   stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+    try:
+        yield f"{_address(process, Path(homes['JUPYTER_RUNTIME_DIR']), tmp_path)}lab?token={token}&reset"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _address(process: subprocess.Popen[bytes], runtime: Path, folder: Path) -> str:
+    file = runtime / f"jpserver-{process.pid}.json"
+    for _ in range(1200):
+        assert process.poll() is None, (folder / "log.txt").read_text()
+        if file.exists() and file.stat().st_size:
+            url = str(json.loads(file.read_text())["url"])
+            try:
+                urllib.request.urlopen(f"{url}api", timeout=2).close()
+                return url
+            except OSError:
+                pass
+        time.sleep(0.1)
+    raise AssertionError((folder / "log.txt").read_text())
+
+
+@pytest.mark.browser
+def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: Path, tmp_path: Path) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    said: list[tuple[str, str]] = []
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=str(chromium), args=FLAGS)
+        page: Any = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(120_000)
+        page.on("console", lambda m: said.append((m.type, m.text)))
+        page.on("pageerror", lambda e: said.append(("error", str(e))))
+        page.goto(server)
+        page.wait_for_function("() => window.jupyterapp !== undefined")
+        page.evaluate(OPEN, f"{STEM}.ipynb")
+        assert page.evaluate(RUN) == []
+        page.locator(".lab-tcp-8 input").fill("12")
+        page.locator(".lab-tcp-8 .lab-press").click()
+        page.wait_for_selector(".lab-tcp-8 .lab-said:has-text('kept')")
+        asked = page.locator(".lab-alpha").first
+        right = asked.locator("input").input_value()
+        asked.scroll_into_view_if_needed()
+        asked.locator("input").fill("1000")
+        asked.locator(".lab-press").click()
+        page.wait_for_selector(".lab-alpha .lab-said:has-text('too high')")
+        asked.locator(".lab-hint").click()
+        page.wait_for_selector(".lab-alpha :text('1. ')")
+        if os.environ.get("LABKIT_PICTURES"):
+            page.screenshot(path=str(Path(os.environ["LABKIT_PICTURES"]) / "lab-wrong.png"))
+        asked.locator("input").fill(right)
+        asked.locator(".lab-press").click()
+        page.wait_for_selector(".lab-alpha .lab-said:has-text('right')")
+        if os.environ.get("LABKIT_PICTURES"):
+            page.screenshot(path=str(Path(os.environ["LABKIT_PICTURES"]) / "lab-right.png"))
+        assert not [words for kind, words in said if kind == "error"]
+        page.evaluate("async () => { await window.jupyterapp.serviceManager.sessions.shutdownAll() }")
+        browser.close()
+    held = json.loads((tmp_path / "root" / "run-latency-and-bandwidth" / "diary.json").read_text())
+    assert held["predictions"]["tcp_8"] == 12
+    assert held["answers"]["alpha"]["right"]
+    assert held["answers"]["alpha"]["tries"] == 3

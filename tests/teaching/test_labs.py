@@ -1,0 +1,227 @@
+"""The labs on recorded data: they run, right answers are taken and wrong ones are not, predictions and hints are kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+import pytest
+
+from labkit import batch, teaching
+from labkit.errors import DataError, LabkitError, SpecError
+from labkit.teaching import definition, sources
+from labkit.teaching.diary import Diary
+from labkit.teaching.questions import Expected, Question, compared, judge, tolerance
+from labkit.teaching.summary import collected, of_class
+
+LABS = sorted((batch.NOTEBOOKS / "labs").glob("*/*.ipynb"))
+STEMS = [path.stem for path in LABS]
+
+
+def name_of(stem: str) -> str:
+    return stem.partition("-")[2].replace("-", "_")
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, teaching.Session]:
+    """A session of every lab on what was recorded."""
+    found = {}
+    for stem in STEMS:
+        one = teaching.Session(name_of(stem), tmp_path_factory.mktemp(stem) / "run", "recorded")
+        one.measure()
+        found[stem] = one
+    return found
+
+
+def test_every_lab_has_a_notebook_and_every_notebook_a_lab() -> None:
+    assert sorted(map(name_of, STEMS)) == definition.names()
+    assert all(path.parent.name == path.stem for path in LABS)
+
+
+def test_all_labs_run_by_papermill(tmp_path: Path) -> None:
+    """One kernel for all of them: their cells one after the other."""
+    every = nbformat.v4.new_notebook()
+    for path in LABS:
+        book = nbformat.read(path, as_version=4)
+        for cell in book.cells:
+            tags = cell.metadata.get("tags", [])
+            if cell.cell_type == "code" and not (tags and every.cells):
+                cell["id"] = f"{path.stem[:2]}{cell['id']}"[:64]
+                every.cells.append(cell)
+        every.metadata = book.metadata
+    nbformat.write(every, tmp_path / "every.ipynb")
+    out = tmp_path / "out.ipynb"
+    papermill.execute_notebook(
+        str(tmp_path / "every.ipynb"),
+        str(out),
+        parameters={"source": "recorded"},
+        progress_bar=False,
+        cwd=str(tmp_path),
+    )
+    outputs = [o for cell in nbformat.read(out, as_version=4).cells for o in cell.outputs]
+    said = "\n".join(str(o["data"].get("text/markdown", "")) for o in outputs if "data" in o)
+    assert said.count("**Source: recorded**") >= len(LABS)
+    assert not [o for o in outputs if o.output_type == "error"]
+    for stem in STEMS:
+        lab = definition.get(name_of(stem))
+        total = sum(question.points for question in lab.questions)
+        assert f"## {lab.title}: {total} of {total} points" in said, stem
+
+
+def wrong(question: Question, expected: Expected) -> list[Any]:
+    """Answers that must not be taken: other choices, or numbers well outside the interval on both sides."""
+    if question.choices:
+        return [choice for choice in question.choices if choice != expected.centre]
+    low, high = tolerance(expected)
+    width = max(high - low, 0.1 * abs(float(expected.centre)), 0.1)
+    return [low - width, high + width]
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_checks_take_what_is_right_and_nothing_else(stem: str, sessions: dict[str, teaching.Session]) -> None:
+    session = sessions[stem]
+    assert session.lab.questions
+    assert session.lab.predictions
+    for question in (*session.lab.predictions, *session.lab.questions):
+        expected = question.of(session.results)
+        assert judge(question, expected, expected.centre).right, question.name
+        assert len(question.choices) != 1
+        for given in wrong(question, expected):
+            assert not judge(question, expected, given).right, (question.name, given)
+        if question.choices:
+            assert expected.centre in question.choices
+        else:
+            assert expected.low <= float(expected.centre) <= expected.high
+            assert judge(question, expected, float(f"{expected.centre:.2g}")).right, question.name
+            with pytest.raises(SpecError, match="must be a number"):
+                judge(question, expected, "about ten")
+    assert all(question.hints for question in session.lab.questions)
+
+
+@pytest.mark.parametrize("path", LABS, ids=STEMS)
+def test_a_notebook_asks_all_that_its_lab_asks_and_is_made_for_grading(path: Path) -> None:
+    lab = definition.get(name_of(path.stem))
+    cells = nbformat.read(path, as_version=4).cells
+    source = "\n".join(cell.source for cell in cells)
+    marked = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in cells if "nbgrader" in cell.metadata}
+    for question in lab.questions:
+        assert f'lab.check("{question.name}", {question.name})' in source
+        assert "### BEGIN SOLUTION" in marked[f"answer-{question.name}"].source
+        graded = marked[f"grade-{question.name}"]
+        assert "### BEGIN HIDDEN TESTS" in graded.source
+        assert graded.metadata["nbgrader"]["points"] == question.points
+    for question in lab.predictions:
+        assert f'lab.predict("{question.name}")' in source
+    for name in lab.shows:
+        assert f'lab.show("{name}")' in source
+    assert "50 minutes" in source
+    assert "**Goals.**" in source
+    assert "## Sources" in source
+
+
+def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
+    session = teaching.Session("latency_and_bandwidth", tmp_path / "run", "recorded")
+    session.predict("tcp_8")
+    panel = session.panels["tcp_8"]
+    panel.field.value = "many"
+    panel.button.click()
+    assert "must be a number" in panel.said.value
+    panel.field.value = "12.5"
+    panel.button.click()
+    assert Diary(tmp_path / "run").predictions == {"tcp_8": 12.5}
+    with pytest.raises(SpecError, match=r"lab.measure\(\) first"):
+        session.grade("alpha", 1.0)
+    session.measure()
+    session.check("alpha")
+    panel = session.panels["alpha"]
+    panel.field.value = "5000"
+    panel.button.click()
+    assert "✗ too high, by more than a factor of 3" in panel.said.value
+    panel.ask.click()
+    panel.ask.click()
+    assert "1. " in panel.hints.value
+    assert "2. " in panel.hints.value
+    panel.field.value = f"{session.lab.question('alpha').of(session.results).centre}"
+    panel.button.click()
+    assert "✓ right" in panel.said.value
+    held = Diary(tmp_path / "run").answers["alpha"]
+    assert (held["right"], held["tries"], held["hints"]) == (True, 2, 2)
+    with pytest.raises(AssertionError, match="alpha: too low"):
+        session.grade("alpha", 0.01)
+    with pytest.raises(SpecError, match="no question 'alhpa'"):
+        session.hint("alhpa")
+
+
+def test_the_tolerance_is_the_interval_and_two_digits_are_enough() -> None:
+    question = Question(name="q", text="?", of=lambda r: Expected(0))
+    expected = Expected(5.16, 5.12, 5.18, "95 % interval of 6 launches")
+    assert judge(question, expected, 5.2).right
+    assert not judge(question, expected, 5.3).right
+    wide = Expected(5.0, 3.0, 9.0, "range of 3 launches")
+    assert judge(question, wide, 8.9).right
+    assert not judge(question, wide, 9.2).right
+    assert compared(question, expected, None) == "no prediction was made"
+    assert compared(question, expected, 51.6) == "10 times too high"
+    assert compared(question, expected, 5.17) == "inside the interval"
+
+
+def test_own_samples_are_used_again_and_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab, run = definition.get("latency_and_bandwidth"), tmp_path / "run"
+    shutil.copytree(sources.EXAMPLES / "two-cores" / "samples" / "mpi.latency", run / "campaign/samples/mpi.latency")
+    shutil.copy(sources.EXAMPLES / "two-cores" / "campaign.json", run / "campaign")
+    diary = Diary(run)
+    diary.note_source("measured")
+    found = sources.find(lab, "auto", diary)
+    assert "your own run" in found.words
+    assert found.campaigns == (run / "campaign",)
+    monkeypatch.setenv(sources.SOURCE, "recorded")
+    assert sources.find(lab, "auto", Diary(tmp_path / "other")).kind == "recorded"
+
+
+def test_where_nothing_can_be_measured_the_recording_is_read_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise SpecError("There is no launcher. Install openmpi-bin.")
+
+    monkeypatch.delenv(sources.SOURCE, raising=False)
+    monkeypatch.setattr(sources.measuring, "measure", fails)
+    lab, diary = definition.get("latency_and_bandwidth"), Diary(tmp_path)
+    found = sources.find(lab, "auto", diary)
+    assert found.kind == "recorded"
+    assert "There is no launcher" in found.words
+    assert "two-cores" in found.words
+    with pytest.raises(LabkitError, match="no launcher"):
+        sources.find(lab, "measure", Diary(tmp_path / "insists"))
+    with pytest.raises(SpecError, match="no folder of a campaign"):
+        sources.find(lab, "elsewhere", diary)
+
+
+def test_a_teacher_sees_a_class(tmp_path: Path) -> None:
+    for who, right, hints in (("ada", True, 0), ("bob", False, 2)):
+        diary = Diary(tmp_path / who / "1-latency-and-bandwidth" / "run-latency-and-bandwidth")
+        diary.note_source("recorded")
+        diary.predict("tcp_8", 3.0)
+        for _ in range(hints):
+            diary.hint("ratio")
+        diary.answer("ratio", 38.0, right)
+    text = of_class("latency_and_bandwidth", collected(tmp_path)["latency_and_bandwidth"])
+    assert "# Latency and bandwidth: 2 learners" in text
+    assert "| ada | 1 of 5 | 1 of 2 | 1 | 0 | recorded |" in text
+    assert "| bob | 0 of 5 | 1 of 2 | 1 | 2 | recorded |" in text
+    assert "| ratio | 1 of 2 | 1 | 2 |" in text
+    with pytest.raises(DataError, match=r"no run-\*/diary.json"):
+        collected(tmp_path / "ada" / "nobody")
+
+
+def test_a_spoiled_diary_is_named(tmp_path: Path) -> None:
+    (tmp_path / "diary.json").write_text("{")
+    with pytest.raises(DataError, match="cannot be read"):
+        Diary(tmp_path)
+    (tmp_path / "diary.json").write_text(json.dumps({"format": 9}))
+    with pytest.raises(DataError, match="not of format 1"):
+        Diary(tmp_path)

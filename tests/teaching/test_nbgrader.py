@@ -1,0 +1,101 @@
+"""nbgrader itself: the learners' version holds no solution, right and wrong answers get their points, feedback is made."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from labkit import batch
+from labkit.teaching import definition
+from tests.teaching.test_labs import LABS, STEMS, name_of
+
+ROOT = Path(__file__).resolve().parents[2]
+NBGRADER = ROOT / ".venv-course" / "bin" / "nbgrader"
+FIRST = STEMS[0]
+pytestmark = pytest.mark.skipif(not NBGRADER.exists(), reason="no .venv-course. Run: make course")
+
+
+def solution_of(cell: nbformat.NotebookNode) -> str:
+    """What stands between the marks."""
+    return str(cell.source.partition("### BEGIN SOLUTION\n")[2].partition("\n### END SOLUTION")[0])
+
+
+class Course:
+    """A course in a folder, driven by the nbgrader command."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(batch.NOTEBOOKS / "labs", folder / "source", ignore=shutil.ignore_patterns("run-*"))
+        shutil.copy(ROOT / "templates" / "course" / "nbgrader_config.py", folder)
+        homes = {name: str(folder / "home" / name) for name in
+                 ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")}  # fmt: skip
+        for home in homes.values():
+            Path(home).mkdir(parents=True)
+        path = f"{NBGRADER.parent}{os.pathsep}{os.environ['PATH']}"
+        self.environment = os.environ | homes | {"LABKIT_LAB_SOURCE": "recorded", "PATH": path}
+
+    def __call__(self, *words: str) -> str:
+        done = subprocess.run([NBGRADER, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout + done.stderr
+
+    def submit(self, stem: str, who: str, *, right: bool) -> None:
+        """What a learner hands in: the release version with answers."""
+        target = self.folder / "submitted" / who / stem
+        shutil.copytree(self.folder / "release" / stem, target)
+        book = nbformat.read(target / f"{stem}.ipynb", as_version=4)
+        own = {
+            cell.id: cell for cell in nbformat.read(self.folder / "source" / stem / f"{stem}.ipynb", as_version=4).cells
+        }
+        lab = definition.get(name_of(stem))
+        for cell in book.cells:
+            if cell.id.startswith("answer-"):
+                question = lab.question(cell.id.removeprefix("answer-"))
+                bad = "'none of these'" if question.choices else "1e12"
+                cell.source += "\n" + (solution_of(own[cell.id]) if right else f"{question.name} = {bad}")
+        nbformat.write(book, target / f"{stem}.ipynb")
+
+
+def round_trip(folder: Path, stem: str) -> None:
+    course = Course(folder)
+    course("generate_assignment", stem)
+    release = (folder / "release" / stem / f"{stem}.ipynb").read_text()
+    source = nbformat.read(folder / "source" / stem / f"{stem}.ipynb", as_version=4)
+    for cell in source.cells:
+        for line in solution_of(cell).splitlines():
+            if len(line.strip()) > 12 and line.strip() not in "".join(
+                c.source for c in source.cells if not solution_of(c)
+            ):
+                assert line.strip().replace('"', '\\"') not in release, line
+    assert "BEGIN SOLUTION" not in release
+    assert "HIDDEN TESTS" not in release
+    assert "lab.grade" not in release
+    assert "# your answer here" in release
+    course.submit(stem, "ada", right=True)
+    course.submit(stem, "bob", right=False)
+    course("autograde", stem)
+    course("generate_feedback", stem)
+    course("export")
+    rows = csv.DictReader((folder / "grades.csv").read_text().splitlines())
+    scores = {row["student_id"]: float(row["score"]) for row in rows if row["assignment"] == stem}
+    points = sum(question.points for question in definition.get(name_of(stem)).questions)
+    assert scores == {"ada": points, "bob": 0.0}
+    feedback = (folder / "feedback" / "bob" / stem / f"{stem}.html").read_text()
+    assert "AssertionError" in feedback or "SpecError" in feedback
+    assert (folder / "feedback" / "ada" / stem / f"{stem}.html").exists()
+
+
+def test_a_lab_goes_to_learners_and_back(tmp_path: Path) -> None:
+    round_trip(tmp_path, FIRST)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", LABS[1:], ids=STEMS[1:])
+def test_every_lab_goes_to_learners_and_back(path: Path, tmp_path: Path) -> None:
+    round_trip(tmp_path, path.stem)
