@@ -17,7 +17,7 @@ import pytest
 from labkit import batch, studies
 from labkit.errors import SpecError
 
-NOTEBOOKS = sorted(batch.NOTEBOOKS.glob("*.ipynb"))
+NOTEBOOKS = sorted(batch.NOTEBOOKS.glob("[0-9]*.ipynb"))
 TINY = """
 title = "Tiny"
 [parameters]
