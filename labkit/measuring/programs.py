@@ -40,7 +40,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     outcome = tools.run(job, place=testbed.place(spec))
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
     load_end, machine = host.load_snapshot(), host.describe()
-    busy = 2 if job.server else 1  # processes of the tool that keep a core busy
+    busy = (2 if job.server else 1) * len(job.each)  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
     meta = {
         **outcome.meta,
@@ -66,7 +66,11 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
 
 def _path(benchmark: Benchmark, spec: Spec, outcome: tools.Outcome, crossed: Mapping[str, int]) -> list[str]:
     """The badge of samples whose bytes were not seen on the links of the testbed."""
-    sent = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
-    work = benchmark.metrics.get("bandwidth_MBps")
-    payload = outcome.time_ns.size * (work(spec) if work else spec.size)
-    return ["path mismatch"] if sent and payload > 32 * KiB and max(sent) < 0.95 * payload else []
+    if "payload_B" in outcome.meta:  # of many senders, which meet on the link of the receiver
+        carried = [value for name, value in crossed.items() if name.endswith("_bytes")]
+        payload = float(str(outcome.meta["payload_B"]))
+    else:
+        carried = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
+        work = benchmark.metrics.get("bandwidth_MBps")
+        payload = outcome.time_ns.size * (work(spec) if work else spec.size)
+    return ["path mismatch"] if carried and payload > 32 * KiB and max(carried) < 0.95 * payload else []
