@@ -109,6 +109,26 @@ def _repeated(job: Job, place: Place, folder: Path) -> tuple[str, tuple[tuple[st
             refused.append(f"a run of {job.tool} was repeated, for it gave no result: {error.__cause__}")
 
 
+@contextlib.contextmanager
+def background(job: Job, place: Place) -> Iterator[supervise.Tree]:
+    """Have server and client of a job run until the end of the context, whatever they print; yields the client.
+
+    Raises
+    ------
+    LaunchError
+        If a program is missing, or the server does not come up.
+    """
+    if job.missing:
+        raise LaunchError(f"{job.tool} needs {', '.join(job.missing)}. Install Debian package {job.package}.")
+    with tempfile.TemporaryDirectory(prefix="labkit-") as name:
+        folder = Path(name)
+        with _served(job, place, folder, job.each[0]) as (words, _):
+            command = (*place.client, *_filled(job.client, words | dict(place.client_words)))
+            nowhere = supervise.DEVNULL
+            with supervise.start(command, cwd=folder, env=_environment(), stdout=nowhere, grace=GRACE_S) as tree:
+                yield tree
+
+
 def _outcome(
     job: Job, facts: Facts, source: str, parsed: Parsed, commands: tuple[tuple[str, ...], ...], address: str,
     loopback: bool,

@@ -15,9 +15,8 @@ PACKAGE = "iperf3"
 PROGRAMS = ("iperf3",)
 _INTERVALS = 20
 _SHORTEST_S = 0.1  # interval that iperf3 allows
-MARK = 0x20  # byte of DSCP and ECN in packets of `flood` and `streams`: CS1, for what can wait (RFC 3662)
+MARK = 0x20  # byte of DSCP and ECN in packets of `flood` and `pour`: CS1, for what can wait (RFC 3662)
 SERVER = ("iperf3", "-s", "-1", "-B", "{address}", "-p", "{port}")
-_ENDLESS = ("iperf3", "-c", "{address}", "-p", "{port}", "-t", "86400", "-i", "0", "-S", str(MARK))
 
 
 def tcp_stream(spec: Spec, effort: Effort) -> Job:
@@ -75,21 +74,31 @@ def incast(spec: Spec, effort: Effort) -> Job:
     )  # fmt: skip
 
 
-def flood(offered: float, size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Command lines of a server, and of a client that sends it datagrams until it is ended, marked `MARK`.
-
-    Parameters
-    ----------
-    offered : MB/s; 0 for as fast as it goes.
-    size : of a datagram, B.
-    """
-    how = ("-u", "-b", f"{offered * 8e6:.0f}", "-l", str(size))
-    return SERVER, (*_ENDLESS, *how)
+def flood(offered: float, size: int) -> Job:
+    """Datagrams of a size, B, at a rate, MB/s, or with 0 as fast as they go, marked `MARK`, until the job is ended."""
+    return _endless("-u", "-b", f"{offered * 8e6:.0f}", "-l", str(size))
 
 
-def streams(count: int, size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Command lines of a server, and of a client that sends to it over so many connections until it is ended."""
-    return SERVER, (*_ENDLESS, "-P", str(count), "-l", str(size))
+def pour(streams: int, size: int) -> Job:
+    """TCP connections with calls of a size, B, marked `MARK`, until the job is ended."""
+    return _endless("-P", str(streams), "-l", str(size))
+
+
+def _endless(*how: str) -> Job:
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        server=SERVER,
+        client=(
+            "iperf3", "-c", "{address}", "-p", "{port}", "-t", "86400", "-i", "0", "-S", str(MARK), *how, "-J",
+        ),
+        parse=lambda text, folder: Parsed(),
+        address="127.0.0.1",
+        definition="iperf3 as a load: nothing of it is measured.",
+        duration=math.inf,
+        time_limit=math.inf,
+    )  # fmt: skip
 
 
 def _job(
