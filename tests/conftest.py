@@ -77,7 +77,8 @@ def probe_mpi() -> Capability:
     if mpirun is None:
         return Capability("missing", "no mpirun. Install openmpi-bin")
     program = (
-        "from mpi4py import MPI; print('sum', MPI.COMM_WORLD.allreduce(1), MPI.Get_library_version().split(',')[0])"
+        "from mpi4py import MPI; comm = MPI.COMM_WORLD; total = comm.allreduce(1); "
+        "comm.rank or print('sum', total, MPI.Get_library_version().split(',')[0])"
     )
     status, text = answer([mpirun, "-n", "2", sys.executable, "-c", program])
     if status or "sum 2" not in text:

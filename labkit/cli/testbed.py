@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 
@@ -13,7 +14,9 @@ from labkit.errors import SpecError
 def options(verb: argparse.ArgumentParser) -> None:
     """Words of the verb."""
     verb.add_argument(
-        "action", choices=("up", "down", "list"), help="bring one up, take it down, or list those that are up"
+        "action",
+        choices=("up", "down", "list", "run"),
+        help="bring one up, take it down, list those that are up, or run there what follows --",
     )
     verb.add_argument("testbed", nargs="?", default="", help="NAME[:ARG][,key=value…]; further options as --key value")
     verb.add_argument(
@@ -26,8 +29,8 @@ def options(verb: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Bring up, take down, list."""
-    actions = {"up": _up, "down": _down, "list": _list}
+    """Bring up, take down, list, run."""
+    actions = {"up": _up, "down": _down, "list": _list, "run": _run}
     return actions[options.action](options)
 
 
@@ -56,7 +59,7 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
 def _up(options: argparse.Namespace) -> int:
     from labkit import testbeds
 
-    text, began = _text(options), time.monotonic()
+    text, began = _asked(_text(options)), time.monotonic()
     say(f"bringing up {text} …")
     kept = testbeds.bring_up(text, lifetime=options.lifetime)
     say(
@@ -64,6 +67,22 @@ def _up(options: argparse.Namespace) -> int:
         f"Use it with --testbed {kept.text}, end it with: labkit testbed down {kept.text}"
     )
     return OK
+
+
+def _asked(text: str) -> str:
+    """The description, for soft-roce after asking whether to do without a guest where that can be."""
+    from labkit import testbeds
+    from labkit.testbeds import soft_roce
+
+    name, argument, own = testbeds.parse(text)
+    if name != "soft-roce" or "where" in own or not sys.stdin.isatty() or not soft_roce.here():
+        return text
+    say(
+        "This kernel can make the two devices on this machine itself, faster than a guest. Two interfaces and routing "
+        "rules are added while the testbed is up. Do that instead of booting a guest? [y/N]"
+    )
+    yes = sys.stdin.readline().strip().lower() in ("y", "yes")
+    return testbeds.text_of(name, argument, own | {"where": "host"}) if yes else text
 
 
 def _down(options: argparse.Namespace) -> int:
@@ -94,3 +113,19 @@ def _list(options: argparse.Namespace) -> int:
     for text, one in there.items():
         print(f"up: {text}, process {one.pid}, {(one.until - time.time()) / 60:.0f} min left")
     return OK
+
+
+def _run(options: argparse.Namespace) -> int:
+    """A command on the first host of a testbed: of one that is up, else of one brought up for it."""
+    from labkit import supervise, testbeds
+
+    words = list(options.rest)
+    if "--" in words:
+        words.remove("--")
+    if not options.testbed or not words:
+        raise SpecError("Run what? Write labkit testbed run soft-roce -- python3 hello.py")
+    with testbeds.open(testbeds.resolved(options.testbed), say) as testbed:
+        command = testbed.wrap(words)
+        with supervise.start(command, stdout=None, stderr=None) as tree:
+            status = tree.wait()
+    return OK if status is None else status

@@ -122,17 +122,25 @@ static int congest(const Job *job, Handle win, int64_t *round_ns)
     return job->peers[ME] ? mpi->Wait(&stop, job->statuses) : 0;
 }
 
-/* A window over what others reach into, where the pattern is one-sided. */
+/* A window over what others reach into, where the pattern is one-sided. One part of the ranks after the other: Open MPI
+   4.1 names the shared memory behind a window after its communicator, and disjoint ones are named alike. */
 static int open_window(const Job *job, int congestor, Handle *win, int *opened)
 {
     const int pattern = congestor ? job->peers[PATTERN] : job->mode;
-    if (pattern < (congestor ? PUT_INCAST : GET)) return 0;
     const int read = pattern == (congestor ? GET_BROADCAST : GET);
     const int64_t size =
         congestor ? (int64_t)job->peers[SIZE] * (read ? 1 : job->peers[MEMBERS]) : 2 * (int64_t)job->count;
-    TRY(job->mpi->Win_create(read ? job->send : job->recv, size, 1, job->info, job->comms[0], win));
-    *opened = 1;
-    return job->mpi->Win_lock_all(0, *win);
+    int32_t first = job->rank;
+    TRY(job->mpi->Bcast(&first, sizeof first, job->byte, 0, job->comms[0]));
+    *opened = pattern >= (congestor ? PUT_INCAST : GET);
+    for (int turn = 0; turn < job->ranks; turn++) {
+        if (*opened && turn == first) {
+            TRY(job->mpi->Win_create(read ? job->send : job->recv, size, 1, job->info, job->comms[0], win));
+            TRY(job->mpi->Win_lock_all(0, *win));
+        }
+        TRY(job->mpi->Barrier(job->comm));
+    }
+    return 0;
 }
 
 static int close_window(const Job *job, Handle *win)

@@ -51,7 +51,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         "elapsed": perf_counter() - clock, "seed": effort.seed, "load_start": load, "load_end": load_end,
         "testbed": dict(testbed.facts), "evidence": crossed,
         "badges": [
-            *testbed.badges, *outcome.badges, *_path(benchmark, spec, outcome, crossed),
+            *testbed.badges, *outcome.badges, *(_path(benchmark, spec, outcome, crossed) if job.server else []),
             *host.badges(machine, load, load_end, ranks=busy),
         ],
         "warnings": [*outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],

@@ -36,6 +36,7 @@ folder=$1; shift
 clear() { trap '' TERM INT HUP; kill "$child" 2>/dev/null; wait "$child"; rm -rf "$folder"; }
 trap 'clear; exit 143' TERM INT HUP
 "$@" & child=$!
+trap '' PIPE
 wait "$child"; status=$?
 clear
 exit "$status"

@@ -48,9 +48,13 @@ class Kept:
 def folder() -> Path:
     """Where those that are up are noted; for this user alone."""
     place = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"labkit-{os.getuid()}"
-    place.mkdir(mode=0o700, exist_ok=True)
-    if place.stat().st_uid != os.getuid():
-        raise LaunchError(f"{place} belongs to somebody else. Set TMPDIR to a folder of your own.")
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        owner = place.stat().st_uid
+    except OSError as error:
+        raise LaunchError(f"No folder for what is up: {error}. Set XDG_RUNTIME_DIR to a folder of your own.") from error
+    if owner != os.getuid():
+        raise LaunchError(f"{place} belongs to somebody else. Set XDG_RUNTIME_DIR to a folder of your own.")
     return place
 
 

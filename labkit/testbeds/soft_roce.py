@@ -6,8 +6,11 @@ nothing is fast. On a kernel that has rdma_rxe they can be made on the machine i
 
 from __future__ import annotations
 
+import os
 import platform
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -143,6 +146,15 @@ def absent(inside: bool = True) -> list[str]:
             _guest.kernel(_MODULES)
         return found
     return [*found, "linux-image-amd64" if platform.machine() == "x86_64" else "linux-image-arm64"]
+
+
+def here() -> bool:
+    """Whether this machine could do without a guest: root, on a kernel that has the modules."""
+    if os.geteuid() != 0 or absent(inside=False):
+        return False
+    program = shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin:/bin") or "modprobe"
+    wanted = [name for name in _MODULES if name != "virtio_console"]
+    return not subprocess.run([program, "-n", "-a", *wanted], capture_output=True, check=False).returncode
 
 
 @contextmanager

@@ -345,7 +345,8 @@ def test_an_ordinary_user_can_have_one() -> None:
     if os.geteuid():
         pytest.skip("all of these tests already run as an ordinary user")
     found = [str(ROOT), sysconfig.get_paths()["purelib"]]
-    words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/", "PYTHONDONTWRITEBYTECODE=1",
+    words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR",
+             "HOME=/", "TMPDIR=/tmp", "PYTHONDONTWRITEBYTECODE=1",
              f"PYTHONPATH={os.pathsep.join(found)}"]  # fmt: skip
     pythons = [one for one in (sys.executable, "/usr/bin/python3")
                if not subprocess.run([*words, one, "-c", "import labkit.testbeds, pydantic"], capture_output=True).returncode]  # fmt: skip
