@@ -8,8 +8,11 @@ from labkit.figures.against import versus
 from labkit.figures.cells import heat_map
 from labkit.figures.iterations import distribution, over_iterations
 from labkit.figures.pairs import pairs
+from labkit.figures.parts import parts
+from labkit.figures.phases import scatter
 from labkit.figures.points import bars, versus_size
 from labkit.figures.ranks import per_rank
+from labkit.figures.ratios import ratios
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
@@ -26,7 +29,10 @@ __all__ = [
     "launches",
     "over_iterations",
     "pairs",
+    "parts",
     "per_rank",
+    "ratios",
+    "scatter",
     "svgs",
     "together",
     "topology",

@@ -1,0 +1,204 @@
+"""What is the virtual cluster, do its links do what they claim, and what can be believed of it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from labkit import figures, studies, testbeds
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.testbeds import _links
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+STREAM, PAIRS, TRIP = "sockets.tcp_stream", "mpi.multi_bandwidth", "mpi.latency"
+_FRAMES = 1448 / 1514  # TCP's part of full frames
+_OVER = 1.05  # of a link's rate; two frames pass unshaped, and a clock is read a little late
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about the virtual cluster.
+
+    Parameters
+    ----------
+    launches : fresh starts of every point.
+    time_cap : s of timed iterations for a point and launch.
+    testbed : the cluster, a tree of switches; rate and uplink are set here.
+    rates : of the hosts' links, each as the testbed takes it, a list; one stream crosses the tree at each.
+    tapers : of the tree, a list; half the hosts send to the other half at each. Empty leaves them out.
+    rate : of the hosts' links for the tapers and the round trips.
+    pair_size : of the messages across the tree, B.
+    sizes : of the round trips between the first host and the last; empty leaves them out.
+    launcher : how ranks start.
+    """
+
+    launches: int = 2
+    time_cap: float = 1.0
+    testbed: str = "virtual-cluster:4,per_leaf=2"
+    rates: str = "50mbit,100mbit,200mbit"
+    tapers: str = "1,2,4"
+    rate: str = "200mbit"
+    pair_size: int = 8192
+    sizes: str = "8,1Ki,16Ki,64Ki,256Ki"
+    launcher: str = "auto"
+
+
+class Study(studies.Study):
+    """A stream at every rate, pairs across every taper, round trips against what the link takes for them."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (STREAM, PAIRS, TRIP)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Streams over rates; all hosts of one half to the other over tapers; round trips over sizes."""
+        v = self.values
+        if testbeds.parse(v.testbed)[0] != "virtual-cluster":
+            raise SpecError(
+                f"testbed={v.testbed}, but this is about virtual-cluster. Set testbed={Parameters.testbed}."
+            )
+        found = [
+            spec for rate in words(v.rates)
+            for spec in sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=self.place(rate=rate))
+        ]  # fmt: skip
+        outline = testbeds.outline(v.testbed)
+        hosts, per_leaf = len(outline.hosts), int(outline.facts["per_leaf"])
+        for taper in counts(v.tapers, "tapers") if per_leaf < hosts else []:
+            uplink = f"{per_leaf * _links.bits(v.rate) / taper / 1e6:g}mbit"
+            how: dict[str, Any] = {"ranks": hosts - hosts % 2, "launcher": v.launcher}
+            found += sweep(PAIRS, sizes=[v.pair_size], testbed=self.place(rate=v.rate, uplink=uplink), **how)
+        if v.sizes:
+            ends = (outline.hosts[0], outline.hosts[-1])
+            how = {"ranks": 2, "hosts": ends, "launcher": v.launcher, "testbed": self.place(rate=v.rate)}
+            found += sweep(TRIP, sizes=v.sizes, **how)
+        return found
+
+    def place(self, **options: str) -> str:
+        """The cluster with other rates."""
+        name, argument, given = testbeds.parse(self.values.testbed)
+        return testbeds.text_of(name, argument, given | options)
+
+    def _read(self, benchmark: str) -> list[Any]:
+        """Samples of a benchmark on virtual clusters: rates and tapers are in the testbed's name."""
+        found = super()._read(benchmark)
+        places = {spec.testbed for spec in self.specs() if spec.benchmark == benchmark}
+        return [s for s in self.campaign.samples(benchmark) if s.spec.testbed in places] or found
+
+    # ---- tables
+
+    @cached_property
+    def claims(self) -> pd.DataFrame:
+        """Every stream and taper: what the link in its way allows, what came through, the part of it."""
+        rows = []
+        for name in (STREAM, PAIRS):
+            for _, row in self.of(name).iterrows():
+                facts = testbeds.outline(str(row["testbed"])).facts
+                rate, taper = float(facts["rate_bps"]), float(facts.get("taper", 1.0))
+                pairs = row["ranks"] // 2 if name == PAIRS else 1
+                allowed = pairs * rate / 8e6 / (max(taper, 1.0) if name == PAIRS else 1.0)
+                measured = float(row["bandwidth_MBps_mean"])
+                rows.append({
+                    **row, "what": "one stream" if name == STREAM else f"{pairs} pairs across", "rate": rate / 1e6,
+                    "taper": taper, "allowed": allowed, "measured": measured, "part": 100 * measured / allowed,
+                })  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def claim_table(self) -> pd.DataFrame:
+        """The same with units in the heads."""
+        heads = {"what": "what", "rate": "hosts' links (Mbit/s)", "taper": "taper", "allowed": "links allow (MB/s)",
+                 "measured": "measured (MB/s)", "part": "part (%)", "launches": "launches"}  # fmt: skip
+        return self.claims[[name for name in heads if name in self.claims]].rename(columns=heads)
+
+    def trip_table(self) -> pd.DataFrame:
+        """One-way times beside what the bits of the message alone take on a link."""
+        rate = _links.bits(self.values.rate)
+        rows = self.of(TRIP)
+        if rows.empty:
+            return rows
+        wire = rows["message_size_B"] * 8e6 / rate
+        return pd.DataFrame({
+            "message size (B)": rows["message_size_B"], "bits on the link (µs)": wire,
+            "median (µs)": rows["latency_us_p50"], "low (µs)": rows["latency_us_low"],
+            "high (µs)": rows["latency_us_high"], "launches": rows["launches"],
+        })  # fmt: skip
+
+    # ---- figures
+
+    def topology_figure(self) -> go.Figure | str:
+        """The tree with what its links carried while half the hosts sent to the other half, at the greatest taper."""
+        chosen = [s for s in self.samples if s.spec.benchmark == PAIRS and s.meta.get("evidence")]
+        if not chosen:
+            return figures.topology(testbeds.outline(self.place(rate=self.values.rate)).facts)
+        one = max(chosen, key=lambda s: (float(testbeds.outline(s.spec.testbed).facts.get("taper", 1.0)), -s.launch))
+        return figures.topology(testbeds.outline(one.spec.testbed).facts, one.meta["evidence"])
+
+    def rates_figure(self) -> go.Figure | str:
+        """What one stream brings against the rate of the links."""
+        rows = self.claims[self.claims["benchmark"] == STREAM] if len(self.claims) else self.claims
+        return self.drawn(
+            figures.versus,
+            rows,
+            "rate",
+            shown={"mean": "bandwidth_MBps_mean"},
+            label="rate of the links (Mbit/s)",
+            even=True,
+        )
+
+    def taper_figure(self) -> go.Figure | str:
+        """What half the hosts send to the other half, together, against the taper."""
+        rows = self.claims[self.claims["benchmark"] == PAIRS] if len(self.claims) else self.claims
+        return self.drawn(
+            figures.versus, rows, "taper", shown={"mean": "bandwidth_MBps_mean"}, label="taper of the tree (x:1)"
+        )
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._claims(), *self._trips()]) or LEFT_OUT
+
+    def _claims(self) -> Iterator[str]:
+        """Whether links carry what they claim, and no more."""
+        if self.claims.empty:
+            return
+        for name, what in (
+            (STREAM, "One TCP stream brings"),
+            (PAIRS, "Half the hosts sending to the other half bring"),
+        ):
+            rows = self.claims[self.claims["benchmark"] == name]
+            if len(rows):
+                yield (
+                    f"{what} {number(rows['part'].min())} to {number(rows['part'].max())} % of what the links in the "
+                    f"way allow; frames leave at most {100 * _FRAMES:.1f} % to the payload."
+                )
+        over = self.claims[self.claims["part"] > 100 * _OVER]
+        few = self.claims[self.claims["part"] < 80]
+        yield (
+            "Nothing was faster than its link." if over.empty else
+            f"{len(over)} of {len(self.claims)} points were faster than their link by more than 5 %: do not trust them."
+        )  # fmt: skip
+        if len(few):
+            yield (
+                f"{len(few)} of {len(self.claims)} points stay below 80 % of it: this machine was busy, or forwards no "
+                "more, or the protocol leaves a part. Set lower rates."
+            )
+
+    def _trips(self) -> Iterator[str]:
+        """What of a round trip is the link."""
+        rows = self.trip_table()
+        if len(rows):
+            first, last = rows.iloc[0], rows.iloc[-1]
+            yield (
+                f"{size_words(first['message size (B)'])} take {number(first['median (µs)'])} µs one way, of which the "
+                f"link's bits are {number(first['bits on the link (µs)'])} µs: the rest is this machine's processors. "
+                f"Of {size_words(last['message size (B)'])}, {number(last['median (µs)'])} µs, they are "
+                f"{number(last['bits on the link (µs)'])} µs."
+            )
