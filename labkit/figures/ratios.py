@@ -38,10 +38,10 @@ def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
     figure.add_vline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
     ticks = [step * 10**power for power in range(-3, 5) for step in (1, 2, 5)]
     low, high = min([0.8, *values]), max([1.25, *values])
+    shown = [tick for tick in ticks if low / 2 <= tick <= high * 2]
     figure.update_layout(
-        xaxis={"type": "log", "title": {"text": style.note(title, "a dot is one pair of starts; dashed: no difference")},
-               "tickvals": [t for t in ticks if low / 2 <= t <= high * 2], "ticktext": [
-                   f"{t:g}" for t in ticks if low / 2 <= t <= high * 2]},
+        xaxis={"type": "log", "title": {"text": style.note(title, "a dot: one pair of starts; dashed: no difference")},
+               "tickvals": shown, "ticktext": [f"{tick:g}" for tick in shown]},
         yaxis={"type": "category", "autorange": "reversed", "automargin": True, "title": {"text": ""}},
     )  # fmt: skip
     return style.finish(figure, height=170 + 34 * len(found))

@@ -189,6 +189,8 @@ class Study(studies.Study):
         found = []
         if len(hosts) == 1:
             found.append("all ranks of the victim are on one host, so that its messages crossed no network")
+        if any("busy machine" in str(s.meta.get("badges")) for s in group):
+            found.append("the machine was busy with something else, which slows either phase by chance")
         if len(group) < 2:
             found.append("one pair alone has no range over starts")
         if not self.adjustable:
