@@ -88,9 +88,9 @@ class Study(studies.Study):
 
     def _read(self, benchmark: str) -> list[Any]:
         """Samples of a benchmark on virtual clusters: rates and tapers are in the testbed's name."""
-        found = super()._read(benchmark)
+        found = [s for s in self.campaign.samples(benchmark) if testbeds.parse(s.spec.testbed)[0] == "virtual-cluster"]
         places = {spec.testbed for spec in self.specs() if spec.benchmark == benchmark}
-        return [s for s in self.campaign.samples(benchmark) if s.spec.testbed in places] or found
+        return [s for s in found if s.spec.testbed in places] or found
 
     # ---- tables
 

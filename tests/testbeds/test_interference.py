@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import Spec, benchmarks, measuring, testbeds
+from labkit import Spec, benchmarks, measuring, studies, testbeds
 from labkit.errors import SpecError
 from labkit.measuring import loads
 from labkit.spec import Effort, Reported
 from labkit.studies import incast, interference_and_qos
 from labkit.testbeds import _links, virtual_cluster
 from labkit.tools import Parsed, _incast
+from tests.notebooks.test_examples import EXAMPLES
+from tests.notebooks.test_measured import Shown
 from tests.testbeds.test_virtual_cluster import gone, links
 
 TREE = "virtual-cluster:4,per_leaf=2,rate=200mbit,uplink=200mbit"  # 2:1
@@ -70,10 +72,9 @@ def test_several_clients_become_a_sum_and_streams() -> None:
 
 @pytest.mark.netns
 def test_incast_fills_the_link_to_the_receiver_and_no_more(tmp_path: Path) -> None:
-    study = incast.Study(
-        senders="3", sizes="128Ki", streams="2", duration=1, launches=1, testbed="virtual-cluster:4,rate=50mbit",
-        campaign=str(tmp_path),
-    )  # fmt: skip
+    asked = {"senders": "3", "sizes": "128Ki", "streams": "2", "duration": 1, "launches": 1, "campaign": str(tmp_path)}
+    asked["testbed"] = "virtual-cluster:4,rate=50mbit"
+    study = incast.Study(**asked)
     before = links()
     study.run()
     assert links() == before
@@ -86,16 +87,17 @@ def test_incast_fills_the_link_to_the_receiver_and_no_more(tmp_path: Path) -> No
     assert len(study.streams) == 3 + 6
     assert 1 / 6 < rows["jain"].iloc[0] <= 1
     assert "Jain's index" in study.findings()
-    assert study.size_figure()["data"]
-    assert len(study.streams_figure()["data"][0]["x"]) == 6
+    shown = Shown("61-incast", asked)
+    assert len(shown.figures) == 2
+    assert len(shown.figures[1]["data"][0]["x"]) == 6
+    assert {study.findings(), studies.LEFT_OUT} <= set(shown.texts)
 
 
 @pytest.mark.netns
 @pytest.mark.mpi
 def test_a_victim_suffers_beside_floods_in_every_pair(tmp_path: Path) -> None:
-    study = interference_and_qos.Study(
-        victims="fft", aggressors="udp", qos="off", testbed=TREE, launches=5, campaign=str(tmp_path), **SHORT
-    )
+    asked = {"victims": "fft", "aggressors": "udp", "qos": "off", "testbed": TREE, "launches": 5, **SHORT}
+    study = interference_and_qos.Study(**asked, campaign=str(tmp_path))
     before = links()
     study.run()
     assert links() == before
@@ -106,8 +108,27 @@ def test_a_victim_suffers_beside_floods_in_every_pair(tmp_path: Path) -> None:
     assert all(one.time_ns.shape == one.lanes["alone_ns"].shape == (2, 20) for one in group)
     assert all(np.all(one.time_ns > 0) and one.meta["verified"] for one in group)
     assert "It rose in 5 of 5 interleaved pairs" in study.findings()
-    assert len(study.scatter_figure()["data"]) == 4
-    assert len(study.pairs_figure()["data"][0]["x"]) == 5
+    shown = Shown("64-interference-and-qos", asked | {"campaign": str(tmp_path)})
+    pairs, scatter = shown.figures
+    assert len(pairs["data"][0]["x"]) == 5
+    assert len(scatter["data"]) == 4
+    assert {study.findings(), studies.LEFT_OUT} <= set(shown.texts)
+
+
+@pytest.mark.netns
+@pytest.mark.mpi
+def test_the_cluster_proves_its_links(tmp_path: Path) -> None:
+    asked = {"rates": "50mbit", "tapers": "2", "sizes": "8", "launches": 1, "time_cap": 0.2, "campaign": str(tmp_path)}
+    shown = Shown("60-virtual-cluster", asked)
+    assert len(shown.figures) == 3
+    assert any("links in the way allow" in text for text in shown.texts)
+    assert any("Nothing was faster than its link." in text for text in shown.texts)
+
+
+@pytest.mark.parametrize("name", ["60-virtual-cluster", "61-incast", "64-interference-and-qos"])
+def test_without_its_samples_a_notebook_says_so(name: str) -> None:
+    shown = Shown(name, {"campaign": str(EXAMPLES[0]), "measure": False})
+    assert studies.LEFT_OUT in shown.texts
 
 
 @pytest.mark.netns
