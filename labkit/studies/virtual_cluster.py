@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,7 +19,7 @@ from labkit.testbeds import _links
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-STREAM, PAIRS, TRIP = "sockets.tcp_stream", "mpi.multi_bandwidth", "mpi.latency"
+STREAM, ALL, TRIP = "sockets.tcp_stream", "mpi.alltoall", "mpi.latency"
 _FRAMES = 1448 / 1514  # TCP's part of full frames
 _OVER = 1.05  # of a link's rate; two frames pass unshaped, and a clock is read a little late
 
@@ -33,9 +34,9 @@ class Parameters(studies.Parameters):
     time_cap : s of timed iterations for a point and launch.
     testbed : the cluster, a tree of switches; rate and uplink are set here.
     rates : of the hosts' links, each as the testbed takes it, a list; one stream crosses the tree at each.
-    tapers : of the tree, a list; half the hosts send to the other half at each. Empty leaves them out.
+    tapers : of the tree, a list; one stream crosses it, and all hosts send to all, at each. Empty leaves them out.
     rate : of the hosts' links for the tapers and the round trips.
-    pair_size : of the messages across the tree, B.
+    size : of the messages from each host to each then, B.
     sizes : of the round trips between the first host and the last; empty leaves them out.
     launcher : how ranks start.
     """
@@ -46,20 +47,20 @@ class Parameters(studies.Parameters):
     rates: str = "50mbit,100mbit,200mbit"
     tapers: str = "1,2,4"
     rate: str = "200mbit"
-    pair_size: int = 8192
+    size: int = 65536
     sizes: str = "8,1Ki,16Ki,64Ki,256Ki"
     launcher: str = "auto"
 
 
 class Study(studies.Study):
-    """A stream at every rate, pairs across every taper, round trips against what the link takes for them."""
+    """A stream at every rate, all to all at every taper, round trips against what the link takes for them."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = (STREAM, PAIRS, TRIP)
+    benchmarks: ClassVar = (STREAM, ALL, TRIP)
     values: Parameters
 
     def specs(self) -> list[Spec]:
-        """Streams over rates; all hosts of one half to the other over tapers; round trips over sizes."""
+        """Streams over rates and tapers; all hosts to all over tapers; round trips over sizes."""
         v = self.values
         if testbeds.parse(v.testbed)[0] != "virtual-cluster":
             raise SpecError(
@@ -73,13 +74,15 @@ class Study(studies.Study):
         hosts, per_leaf = len(outline.hosts), int(outline.facts["per_leaf"])
         for taper in counts(v.tapers, "tapers") if per_leaf < hosts else []:
             uplink = f"{per_leaf * _links.bits(v.rate) / taper / 1e6:g}mbit"
-            how: dict[str, Any] = {"ranks": hosts - hosts % 2, "launcher": v.launcher}
-            found += sweep(PAIRS, sizes=[v.pair_size], testbed=self.place(rate=v.rate, uplink=uplink), **how)
+            tree = self.place(rate=v.rate, uplink=uplink)
+            found += sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=tree)
+            how: dict[str, Any] = {"ranks": hosts, "launcher": v.launcher}
+            found += sweep(ALL, sizes=[v.size], testbed=tree, **how)
         if v.sizes:
             ends = (outline.hosts[0], outline.hosts[-1])
             how = {"ranks": 2, "hosts": ends, "launcher": v.launcher, "testbed": self.place(rate=v.rate)}
             found += sweep(TRIP, sizes=v.sizes, **how)
-        return found
+        return list(dict.fromkeys(found))
 
     def place(self, **options: str) -> str:
         """The cluster with other rates."""
@@ -96,24 +99,26 @@ class Study(studies.Study):
 
     @cached_property
     def claims(self) -> pd.DataFrame:
-        """Every stream and taper: what the link in its way allows, what came through, the part of it."""
+        """Every stream and taper: what the busiest link allows, what came through, the part of it."""
         rows = []
-        for name in (STREAM, PAIRS):
+        for name in (STREAM, ALL):
             for _, row in self.of(name).iterrows():
                 facts = testbeds.outline(str(row["testbed"])).facts
-                rate, taper = float(facts["rate_bps"]), float(facts.get("taper", 1.0))
-                pairs = row["ranks"] // 2 if name == PAIRS else 1
-                allowed = pairs * rate / 8e6 / (max(taper, 1.0) if name == PAIRS else 1.0)
-                measured = float(row["bandwidth_MBps_mean"])
+                rate, taper = float(facts["rate_bps"]) / 8e6, float(facts.get("taper", 1.0))
+                allowed = min(rate, float(facts.get("uplink_bps", math.inf)) / 8e6)
+                measured = float(row.get("bandwidth_MBps_mean", 0.0))
+                if name == ALL:
+                    moved, allowed = _busiest(facts, float(row["message_size_B"]))
+                    measured = moved / row["latency_us_p50"]
                 rows.append({
-                    **row, "what": "one stream" if name == STREAM else f"{pairs} pairs across", "rate": rate / 1e6,
+                    **row, "what": "one stream" if name == STREAM else "all to all", "rate": 8 * rate, "narrowest": 8 * allowed,
                     "taper": taper, "allowed": allowed, "measured": measured, "part": 100 * measured / allowed,
                 })  # fmt: skip
         return pd.DataFrame(rows)
 
     def claim_table(self) -> pd.DataFrame:
         """The same with units in the heads."""
-        heads = {"what": "what", "rate": "hosts' links (Mbit/s)", "taper": "taper", "allowed": "links allow (MB/s)",
+        heads = {"what": "what", "rate": "hosts' links (Mbit/s)", "taper": "taper", "allowed": "link allows (MB/s)",
                  "measured": "measured (MB/s)", "part": "part (%)", "launches": "launches"}  # fmt: skip
         return self.claims[[name for name in heads if name in self.claims]].rename(columns=heads)
 
@@ -133,31 +138,29 @@ class Study(studies.Study):
     # ---- figures
 
     def topology_figure(self) -> go.Figure | str:
-        """The tree with what its links carried while half the hosts sent to the other half, at the greatest taper."""
-        chosen = [s for s in self.samples if s.spec.benchmark == PAIRS and s.meta.get("evidence")]
+        """The tree with what its links carried while all sent to all, at the greatest taper."""
+        chosen = [s for s in self.samples if s.spec.benchmark == ALL and s.meta.get("evidence")]
         if not chosen:
             return figures.topology(testbeds.outline(self.place(rate=self.values.rate)).facts)
         one = max(chosen, key=lambda s: (float(testbeds.outline(s.spec.testbed).facts.get("taper", 1.0)), -s.launch))
         return figures.topology(testbeds.outline(one.spec.testbed).facts, one.meta["evidence"])
 
     def rates_figure(self) -> go.Figure | str:
-        """What one stream brings against the rate of the links."""
+        """What one stream brings against the rate of the narrowest link in its way."""
         rows = self.claims[self.claims["benchmark"] == STREAM] if len(self.claims) else self.claims
         return self.drawn(
             figures.versus,
             rows,
-            "rate",
+            "narrowest",
             shown={"mean": "bandwidth_MBps_mean"},
-            label="rate of the links (Mbit/s)",
+            label="rate of the narrowest link (Mbit/s)",
             even=True,
         )
 
     def taper_figure(self) -> go.Figure | str:
-        """What half the hosts send to the other half, together, against the taper."""
-        rows = self.claims[self.claims["benchmark"] == PAIRS] if len(self.claims) else self.claims
-        return self.drawn(
-            figures.versus, rows, "taper", shown={"mean": "bandwidth_MBps_mean"}, label="taper of the tree (x:1)"
-        )
+        """Time that all to all takes against the taper."""
+        rows = self.claims[self.claims["benchmark"] == ALL] if len(self.claims) else self.claims
+        return self.drawn(figures.versus, rows, "taper", shown="latency_us", log=False, label="taper of the tree (x:1)")
 
     # ---- sentences
 
@@ -169,15 +172,12 @@ class Study(studies.Study):
         """Whether links carry what they claim, and no more."""
         if self.claims.empty:
             return
-        for name, what in (
-            (STREAM, "One TCP stream brings"),
-            (PAIRS, "Half the hosts sending to the other half bring"),
-        ):
+        for name, what in {STREAM: "One TCP stream brings", ALL: "All to all brings over the busiest link"}.items():
             rows = self.claims[self.claims["benchmark"] == name]
             if len(rows):
                 yield (
-                    f"{what} {number(rows['part'].min())} to {number(rows['part'].max())} % of what the links in the "
-                    f"way allow; frames leave at most {100 * _FRAMES:.1f} % to the payload."
+                    f"{what} {number(rows['part'].min())} to {number(rows['part'].max())} % of what the link "
+                    f"allows; frames leave at most {100 * _FRAMES:.1f} % to the payload."
                 )
         over = self.claims[self.claims["part"] > 100 * _OVER]
         few = self.claims[self.claims["part"] < 80]
@@ -202,3 +202,12 @@ class Study(studies.Study):
                 f"Of {size_words(last['message size (B)'])}, {number(last['median (µs)'])} µs, they are "
                 f"{number(last['bits on the link (µs)'])} µs."
             )
+
+
+def _busiest(facts: Mapping[str, Any], size: float) -> tuple[float, float]:
+    """B that all to all moves over the link that needs longest for it, and its rate, MB/s."""
+    hosts, per_leaf = int(facts["nodes"]), int(facts["per_leaf"])
+    links = [((hosts - 1) * size, float(facts["rate_bps"]) / 8e6)]
+    if "uplink_bps" in facts:
+        links.append((per_leaf * (hosts - per_leaf) * size, float(facts["uplink_bps"]) / 8e6))
+    return max(links, key=lambda link: link[0] / link[1])
