@@ -111,8 +111,9 @@ class Study(studies.Study):
                     moved, allowed = _busiest(facts, float(row["message_size_B"]))
                     measured = moved / row["latency_us_p50"]
                 rows.append({
-                    **row, "what": "one stream" if name == STREAM else "all to all", "rate": 8 * rate, "narrowest": 8 * allowed,
-                    "taper": taper, "allowed": allowed, "measured": measured, "part": 100 * measured / allowed,
+                    **row, "what": "one stream" if name == STREAM else "all to all", "rate": 8 * rate,
+                    "narrowest": 8 * allowed, "taper": taper, "allowed": allowed, "measured": measured,
+                    "part": 100 * measured / allowed,
                 })  # fmt: skip
         return pd.DataFrame(rows)
 
