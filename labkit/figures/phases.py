@@ -30,9 +30,9 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
     """
     if not samples.n or "alone_ns" not in samples.lanes:
         raise DataError(f"'{samples.spec}' has no times alone and beside. Give those of congestion.interference.")
-    figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=list(PHASES.values()))
+    figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.03)
     hosts = samples.meta.get("rank_hosts") or []
-    for column, lane in enumerate(PHASES, 1):
+    for column, (lane, phase) in enumerate(PHASES.items(), 1):
         times = samples.lanes[lane] * 1e-3 / waits
         every = max(1, -(-times.shape[1] // _POINTS))
         for n, (rank, line) in enumerate(zip(samples.ranks, times, strict=True)):
@@ -47,7 +47,7 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
                 ),
                 row=1, col=column,
             )  # fmt: skip
-        figure.update_xaxes(title_text="iteration", row=1, col=column)
+        figure.update_xaxes(title_text=f"iteration, {phase}", row=1, col=column)
     figure.update_yaxes(type="log")
     figure.update_yaxes(title_text="time (µs)", row=1, col=1)
     return style.finish(figure)

@@ -38,7 +38,7 @@ class Parameters(studies.Parameters):
     size : of the victim's messages, B.
     ranks : of the victim.
     iterations : of each phase; 0 for 100.
-    aggressors : a list of udp, incast and halo3d26; the first one also with shares and priority.
+    aggressors : a list of incast, udp and halo3d26; the first one also with shares and priority.
     lead : s that the aggressor is ahead; 10 in the paper.
     qos : a list of off, shares and priority; on another testbed than a virtual cluster it is what the switches do.
     shares : of usual and bulk traffic, for qos shares.
@@ -51,8 +51,8 @@ class Parameters(studies.Parameters):
     victims: str = "fft,latency"
     size: int = 10_000
     ranks: int = 2
-    iterations: int = 100
-    aggressors: str = "udp,incast,halo3d26"
+    iterations: int = 200
+    aggressors: str = "incast,udp,halo3d26"
     lead: float = 1.0
     qos: str = "off,shares,priority"
     shares: str = "1:1"

@@ -149,14 +149,12 @@ class Study(studies.Study):
     def rates_figure(self) -> go.Figure | str:
         """What one stream brings against the rate of the narrowest link in its way."""
         rows = self.claims[self.claims["benchmark"] == STREAM] if len(self.claims) else self.claims
-        return self.drawn(
-            figures.versus,
-            rows,
-            "narrowest",
-            shown={"mean": "bandwidth_MBps_mean"},
-            label="rate of the narrowest link (Mbit/s)",
-            even=True,
-        )
+        if len(rows):
+            tree = rows["testbed"].str.contains("uplink=")
+            rows = rows.assign(narrow=tree.map({True: "to the spine", False: "of a host"}))
+            rows = rows[~tree | (rows["narrowest"] < rows["rate"])]
+        how = {"label": "rate of the narrowest link (Mbit/s)", "even": True, "series": ["narrow"]}
+        return self.drawn(figures.versus, rows, "narrowest", shown={"mean": "bandwidth_MBps_mean"}, **how)
 
     def taper_figure(self) -> go.Figure | str:
         """Time that all to all takes against the taper."""
