@@ -65,9 +65,8 @@ test-all: venvs ## every test, and those with ranks on three MPIs, at most 50 mi
 bench: setup ## print how fast the lab itself is, side by side with others; asserts nothing
 	@for file in $(wildcard bench/*.py); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-faults: ## how to check what happens when things are killed
-	@echo "Faults are provoked by hand: start 'make report', end it with Ctrl-C, kill or kill -9 at any moment, start it again."
-	@echo "It must go on where it was: nothing measured is lost, and 'ps' shows no process of labkit in between."
+faults: setup ## kill, fill, cut and jump 200 times each, and write the table of docs/reliability.md; TRIES=n for fewer
+	@$(BIN)/python tests/faults.py $(or $(TRIES),200)
 
 lab: setup ## open JupyterLab on the notebooks
 	@$(BIN)/labkit lab

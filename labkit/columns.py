@@ -167,6 +167,7 @@ COLUMNS = {
         Column("start", "str", "", "When the point began, UTC, ISO 8601."),
         Column("elapsed_s", "float64", "s", "Wall time of the point with verification, warm-up and bookkeeping."),
         Column("fingerprint", "str", "", "Name of the work on this system; equal fingerprints are repeats."),
+        Column("allocation", "str", "", "Batch job that measured it, with its index in an array: 1234 or 1234_2; empty outside of one. A factor, like the launch."),
         Column("campaign", "str", "", "Folder the samples lie in."),
     )
 }  # fmt: skip

@@ -11,10 +11,14 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from labkit import units
 from labkit.errors import SpecError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Scalar = str | int | float | bool | None
 T = TypeVar("T")
@@ -230,17 +234,25 @@ def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
     SpecError
         For an unknown key, a value of the wrong type, or one outside its choices; names all of them.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
     unknown = [key for key in values if key not in names]
     if unknown:
         raise SpecError(f"{what} has no {', '.join(map(repr, unknown))}. It has: {', '.join(names) or 'no options'}.")
     try:
-        return TypeAdapter(cls).validate_python(dict(values))
+        return cast("T", _adapter(cast("type", cls)).validate_python(dict(values)))
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, e['loc']))}={e['input']!r}: {e['msg']}" for e in error.errors()]
         raise SpecError(f"{what}: " + "; ".join(lines)) from error
+
+
+@cache
+def _adapter(cls: type) -> TypeAdapter[Any]:
+    """What checks a dataclass; it takes longer to make than to use."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cls)
 
 
 def _variables(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> tuple[tuple[str, str], ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from labkit import campaign
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, lease
 from labkit.errors import DataError, LaunchError
 
 from .test_samples import some
@@ -64,7 +64,7 @@ def test_a_broken_campaign_file_is_named(tmp_path: Path) -> None:
 
 def test_a_second_process_is_told_to_stop(tmp_path: Path) -> None:
     script = f"from labkit.campaign import Campaign\nwith Campaign({str(tmp_path)!r}).lease(): pass"
-    clean = {k: v for k, v in os.environ.items() if k != campaign.OWNER}
+    clean = {k: v for k, v in os.environ.items() if k != lease.OWNER}
     with Campaign(tmp_path).lease():
         other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=clean, check=False)
         assert "is in use: process" in other.stderr
@@ -72,7 +72,7 @@ def test_a_second_process_is_told_to_stop(tmp_path: Path) -> None:
         assert child.returncode == 0, "a child of the holder shares the lease"
         assert (tmp_path / "lease.json").exists()
     assert not (tmp_path / "lease.json").exists()
-    assert campaign.OWNER not in os.environ
+    assert lease.OWNER not in os.environ
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,9 @@ def test_a_stale_lease_is_recognised(tmp_path: Path, host: str, age: float, stal
     gone = subprocess.Popen(["true"])
     gone.wait()
     name = os.uname().nodename if host == "here" else host
-    lease = {"token": "x", "pid": gone.pid, "host": name, "start": "then", "heartbeat": time.time() - age}
-    (tmp_path / "lease.json").write_text(json.dumps(lease))
+    said = {"token": "x", "pid": gone.pid, "host": name, "start": "then", "heartbeat": time.time() - age}
+    (tmp_path / "lease.json").write_text(json.dumps(said))
+    os.utime(tmp_path / "lease.json", (time.time() - age,) * 2)
     if stale:
         with held.lease():
             assert json.loads((tmp_path / "lease.json").read_text())["pid"] == str(os.getpid())

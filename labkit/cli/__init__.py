@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from labkit import __version__, show
-from labkit.cli import campaigns, measure, testbed
+from labkit.cli import campaigns, jobs, measure, testbed
 from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
+from labkit.host import allocation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -115,18 +116,36 @@ def _run_options(verb: argparse.ArgumentParser) -> None:
         default="",
         help="where all of it runs: NAME[:ARG][,key=value…]; up for the whole suite",
     )
+    verb.add_argument(
+        "--site", metavar="S", default="", help="settings of a cluster, inside a batch job (default: $LABKIT_SITE)"
+    )
+    verb.add_argument(
+        "--repeats",
+        type=int,
+        metavar="N",
+        default=1,
+        help="multiply the launches; the jobs of an array add to one another",
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
     from labkit import batch, testbeds
+    from labkit.campaign import Campaign, root
+    from labkit.jobs import inside
+    from labkit.jobs import site as sites
 
     where, usual = [], {}
     if options.testbed:
         where = [f"testbed={testbeds.resolved(options.testbed)}"]
         usual = {"transports": "tcp"} if testbeds.outline(options.testbed).hosts else {}  # they share no memory
-    suite = batch.load(options.suite, [*options.parameter, *where], usual)
-    with testbeds.held(options.testbed or "local", say), Bar() as bar:
-        outcome = batch.run(suite, into=options.into, progress=bar)
+    job, place = allocation.current(), sites.find(options.site)
+    if job is not None and not options.testbed:
+        usual = inside.usual(sites.load(place) if place else sites.Site(), job)
+    suite = inside.repeated(batch.load(options.suite, [*options.parameter, *where], usual), options.repeats)
+    held = Campaign(options.into or root() / suite.name)
+    with inside.noted(held, suite, say) as ended, testbeds.held(options.testbed or "local", say), Bar() as bar:
+        outcome = batch.run(suite, into=held.path, progress=bar)
+        ended(OK if outcome.sound else ERROR)
     print(outcome.text())
     return OK if outcome.sound else ERROR
 
@@ -150,9 +169,19 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ("plan", _plan, _suite_options, "Print what a suite would measure; starts nothing.", "labkit plan quick"),
     ("run", _run, _run_options, "Execute the notebooks of a suite into a campaign; measures only what is missing.",
      "labkit run quick --into data/campaigns/today -p launches=6\nlabkit run quick --testbed virtual-cluster:8"),
+    ("submit", jobs.submit, jobs.submit_options, "Run a suite as a job on a cluster, and follow it.",
+     "labkit submit quick --nodes 4 --ppn 2 --time 30 --partition short --dry-run\nlabkit submit quick --nodes 4 --site mysite.toml --array 6"),
+    ("status", jobs.status, jobs.status_options, "Tell how jobs and their campaigns are.", "labkit status\nlabkit status quick"),
+    ("attach", jobs.attach, jobs.campaign_options, "Follow the job of a campaign again.", "labkit attach quick"),
+    ("cancel", jobs.cancel, jobs.campaign_options, "End the job of a campaign; what was measured is kept.", "labkit cancel quick"),
     ("import", campaigns.import_, campaigns.import_options, "Keep what the OSU or Intel MPI benchmarks printed in a campaign.",
      "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\nlabkit import osu_allreduce.txt --ranks 64"),
     ("show", campaigns.show_, campaigns.show_options, "Print the results of a campaign.", "labkit show quick --benchmark mpi.latency --format csv"),
+    ("compact", campaigns.compact, campaigns.compact_options, "Put the finished points of each benchmark into one file; loses nothing.", "labkit compact quick"),
+    ("export", campaigns.export, campaigns.export_options, "Write a campaign as one archive with checksums.", "labkit export quick --output quick.zip"),
+    ("verify", campaigns.verify, campaigns.verify_options, "Name every file of an archive or a campaign that is changed, cut off or missing.", "labkit verify quick.zip"),
+    ("merge", campaigns.merge, campaigns.merge_options, "Put campaigns or archives into one; every point remembers its origin.",
+     "labkit merge monday.zip tuesday --into data/campaigns/week"),
     ("report", campaigns.report_, campaigns.report_options, "Make the HTML and PDF report of a campaign.", "labkit report quick"),
     ("testbed", testbed.run, testbed.options, "Keep a testbed up for several commands.",
      "labkit testbed up soft-roce\nlabkit testbed up virtual-cluster --nodes 8 --per-leaf 4 --uplink 267mbit\nlabkit testbed up soft-roce --delay 1ms --loss 0.1\nlabkit testbed list\nlabkit testbed down soft-roce"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from labkit import show
-from labkit.cli.speaking import OK, output, say, warn
+from labkit.cli.speaking import ERROR, OK, output, say, warn
 
 
 def show_options(verb: argparse.ArgumentParser) -> None:
@@ -20,9 +21,77 @@ def show_(options: argparse.Namespace) -> int:
     from labkit import campaign
 
     held = campaign.Campaign(campaign.find(options.campaign))
-    show.write(
-        list(held.samples(options.benchmark)), options.format, options.output, campaign=held.name, full=options.full
+    if options.format == "table" and options.benchmark == "*" and (text := show.listing(held)):
+        print(text)
+        return OK
+    show.campaign(held, options.benchmark, options.format, options.output, full=options.full)
+    return OK
+
+
+def compact_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit compact`."""
+    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
+
+
+def compact(options: argparse.Namespace) -> int:
+    """Put the finished points of every benchmark into one file each."""
+    from labkit import campaign
+
+    held = campaign.Campaign(campaign.find(options.campaign))
+    done = held.compact()
+    for name, count in done.items():
+        print(f"{name}: {count} points in one file")
+    print(f"{held.path}: {len(done)} of {len(held.benchmarks())} benchmarks had something to compact")
+    return OK
+
+
+def export_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit export`."""
+    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
+    verb.add_argument("--output", metavar="FILE", help="the archive (default: the campaign's name with .zip)")
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write a campaign as one archive."""
+    from labkit import campaign
+    from labkit.campaign import archive
+
+    target = archive.export(campaign.find(options.campaign), Path(options.output) if options.output else None)
+    print(f"archive: {target}, {target.stat().st_size:,} B; check it with: labkit verify {target}")
+    return OK
+
+
+def verify_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit verify`."""
+    verb.add_argument("campaign", help="an archive, or a campaign's folder or name")
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Name every file of a campaign or an archive that is changed, cut off or missing."""
+    from labkit.campaign import archive
+
+    place = archive.place(options.campaign)
+    count, wrong = archive.verify(place)
+    for text in wrong:
+        print(text)
+    print(
+        f"{place}: {count} files, {f'{len(wrong)} of them damaged or missing' if wrong else 'all as they were written'}"
     )
+    return ERROR if wrong else OK
+
+
+def merge_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit merge`."""
+    verb.add_argument("campaign", nargs="+", help="archives, or campaigns' folders or names")
+    verb.add_argument("--into", metavar="CAMPAIGN", required=True, help="campaign folder that gets the points")
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Put campaigns into one."""
+    from labkit.campaign import archive
+
+    held, added, there = archive.merge([archive.place(name) for name in options.campaign], Path(options.into))
+    print(f"{added} points merged{f', {there} were there already' if there else ''}\nsamples: {held.path}")
     return OK
 
 

@@ -124,10 +124,13 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
 def run(options: argparse.Namespace) -> int:
     """Measure what is missing, print what was asked for."""
     from labkit import classic, measuring
+    from labkit.analysis import gpcnet
     from labkit.campaign import Campaign
 
     if options.format in classic.FORMS:
         classic.check(options.benchmark, options.format)
+    elif options.format == "gpcnet":
+        gpcnet.check(options.benchmark)
     names = ("iterations", "warmup", "launches", "time_cap", "time_limit", "seed")
     effort = Effort(**{name: getattr(options, name) for name in names}, **({"ci": options.ci} if options.ci else {}))
     points = measuring.expand(_specs(options), effort)
@@ -138,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
     with Bar() as bar:
         measuring.measure([p.spec for p in points if p.launch == 0], effort, into=held, progress=bar)
     wanted = {(p.fingerprint, p.launch) for p in points}
-    found = [s for s in held.samples(options.benchmark) if (s.meta.get("fingerprint"), s.launch) in wanted]
+    found = list(held.samples(options.benchmark, wanted))
     show.write(found, options.format, options.output, campaign=held.name, full=options.full)
     print(f"samples: {held.path}", file=sys.stderr)
     missed = options.ci and any(s.meta.get("stopped_by") not in ("ci", "tool") for s in found)

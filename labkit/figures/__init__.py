@@ -5,11 +5,13 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
 from labkit.figures.against import versus
+from labkit.figures.beside import beside
 from labkit.figures.cells import heat_map
+from labkit.figures.factors import factors, phases
 from labkit.figures.iterations import distribution, over_iterations
+from labkit.figures.nodes import scatter
 from labkit.figures.pairs import pairs
 from labkit.figures.parts import parts
-from labkit.figures.phases import scatter
 from labkit.figures.points import bars, versus_size
 from labkit.figures.ranks import per_rank
 from labkit.figures.ratios import ratios
@@ -18,24 +20,29 @@ from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
 from labkit.figures.together import together
 from labkit.figures.topology import topology
+from labkit.figures.twice import twice
 
 __all__ = [
     "CONFIG",
     "ORIGINS",
     "bars",
+    "beside",
     "bundle",
     "distribution",
+    "factors",
     "heat_map",
     "launches",
     "over_iterations",
     "pairs",
     "parts",
     "per_rank",
+    "phases",
     "ratios",
     "scatter",
     "svgs",
     "together",
     "topology",
+    "twice",
     "versus",
     "versus_size",
 ]

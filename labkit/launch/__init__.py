@@ -23,9 +23,22 @@ from types import ModuleType
 
 from labkit.errors import LaunchError, SpecError, known
 from labkit.launch._hosts import listed
-from labkit.launch._placement import Placement, alike
+from labkit.launch._placement import FLAGS, NETWORK, Placement, alike, given
 
-__all__ = ["Launcher", "Placement", "alike", "get", "installed", "library", "library_path", "listed", "names"]
+__all__ = [
+    "FLAGS",
+    "NETWORK",
+    "Launcher",
+    "Placement",
+    "alike",
+    "get",
+    "given",
+    "installed",
+    "library",
+    "library_path",
+    "listed",
+    "names",
+]
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ class Launcher:
                 "the first. Leave bind out."
             )
         variables = dict(sorted(self.environment(placement).items()))
-        return [self.program, *self.module.arguments(placement, variables), *argv]
+        return [self.program, *self.module.arguments(placement, variables), *placement.flags, *argv]
 
     def environment(self, placement: Placement) -> dict[str, str]:
         """Variables to set for the launcher and its ranks; those of the spec win."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError, known
+from labkit.host import allocation
+from labkit.host.allocation import Allocation
 from labkit.launch import _hosts
 from labkit.spec import Spec
 from labkit.testbeds import Testbed
+
+NETWORK, FLAGS = "LABKIT_INTERFACE", "LABKIT_LAUNCH_FLAGS"  # a site's, for all that a job starts
 
 if TYPE_CHECKING:
     from labkit.launch import Launcher
@@ -36,6 +41,8 @@ class Placement:
     root : started by the superuser, which Open MPI wants to be told.
     remote_shell : program that starts a command on another host in the place of ssh, for hosts that share this
         machine's cores; empty where they have their own.
+    network : device for TCP between hosts where the spec names none; a site's setting.
+    flags : further words of a site for the launcher.
     """
 
     ranks: int
@@ -53,6 +60,8 @@ class Placement:
     pmi: tuple[str, ...] = ()
     root: bool = False
     remote_shell: str = ""
+    network: str = ""
+    flags: tuple[str, ...] = ()
 
     @cached_property
     def shares(self) -> tuple[tuple[str, int], ...]:
@@ -100,7 +109,7 @@ class Placement:
     @property
     def interface(self) -> str:
         """Network device for TCP: the one asked for, else the loopback where all ranks are on this machine."""
-        return self.device or ("" if self.remote else "lo")
+        return self.device or (self.network if self.remote else "lo")
 
     @classmethod
     def of(cls, spec: Spec, launcher: Launcher, testbed: Testbed | None = None) -> Placement:
@@ -114,13 +123,36 @@ class Placement:
         name, hosts, shell = platform.node(), spec.hosts, ""
         if testbed is not None and testbed.hosts:
             shell, hosts = testbed.remote_shell, _on(testbed, spec)
+        else:
+            hosts = given(spec, allocation.current())
         return cls(
             ranks=spec.ranks, ppn=spec.ppn, hosts=hosts, transport=spec.transport, device=spec.device,
             bind=spec.bind, settings=spec.environment, cores=cores(sorted(os.sched_getaffinity(0))),
             here=("localhost", "127.0.0.1", "[::1]", name, name.partition(".")[0]), nodes=_hosts.allocated(os.environ),
             library=launcher.kind, version=launcher.version, pmi=launcher.pmi,
-            root=os.geteuid() == 0 or bool(shell), remote_shell=shell,
+            root=os.geteuid() == 0 or bool(shell), remote_shell=shell, network=os.environ.get(NETWORK, ""),
+            flags=tuple(shlex.split(os.environ.get(FLAGS, ""))),
         )  # fmt: skip
+
+
+def given(spec: Spec, job: Allocation | None) -> tuple[str, ...]:
+    """Hosts of a batch job that a spec's ranks go to: those it names, else all in turn; one for shared memory.
+
+    Raises
+    ------
+    SpecError
+        If the job has not as many, or not as ``same-leaf`` and ``across-leaves`` ask for.
+    """
+    word = spec.hosts[0] if len(spec.hosts) == 1 and spec.hosts[0] in allocation.WORDS else ""
+    if word and job is None:
+        raise SpecError(f"hosts={word} is for batch jobs, and this is none. Name hosts, or use labkit submit.")
+    if job is None or (spec.hosts and not word):
+        return spec.hosts
+    most = len(job.hosts)
+    if word == "same-leaf":
+        most = max((list(job.leaves.values()).count(leaf) for leaf in job.leaves.values()), default=most)
+    count = -(-spec.ranks // spec.ppn) if spec.ppn else min(spec.ranks, most)
+    return job.chosen(1 if spec.transport == "shm" else count, word)
 
 
 def _on(testbed: Testbed, spec: Spec) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import random
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,8 +16,9 @@ from pathlib import Path
 from labkit import benchmarks, campaign, host, launch, testbeds, tools
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, SpecError
+from labkit.host import allocation
+from labkit.measuring.order import starts
 from labkit.spec import Effort, Spec
-from labkit.worker import STARTS
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,20 @@ class Point:
     launch : which fresh start, from 0.
     fingerprint : names the work on this system.
     library : MPI library of the launcher, or tool, with its version.
+    retried : why the first start failed, for a point that is measured by a second one.
     """
 
     spec: Spec
     launch: int
     fingerprint: str
     library: str
+    retried: str = ""
+
+    @property
+    def marks(self) -> tuple[dict[str, str], list[str]]:
+        """What the metadata and the warnings of a point say of a first start that failed."""
+        said = f"measured by a second start; the first failed: {self.retried}"
+        return ({"retried": self.retried}, [said]) if self.retried else ({}, [])
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,8 @@ def measure(
     wanted = [specs] if isinstance(specs, Spec) else list(specs)
     points = expand(wanted, effort)
     held = into if isinstance(into, Campaign) else Campaign(into or fresh())
-    missing = [p for p in points if (p.spec.benchmark, p.fingerprint, p.launch) not in held.done()]
+    there = held.done()
+    missing = [p for p in points if (p.spec.benchmark, p.fingerprint, p.launch) not in there]
     if not missing:
         return held
     with held.lease():
@@ -149,9 +158,18 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
     points = []
     for spec in dict.fromkeys(benchmarks.resolve(spec) for spec in specs):
         named, library = _named(spec, effort)
-        fingerprint = benchmarks.identity(named).fingerprint(host.identity(library))
+        fingerprint = benchmarks.identity(named).fingerprint(host.identity(library) | _spread(named))
         points += [Point(named, number, fingerprint, library) for number in range(effort.launches)]
     return points
+
+
+def _spread(spec: Spec) -> dict[str, str]:
+    """Over how many hosts of the batch job the ranks go, as a part of the identity where it is more than one."""
+    job = allocation.current()
+    if job is None or not benchmarks.get(spec.benchmark).mpi or testbeds.outline(spec.testbed).hosts:
+        return {}
+    hosts = launch.given(spec, job)
+    return {"nodes": str(len(hosts))} if len(hosts) > 1 and hosts != spec.hosts else {}
 
 
 def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
@@ -208,30 +226,26 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
                 testbed = opened.get(group[0].spec.testbed)
                 benchmark = benchmarks.get(group[0].spec.benchmark)
                 run = programs.run if benchmark.jobs else loads.run if benchmark.pair else ranks.run
-                for failure in run(group, effort, held, testbed, counter):
-                    held.log(
-                        f"failed {benchmarks.label(failure.point.spec)} launch {failure.point.launch}: {failure.error}"
-                    )
+                failures = list(run(group, effort, held, testbed, counter))
+                if again := [_again(failure) for failure in failures if not isinstance(failure.error, AbsentError)]:
+                    for point in again:
+                        held.log(f"retrying {_where(point)} by a fresh start: {point.retried}")
+                    failures = [failure for failure in failures if isinstance(failure.error, AbsentError)]
+                    counter.done -= len(again)
+                    failures += run(again, effort, held, testbed, counter)
+                for failure in failures:
+                    held.log(f"failed {_where(failure.point)}: {failure.error}")
                     yield failure
 
 
-def starts(points: Sequence[Point], effort: Effort) -> list[list[Point]]:
-    """Points of one launch by the starts that serve them, in an order that the seed fixes.
+def _where(point: Point) -> str:
+    """A point and launch in the log."""
+    return f"{benchmarks.label(point.spec)} launch {point.launch}"
 
-    Starts that do the same work in another setting (launcher, transport, binding, variables…) follow one another, in
-    a random order, so that a machine that changes in the meantime favours none of them.
-    """
-    chance = random.Random(f"{effort.seed}-{points[0].launch}")
-    blocks: dict[frozenset[Spec], list[list[Point]]] = {}
-    for group in _groups(points):
-        work = frozenset(point.spec.work for point in group)
-        chance.shuffle(group)
-        blocks.setdefault(work, []).append(group)
-    shuffled = list(blocks.values())
-    chance.shuffle(shuffled)
-    for block in shuffled:
-        chance.shuffle(block)
-    return [group for block in shuffled for group in block]
+
+def _again(failure: Failure) -> Point:
+    """The point of a failure, marked with its reason."""
+    return dataclasses.replace(failure.point, retried=(str(failure.error).splitlines() or ["no reason"])[0][:200])
 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
@@ -247,19 +261,6 @@ def commands(points: Sequence[Point], effort: Effort) -> list[str]:
             found.append(" & ".join(shlex.join(words) for words in (job.server, job.client) if words))
         found += [] if jobs else shell(group, effort)
     return found
-
-
-def _groups(points: Sequence[Point]) -> list[list[Point]]:
-    """Points that one start can serve: same placement, same path; a tool starts anew for each."""
-    found: dict[object, list[Point]] = {}
-    for point in points:
-        spec = point.spec
-        benchmark = benchmarks.get(spec.benchmark)
-        alone = (spec.benchmark, point.fingerprint) if benchmark.jobs or benchmark.kernel in STARTS else None
-        mpi = benchmark.mpi and dict(spec.options).get("threads", 1)  # the thread level
-        key = (mpi, spec.launcher, spec.transport, spec.device, spec.ranks, spec.ppn, spec.hosts, spec.testbed, alone)
-        found.setdefault((key, spec.bind, spec.environment), []).append(point)
-    return list(found.values())
 
 
 def _complain(failures: Sequence[Failure], total: int, held: Campaign) -> None:

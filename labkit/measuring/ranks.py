@@ -17,6 +17,7 @@ import numpy as np
 from labkit import benchmarks, host, launch, supervise, testbeds
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
+from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
 from labkit.spec import Effort
@@ -81,6 +82,18 @@ def _with(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:
     """A command with the variables it runs with."""
     words = [f"{key}={value}" for key, value in sorted(environment.items())]
     return [*(["env", *words] if words else []), *command]
+
+
+def _where(placement: launch.Placement | None, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The batch job of a point, and how its hosts lie to one another; nothing outside of a job."""
+    job = allocation.current()
+    if job is None:
+        return {}
+    hosts = list(dict.fromkeys(facts.get("rank_hosts", [])))
+    asked = [name for name, _ in placement.shares] if placement else []
+    found = {"hosts": hosts, "asked": asked, "leaves": {host: job.leaves.get(host, "") for host in hosts}}
+    found |= {"span": allocation.span(hosts, job.leaves), "interface": placement.interface if placement else ""}
+    return {"allocation": job.facts(), "placement": found}
 
 
 class Start:
@@ -223,7 +236,8 @@ class Start:
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
         facts["warnings"] = host.warnings_for_run(machine, *load, ranks=spec.ranks)
-        facts["warnings"] += self._doubts
+        facts["warnings"] += self._doubts + point.marks[1]
+        facts |= _where(self._placement, facts) | point.marks[0]
         facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
         facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
         facts["badges"] += host.badges(machine, *load, ranks=spec.ranks)

@@ -31,6 +31,7 @@ __all__ = [
     "seconds",
     "summary",
     "table",
+    "typed",
     "values",
 ]
 
@@ -203,7 +204,8 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "start": str(meta.get("start") or ""),
         "elapsed_s": meta.get("elapsed"),
         "fingerprint": str(meta.get("fingerprint") or spec.fingerprint({"library": library, "cpu_model": cpu})),
-        "campaign": campaign or str(meta.get("campaign") or ""),
+        "allocation": str((meta.get("allocation") or {}).get("name") or ""),
+        "campaign": str(meta.get("campaign") or campaign),
         **{f"option_{name}": value for name, value in options.items()},
         **{f"env_{name}": value for name, value in spec.environment},
     }
@@ -231,7 +233,12 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
     for one in samples:
         _check(one)
         rows.append(_identity(one, campaign) | (_numbers(one) if one.n else _reported_numbers(one)))
-    frame = pd.DataFrame(rows, columns=order(rows))
+    return typed(pd.DataFrame(rows), [name for row in rows for name in row])
+
+
+def typed(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Rows with the columns of a table of records, in their order and of their types, sorted."""
+    frame = rows.reindex(columns=order([dict.fromkeys(names)]))
     frame = frame.astype({name: "float64" for name in frame.columns if split(name)})
     frame = frame.astype({name: column.dtype for name, column in COLUMNS.items()})
     return frame.sort_values(["benchmark", "message_size_B", "fingerprint", "launch"], ignore_index=True, kind="stable")

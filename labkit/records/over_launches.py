@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.columns import COLUMNS, METRICS, STATISTICS, SUMMARY, split, statistic_column
@@ -35,27 +37,33 @@ def _union(texts: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
 
 
-def _point(group: pd.DataFrame) -> dict[str, Any]:
-    """One summary row from the launches of a point."""
-    row: dict[str, Any] = {name: group[name].iloc[0] for name in group.columns if not split(name) and name != "launch"}
-    row |= {name: _union(group[name]) for name in ("badges", "warnings", "unreliable", "stopped_by")}
-    row |= {"n": int(group["n"].sum()), "verified": bool(group["verified"].all()), "start": group["start"].min()}
+def _point(columns: Mapping[str, Any], middle: Mapping[str, float]) -> dict[str, Any]:
+    """One summary row from the columns of a point's launches and their medians."""
+    row: dict[str, Any] = {name: held[0] for name, held in columns.items() if not split(name) and name != "launch"}
+    row |= {name: _union(columns[name]) for name in ("badges", "warnings", "unreliable", "stopped_by")}
+    row |= {"n": int(columns["n"].sum()), "verified": bool(columns["verified"].all()), "start": min(columns["start"])}
+    elapsed = columns["elapsed_s"]
     row |= {
-        "elapsed_s": group["elapsed_s"].sum(min_count=1),
-        "launches": len(group),
+        "elapsed_s": np.nansum(elapsed) if not np.isnan(elapsed).all() else math.nan,
+        "launches": len(columns["n"]),
         "headline": "",
         "spread_between": math.nan,
     }
-    row |= {name: group[name].median() for name in ("ci_width", "spread_within", "timer_overhead_ns")}
-    row |= {name: group[name].median() for name in group.columns if split(name)}
-    for metric in dict.fromkeys(parts[0] for name in group.columns if (parts := split(name))):
-        found = group.get(statistic_column(metric, headline_statistic(group, metric)), pd.Series(dtype=float)).dropna()
-        if len(found):
+    row |= middle
+    for metric in dict.fromkeys(parts[0] for name in columns if (parts := split(name))):
+        found = next((held for s in HEADLINES if (held := _numbers(columns, metric, s)).size), np.empty(0))
+        if found.size:
             over = stats.headline(found)
             row |= {statistic_column(metric, "low"): over.low, statistic_column(metric, "high"): over.high}
             if not row["headline"]:
                 row |= {"headline": over.label, "spread_between": stats.relative_spread(found)}
     return row
+
+
+def _numbers(columns: Mapping[str, Any], metric: str, statistic: str) -> NDArray[np.float64]:
+    """Values of a statistic that are there."""
+    held = np.asarray(columns.get(statistic_column(metric, statistic), ()), np.float64)
+    return held[~np.isnan(held)]
 
 
 def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
@@ -72,7 +80,15 @@ def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
     ``<metric>_low`` and ``<metric>_high`` enclose the median (mean where there is none) over launches. Unions
     of badges and warnings; `verified` only if every launch was.
     """
-    rows = [_point(group) for _, group in records.groupby(list(key), sort=False)]
+    groups = records.groupby(list(key), sort=False)
+    numeric = ["ci_width", "spread_within", "timer_overhead_ns", *(name for name in records.columns if split(name))]
+    medians = groups[numeric].median().to_dict("records")
+    held = {name: records[name].to_numpy() for name in records.columns}
+    places = [groups.indices[name] for name in groups.groups]  # by values
+    rows = [
+        _point({name: column[place] for name, column in held.items()}, middle)
+        for place, middle in zip(places, medians, strict=True)
+    ]
     names = [name for name in order(rows) if name != "launch"]
     place = names.index("n")
     frame = pd.DataFrame(rows, columns=[*names[:place], *SUMMARY, *names[place:]])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,13 @@ from labkit.show.results import result_table, text_table
 from labkit.spec import Effort
 from labkit.units import format_duration
 
+MANY = 2000  # points × launches that are printed without asking which
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from labkit.batch import Suite
+    from labkit.campaign import Campaign
     from labkit.measuring import Point
 
 
@@ -135,12 +139,37 @@ def suite(loaded: Suite) -> str:
 
 def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign: str = "", full: bool = False) -> None:
     """Print results in a format, or write them to a file; `full` adds what OMB's -f adds to its columns."""
-    from labkit import classic, records
+    from labkit import records
+
+    _write(records.table(samples, campaign=campaign), samples, form, output, full)
+
+
+def campaign(held: Campaign, benchmark: str, form: str, output: str | None, *, full: bool = False) -> None:
+    """Print the results of a campaign, of one benchmark or of all; samples are read where records do not do."""
+    from labkit.records import kept
+
+    _write(kept.of(held, benchmark), _Unread(held, benchmark), form, output, full)
+
+
+class _Unread(Iterable[Samples]):
+    """Samples that are read when somebody asks for them."""
+
+    def __init__(self, held: Campaign, benchmark: str) -> None:
+        self._held, self._benchmark = held, benchmark
+
+    def __iter__(self) -> Iterator[Samples]:
+        return self._held.samples(self._benchmark)
+
+
+def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: str | None, full: bool) -> None:
+    """Print or write records; what only samples tell comes from these."""
+    from labkit import classic
+    from labkit.analysis import gpcnet
     from labkit.batch import save_records
 
-    frame = records.table(samples, campaign=campaign)
     if form == "parquet":
-        target = output or f"{campaign or 'records'}.parquet"
+        name = str(frame["campaign"].iloc[0]) if len(frame) else ""
+        target = output or f"{name or 'records'}.parquet"
         save_records(frame, Path(target))
         print(f"records: {target}", file=sys.stderr)
         return
@@ -148,13 +177,29 @@ def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign
         "table": lambda: result_table(frame, samples),
         "json": lambda: result_json(frame),
         "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
-        **{name: lambda: classic.text(samples, form, full=full).removesuffix("\n") for name in classic.FORMS},
+        "gpcnet": lambda: gpcnet.text(list(samples)).removesuffix("\n"),
+        **{name: lambda: classic.text(list(samples), form, full=full).removesuffix("\n") for name in classic.FORMS},
     }
     text = forms[form]()
     if output:
         Path(output).write_text(text + "\n")
     else:
         print(text)
+
+
+def listing(held: Campaign) -> str:
+    """One line for each benchmark of a campaign that is too large to be printed; empty for others. Reads names only."""
+    if len(done := held.done()) <= MANY:
+        return ""
+    names: dict[str, set[str]] = {}
+    launches: dict[str, int] = {}
+    for name, fingerprint, _ in done:
+        names.setdefault(name, set()).add(fingerprint)
+        launches[name] = launches.get(name, 0) + 1
+    size = {name: sum(e.stat().st_size for e in os.scandir(held.path / "samples" / name)) for name in names}
+    rows = [(n, f"{len(names[n]):,}", f"{launches[n]:,}", f"{size[n] / 1e6:,.1f}") for n in sorted(names)]
+    table = text_table(("benchmark", "points", "points × launches", "MB"), rows, right=(1, 2, 3))
+    return f"{table}\n\n{len(done):,} in all; the results of one: labkit show {held.path} --benchmark {rows[0][0]}"
 
 
 def result_json(frame: pd.DataFrame) -> str:

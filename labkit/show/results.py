@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks, columns
@@ -27,7 +27,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Seq
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
-def result_table(frame: pd.DataFrame, samples: Sequence[Samples] = ()) -> str:
+def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
     """One line a point: the median over launches with its interval, tails and what to know about it.
 
     Values over two sizes, such as iozone's, become a table each; they are taken from `samples`.

@@ -108,8 +108,8 @@ class Study:
         wanted = {(p.spec.benchmark, p.fingerprint, p.launch) for p in self.points}
         if not wanted:
             return [s for name in self.benchmarks for s in self._read(name)]
-        found = (s for name in self.benchmarks for s in self.campaign.samples(name))
-        return [s for s in found if (s.spec.benchmark, s.meta.get("fingerprint"), s.launch) in wanted]
+        names = {name: {point[1:] for point in wanted if point[0] == name} for name in self.benchmarks}
+        return [s for name, points in names.items() for s in self.campaign.samples(name, points)]
 
     def _read(self, benchmark: str) -> list[Samples]:
         """Samples of a benchmark that somebody else measured, for this study or for others too."""

@@ -14,6 +14,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from types import ModuleType
 from typing import Any, Literal
 
@@ -77,6 +78,7 @@ class Testbed:
     handle: Mapping[str, Any] = field(default_factory=dict)
 
 
+@cache
 def names() -> list[str]:
     """All testbeds there are files for."""
     found = (module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))

@@ -36,6 +36,7 @@ class Options:
     qos : how usual and bulk traffic share a link: one queue for both, by ``shares``, or by ``priority`` of the usual.
     shares : of the usual and the bulk traffic, where both have something to send.
     bulk : hosts, joined by ``+``, whose packets are bulk; those marked CS1 (DSCP 8) are in any case.
+    throttle : a host whose link is slower than the others', in each direction: ``vc3:20mbit``; empty for none.
     """
 
     nodes: int = 4
@@ -47,6 +48,7 @@ class Options:
     qos: Literal["off", "shares", "priority"] = "off"
     shares: str = "1:1"
     bulk: str = ""
+    throttle: str = ""
 
     @property
     def leaves(self) -> int:
@@ -57,6 +59,11 @@ class Options:
     def rate_bps(self) -> float:
         """Rate of a host's link, bit/s."""
         return bits(self.rate)
+
+    def link_bps(self, host: str) -> float:
+        """Rate of one host's link, bit/s."""
+        name, _, rate = self.throttle.partition(":")
+        return bits(rate) if host == name else self.rate_bps
 
     @property
     def uplink_bps(self) -> float:
@@ -87,6 +94,8 @@ class Options:
             found |= {"uplink_bps": self.uplink_bps, "taper": round(taper, 3)}
         found |= {"delay": self.delay} if self.delay else {}
         found |= {"loss_percent": self.loss} if self.loss else {}
+        slow = self.throttle.partition(":")[0]
+        found |= {"slow_bps": {slow: self.link_bps(slow)}} if slow else {}
         if self.qos == "off":
             return found
         found |= {"qos": self.qos, **({"shares": self.shares} if self.qos == "shares" else {})}
@@ -139,10 +148,18 @@ def options_of(argument: str, values: Mapping[str, str]) -> Options:
         wrong = f"loss={found.loss:g}, but it must be 0 to 50 %"
     elif found.qos != "off" and (found.delay or found.loss):
         wrong = f"qos={found.qos} cannot be had together with delay or loss; leave one of them out"
+    elif found.throttle and not _throttled(found):
+        wrong = f"throttle={found.throttle!r}, but it must be one of its hosts and 1mbit to 100gbit, like vc1:20mbit"
     if wrong:
         raise SpecError(f"testbed virtual-cluster: {wrong}.")
     _qos.checked(found.qos, found.shares, found.bulk, found.hosts)
     return found
+
+
+def _throttled(options: Options) -> bool:
+    """Whether the slower link makes sense."""
+    name = options.throttle.partition(":")[0]
+    return name in options.hosts and 1e6 <= options.link_bps(name) <= 1e11
 
 
 def _seconds(text: str) -> float:
@@ -201,12 +218,11 @@ def plan(options: Options, ordinary: bool) -> dict[str, Any]:
     for i, name in enumerate(options.hosts):
         ip += [f"link add {name} type veth peer name eth0 netns {{{i}}}",
                f"link set {name} master leaf{options.leaf(i)} addrgenmode none up"]  # fmt: skip
-        tc += shaped(name, options.rate_bps, options=options)
+        tc += shaped(name, options.link_bps(name), options=options)
         own = ["link set lo up", "link set eth0 addrgenmode none", f"addr add {address(i)}/24 dev eth0",
                "link set eth0 up"]  # fmt: skip
-        hosts.append(
-            {"name": name, "address": address(i), "ip": own, "tc": shaped("eth0", options.rate_bps, netem, options)}
-        )
+        tcs = shaped("eth0", options.link_bps(name), netem, options)
+        hosts.append({"name": name, "address": address(i), "ip": own, "tc": tcs})
     return {"ordinary": ordinary, "hosts": hosts, "ip": ip, "tc": tc}
 
 

@@ -139,6 +139,8 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     """Hosts of the clients and of the server of a tool."""
     if spec.family == "verbs" or spec.transport == "verbs":
         raise SpecError(f"{spec.benchmark} needs RDMA devices, which virtual hosts have not. Use --testbed soft-roce.")
+    if spec.values.get("ip") == "ipv6":
+        raise SpecError("ip=ipv6, but virtual hosts have addresses of IPv4 alone. Set ip=ipv4, or measure elsewhere.")
     named = [host.partition(":")[0] for host in spec.hosts]
     for host in named:
         if host not in options.hosts:

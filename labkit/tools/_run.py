@@ -18,7 +18,7 @@ from labkit.errors import DataError, LaunchError, SpecError
 from labkit.tools._clients import GRACE_S, outputs, written
 from labkit.tools._job import Facts, Job, Outcome, Parsed, version
 
-_READY_S = 10.0  # until a server must listen
+_READY_S = 30.0  # until a server must listen; one in an emulated guest takes its time
 _PORTS = 3  # attempts with fresh ports
 _LISTENING = {"tcp": "0A", "udp": "07"}  # include/net/tcp_states.h; a UDP socket is "closed" while it is bound
 

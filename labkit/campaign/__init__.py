@@ -2,6 +2,7 @@
 
 campaign.json   suite, versions, host
 samples/<benchmark>/<fingerprint>-<launch>.parquet
+samples/<benchmark>/compacted-<digest>.parquet   finished points, many in one file
 notebooks/      executed
 report/         staged copies and results
 log.txt         one line for everything that happened, the acknowledgement of each point among them
@@ -10,26 +11,22 @@ lease.json      while somebody measures into it
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
-import re
-import secrets
-import socket
-import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from labkit import __version__, samples
-from labkit.errors import DataError, LaunchError
-from labkit.samples import Samples
+from labkit.campaign import lease
+from labkit.campaign.files import Files
+from labkit.errors import DataError
+from labkit.samples import Samples, compacted
 
 FORMAT = 1
-HEARTBEAT = 10.0  # s; a lease is stale after three missed ones
-OWNER = "LABKIT_LEASE"
 HOME = "LABKIT_CAMPAIGNS"
 
 
@@ -37,7 +34,7 @@ def root() -> Path:
     """Folder of all campaigns: $LABKIT_CAMPAIGNS, else data/campaigns of the checkout or of the working folder."""
     if os.environ.get(HOME):
         return Path(os.environ[HOME])
-    checkout = Path(__file__).resolve().parent.parent
+    checkout = Path(__file__).resolve().parent.parent.parent
     base = checkout if (checkout / "pyproject.toml").exists() else Path.cwd()
     return base / "data" / "campaigns"
 
@@ -120,26 +117,77 @@ class Campaign:
         """Where the samples of a point and launch lie."""
         return self.path / "samples" / benchmark / f"{fingerprint}-{launch}.parquet"
 
+    def benchmarks(self) -> list[str]:
+        """Benchmarks that have samples here."""
+        try:
+            return sorted(entry.name for entry in os.scandir(self.path / "samples") if entry.is_dir())
+        except FileNotFoundError:
+            return []
+
     def done(self) -> set[tuple[str, str, int]]:
         """Benchmark, fingerprint and launch of every point that is there; reads names only."""
-        pattern = re.compile(r"([0-9a-f]{16})-(\d+)\.parquet")
-        found = ((p.parent.name, pattern.fullmatch(p.name)) for p in (self.path / "samples").glob("*/*.parquet"))
-        return {(benchmark, m[1], int(m[2])) for benchmark, m in found if m}
+        found = {(benchmark, *name) for benchmark in self.benchmarks() for name in self.files(benchmark).points}
+        for benchmark in self.benchmarks():
+            for path in self.files(benchmark).compacted:
+                found.update((benchmark, *name) for name in compacted.names(path))
+        return found
+
+    def files(self, benchmark: str) -> Files:
+        """What lies in the folder of a benchmark."""
+        return Files.of(self.path / "samples" / benchmark)
 
     def save(self, point: Samples, fingerprint: str) -> Path:
         """Keep a point; it is acknowledged in log.txt once it is on disk."""
         path = self.file(point.spec.benchmark, fingerprint, point.launch)
         samples.save(point, path)
-        self.log(f"saved {path.relative_to(self.path)}")
+        self.log(f"sha256:{compacted.digest(path)} saved {path.relative_to(self.path)}")
         return path
 
-    def samples(self, benchmark: str = "*") -> Iterator[Samples]:
-        """All samples, of one benchmark or of all, in the order of their names."""
-        for path in sorted((self.path / "samples").glob(f"{benchmark}/[!.]*.parquet")):
-            yield samples.load(path)
+    def samples(self, benchmark: str = "*", wanted: Collection[tuple[str, int]] | None = None) -> Iterator[Samples]:
+        """Samples by benchmark, fingerprint and launch; each once, however often it is kept.
 
-    @contextmanager
-    def lease(self) -> Iterator[None]:
+        Parameters
+        ----------
+        benchmark : name, or a pattern such as ``mpi.*``.
+        wanted : fingerprints and launches; all when left out.
+        """
+        for name in fnmatch.filter(self.benchmarks(), benchmark):
+            for path, raw in self.files(name).read(wanted):
+                yield samples.understood(raw, path)
+
+    def named(self, benchmark: str) -> Iterator[tuple[str, Samples]]:
+        """Samples of a benchmark with their fingerprints."""
+        for name, path, raw in self.files(benchmark).named():
+            yield name[0], samples.understood(raw, path)
+
+    def compact(self, least: int = 1) -> dict[str, int]:
+        """Put the finished points of every benchmark into one file; nothing is lost if this ends in the middle.
+
+        Parameters
+        ----------
+        least : benchmarks with fewer files are left as they are.
+
+        Returns
+        -------
+        Benchmark → points that are compacted now, of those where any were not before.
+
+        Raises
+        ------
+        DataError
+            If a file is damaged; it is named, and nothing was deleted.
+        LaunchError
+            If somebody measures into the campaign.
+        """
+        done: dict[str, int] = {}
+        with self.lease():
+            for name in self.benchmarks():
+                files = self.files(name)
+                if len(files.points) >= least and files.compactable():
+                    done[name] = files.compact()
+                    self.log(f"compacted {name}: {done[name]} points in one file")
+        return done
+
+    def lease(self) -> AbstractContextManager[None]:
         """Tell others that somebody measures here; a child of the holder may share it.
 
         Raises
@@ -147,64 +195,9 @@ class Campaign:
         LaunchError
             If somebody else holds it and gave a sign of life lately.
         """
-        path = self.path / "lease.json"
-        held = _read(path)
-        if held and held.get("token") == os.environ.get(OWNER):
-            yield
-            return
-        if held and _alive(held):
-            raise LaunchError(
-                f"{self.path} is in use: process {held['pid']} on {held['host']} measures into it "
-                f"since {held['start']}. "
-                f"Wait for it, end it, or choose another campaign."
-            )
-        mine = {
-            "token": secrets.token_hex(8),
-            "host": socket.gethostname(),
-            "pid": str(os.getpid()),
-            "start": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        ended, before = threading.Event(), os.environ.get(OWNER)
-        _beat(path, mine)
-        beating = threading.Thread(target=_beats, args=(path, mine, ended), daemon=True)
-        beating.start()
-        os.environ[OWNER] = mine["token"]
-        try:
-            yield
-        finally:
-            ended.set()
-            beating.join()
-            if before is None:
-                os.environ.pop(OWNER, None)
-            else:
-                os.environ[OWNER] = before
-            path.unlink(missing_ok=True)
+        return lease.held(self.path)
 
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """A lease, or None where there is none that can be read."""
-    try:
-        held: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, json.JSONDecodeError):
-        return None
-    return held if {"pid", "host", "start", "heartbeat"} <= set(held) else None
-
-
-def _alive(lease: Mapping[str, Any]) -> bool:
-    """Whether the holder of a lease gave a sign of life within three heartbeats, and, on this host, still is."""
-    if lease["host"] == socket.gethostname() and not Path(f"/proc/{lease['pid']}").exists():
-        return False
-    return time.time() - float(lease["heartbeat"]) < 3 * HEARTBEAT
-
-
-def _beat(path: Path, lease: Mapping[str, Any]) -> None:
-    """Write the lease anew, by renaming."""
-    aside = path.with_name(f".lease.json.{os.getpid()}")
-    aside.write_text(json.dumps({**lease, "heartbeat": time.time()}))
-    aside.rename(path)
-
-
-def _beats(path: Path, lease: Mapping[str, Any], ended: threading.Event) -> None:
-    """Signs of life until the end."""
-    while not ended.wait(HEARTBEAT):
-        _beat(path, lease)
+    @property
+    def in_use(self) -> bool:
+        """Whether somebody measures here."""
+        return lease.holder(self.path) is not None

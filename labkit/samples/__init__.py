@@ -4,7 +4,8 @@ Format 1 (Parquet, zstd)
     Columns ``rank`` int32, ``iteration`` int32, ``time_ns`` int64 and extras of the same length; one row per
     iteration and rank. Values a tool reports stand in the metadata, with zero rows. File metadata
     under the key ``labkit``: one JSON object with ``format``, ``spec``, ``effort``, ``host``, ``launch``,
-    ``origin``, ``meta``, ``reported``, ``source``.
+    ``origin``, ``meta``, ``reported``, ``source``. Under ``labkit-sha256`` its checksum, in files that have one; pages
+    of values have Parquet's own.
 
 History of the format
     1 : first.
@@ -12,12 +13,13 @@ History of the format
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +27,13 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.spec import Effort, Reported, Spec
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 FORMAT = 1
 ORIGINS = ("measured", "reported", "imported", "published", "simulated", "modelled")
-_KEY = b"labkit"
+_KEY, _SUM = b"labkit", b"labkit-sha256"
+FIXED = ("rank", "iteration", "time_ns")  # columns that every file has
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,15 +113,17 @@ def save(samples: Samples, path: Path) -> None:
         "reported": [value.as_dict() for value in samples.reported],
         "source": samples.source,
     }
-    table, metadata = pa.table(columns), {_KEY: json.dumps(header, allow_nan=False).encode()}
+    table, text = pa.table(columns), json.dumps(header, allow_nan=False).encode()
+    metadata = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with aside.open("wb") as file:
             # store_schema=False: else pyarrow keeps the metadata a second time, as part of its own schema
             with pq.ParquetWriter(
-                file, table.schema, compression="zstd", use_dictionary=["rank"], store_schema=False
-            ) as out:
+                file, table.schema, compression="zstd", use_dictionary=["rank"], store_schema=False,
+                write_page_checksum=True,
+            ) as out:  # fmt: skip
                 out.write_table(table)
                 out.add_key_value_metadata(metadata)
             file.flush()
@@ -125,20 +133,110 @@ def save(samples: Samples, path: Path) -> None:
         aside.unlink(missing_ok=True)
 
 
-def _header(path: Path, metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
-    """Metadata of a samples file, checked."""
-    raw = (metadata or {}).get(_KEY)
-    if raw is None:
+@dataclass(frozen=True)
+class Raw:
+    """What a samples file holds, not yet understood.
+
+    Parameters
+    ----------
+    header : the metadata, byte for byte.
+    ranks : (ranks,).
+    columns : ``time_ns`` and extras, each (ranks * iterations,), rank after rank.
+    regular : whether columns rank and iteration hold what ranks and counts tell, as in every file that labkit writes.
+    """
+
+    header: bytes
+    ranks: tuple[int, ...]
+    columns: Mapping[str, NDArray[Any]]
+    regular: bool = True
+
+
+def read(path: Path, *, checked: bool = False) -> Raw:
+    """Read a samples file without understanding its metadata; `checked` compares the checksums of its pages too.
+
+    Raises
+    ------
+    DataError
+        If the file is unreadable, not labkit's, or its metadata is not what was written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=checked) as file:
+            table = file.read()
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(
+            f"{path} cannot be read as Parquet: {error}. Delete it, and its point is measured again."
+        ) from error
+    metadata = table.schema.metadata or {}
+    if _KEY not in metadata:
         raise DataError(
             f"{path} is a Parquet file, but not labkit's: it has no 'labkit' metadata. Take it out of samples/."
         )
-    header: dict[str, Any] = json.loads(raw)
+    if _SUM in metadata and hashlib.sha256(metadata[_KEY]).hexdigest().encode() != metadata[_SUM]:
+        raise DataError(
+            f"{path}: its metadata were changed. Restore it, or delete it to have its point measured again."
+        )
+    if not set(FIXED) <= set(table.column_names):
+        return Raw(metadata[_KEY], (), {}, regular=False)
+    rank, iteration = numbers(table["rank"].combine_chunks()), numbers(table["iteration"].combine_chunks())
+    ranks = tuple(dict.fromkeys(rank.tolist()))
+    each = len(rank) // len(ranks) if ranks else 0
+    regular = bool(
+        each * len(ranks) == len(rank)
+        and (rank == np.repeat(np.asarray(ranks, rank.dtype), each)).all()
+        and (iteration == np.tile(np.arange(each, dtype=iteration.dtype), len(ranks))).all()
+    )
+    columns = {name: numbers(table[name].combine_chunks()) for name in table.column_names if name not in FIXED[:2]}
+    return Raw(metadata[_KEY], ranks, columns, regular)
+
+
+def numbers(array: pa.Array) -> NDArray[Any]:
+    """Values of an Arrow array, not copied; pyarrow's own `to_numpy` would load pandas first."""
+    kinds = {"int32": np.int32, "int64": np.int64, "double": np.float64}
+    if array.null_count or str(array.type) not in kinds:
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    kind = np.dtype(kinds[str(array.type)])
+    buffer = array.buffers()[1]
+    return np.frombuffer(buffer, kind, len(array), array.offset * kind.itemsize) if buffer else np.empty(0, kind)
+
+
+def understood(raw: Raw, where: object) -> Samples:
+    """Samples from what a file holds.
+
+    Parameters
+    ----------
+    where : how an error calls the file.
+
+    Raises
+    ------
+    DataError
+        If it is of another format.
+    """
+    header: dict[str, Any] = json.loads(raw.header)
     if header.get("format") != FORMAT:
         raise DataError(
-            f"{path} has format {header.get('format')}, but this labkit reads {FORMAT}. "
+            f"{where} has format {header.get('format')}, but this labkit reads {FORMAT}. "
             "Update labkit, or measure again."
         )
-    return header
+    if "time_ns" not in raw.columns:
+        raise DataError(f"{where} lacks one of the columns {', '.join(FIXED)}. Restore it, or delete it.")
+    each = len(raw.columns["time_ns"]) // len(raw.ranks) if raw.ranks else 0
+    columns = {name: values.reshape(len(raw.ranks), each) for name, values in raw.columns.items()}
+    return Samples(
+        spec=Spec.from_dict(header["spec"]),
+        effort=Effort(**header["effort"]),
+        host=header["host"],
+        launch=header["launch"],
+        origin=header["origin"],
+        time_ns=columns.pop("time_ns"),
+        ranks=raw.ranks,
+        reported=tuple(Reported(**value) for value in header["reported"]),
+        meta=header["meta"],
+        source=header["source"],
+        extras=columns,
+    )
 
 
 def load(path: Path) -> Samples:
@@ -149,34 +247,4 @@ def load(path: Path) -> Samples:
     DataError
         If the file is unreadable, not labkit's, or of another format.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(
-            f"{path} cannot be read as Parquet: {error}. Delete it, and its point is measured again."
-        ) from error
-    header = _header(path, table.schema.metadata)
-    rank = table["rank"].to_numpy()
-    ranks = tuple(int(r) for r in dict.fromkeys(rank.tolist()))
-    shape = (len(ranks), len(rank) // len(ranks)) if ranks else (0, 0)
-    extras = {
-        name: table[name].to_numpy().reshape(shape)
-        for name in table.column_names
-        if name not in ("rank", "iteration", "time_ns")
-    }
-    return Samples(
-        spec=Spec.from_dict(header["spec"]),
-        effort=Effort(**header["effort"]),
-        host=header["host"],
-        launch=header["launch"],
-        origin=header["origin"],
-        time_ns=table["time_ns"].to_numpy().reshape(shape),
-        ranks=ranks,
-        reported=tuple(Reported(**value) for value in header["reported"]),
-        meta=header["meta"],
-        source=header["source"],
-        extras=extras,
-    )
+    return understood(read(path), path)

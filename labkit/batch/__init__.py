@@ -1,0 +1,103 @@
+"""Suites: notebooks with parameters, executed by papermill into a campaign, which keeps whatever was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labkit import campaign, measuring
+from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited
+from labkit.batch.suites import HOME, NOTEBOOKS, SUITES, Entry, Suite, load, names
+from labkit.campaign import Campaign
+from labkit.errors import LabkitError
+from labkit.records import kept
+from labkit.units import format_duration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MANY = 500  # files of a benchmark, from which on they are compacted at the end of a run
+__all__ = ["HOME", "NOTEBOOKS", "PLOTLY", "SUITES", "Entry", "Executed", "Outcome", "Suite", "load", "names", "run"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a suite."""
+
+    campaign: Path
+    notebooks: tuple[Executed, ...]
+    measured: int
+    there: int
+
+    @property
+    def sound(self) -> bool:
+        """Whether every notebook ran to its end."""
+        return not any(one.error for one in self.notebooks)
+
+    def text(self) -> str:
+        """A summary for people."""
+        lines = []
+        for one in self.notebooks:
+            state = "failed" if one.error else "done"
+            lines.append(f"{state:6}  {one.name}  {format_duration(one.seconds)}  {one.path}")
+            lines += [f"        {line}" for line in one.error.splitlines()[:6]]
+        failed = sum(bool(one.error) for one in self.notebooks)
+        lines.append(
+            f"{len(self.notebooks) - failed} of {len(self.notebooks)} notebooks done, {self.measured} points measured, "
+            f"{self.there} were there already: {self.campaign}"
+        )
+        return "\n".join(lines)
+
+
+def run(
+    suite: Suite, *, into: str | Path | None = None, progress: Callable[[measuring.Progress], None] | None = None
+) -> Outcome:
+    """Execute every notebook of a suite; a failing one is kept with its error and the others go on.
+
+    Parameters
+    ----------
+    into : campaign folder; the suite's name below data/campaigns when left out.
+    progress : told about every point that a notebook measures.
+
+    Raises
+    ------
+    LaunchError
+        If somebody else measures into the campaign.
+    """
+    held = Campaign(into or campaign.root() / suite.name)
+    parameters = {entry.name: dict(entry.parameters) for entry in suite.entries}
+    held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
+    before, executed = held.done(), []
+    with held.lease(), inherited(held.path):
+        there = set(before)
+        missing = {entry.name: _missing(entry, there) for entry in suite.entries}
+        total, passed = sum(missing.values()), 0
+        for entry in suite.entries:
+            with followed(held.path, passed, total, progress):
+                executed.append(execute(entry, held))
+            passed += missing[entry.name]
+        held.compact(least=MANY)
+        finish([one.path for one in executed if one.path.exists()])
+    save_records(kept.of(held), held.path / "records.parquet")
+    held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
+    return Outcome(held.path, tuple(executed), len(held.done() - before), len(before))
+
+
+def save_records(frame: pd.DataFrame, path: Path) -> None:
+    """Write records to Parquet by renaming; an option that benchmarks give different types becomes text."""
+    aside = path.with_name(f".{path.name}.aside")
+    frame.astype({name: "string" for name in frame if name.startswith("option_")}).to_parquet(aside)
+    aside.rename(path)
+
+
+def _missing(entry: Entry, there: set[tuple[str, str, int]]) -> int:
+    """How many points a notebook will measure, which are there then; 0 when its study cannot even start."""
+    try:
+        points = {(p.spec.benchmark, p.fingerprint, p.launch) for p in entry.study().points}
+    except LabkitError:
+        return 0
+    new = points - there
+    there |= new
+    return len(new)

@@ -1,0 +1,115 @@
+"""One notebook of a suite: executed by papermill, followed while it runs, its figures given static twins."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit import measuring, studies
+from labkit.batch.suites import HOME, Entry
+from labkit.campaign import Campaign
+
+PLOTLY = "application/vnd.plotly.v1+json"
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What became of a notebook: where it lies, s it took, and its error where it has one."""
+
+    name: str
+    path: Path
+    seconds: float
+    error: str = ""
+
+
+def execute(entry: Entry, held: Campaign) -> Executed:
+    """One notebook through papermill."""
+    import papermill
+    from papermill.exceptions import PapermillException
+
+    target = held.path / "notebooks" / f"{entry.name}.ipynb"
+    target.parent.mkdir(exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.ipynb")
+    began, error = time.monotonic(), ""
+    held.log(f"notebook {entry.name} begins")
+    try:
+        papermill.execute_notebook(
+            str(entry.notebook), str(partial), parameters=dict(entry.parameters), progress_bar=False, log_output=False,
+            cwd=str(HOME), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
+        )  # fmt: skip
+    except PapermillException as raised:
+        error = f"{getattr(raised, 'ename', type(raised).__name__)}: {getattr(raised, 'evalue', raised)}"
+    except Exception as raised:  # a kernel that died or could not start: the others go on
+        error = f"{type(raised).__name__}: {raised}"
+    if partial.exists():
+        partial.rename(target)
+    seconds = time.monotonic() - began
+    held.log(f"notebook {entry.name} {'failed: ' + error if error else 'done'} after {seconds:.1f} s")
+    return Executed(entry.name, target, seconds, error)
+
+
+@contextmanager
+def inherited(path: Path) -> Iterator[None]:
+    """Notebook kernels inherit where to measure into."""
+    before = {name: value for name, value in os.environ.items() if name == studies.CAMPAIGN}
+    os.environ[studies.CAMPAIGN] = str(path.resolve())
+    try:
+        yield
+    finally:
+        del os.environ[studies.CAMPAIGN]
+        os.environ.update(before)
+
+
+@contextmanager
+def followed(
+    folder: Path, passed: int, total: int, progress: Callable[[measuring.Progress], None] | None
+) -> Iterator[None]:
+    """Tell a listener what the notebook's kernel writes to progress.json."""
+    path, ended, began = folder / "progress.json", threading.Event(), time.monotonic()
+    path.unlink(missing_ok=True)
+
+    def follow() -> None:
+        while not ended.wait(0.2) and progress is not None:
+            try:
+                state = json.loads(path.read_text())
+            except (OSError, json.JSONDecodeError):
+                continue
+            done, elapsed = passed + state["done"], time.monotonic() - began
+            each = elapsed / state["done"] if state["done"] else float("nan")
+            progress(
+                measuring.Progress(done, total, state["label"], elapsed, each * (total - done), state["n"], state["ci"])
+            )
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def finish(paths: Sequence[Path]) -> None:
+    """Give every figure of the executed notebooks its static twin; one browser for all."""
+    import nbformat
+
+    from labkit.figures import static
+
+    books = {path: nbformat.read(path, as_version=4) for path in paths}
+    bundles = [
+        output["data"] for book in books.values() for cell in book.cells if cell.cell_type == "code"
+        for output in cell.outputs if PLOTLY in output.get("data", {})
+    ]  # fmt: skip
+    for bundle, svg in zip(bundles, static.svgs([bundle[PLOTLY] for bundle in bundles]), strict=True):
+        if svg:
+            bundle["image/svg+xml"] = svg
+    for path, book in books.items():
+        aside = path.with_name(f".{path.name}.finish")
+        nbformat.write(book, aside)
+        aside.rename(path)

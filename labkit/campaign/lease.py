@@ -1,0 +1,180 @@
+"""The lease: a file that tells a second run to stop, so that two runs do not disturb each other. Nothing depends on it.
+
+It is taken by making a link, which one process alone can do, on NFS too, and is kept by heartbeats. Ages are taken from
+one clock, that of the file server, so that clocks that differ or jump do not make a living holder look dead; on the
+holder's own host the process itself is looked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import LaunchError
+
+HEARTBEAT = 10.0  # s; a lease is stale after three missed ones
+OWNER = "LABKIT_LEASE"
+NAME = "lease.json"
+
+
+def holder(folder: Path) -> dict[str, Any] | None:
+    """Who measures into a campaign; None where nobody does, or has given no sign of life within three heartbeats."""
+    held = _read(folder / NAME)
+    return held if held and _alive(folder, held) else None
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the lease of a campaign; a child of the holder shares it.
+
+    Raises
+    ------
+    LaunchError
+        If somebody else holds it and gave a sign of life lately.
+    """
+    path, before = folder / NAME, os.environ.get(OWNER)
+    there = _read(path)
+    if there and before and there["token"] == before:
+        yield
+        return
+    mine: dict[str, Any] = {
+        "token": secrets.token_hex(8),
+        "host": socket.gethostname(),
+        "pid": str(os.getpid()),
+        "began": (_place(), _tick(os.getpid())),
+        "start": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    _take(path, mine)
+    ended = threading.Event()
+    beating = threading.Thread(target=_beats, args=(path, mine, ended), daemon=True)
+    beating.start()
+    os.environ[OWNER] = mine["token"]
+    try:
+        yield
+    finally:
+        ended.set()
+        beating.join()
+        if before is None:
+            os.environ.pop(OWNER, None)
+        else:
+            os.environ[OWNER] = before
+        if _ours(path, mine):
+            path.unlink(missing_ok=True)
+
+
+def _take(path: Path, mine: Mapping[str, Any]) -> None:
+    """Make the lease ours, or tell whose it is."""
+    aside = path.with_name(f".{path.name}.{mine['token']}")
+    try:
+        for _ in range(3):
+            there = _read(path)
+            if there and _alive(path.parent, there):
+                raise LaunchError(
+                    f"{path.parent} is in use: process {there['pid']} on {there['host']} measures into it "
+                    f"since {there['start']}. "
+                    f"Wait for it, end it, or choose another campaign."
+                )
+            if path.exists():
+                _put_away(path, there)
+            aside.write_text(_text(mine))
+            try:
+                os.link(aside, path)
+            except FileExistsError:
+                continue  # somebody else was quicker: look at who it is
+            return
+    finally:
+        aside.unlink(missing_ok=True)
+    raise LaunchError(f"{path} is taken by others again and again. Wait, or choose another campaign.")
+
+
+def _put_away(path: Path, stale: Mapping[str, Any] | None) -> None:
+    """Remove a stale lease, unless somebody has taken its place in the meantime."""
+    apart = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        path.rename(apart)
+    except FileNotFoundError:
+        return
+    found = _read(apart)
+    if found and found["token"] != (stale or {}).get("token"):
+        with suppress(FileExistsError):
+            os.link(apart, path)  # it was not the stale one: put it back
+    apart.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A lease, or None where there is none that can be read."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and {"token", "pid", "host", "start", "heartbeat"} <= set(found) else None
+
+
+def _alive(folder: Path, lease: Mapping[str, Any]) -> bool:
+    """Whether the holder of a lease still is, on this system, or else gave a sign of life within three heartbeats."""
+    pid, began = int(lease["pid"]), [str(part) for part in lease.get("began", ("", ""))]
+    place, tick = began
+    if place == _place():
+        return _tick(pid) == tick
+    if lease["host"] == socket.gethostname() and not place and not _tick(pid):
+        return False
+    return _age(folder, lease) < 3 * HEARTBEAT
+
+
+def _age(folder: Path, lease: Mapping[str, Any]) -> float:
+    """Time since the last heartbeat, s, by the clock of the file server; by ours where nothing can be written."""
+    probe = folder / f".{NAME}.{secrets.token_hex(8)}"
+    try:
+        probe.touch()
+        return probe.stat().st_mtime - (folder / NAME).stat().st_mtime
+    except OSError:
+        return time.time() - float(lease["heartbeat"])
+    finally:
+        with suppress(OSError):
+            probe.unlink(missing_ok=True)
+
+
+def _place() -> str:
+    """What process numbers belong to: a boot of a kernel, and a namespace in it."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+
+
+def _tick(pid: int) -> str:
+    """When a process began, so that its number is not taken for that of a later one; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+def _ours(path: Path, mine: Mapping[str, Any]) -> bool:
+    """Whether the lease is still the one we took."""
+    there = _read(path)
+    return there is not None and there["token"] == mine["token"]
+
+
+def _text(lease: Mapping[str, Any]) -> str:
+    return json.dumps({**lease, "heartbeat": time.time()})
+
+
+def _beats(path: Path, mine: Mapping[str, Any], ended: threading.Event) -> None:
+    """Signs of life until the end, or until somebody else took a lease that had become stale."""
+    aside = path.with_name(f".{path.name}.{mine['token']}")
+    while not ended.wait(HEARTBEAT):
+        if not _ours(path, mine):
+            return
+        try:
+            aside.write_text(_text(mine))
+            aside.rename(path)
+        except OSError:
+            aside.unlink(missing_ok=True)  # a full disk: the next beat may come through

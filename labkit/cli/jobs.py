@@ -1,0 +1,128 @@
+"""The verbs that run suites on a cluster."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from labkit.cli.speaking import OK, Bar, say
+
+
+def submit_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit submit`."""
+    add = verb.add_argument
+    add("suite", help="a suite in templates/suites, or a TOML file")
+    add("--nodes", type=int, default=2, metavar="N", help="hosts (default: %(default)s)")
+    add("--ppn", type=int, default=1, metavar="N", help="ranks on each (default: %(default)s)")
+    add("--time", type=int, default=30, metavar="MIN", help="longest time of the job, minutes (default: %(default)s)")
+    add("--partition", default="", metavar="P", help="partition or queue (default: the site's)")
+    add("--account", default="", metavar="A", help="account or bank (default: the site's)")
+    add("--constraint", default="", metavar="F", help="what the nodes must have (default: the site's)")
+    add("--array", type=int, default=1, metavar="N", help="repeat in N jobs one after the other, each a new allocation")
+    add(
+        "--into",
+        metavar="CAMPAIGN",
+        help="campaign folder that all nodes see (default: <scratch or data/campaigns>/<suite>)",
+    )
+    add(
+        "--site",
+        default="",
+        metavar="S",
+        help="site in templates/sites or ~/.config/labkit/sites, or a TOML file (default: $LABKIT_SITE)",
+    )
+    add(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a parameter in every notebook that has it",
+    )
+    add("--detach", action="store_true", help="return as soon as the job is submitted")
+    add("--dry-run", action="store_true", help="print the job's script and an estimate of its time, submit nothing")
+
+
+def submit(options: argparse.Namespace) -> int:
+    """Submit a job, and follow it."""
+    from labkit import batch, jobs
+    from labkit.jobs import estimate, script
+    from labkit.jobs import site as sites
+
+    request = jobs.Request(
+        suite=options.suite, nodes=options.nodes, ppn=options.ppn, minutes=options.time, partition=options.partition,
+        account=options.account, constraint=options.constraint, array=options.array, parameters=tuple(options.parameter),
+    )  # fmt: skip
+    place = sites.find(options.site)
+    site = sites.load(place)
+    into = jobs.folder(options.suite, options.into, site)
+    if options.dry_run:
+        suite = batch.load(options.suite, options.parameter)
+        print(script.render(request, site, into), end="")
+        say(estimate.sentence(suite, repeats=options.array))
+        return OK
+    job = jobs.submit(request, place, into, say)
+    say(f"job {job.number} submitted; its campaign is {into}")
+    if options.detach:
+        say(f"follow it with: labkit attach {into}")
+        return OK
+    return _follow(job)
+
+
+def _follow(job: object) -> int:
+    """Show a job to its end; Ctrl-C leaves it alone."""
+    from labkit import jobs
+
+    assert isinstance(job, jobs.Job)
+    try:
+        with Bar() as bar:
+            text = jobs.attach(job, bar, say)
+    except KeyboardInterrupt:
+        say(
+            f"job {job.number} goes on. Follow it again: labkit attach {job.campaign}; end it: labkit cancel {job.campaign}"
+        )
+        return 130
+    print(text)
+    return OK
+
+
+def campaign_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit attach` and `labkit cancel`."""
+    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
+
+
+def status_options(verb: argparse.ArgumentParser) -> None:
+    """Words of `labkit status`."""
+    verb.add_argument("campaign", nargs="?", default="", help="its folder or name (default: all with jobs)")
+
+
+def status(options: argparse.Namespace) -> int:
+    """Print how jobs and their campaigns are."""
+    from labkit import jobs
+    from labkit.campaign import Campaign
+
+    found = [jobs.latest(options.campaign)] if options.campaign else jobs.every()
+    for job in found:
+        look = jobs.Look.at(Campaign(job.campaign))
+        print(f"{job.campaign.name}: {job.system} job {job.number}, {job.state().words}; {look.words()}")
+    if options.campaign:
+        print(jobs.summary(Campaign(Path(found[0].campaign))))
+    if not found:
+        say("no campaign here has jobs. Submit one: labkit submit SUITE")
+    return OK
+
+
+def attach(options: argparse.Namespace) -> int:
+    """Follow the last job of a campaign."""
+    from labkit import jobs
+
+    return _follow(jobs.latest(options.campaign))
+
+
+def cancel(options: argparse.Namespace) -> int:
+    """End the last job of a campaign."""
+    from labkit import jobs
+
+    job = jobs.latest(options.campaign)
+    state = jobs.cancel(job)
+    say(f"job {job.number}: {state.words}. What was measured is kept in {job.campaign}.")
+    return OK

@@ -1,0 +1,211 @@
+"""The batch job that this process runs in: its number, its hosts, and the switches they hang on."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import SpecError
+
+LEFT_OUT = "LABKIT_LEFT_OUT"  # names the file with hosts that are not to be used, one a line, a tab and why
+WORDS = ("same-leaf", "across-leaves")  # what a spec may say instead of names of hosts
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What a batch system gave a job.
+
+    Parameters
+    ----------
+    system : ``slurm``, ``pbs`` or ``flux``.
+    job : its number.
+    index : of it in an array of jobs; empty outside of one.
+    hosts : in the batch system's order, without those that were left out.
+    tasks : ranks asked for on each host; 0 where that is not told.
+    leaves : host → switch it hangs on; empty where the batch system does not know.
+    """
+
+    system: str
+    job: str
+    index: str = ""
+    hosts: tuple[str, ...] = ()
+    tasks: int = 0
+    leaves: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Number as the batch system prints it: ``1234``, or ``1234_2`` in an array."""
+        return f"{self.job}_{self.index}" if self.index else self.job
+
+    def chosen(self, count: int, where: str = "") -> tuple[str, ...]:
+        """So many of its hosts.
+
+        Parameters
+        ----------
+        where : ``same-leaf``, ``across-leaves`` (alternating between switches), or empty for the first ones.
+
+        Raises
+        ------
+        SpecError
+            If there are not as many hosts, or not so.
+        """
+        if count > len(self.hosts):
+            raise SpecError(
+                f"{count} hosts are asked for, but job {self.name} has {len(self.hosts)} to use "
+                f"({', '.join(self.hosts)}). Submit with --nodes {count}, or set ppn."
+            )
+        if not where:
+            return self.hosts[:count]
+        groups: dict[str, list[str]] = {}
+        for host in self.hosts:
+            groups.setdefault(self.leaves.get(host, ""), []).append(host)
+        if "" in groups:
+            raise SpecError(
+                f"hosts={where}, but Slurm does not know the switch of {', '.join(groups[''])}: scontrol show topology "
+                "names none. Name the hosts themselves."
+            )
+        shown = "; ".join(f"{leaf}: {', '.join(hosts)}" for leaf, hosts in groups.items())
+        if where == "same-leaf":
+            fitting = next((hosts for hosts in groups.values() if len(hosts) >= count), None)
+            if fitting is None:
+                raise SpecError(
+                    f"hosts=same-leaf, but no switch of job {self.name} has {count} hosts ({shown}). Submit with more "
+                    "nodes, or with --constraint or the site's option --switches=1."
+                )
+            return tuple(fitting[:count])
+        if len(groups) < 2 or count < 2:
+            raise SpecError(
+                f"hosts=across-leaves, but that needs two hosts on two switches; asked for are {count} of {shown}. "
+                "Submit with more nodes."
+            )
+        turns = itertools.chain.from_iterable(itertools.zip_longest(*groups.values()))
+        return tuple(host for host in turns if host is not None)[:count]
+
+    def facts(self) -> dict[str, Any]:
+        """Plain values for the metadata."""
+        found: dict[str, Any] = {"system": self.system, "job": self.job, "name": self.name, "hosts": list(self.hosts)}
+        found |= {"index": self.index} if self.index else {}
+        return found | ({"leaves": dict(self.leaves)} if self.leaves else {})
+
+
+def expanded(text: str) -> list[str]:
+    """Hosts of a host list as Slurm and Flux write it.
+
+    Examples
+    --------
+    >>> expanded("a[01-03,7],b"), expanded("r[1-2]n[0-1]")
+    (['a01', 'a02', 'a03', 'a7', 'b'], ['r1n0', 'r1n1', 'r2n0', 'r2n1'])
+    """
+    found = []
+    for word in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip()):
+        parts = re.split(r"\[([^\]]*)\]", word)
+        choices = [list(_numbers(part)) if i % 2 else [part] for i, part in enumerate(parts)]
+        found += ["".join(combination) for combination in itertools.product(*choices)]
+    return found
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """``01-03,7`` → 01, 02, 03, 7."""
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if dash:
+            yield from (f"{n:0{len(first)}d}" for n in range(int(first), int(last) + 1))
+        else:
+            yield part
+
+
+def leaves(text: str) -> dict[str, str]:
+    r"""Host → switch, from ``scontrol show topology`` or a topology.conf.
+
+    Examples
+    --------
+    >>> leaves("SwitchName=s0 Level=0 LinkSpeed=1 Nodes=a[0-1]\nSwitchName=top Level=1 Nodes=a[0-1] Switches=s0")
+    {'a0': 's0', 'a1': 's0'}
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        fields: dict[str, str] = dict(re.findall(r"(\w+)=(\S+)", line.partition("#")[0]))
+        if "SwitchName" in fields and "Nodes" in fields and "Switches" not in fields:
+            found |= dict.fromkeys(expanded(fields["Nodes"]), fields["SwitchName"])
+    return found
+
+
+def current() -> Allocation | None:
+    """The job this process runs in; None outside of one."""
+    found = _found()
+    if found is None or not os.environ.get(LEFT_OUT):
+        return found
+    try:
+        absent = {line.partition("\t")[0] for line in Path(os.environ[LEFT_OUT]).read_text().splitlines()}
+    except OSError:
+        return found
+    hosts = tuple(host for host in found.hosts if host not in absent)
+    return Allocation(found.system, found.job, found.index, hosts, found.tasks, found.leaves)
+
+
+@cache
+def _found() -> Allocation | None:
+    return _slurm(os.environ) or _pbs(os.environ) or _flux(os.environ)
+
+
+def _slurm(environment: Mapping[str, str]) -> Allocation | None:
+    if not environment.get("SLURM_JOB_ID") or not environment.get("SLURM_JOB_NODELIST"):
+        return None
+    hosts = tuple(expanded(environment["SLURM_JOB_NODELIST"]))
+    known = leaves(_said("scontrol", "show", "topology")) or leaves(_topology(environment))
+    tasks = re.match(r"\d+", environment.get("SLURM_NTASKS_PER_NODE", ""))
+    return Allocation(
+        "slurm", environment.get("SLURM_ARRAY_JOB_ID") or environment["SLURM_JOB_ID"],
+        environment.get("SLURM_ARRAY_TASK_ID", ""), hosts, int(tasks[0]) if tasks else 0,
+        {host: known[host] for host in hosts if host in known},
+    )  # fmt: skip
+
+
+def _topology(environment: Mapping[str, str]) -> str:
+    """Text of the topology.conf beside slurm.conf."""
+    folder = Path(environment.get("SLURM_CONF") or "/etc/slurm/slurm.conf").parent
+    try:
+        return (folder / "topology.conf").read_text()
+    except OSError:
+        return ""
+
+
+def _pbs(environment: Mapping[str, str]) -> Allocation | None:
+    try:
+        lines = Path(environment["PBS_NODEFILE"]).read_text().split()
+    except (KeyError, OSError):
+        return None
+    hosts = tuple(dict.fromkeys(lines))
+    job, index = re.match(r"([^\[.]*)", environment.get("PBS_JOBID", "")), environment.get("PBS_ARRAY_INDEX", "")
+    return Allocation("pbs", job[1] if job else "", index, hosts, len(lines) // max(len(hosts), 1))
+
+
+def _flux(environment: Mapping[str, str]) -> Allocation | None:
+    if "FLUX_URI" not in environment:
+        return None
+    job, hosts = _said("flux", "getattr", "jobid").strip(), _said("flux", "getattr", "hostlist").strip()
+    return Allocation("flux", job, hosts=tuple(expanded(hosts))) if job and hosts else None
+
+
+def _said(*words: str) -> str:
+    """What a command prints; empty where it fails."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return "" if done.returncode else done.stdout
+
+
+def span(hosts: Sequence[str], known: Mapping[str, str]) -> str:
+    """How far apart hosts are: ``one host``, ``same leaf``, ``across leaves``; empty where that is not known."""
+    if len(set(hosts)) < 2:
+        return "one host"
+    switches = {known.get(host, "") for host in hosts}
+    return "" if "" in switches else "same leaf" if len(switches) == 1 else "across leaves"

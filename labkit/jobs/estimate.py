@@ -1,0 +1,63 @@
+"""How long a suite takes, from what its notebooks took in earlier campaigns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+
+from labkit import campaign
+from labkit.batch import Suite
+from labkit.errors import LabkitError
+from labkit.units import format_duration
+
+_BEGINS = re.compile(r"\S+ notebook (\S+) begins")
+_DONE = re.compile(r"\S+ notebook (\S+) done after ([\d.]+) s")
+
+
+def rates(folders: Iterable[Path]) -> dict[str, list[float]]:
+    """Notebook → s per point of every run of it that measured something, from the logs of campaigns."""
+    found: dict[str, list[float]] = {}
+    for folder in folders:
+        name, saved = "", 0
+        try:
+            lines = (folder / "log.txt").read_text(errors="replace").splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            begins, done = _BEGINS.match(line), _DONE.match(line)
+            if begins:
+                name, saved = begins[1], 0
+            elif " saved " in line:
+                saved += 1
+            elif done and done[1] == name and saved:
+                found.setdefault(name, []).append(float(done[2]) / saved)
+    return found
+
+
+def sentence(suite: Suite, *, repeats: int = 1) -> str:
+    """About how long a suite takes, and what that is taken from; says so where nothing is known.
+
+    Parameters
+    ----------
+    repeats : jobs of an array, each of which measures as many points.
+    """
+    known = rates(path.parent for path in sorted(campaign.root().glob("**/campaign.json")))
+    seconds, points, silent = 0.0, 0, []
+    for entry in suite.entries:
+        try:
+            count = len(entry.study().points)
+        except LabkitError as error:
+            return f"No estimate: {entry.name} cannot be planned here. {str(error).splitlines()[0]}"
+        runs = [rate for name, held in known.items() if name.startswith(entry.notebook.stem) for rate in held]
+        points += count
+        if runs:
+            seconds += count * median(runs)
+        else:
+            silent.append(entry.name)
+    each = " in each job of the array" if repeats > 1 else ""
+    if len(silent) == len(suite.entries):
+        return f"{points} points{each}; no earlier campaign has these notebooks, so there is no estimate of the time."
+    text = f"{points} points{each}, about {format_duration(seconds)} by the pace of earlier campaigns"
+    return f"{text}, without {', '.join(silent)}, which none of them has." if silent else f"{text}."

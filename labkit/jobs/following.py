@@ -1,0 +1,73 @@
+"""How far a job is, read from the campaign's folder, which measures and looks need not share a machine for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labkit.campaign import Campaign
+from labkit.measuring import Progress
+
+_ALIVE = 30.0  # s without a heartbeat after which nobody measures
+
+
+@dataclass(frozen=True)
+class Look:
+    """A campaign at one moment.
+
+    Parameters
+    ----------
+    done, planned : points; the latter is 0 before a job has begun.
+    label : the point in flight.
+    measuring : who measures: host and process; empty where nobody does.
+    """
+
+    done: int
+    planned: int
+    label: str
+    measuring: str
+
+    @classmethod
+    def at(cls, held: Campaign) -> Look:
+        """How it is now."""
+        lease, state = _read(held.path / "lease.json"), _read(held.path / "progress.json")
+        alive = time.time() - float(lease.get("heartbeat", 0)) < _ALIVE
+        who = f"process {lease['pid']} on {lease['host']}" if alive and {"pid", "host"} <= set(lease) else ""
+        return cls(len(held.done()), int(held.facts.get("planned", 0)), str(state.get("label", "")), who)
+
+    def words(self) -> str:
+        """In a line."""
+        of = f" of {self.planned}" if self.planned else ""
+        return f"{self.done}{of} points there" + (
+            f", {self.label}; measured by {self.measuring}" if self.measuring else ""
+        )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        held = json.loads(path.read_text())
+    except (OSError, json.JSONDecodeError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+class Follower:
+    """Tells a listener how far a campaign is, as if it were measured here."""
+
+    def __init__(self, held: Campaign, tell: Callable[[Progress], None]) -> None:
+        self._held, self._tell, self._began, self._first = held, tell, time.monotonic(), -1
+
+    def look(self) -> None:
+        """Tell how it is now; nothing before the job has begun to measure."""
+        now = Look.at(self._held)
+        if not now.planned or not now.measuring:
+            return
+        if self._first < 0:
+            self._first, self._began = now.done, time.monotonic()
+        elapsed, new = time.monotonic() - self._began, now.done - self._first
+        left = elapsed / new * (now.planned - now.done) if new else float("nan")
+        self._tell(Progress(now.done, max(now.planned, now.done), now.label, elapsed, left))

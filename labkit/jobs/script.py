@@ -1,0 +1,108 @@
+"""The script of a job: a template of the batch system, filled in with the request and the site."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit import __version__, launch
+from labkit.batch import HOME
+from labkit.errors import SpecError
+from labkit.jobs.site import Site
+from labkit.jobs.systems import SYSTEMS
+
+TEMPLATES = HOME / "templates" / "jobs"
+SUBMISSION = "LABKIT_SUBMISSION"
+_DIRECTIVE = re.compile(r"#\s?(SBATCH|PBS|flux:) ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked of the batch system.
+
+    Parameters
+    ----------
+    suite : its name, or its TOML file.
+    nodes, ppn : hosts, and ranks on each.
+    minutes : longest time of the job, or of each of an array.
+    partition, account, constraint : as the batch system calls them; the site's when empty.
+    array : jobs one after the other, each of which repeats all launches in an allocation of its own.
+    parameters : ``NAME=VALUE`` of notebooks.
+    """
+
+    suite: str
+    nodes: int = 2
+    ppn: int = 1
+    minutes: int = 30
+    partition: str = ""
+    account: str = ""
+    constraint: str = ""
+    array: int = 1
+    parameters: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for word, value in (("nodes", self.nodes), ("ppn", self.ppn), ("time", self.minutes), ("array", self.array)):
+            if value < 1:
+                raise SpecError(f"--{word} {value}, but it must be at least 1. Set --{word} 1.")
+
+
+def render(request: Request, site: Site, folder: Path, *, submission: int = 1, exclude: Sequence[str] = ()) -> str:
+    """Text of the script; a line whose value is empty is left out, one with several values comes several times.
+
+    Parameters
+    ----------
+    folder : of the campaign.
+    submission : how many times something was submitted into it, this one counted.
+    exclude : hosts that failed before.
+
+    Raises
+    ------
+    SpecError
+        If the site's partition does not allow the request, or the batch system has no arrays.
+    """
+    partition = request.partition or site.partition
+    site.check(partition, request.minutes, request.nodes)
+    if request.array > 1 and site.system == "flux":
+        raise SpecError(f"--array {request.array}, but Flux has no arrays of jobs. Submit with -p launches=N instead.")
+    suite = str(Path(request.suite).resolve()) if request.suite.endswith(".toml") else request.suite
+    words = [word for pair in request.parameters for word in ("-p", pair)]
+    held = folder / "jobs" / f"{submission}.toml"
+    values: dict[str, str | list[str]] = {
+        "title": f"labkit {__version__}: suite {Path(suite).stem}", "name": f"labkit-{Path(suite).stem}",
+        "nodes": str(request.nodes), "ppn": str(request.ppn), "minutes": str(request.minutes),
+        "walltime": f"{request.minutes // 60:02d}:{request.minutes % 60:02d}:00", "partition": partition,
+        "account": request.account or site.account, "constraint": request.constraint or site.constraint,
+        "last": str(request.array - 1) if request.array > 1 else "", "exclude": ",".join(exclude),
+        "options": list(site.options), "submission": str(submission), "id": "{{id}}",
+        "folder": shlex.quote(str(folder)), "home": shlex.quote(str(HOME)), "suite": shlex.quote(suite),
+        "python": shlex.quote(site.python or sys.executable),
+        "setup": "\n".join([*site.setup, *(f"module load {shlex.quote(name)}" for name in site.modules)]),
+        "variables": variables(site, submission),
+        "parameters": shlex.join([*words, "--site", str(held)]),
+    }  # fmt: skip
+    template = (TEMPLATES / SYSTEMS[site.system].template).read_text()
+    return "".join(line for text in template.splitlines(keepends=True) for line in _filled(text, values))
+
+
+def variables(site: Site, submission: int) -> str:
+    """Words of ``export`` for everything in the job."""
+    own = {SUBMISSION: str(submission), launch.NETWORK: site.interface, launch.FLAGS: shlex.join(site.launch_flags)}
+    found = {**{name: value for name, value in own.items() if value}, **site.environment}
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in found.items())
+
+
+def _filled(line: str, values: Mapping[str, str | list[str]]) -> list[str]:
+    """A line of the template with its values; none where one of a directive is empty."""
+    names = re.findall(r"{{(\w+)}}", line)
+    lists = [values[name] for name in names if isinstance(values[name], list)]
+    found = []
+    for option in lists[0] if lists else [""]:
+        texts = {name: option if isinstance(values[name], list) else str(values[name]) for name in names}
+        if any(not text for text in texts.values()) and (_DIRECTIVE.match(line) or set(names) == {"setup"}):
+            continue
+        found.append(re.sub(r"{{(\w+)}}", lambda match, texts=texts: texts[match[1]], line))  # type: ignore[misc]
+    return found

@@ -1,0 +1,56 @@
+"""What became of a campaign that jobs measured: done, skipped, failed with reasons, warnings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from labkit import studies
+from labkit.campaign import Campaign
+from labkit.jobs.inside import left_out
+from labkit.units import format_duration
+
+
+def failures(held: Campaign) -> dict[str, str]:
+    """Notebook → its error."""
+    return {one["name"]: one["error"] for one in held.facts.get("notebooks", []) if one["error"]}
+
+
+def summary(held: Campaign) -> str:
+    """In lines for people."""
+    facts, failed = held.facts, failures(held)
+    notebooks = [one["name"] for one in facts.get("notebooks", [])]
+    done, planned = len(held.done()), int(facts.get("planned", 0))
+    lines = [f"done:     {len(notebooks) - len(failed)} of {len(facts.get('parameters', {}))} notebooks, {done} points"
+             + (f" of {planned}" if planned else "")]  # fmt: skip
+    for note in _notes(held):
+        if "end" in note:
+            took = format_duration(round(note["end"] - note["start"], 1))
+            hosts = ", ".join(note["allocation"]["hosts"])
+            lines.append(
+                f"          job {note['allocation']['name']} on {hosts}: {note['measured']} points measured, "
+                f"{note['before']} were there already, {took}"
+            )
+        else:
+            lines.append(f"          job {note['allocation']['name']}: did not come to its end")
+    lines += [f"skipped:  {name}: {reason}" for name, reason in facts.get("absent", {}).items()]
+    lines += [f"left out: node {host}: {reason}" for host, reason in left_out(held.path).items()]
+    lines += [f"failed:   {name}: {error.splitlines()[0]}" for name, error in failed.items()]
+    lines += [f"warning:  {text} ({count} of {done} points)" for text, count in warnings(held)]
+    return "\n".join([*lines, f"campaign: {held.path}"])
+
+
+def warnings(held: Campaign) -> list[tuple[str, int]]:
+    """Warnings of all points, with how many have each."""
+    import pandas as pd
+
+    path = held.path / "records.parquet"
+    if not path.exists():
+        return []
+    return studies.kinds(pd.read_parquet(path, columns=["warnings"])["warnings"].fillna(""))
+
+
+def _notes(held: Campaign) -> list[dict[str, Any]]:
+    """Notes of all allocations, in order of time."""
+    found = [json.loads(path.read_text()) for path in (held.path / "jobs").glob("[0-9]*-*.json")]
+    return sorted(found, key=lambda note: float(note["start"]))

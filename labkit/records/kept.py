@@ -1,0 +1,83 @@
+"""Records of a campaign's benchmarks, kept beside the samples so that a large one need not be worked out each time.
+
+`records/<benchmark>.parquet` is derived: it may be deleted, and is made anew when samples or labkit have changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pandas as pd
+
+from labkit import __version__
+from labkit.campaign import Campaign
+
+WORTH = 200  # rows from which on records are kept
+_KEY = b"labkit-made-from"
+
+
+def of(held: Campaign, benchmark: str = "*") -> pd.DataFrame:
+    """Records of one benchmark of a campaign, or of all, as `labkit.records.table` makes them of their samples."""
+    from labkit import records
+
+    names = held.benchmarks() if benchmark == "*" else [benchmark]
+    frames = [frame for name in names if len(frame := _one(held, name))]
+    if len(frames) < 2:
+        return frames[0] if frames else records.table([], campaign=held.name)
+    rows = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
+    return records.typed(rows.infer_objects(), [name for frame in frames for name in frame.columns])
+
+
+def _one(held: Campaign, benchmark: str) -> pd.DataFrame:
+    """Records of one benchmark."""
+    from labkit import records
+
+    path = held.path / "records" / f"{benchmark}.parquet"
+    stamp = _stamp(held.path / "samples" / benchmark)
+    if (kept := _read(path, stamp)) is not None:
+        return kept
+    frame = records.table(held.samples(benchmark), campaign=held.name)
+    if len(frame) >= WORTH:
+        _keep(frame, path, stamp)
+    return frame
+
+
+def _stamp(folder: Path) -> bytes:
+    """Names what records are made from: labkit, and the files with their sizes and times."""
+    files = (
+        sorted((e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in os.scandir(folder)) if folder.is_dir() else []
+    )
+    return hashlib.sha256(repr((__version__, folder.parent.parent.name, files)).encode()).hexdigest().encode()
+
+
+def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
+    """Records that were kept, if they are still right."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if (pq.read_schema(path).metadata or {}).get(_KEY) != stamp:
+            return None
+        frame: pd.DataFrame = pq.read_table(path).to_pandas()
+    except (OSError, pa.ArrowException):
+        return None
+    return frame
+
+
+def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
+    """Keep records where that is possible without changing any; they are only a saving."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        if not table.to_pandas().equals(frame):
+            return
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: stamp}), aside)
+        aside.rename(path)
+    except (OSError, pa.ArrowException):
+        aside.unlink(missing_ok=True)

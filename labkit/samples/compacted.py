@@ -1,0 +1,226 @@
+"""Finished points of one benchmark in one file, so that a million of them do not make a million files.
+
+Format 1 (Parquet, zstd)
+    One row for each point and launch, in the order of fingerprint and launch: ``fingerprint``, ``launch``, ``header``
+    (metadata of its samples file, byte for byte), ``ranks`` list of int32, ``time_ns`` list of int64, rank after rank,
+    ``extras`` map from name to such a list. Pages have checksums. File metadata under the key ``labkit-compacted``:
+    ``{"format": 1}``.
+
+Names are columns of their own: telling what is there reads nothing else. A row group ends with the point that makes it
+`GROUP` values long: that, and not the size of the file, is what reading and writing keep in memory.
+
+History of the format
+    1 : first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labkit.errors import DataError
+from labkit.samples import Raw, numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+FORMAT = 1
+PREFIX = "compacted-"
+GROUP = 1 << 20  # values; 8 MiB of times
+POINTS = 1024  # of a row group
+_KEY = b"labkit-compacted"
+
+Name = tuple[str, int]  # fingerprint and launch
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    values = pa.list_(pa.int64())
+    fields = {
+        "fingerprint": pa.string(), "launch": pa.int32(), "header": pa.binary(), "ranks": pa.list_(pa.int32()),
+        "time_ns": values, "extras": pa.map_(pa.string(), values),
+    }  # fmt: skip
+    return pa.schema(fields.items(), metadata={_KEY: json.dumps({"format": FORMAT}).encode()})
+
+
+def fits(raw: Raw) -> bool:
+    """Whether a point can be held without loss: plain rows, whole numbers of 64 bits."""
+    return raw.regular and all(values.dtype == np.int64 for values in raw.columns.values())
+
+
+def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
+    """Rows of some points."""
+    import pyarrow as pa
+
+    def lists(parts: list[Any], kind: type) -> pa.ListArray:
+        offsets = np.cumsum([0, *map(len, parts)]).astype(np.int32)
+        return pa.ListArray.from_arrays(offsets, np.concatenate([np.empty(0, kind), *parts]).astype(kind))
+
+    extras = [[(k, v) for k, v in raw.columns.items() if k != "time_ns"] for _, raw in points]
+    flat = [pair for pairs in extras for pair in pairs]
+    columns = [
+        pa.array([name[0] for name, _ in points]), pa.array([name[1] for name, _ in points], pa.int32()),
+        pa.array([raw.header for _, raw in points], pa.binary()),
+        lists([raw.ranks for _, raw in points], np.int32),
+        lists([raw.columns["time_ns"] for _, raw in points], np.int64),
+        pa.MapArray.from_arrays(
+            np.cumsum([0, *map(len, extras)]).astype(np.int32), pa.array([k for k, _ in flat], pa.string()),
+            lists([v for _, v in flat], np.int64),
+        ),
+    ]  # fmt: skip
+    return pa.Table.from_arrays(columns, schema=_schema())
+
+
+def _added(into: Any, name: Name, raw: Raw) -> None:
+    """Take a point into a digest of everything that must come back."""
+    into.update(f"{name[0]}-{name[1]} {len(raw.header)} {raw.ranks} {list(raw.columns)}".encode())
+    into.update(raw.header)
+    for values in raw.columns.values():
+        into.update(np.ascontiguousarray(values))
+
+
+def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
+    """Write points, which come by fingerprint and launch, to a file: aside, read back, compared, renamed.
+
+    Returns
+    -------
+    The file, named after its own checksum, and how many points there were.
+
+    Raises
+    ------
+    DataError
+        If what is read back is not what was written; the file is not there then.
+    """
+    import pyarrow.parquet as pq
+
+    aside, count = folder / f".{PREFIX}.parquet.{os.getpid()}", 0
+    wanted, found = hashlib.sha256(), hashlib.sha256()
+    try:
+        with aside.open("wb") as file:
+            with pq.ParquetWriter(
+                file, _schema(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
+            ) as out:
+                held: list[tuple[Name, Raw]] = []
+                values = 0
+                for name, raw in points:
+                    _added(wanted, name, raw)
+                    held.append((name, raw))
+                    count, values = count + 1, values + sum(map(len, raw.columns.values()))
+                    if len(held) == POINTS or values > GROUP:
+                        out.write_table(_batch(held))
+                        held, values = [], 0
+                if held:
+                    out.write_table(_batch(held))
+            file.flush()
+            os.fsync(file.fileno())
+        for name, raw in read(aside, checked=True):
+            _added(found, name, raw)
+        if wanted.digest() != found.digest():
+            raise DataError(f"{aside} does not hold what was written to it. Look after the disk; nothing was deleted.")
+        path = folder / f"{PREFIX}{digest(aside)}.parquet"
+        aside.rename(path)
+    finally:
+        aside.unlink(missing_ok=True)
+    return path, count
+
+
+def digest(path: Path) -> str:
+    """Sixteen hex digits of a file's SHA-256: what a compacted file is named after."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def _opened(path: Path, checked: bool = False) -> pq.ParquetFile:
+    """The file, its format checked."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=checked)
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from error
+    told = json.loads((file.schema_arrow.metadata or {}).get(_KEY, b"{}")).get("format")
+    if told != FORMAT:
+        file.close()
+        raise DataError(f"{path} has format {told}, but this labkit reads {FORMAT} of compacted points. Update labkit.")
+    return file
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    return DataError(
+        f"{path} cannot be read as Parquet: {error}. Restore it from a copy; or delete it, and its points are measured "
+        "again."
+    )
+
+
+def names(path: Path) -> list[Name]:
+    """Fingerprint and launch of every point in a file, in its order."""
+    import pyarrow as pa
+
+    with _opened(path) as file:
+        try:
+            table = file.read(["fingerprint", "launch"])
+        except (OSError, pa.ArrowException) as error:
+            raise _unreadable(path, error) from error
+    return list(zip(table["fingerprint"].to_pylist(), table["launch"].to_pylist(), strict=True))
+
+
+def read(path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False) -> Iterator[tuple[Name, Raw]]:
+    """Points of a file in its order; of those `wanted`, only the row groups that hold them are read.
+
+    Raises
+    ------
+    DataError
+        If the file is unreadable, or of another format.
+    """
+    for name, load in each(path, wanted, checked=checked):
+        yield name, load()
+
+
+def each(
+    path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False
+) -> Iterator[tuple[Name, Callable[[], Raw]]]:
+    """Points of a file with what reads them."""
+    import pyarrow as pa
+
+    with _opened(path, checked) as file:
+        for group in range(file.num_row_groups):
+            try:
+                if wanted is not None:
+                    keys = file.read_row_group(group, ["fingerprint", "launch"]).to_pydict()
+                    if not any(key in wanted for key in zip(keys["fingerprint"], keys["launch"], strict=True)):
+                        continue
+                table = file.read_row_group(group)
+            except (OSError, pa.ArrowException) as error:
+                raise _unreadable(path, error) from error
+            yield from _points(table, wanted)
+
+
+def _points(table: pa.Table, wanted: Collection[Name] | None) -> Iterator[tuple[Name, Callable[[], Raw]]]:
+    """Rows of a row group as points."""
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    extras, header = columns["extras"], columns["header"]
+
+    def cut(lists: pa.ListArray) -> Callable[[int], Any]:
+        values, offsets = numbers(lists.values), numbers(lists.offsets)
+        return lambda row: values[offsets[row] : offsets[row + 1]]
+
+    ranks, times, items = cut(columns["ranks"]), cut(columns["time_ns"]), cut(extras.items)
+    labels, starts = extras.keys.to_pylist(), numbers(extras.offsets)
+
+    def load(row: int) -> Raw:
+        own = {labels[i]: items(i) for i in range(starts[row], starts[row + 1])}
+        return Raw(header[row].as_py(), tuple(ranks(row).tolist()), {"time_ns": times(row)} | own)
+
+    keys = zip(columns["fingerprint"].to_pylist(), columns["launch"].to_pylist(), strict=True)
+    for row, key in enumerate(keys):
+        if wanted is None or key in wanted:
+            yield key, lambda row=row: load(row)  # type: ignore[misc]
