@@ -82,6 +82,8 @@ METRICS = {
         Metric("isolated_us", "cost", 1e6, "µs", "isolated", "Time of an iteration of the victims before the congestors began."),
         Metric("recovered_us", "cost", 1e6, "µs", "recovered", "Time of an iteration of the victims after the congestors had ended."),
         Metric("congestor_us", "cost", 1e6, "µs", "congestor's round", "Time of a round of the congestors while the victims were measured, mean over congestors."),
+        Metric("alone_us", "cost", 1e6, "µs", "alone", "Time of an iteration of the victim without the aggressor."),
+        Metric("impact_p50_times", "cost", 1.0, "times", "interference, median", "Median time beside the aggressor over that alone, the slowest rank of each iteration."),
         Metric("impact_mean_times", "cost", 1.0, "times", "congestion impact, mean", "Mean time under congestion over mean time in isolation, of all victims (GPCNeT's congestion impact factor)."),
         Metric("impact_p99_times", "cost", 1.0, "times", "congestion impact, p99", "99th percentile of the time under congestion over that in isolation, of all victims."),
         Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two reads of the clock with nothing between them."),

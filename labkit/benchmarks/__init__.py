@@ -34,6 +34,24 @@ class NoOptions:
     """For a benchmark without options of its own."""
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two jobs: a victim, whose ranks are timed alone and beside the other, and an aggressor.
+
+    Parameters
+    ----------
+    victim : its spec, from that of the whole and its hosts.
+    ranks : spec of the aggressor's ranks, in the same way; None where it is made of flows.
+    flows : of the aggressor: a tool's job and the places of client and server among its hosts; empty for ranks.
+    lead : s that the aggressor is ahead.
+    """
+
+    victim: Callable[[Spec, Sequence[str]], Spec]
+    ranks: Callable[[Spec, Sequence[str]], Spec | None]
+    flows: Callable[[Spec, int], Sequence[tuple[Job, int, int]]]
+    lead: Callable[[Spec], float]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
     """What one iteration moves, which metrics follow, and what it needs.
@@ -82,6 +100,7 @@ class Benchmark:
 
     jobs : tools that can serve, best first; the first one that is installed does. Each is a pure function of
         spec and effort.
+    pair : for a benchmark of two jobs, what they are.
     """
 
     title: str
@@ -118,6 +137,7 @@ class Benchmark:
     warmup: tuple[int, int] = (100, 10)
     work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
     jobs: tuple[Callable[[Spec, Effort], Job], ...] = ()
+    pair: Pair | None = None
     # filled in by `find`
     name: str = ""
     doc: str = ""

@@ -9,9 +9,12 @@ from labkit.figures.beside import beside
 from labkit.figures.cells import heat_map
 from labkit.figures.factors import factors, phases
 from labkit.figures.iterations import distribution, over_iterations
+from labkit.figures.nodes import scatter
 from labkit.figures.pairs import pairs
+from labkit.figures.parts import parts
 from labkit.figures.points import bars, versus_size
 from labkit.figures.ranks import per_rank
+from labkit.figures.ratios import ratios
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
@@ -31,8 +34,11 @@ __all__ = [
     "launches",
     "over_iterations",
     "pairs",
+    "parts",
     "per_rank",
     "phases",
+    "ratios",
+    "scatter",
     "svgs",
     "together",
     "topology",

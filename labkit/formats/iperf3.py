@@ -49,6 +49,11 @@ def parse(text: str) -> list[Reported]:
         raise malformed(_WHAT, 0, f"no {error.args[0]!r}", "intervals and end with their sums") from error
 
 
+def received(text: str) -> int:
+    """B that the receiver got, of output that `parse` takes."""
+    return int(json.loads(text)["end"]["sum_received"]["bytes"])
+
+
 def both(text: str) -> list[Reported]:
     """Values of ``--bidir``: the sum of both ways without a label, each way with the label ``direction``.
 

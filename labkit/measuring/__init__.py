@@ -167,6 +167,8 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
 
 def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """The spec with its launcher's name, and the library or tool behind it."""
+    from labkit.measuring import loads
+
     benchmark = benchmarks.get(spec.benchmark)
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
     if (benchmark.jobs and spec.environment) or (spec.bind != "auto" and (benchmark.jobs or not benchmark.mpi)):
@@ -178,10 +180,9 @@ def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
         return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"
-    launcher = launch.get(spec.launcher)
-    launcher.command(
-        launch.Placement.of(spec, launcher, testbeds.outline(spec.testbed)), []
-    )  # refuses a transport it has not
+    launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
+    placed = loads.jobs(spec, outline)[0] if benchmark.pair else spec
+    launcher.command(launch.Placement.of(placed, launcher, outline), [])  # refuses a transport it has not
     return spec.replace(launcher=launcher.name), launcher.library
 
 
@@ -212,7 +213,7 @@ class Counter:
 
 def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:
     """Measure points launch by launch, groups and points in a random order that the seed fixes."""
-    from labkit.measuring import programs, ranks
+    from labkit.measuring import loads, programs, ranks
 
     counter = Counter(len(points), progress)
 
@@ -228,7 +229,8 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
             own = [point for point in points if point.launch == number]
             for some in nodes.abreast(starts(own, effort)):
                 spec = some[0][0][0].spec
-                run = programs.run if benchmarks.get(spec.benchmark).jobs else ranks.run
+                benchmark = benchmarks.get(spec.benchmark)
+                run = programs.run if benchmark.jobs else loads.run if benchmark.pair else ranks.run
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
                 for failure in nodes.together(some, serve, held, again):
@@ -248,15 +250,16 @@ def _again(failure: Failure) -> Point:
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    from labkit.measuring import ranks
+    from labkit.measuring import loads, ranks
 
     found = []
     for group in starts([point for point in points if not point.launch], effort):
-        jobs = benchmarks.get(group[0].spec.benchmark).jobs
+        benchmark = benchmarks.get(group[0].spec.benchmark)
+        jobs, shell = benchmark.jobs, loads.shell if benchmark.pair else ranks.shell
         for spec in [point.spec for point in group] if jobs else []:
             job = tools.available(jobs, spec, effort)
             found.append(" & ".join(shlex.join(words) for words in (job.server, job.client) if words))
-        found += [] if jobs else ranks.shell(group, effort)
+        found += [] if jobs else shell(group, effort)
     return found
 
 

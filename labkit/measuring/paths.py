@@ -96,6 +96,10 @@ def of_tool(
     crossed : what the links carried, by names such as ``vc0.eth0.tx_bytes``; empty where nothing can be seen.
     elapsed : s from the start of the tool to its end.
     """
+    if "payload_B" in outcome.meta:  # of many senders, which meet on the link of the receiver
+        carried = [value for name, value in crossed.items() if name.endswith("_bytes")]
+        payload = float(str(outcome.meta["payload_B"]))
+        return ["path mismatch"] if carried and payload > ENOUGH and max(carried) < CROSSED[0] * payload else []
     sent = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
     least, most = tool_moved(spec, effort, outcome, elapsed)
     if not sent or least <= ENOUGH / 2:

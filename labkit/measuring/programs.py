@@ -40,7 +40,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
     load_end, machine = host.load_snapshot(), host.describe()
     took = perf_counter() - clock
-    busy = 2 if job.server else 1  # processes of the tool that keep a core busy
+    busy = (2 if job.server else 1) * len(job.each)  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
     meta = {
         **outcome.meta,

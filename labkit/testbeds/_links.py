@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from labkit.errors import SpecError
 from labkit.spec import validated
+from labkit.testbeds import _qos
 from labkit.units import parse_duration
 
 MOST = 64  # hosts; one switch forwards for all of them on the cores they share
@@ -32,6 +33,9 @@ class Options:
     uplink : rate between a leaf and the spine; empty for what its hosts have together, a taper of 1:1.
     delay : that every host adds to what it sends: ``1ms``; empty for none.
     loss : of packets that a host sends, in %.
+    qos : how usual and bulk traffic share a link: one queue for both, by ``shares``, or by ``priority`` of the usual.
+    shares : of the usual and the bulk traffic, where both have something to send.
+    bulk : hosts, joined by ``+``, whose packets are bulk; those marked CS1 (DSCP 8) are in any case.
     throttle : a host whose link is slower than the others', in each direction: ``vc3:20mbit``; empty for none.
     """
 
@@ -41,6 +45,9 @@ class Options:
     uplink: str = ""
     delay: str = ""
     loss: float = 0.0
+    qos: Literal["off", "shares", "priority"] = "off"
+    shares: str = "1:1"
+    bulk: str = ""
     throttle: str = ""
 
     @property
@@ -86,9 +93,13 @@ class Options:
             taper = self.per_leaf * self.rate_bps / self.uplink_bps
             found |= {"uplink_bps": self.uplink_bps, "taper": round(taper, 3)}
         found |= {"delay": self.delay} if self.delay else {}
+        found |= {"loss_percent": self.loss} if self.loss else {}
         slow = self.throttle.partition(":")[0]
         found |= {"slow_bps": {slow: self.link_bps(slow)}} if slow else {}
-        return found | ({"loss_percent": self.loss} if self.loss else {})
+        if self.qos == "off":
+            return found
+        found |= {"qos": self.qos, **({"shares": self.shares} if self.qos == "shares" else {})}
+        return found | ({"bulk": self.bulk} if self.bulk else {})
 
 
 def bits(text: str) -> float:
@@ -135,10 +146,13 @@ def options_of(argument: str, values: Mapping[str, str]) -> Options:
         wrong = f"delay={found.delay!r}, but it must be like 1ms or 500us, at most 10s"
     elif not 0 <= found.loss <= 50:
         wrong = f"loss={found.loss:g}, but it must be 0 to 50 %"
+    elif found.qos != "off" and (found.delay or found.loss):
+        wrong = f"qos={found.qos} cannot be had together with delay or loss; leave one of them out"
     elif found.throttle and not _throttled(found):
         wrong = f"throttle={found.throttle!r}, but it must be one of its hosts and 1mbit to 100gbit, like vc1:20mbit"
     if wrong:
         raise SpecError(f"testbed virtual-cluster: {wrong}.")
+    _qos.checked(found.qos, found.shares, found.bulk, found.hosts)
     return found
 
 
@@ -152,21 +166,27 @@ def _seconds(text: str) -> float:
     return parse_duration(text) if re.fullmatch(r"\d+(\.\d+)?(us|ms|s)", text) else 0.0
 
 
-def shaped(interface: str, rate_bps: float, netem: str = "") -> list[str]:
+def shaped(interface: str, rate_bps: float, netem: str = "", options: Options | None = None) -> list[str]:
     """Lines for tc that shape what leaves an interface.
 
     Parameters
     ----------
     netem : delay and loss, in netem's words.
+    options : of the cluster, for its classes of traffic; None for one class.
     """
     burst = max(2 * _FRAME, round(rate_bps / 8 * _BURST_S))
-    inner = f"netem {netem} limit 100000" if netem else f"bfifo limit {_QUEUE}"
-    return [
-        f"qdisc add dev {interface} root handle 1: htb default 1",
+    queue, apart = f"bfifo limit {_QUEUE}", options is not None and options.qos != "off"
+    inner = f"netem {netem} limit 100000" if netem else queue
+    lines = [
+        f"qdisc add dev {interface} root handle 1: htb default {10 if apart else 1}",
         f"class add dev {interface} parent 1: classid 1:1 htb rate {rate_bps:.0f}bit ceil {rate_bps:.0f}bit "
         f"burst {burst} cburst {burst} quantum 60000",
-        f"qdisc add dev {interface} parent 1:1 handle 10: {inner}",
     ]
+    if options is None or not apart:
+        return [*lines, f"qdisc add dev {interface} parent 1:1 handle 10: {inner}"]
+    sources = {host: address(options.hosts.index(host)) for host in options.bulk.split("+") if host}
+    return [*lines, *_qos.classes(interface, rate_bps, burst, queue, mode=options.qos, shares=options.shares,
+                                  sources=sources)]  # fmt: skip
 
 
 def plan(options: Options, ordinary: bool) -> dict[str, Any]:
@@ -189,7 +209,8 @@ def plan(options: Options, ordinary: bool) -> dict[str, Any]:
         for k in range(options.leaves):
             ip += [f"link add up{k} type veth peer name down{k}", f"link set up{k} master leaf{k} addrgenmode none up",
                    f"link set down{k} master spine addrgenmode none up"]  # fmt: skip
-            tc += shaped(f"up{k}", options.uplink_bps) + shaped(f"down{k}", options.uplink_bps)
+            tc += shaped(f"up{k}", options.uplink_bps, options=options)
+            tc += shaped(f"down{k}", options.uplink_bps, options=options)
     netem = " ".join(
         [f"delay {options.delay}"] * bool(options.delay) + [f"loss {options.loss:g}%"] * bool(options.loss)
     )
@@ -197,10 +218,10 @@ def plan(options: Options, ordinary: bool) -> dict[str, Any]:
     for i, name in enumerate(options.hosts):
         ip += [f"link add {name} type veth peer name eth0 netns {{{i}}}",
                f"link set {name} master leaf{options.leaf(i)} addrgenmode none up"]  # fmt: skip
-        tc += shaped(name, options.link_bps(name))
+        tc += shaped(name, options.link_bps(name), options=options)
         own = ["link set lo up", "link set eth0 addrgenmode none", f"addr add {address(i)}/24 dev eth0",
                "link set eth0 up"]  # fmt: skip
-        tcs = shaped("eth0", options.link_bps(name), netem)
+        tcs = shaped("eth0", options.link_bps(name), netem, options)
         hosts.append({"name": name, "address": address(i), "ip": own, "tc": tcs})
     return {"ordinary": ordinary, "hosts": hosts, "ip": ip, "tc": tc}
 

@@ -209,6 +209,8 @@ def _testbed(place: Guest | _Here, facts: Mapping[str, Any]) -> Testbed:
             raise SpecError(
                 f"{spec.benchmark}: the testbed soft-roce has its own two devices. Leave hosts and device out."
             )
+        if spec.benchmark == "congestion.incast" and spec.transport != "verbs":
+            raise SpecError("congestion.incast: TCP would stay on the guest's loopback. Set transport=verbs.")
         # UCX gets through by the link's own address alone
         places = (0, 0) if spec.benchmark.startswith("verbs.ucx") else (server.index, client.index)
         return Place(

@@ -108,10 +108,14 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
         return [SHELL, str(pids[options.hosts.index(host)]), *argv]
 
     def place(spec: Spec) -> Place:
-        """The client on the first host, the server on the last, or on those that are named."""
-        client, server = _ends(spec, options)
+        """Clients on the first hosts, the server on the last, or on those that are named."""
+        clients, server = _ends(spec, options)
+        words = tuple(tuple(on(client, [])) for client in clients)
         return Place(
-            address=address(options.hosts.index(server)), server=tuple(on(server, [])), client=tuple(on(client, []))
+            address=address(options.hosts.index(server)),
+            server=tuple(on(server, [])),
+            client=words[0],
+            clients=words if spec.has("senders") else (),
         )
 
     return Testbed(
@@ -131,20 +135,29 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
     )  # fmt: skip
 
 
-def _ends(spec: Spec, options: Options) -> tuple[str, str]:
-    """Hosts of the client and of the server of a tool."""
-    if spec.family == "verbs":
+def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
+    """Hosts of the clients and of the server of a tool."""
+    if spec.family == "verbs" or spec.transport == "verbs":
         raise SpecError(f"{spec.benchmark} needs RDMA devices, which virtual hosts have not. Use --testbed soft-roce.")
     if spec.values.get("ip") == "ipv6":
         raise SpecError("ip=ipv6, but virtual hosts have addresses of IPv4 alone. Set ip=ipv4, or measure elsewhere.")
     named = [host.partition(":")[0] for host in spec.hosts]
-    if len(named) > 2:
-        raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two.")
     for host in named:
         if host not in options.hosts:
             raise known("host", host, options.hosts)
-    client, server = (options.hosts[0], *named)[-2:] if named else (options.hosts[0], options.hosts[-1])
-    return client, server
+    if not spec.has("senders"):
+        if len(named) > 2:
+            raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two.")
+        client, server = (options.hosts[0], *named)[-2:] if named else (options.hosts[0], options.hosts[-1])
+        return [client], server
+    *others, server = named or options.hosts
+    senders = spec.option("senders")
+    if len(others) < senders or (named and len(others) > senders):
+        raise SpecError(
+            f"senders={senders}, but there are {len(others)} hosts beside the one that receives, the last. "
+            f"Set senders={max(len(others), 1)}, or name or bring up {senders + 1} hosts."
+        )
+    return others[:senders], server
 
 
 def links_of(options: Options, fabric: int, pids: Sequence[int]) -> dict[str, tuple[str, str]]:

@@ -14,7 +14,7 @@ from labkit import host
 from labkit.errors import LaunchError, SpecError
 from labkit.spec import Effort, Scalar, Spec
 from labkit.tools._job import Job, Outcome, Parsed, version
-from labkit.tools._run import Place, run
+from labkit.tools._run import Place, background, run
 
 __all__ = [
     "Job",
@@ -22,6 +22,7 @@ __all__ = [
     "Parsed",
     "Place",
     "available",
+    "background",
     "by_time",
     "kept",
     "only",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -52,7 +52,10 @@ class Job:
     client : command line whose output is the result; started in an empty folder of its own.
     server : command line of the other end; empty for none.
     listens : protocol in which the server listens on ``{port}`` when it is ready.
+    each : words that fill further placeholders of both commands, a mapping for each pair of server and client. Several
+        pairs run at once, every server on ports of its own, the clients from an agreed moment on.
     parse : from the client's standard output and the folder to values; raises DataError.
+    together : from what `parse` made of each of several clients to one.
     address : of the server, on this machine; empty without one.
     directory : where the folder is made; empty for the system's place for temporary files.
     prepare : looks at the folder before anything starts; gives facts, raises SpecError.
@@ -71,7 +74,9 @@ class Job:
     client: tuple[str, ...]
     server: tuple[str, ...] = ()
     listens: Literal["tcp", "udp", "rdma_cm"] = "tcp"
+    each: tuple[Mapping[str, str], ...] = ({},)
     parse: Callable[[str, Path], Parsed]
+    together: Callable[[Sequence[Parsed]], Parsed] = lambda parts: parts[0]
     address: str = ""
     directory: str = ""
     prepare: Callable[[Path], Facts] = lambda folder: {}
@@ -101,8 +106,8 @@ class Outcome:
     ranks : rank of each row of `time_ns`.
     reported : values the tool worked out.
     extras : further columns, each (1, iterations).
-    source : what the client printed, untouched.
-    commands : each command line that ran, server first.
+    source : what the client printed, untouched; of several one after the other.
+    commands : each command line that ran, servers first.
     warnings, badges, meta : for the metadata.
     """
 

@@ -10,18 +10,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from labkit import supervise
 from labkit.errors import DataError, LaunchError, SpecError
+from labkit.tools._clients import GRACE_S, outputs, written
 from labkit.tools._job import Facts, Job, Outcome, Parsed, version
 
 _READY_S = 30.0  # until a server must listen; one in an emulated guest takes its time
 _PORTS = 3  # attempts with fresh ports
-_GRACE_S = 1.0
-_TAIL_B = 4000
 _LISTENING = {"tcp": "0A", "udp": "07"}  # include/net/tcp_states.h; a UDP socket is "closed" while it is bound
 
 
@@ -33,6 +31,7 @@ class Place:
     ----------
     address : of the server as the client sees it; empty for the job's own.
     server, client : words before the command that run it there and become it, such as ``ip netns exec node0``.
+    clients : the same for each of several clients; empty where all are at the place of `client`.
     server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
     listens : whether the server listens, from protocol and port, where that cannot be read on this machine.
     loopback : whether the data stay in this machine; None to tell by the address.
@@ -41,6 +40,7 @@ class Place:
     address: str = ""
     server: tuple[str, ...] = ()
     client: tuple[str, ...] = ()
+    clients: tuple[tuple[str, ...], ...] = ()
     server_words: Mapping[str, str] = field(default_factory=dict)
     client_words: Mapping[str, str] = field(default_factory=dict)
     listens: Callable[[str, int], bool] | None = None
@@ -76,31 +76,57 @@ def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) ->
     with tempfile.TemporaryDirectory(prefix="labkit-", dir=parent) as name:
         folder = Path(name)
         facts = {**job.facts, **job.prepare(folder)}
-        words, served, client, source, parsed = _repeated(job, place, folder)
-    loopback = words["address"] in ("127.0.0.1", "::1") if place.loopback is None else place.loopback
-    return _outcome(job, facts, source, parsed, (served, client) if served else (client,), words["address"], loopback)
+        address, commands, source, parsed = _repeated(job, place, folder)
+    loopback = address in ("127.0.0.1", "::1") if place.loopback is None else place.loopback
+    return _outcome(job, facts, source, parsed, commands, address, loopback)
 
 
-def _repeated(
-    job: Job, place: Place, folder: Path
-) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...], str, Parsed]:
-    """Run server and client until the output is a result, or no retry is left; a repetition is a warning.
+def _repeated(job: Job, place: Place, folder: Path) -> tuple[str, tuple[tuple[str, ...], ...], str, Parsed]:
+    """Run servers and clients until the output is a result, or no retry is left; a repetition is a warning.
 
     Returns
     -------
-    What filled the commands, the server's command, the client's, its output, and what that says.
+    Address of the server, the commands that ran, what the clients printed, and what that says.
     """
     refused: list[str] = []
     while True:
         try:
-            with _served(job, place, folder) as (words, served):
-                client = (*place.client, *_filled(job.client, words | dict(place.client_words)))
-                source, parsed = _client(job, client, folder)
-                return words, served, client, source, replace(parsed, warnings=(*parsed.warnings, *refused))
+            with contextlib.ExitStack() as stack:
+                served, clients = [], []
+                for number, own in enumerate(job.each):
+                    words, server = stack.enter_context(_served(job, place, folder, own))
+                    served += [server] if server else []
+                    where = place.clients[number] if place.clients else place.client
+                    clients.append((where, _filled(job.client, words | dict(place.client_words))))
+                found = outputs(job, clients, folder, _environment())
+            parsed = job.together([one for _, one in found])
+            commands = (*served, *((*where, *command) for where, command in clients))
+            source = "\n".join(text for text, _ in found)
+            return words["address"], commands, source, replace(parsed, warnings=(*parsed.warnings, *refused))
         except LaunchError as error:
             if not isinstance(error.__cause__, DataError) or len(refused) == job.retries:
                 raise
             refused.append(f"a run of {job.tool} was repeated, for it gave no result: {error.__cause__}")
+
+
+@contextlib.contextmanager
+def background(job: Job, place: Place) -> Iterator[supervise.Tree]:
+    """Have server and client of a job run until the end of the context, whatever they print; yields the client.
+
+    Raises
+    ------
+    LaunchError
+        If a program is missing, or the server does not come up.
+    """
+    if job.missing:
+        raise LaunchError(f"{job.tool} needs {', '.join(job.missing)}. Install Debian package {job.package}.")
+    with tempfile.TemporaryDirectory(prefix="labkit-") as name:
+        folder = Path(name)
+        with _served(job, place, folder, job.each[0]) as (words, _):
+            command = (*place.client, *_filled(job.client, words | dict(place.client_words)))
+            nowhere = supervise.DEVNULL
+            with supervise.start(command, cwd=folder, env=_environment(), stdout=nowhere, grace=GRACE_S) as tree:
+                yield tree
 
 
 def _outcome(
@@ -136,30 +162,12 @@ def _outcome(
     )
 
 
-def _client(job: Job, command: tuple[str, ...], folder: Path) -> tuple[str, Parsed]:
-    """Output of the client, and what it says."""
-    with tempfile.TemporaryFile() as output:
-        with supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=_GRACE_S) as tree:
-            status = tree.wait(job.time_limit)
-        source = _text(output)
-    if status is None:
-        raise LaunchError(
-            f"{job.tool} did not end in {job.time_limit:g} s and was ended; it was to take {job.duration:g} s. "
-            "Set a longer time_limit, or ask for less.",
-            command=command,
-            stderr=tree.stderr_tail(),
-        )
-    try:
-        return source, job.parse(source, folder)
-    except (DataError, OSError) as error:
-        text, said = f"{job.tool} gave no result. {error}", tree.stderr_tail() or source[-_TAIL_B:]
-        raise LaunchError(text, command=command, exit_status=status, stderr=said) from error
-
-
 @contextlib.contextmanager
-def _served(job: Job, place: Place, folder: Path) -> Iterator[tuple[dict[str, str], tuple[str, ...]]]:
+def _served(
+    job: Job, place: Place, folder: Path, own: Mapping[str, str]
+) -> Iterator[tuple[dict[str, str], tuple[str, ...]]]:
     """Have the server run, on ports that were free; yields what fills the commands, and the server's command."""
-    words = {"address": place.address or job.address}
+    words = {"address": place.address or job.address, **own}
     if not job.server:
         yield words, ()
         return
@@ -169,14 +177,14 @@ def _served(job: Job, place: Place, folder: Path) -> Iterator[tuple[dict[str, st
         command = (*place.server, *_filled(job.server, words | dict(place.server_words)))
         with (
             tempfile.TemporaryFile() as output,
-            supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=_GRACE_S) as tree,
+            supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=GRACE_S) as tree,
         ):
             if _ready(tree, job, ports[0], place):
                 yield words, command
                 return
             status = tree.returncode
             tree.stop()
-            said = f"{tree.stderr_tail()}\n{_text(output)}"
+            said = f"{tree.stderr_tail()}\n{written(output)}"
         if status is None or attempt == _PORTS:
             why = (
                 f"did not listen within {_READY_S:g} s"
@@ -250,8 +258,3 @@ def _filled(command: Sequence[str], words: dict[str, str]) -> tuple[str, ...]:
 def _environment() -> dict[str, str]:
     """This process's environment, with numbers printed the way the parsers read them."""
     return {**os.environ, "LC_ALL": "C"}
-
-
-def _text(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode(errors="replace")

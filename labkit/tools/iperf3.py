@@ -1,4 +1,4 @@
-"""iperf3: streams over TCP and UDP, in one direction or both; for TCP and UDP_STREAM it stands in for netperf."""
+"""iperf3: streams over TCP and UDP, in one direction or both, from one host or many; it stands in for netperf."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from pathlib import Path
 
 from labkit.formats import iperf3 as layout
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, this_machine
+from labkit.tools import Job, Parsed, _incast, this_machine
 
 NAME = "iperf3"
 PACKAGE = "iperf3"
 PROGRAMS = ("iperf3",)
 _INTERVALS = 20
 _SHORTEST_S = 0.1  # interval that iperf3 allows
+MARK = 0x20  # byte of DSCP and ECN in packets of `flood` and `pour`: CS1, for what can wait (RFC 3662)
+SERVER = ("iperf3", "-s", "-1", "-B", "{address}", "-p", "{port}")
 
 
 def tcp_stream(spec: Spec, effort: Effort) -> Job:
@@ -40,6 +42,63 @@ def udp_stream(spec: Spec, effort: Effort) -> Job:
     return _job(spec, effort, ["-u", "-b", f"{offered:.0f}"], stands_in_for="netperf", definition=(
         "iperf3 -u: bandwidth is what the receiver got, beside it what was sent, what was lost, and jitter."
     ))  # fmt: skip
+
+
+def incast(spec: Spec, effort: Effort) -> Job:
+    """Senders with some connections each to one host, every sender to a server of its own there."""
+    _incast.check(spec, effort, "tcp", "iperf3 sends over TCP")
+    values = spec.values
+    seconds = values["duration"]
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return Parsed(reported=tuple(layout.parse(text)), facts={"payload_B": layout.received(text)})
+
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        server=SERVER,
+        client=(
+            "iperf3", "-c", "{address}", "-p", "{port}", "-t", str(seconds),
+            "-i", f"{max(_SHORTEST_S, round(seconds / _INTERVALS, 1)):g}", "-l", str(spec.size),
+            *(["-P", str(values["streams"])] if values["streams"] > 1 else []),
+            *(["-C", values["congestion"]] if values["congestion"] else []), "-J",
+        ),
+        each=({},) * values["senders"],
+        parse=parsed,
+        together=_incast.together,
+        address="127.0.0.1",
+        definition="iperf3: sum over all senders of the bytes the receiver got over the time of each.",
+        duration=seconds,
+        time_limit=seconds + effort.time_limit,
+    )  # fmt: skip
+
+
+def flood(offered: float, size: int) -> Job:
+    """Datagrams of a size, B, at a rate, MB/s, or with 0 as fast as they go, marked `MARK`, until the job is ended."""
+    return _endless("-u", "-b", f"{offered * 8e6:.0f}", "-l", str(size))
+
+
+def pour(streams: int, size: int) -> Job:
+    """TCP connections with calls of a size, B, marked `MARK`, until the job is ended."""
+    return _endless("-P", str(streams), "-l", str(size))
+
+
+def _endless(*how: str) -> Job:
+    return Job(
+        tool=NAME,
+        package=PACKAGE,
+        programs=PROGRAMS,
+        server=SERVER,
+        client=(
+            "iperf3", "-c", "{address}", "-p", "{port}", "-t", "86400", "-i", "0", "-S", str(MARK), *how, "-J",
+        ),
+        parse=lambda text, folder: Parsed(),
+        address="127.0.0.1",
+        definition="iperf3 as a load: nothing of it is measured.",
+        duration=math.inf,
+        time_limit=math.inf,
+    )  # fmt: skip
 
 
 def _job(
@@ -70,7 +129,7 @@ def _job(
         tool=NAME,
         package=PACKAGE,
         programs=PROGRAMS,
-        server=("iperf3", "-s", "-1", "-B", "{address}", "-p", "{port}"),
+        server=SERVER,
         client=(
             "iperf3", "-c", "{address}", "-p", "{port}", *length, "-i", f"{interval:g}", "-l", str(spec.size),
             *how, *own, "-J",

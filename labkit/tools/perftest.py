@@ -15,7 +15,7 @@ from typing import Any, Literal
 from labkit.errors import SpecError
 from labkit.formats import perftest as layout
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, kept
+from labkit.tools import Job, Parsed, _incast, kept
 from labkit.units import MiB
 
 NAME = "perftest"
@@ -102,6 +102,31 @@ def read_bandwidth(spec: Spec, effort: Effort) -> Job:
 def atomic_bandwidth(spec: Spec, effort: Effort) -> Job:
     """Atomic operations on 8 B of the other end's memory as fast as they go."""
     return _job(spec, effort, "atomic", "bw")
+
+
+def incast(spec: Spec, effort: Effort) -> Job:
+    """Writers at once, every stream a process with a server of its own at the other end."""
+    _incast.check(spec, effort, "verbs", "ib_write_bw needs RDMA")
+    values = spec.values
+    job, classes = _job(spec, effort, "write", "bw"), values["classes"].split(":") if values["classes"] else []
+    streams = values["senders"] * values["streams"]
+    mark = ("--tclass={tclass}",) if classes else ()
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        one = job.parse(text, folder)
+        mean = next(v.value for v in one.reported if v.name == "bandwidth_MBps" and v.statistic == "mean")
+        return replace(one, facts={"payload_B": round(mean * 1e6 * values["duration"] / 2)})
+
+    return replace(
+        job,
+        server=(*job.server, *mark),
+        client=(*job.client[:-1], *mark, job.client[-1]),
+        each=tuple({"tclass": classes[k % len(classes)]} if classes else {} for k in range(streams)),
+        parse=parsed,
+        together=_incast.together,
+        retries=5,  # they take the processors from one another while they calibrate
+        definition="perftest ib_write_bw: sum over all streams, each measured in the middle of its time (-D).",
+    )
 
 
 def _job(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Job:

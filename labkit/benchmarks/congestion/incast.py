@@ -1,0 +1,63 @@
+"""Incast: senders on hosts of their own, with some streams each, all into one host at the same time.
+
+The sum of what arrives, and beside it each stream's part: whether the receiver's link stays full, and whether it is
+shared fairly. Over TCP every sender is an iperf3 client with `streams` connections to a server of its own on the
+receiver; over verbs every stream is an ib_write_bw with a server of its own. They begin at an agreed moment. All values
+are the tools' own; `labkit.analysis.congestion.jain_fairness` makes the fairness of the streams' bandwidths.
+
+The incast benchmark of Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Fig. 4:
+a driver of iperf3 and ib_write_bw that scans senders, processes and sizes from 8 B to 1 MB.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import Benchmark
+from labkit.spec import Spec
+from labkit.tools import iperf3, perftest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of congestion.incast.
+
+    Parameters
+    ----------
+    senders : hosts that send; on a single machine processes.
+    streams : of each sender.
+    duration : s that they send for.
+    congestion : TCP's congestion control, as the kernel names it; empty leaves it to the system.
+    classes : traffic classes of RDMA streams in turn, as bytes of DSCP and ECN: `104:40`; empty for none.
+    """
+
+    senders: int = 2
+    streams: int = 1
+    duration: int = 2
+    congestion: str = ""
+    classes: str = ""
+
+
+def _check(spec: Spec) -> str:
+    values = spec.values
+    if not spec.size:
+        return "size=0, but a call sends at least 1 B. Set size=131072."
+    for name, high in (("senders", 1024), ("streams", 128), ("duration", 3600)):
+        if not 1 <= values[name] <= high:
+            return f"{name}={values[name]}, but it must be 1 to {high}. Set {name}=1."
+    if spec.transport not in ("auto", "tcp", "verbs"):
+        return f"transport={spec.transport}, but streams go over tcp or verbs. Set transport=tcp."
+    if values["classes"] and spec.transport != "verbs":
+        return f"classes={values['classes']!r}, but they are for verbs. Set transport=verbs, or leave classes out."
+    wrong = [word for word in values["classes"].split(":") if word and not (word.isdigit() and int(word) < 256)]
+    return f"classes={values['classes']!r}, but they must be 0 to 255, as in 104:40." if wrong else ""
+
+
+BENCHMARK = Benchmark(
+    title="incast",
+    options=Options,
+    sizes="8,1Ki,10Ki,100Ki,1Mi",
+    max_size=2**20,
+    check=_check,
+    metrics={"bandwidth_MBps": lambda spec: spec.size},
+    jobs=(iperf3.incast, perftest.incast),
+    cadence="streaming",
+)

@@ -1,0 +1,127 @@
+"""Interference of two jobs: a victim, whose ranks are timed alone and beside an aggressor on other hosts.
+
+Every launch is a pair: a start of the victim alone and one beside the aggressor, in turns first and second, with as
+many iterations. The aggressor begins `lead` seconds before the victim and is ended after it. The headline is the
+victim's time beside it, of its slowest rank; `alone_us` is that without; `impact_p50_times` the ratio of the medians.
+All ranks' iterations of both phases are kept. Hosts go to the two jobs by turns, the first to the victim, so that on a
+tree of switches both cross it.
+
+Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Figs. 8 to 10: the transposes of
+an FFT beside the halo exchange of a simulation, which is started 10 s before.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.benchmarks import Benchmark, Pair
+from labkit.spec import Spec
+from labkit.tools import iperf3
+
+if TYPE_CHECKING:
+    from labkit.tools import Job
+
+_VICTIMS = {"fft": "apps.fft_subcom3d", "latency": "mpi.latency", "allreduce": "mpi.allreduce"}
+_DATAGRAM, _CALL, _VALUE = 1400, 128 * 1024, 8  # B, unless given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of congestion.interference.
+
+    Parameters
+    ----------
+    victim : transposes of an `fft`, ping-pong `latency` or `allreduce`.
+    aggressor : `halo3d26` between ranks, a flood of datagrams (`udp`) between pairs of hosts, or an `incast` of
+        connections into its last host.
+    lead : s that the aggressor is ahead.
+    aggressor_size : B of a datagram, a call, or a value of the halo; 0 for 1400, 128 KiB or 8.
+    aggressor_ranks : of the halo; 0 for one on each of its hosts.
+    cells : of the halo, along each side of a rank, with 8 variables and 216 µs of sleep.
+    offered : MB/s of each flood; 0 for as fast as a host's link goes.
+    streams : of each sender of the incast.
+    """
+
+    victim: Literal["fft", "latency", "allreduce"] = "fft"
+    aggressor: Literal["halo3d26", "udp", "incast"] = "halo3d26"
+    lead: float = 10.0
+    aggressor_size: int = 0
+    aggressor_ranks: int = 0
+    cells: int = 100
+    offered: float = 0.0
+    streams: int = 8
+
+
+def _victim(spec: Spec, hosts: Sequence[str]) -> Spec:
+    """The timed ranks, back to back, as many iterations as asked for."""
+    return spec.replace(benchmark=_VICTIMS[spec.option("victim")], hosts=tuple(hosts), options={})
+
+
+def _ranks(spec: Spec, hosts: Sequence[str]) -> Spec | None:
+    """The halo's ranks."""
+    values = spec.values
+    if values["aggressor"] != "halo3d26":
+        return None
+    cells = dict.fromkeys(("nx", "ny", "nz"), values["cells"])
+    return spec.replace(
+        benchmark="apps.halo3d26", size=values["aggressor_size"] or _VALUE, hosts=tuple(hosts),
+        ranks=values["aggressor_ranks"] or max(2, len(hosts) * (spec.ppn or 1)),
+        options={**cells, "vars": 8, "sleep_us": 216.0},
+    )  # fmt: skip
+
+
+def _flows(spec: Spec, hosts: int) -> "list[tuple[Job, int, int]]":
+    """Floods from the first half of the hosts to the second, or connections of all into the last."""
+    values, size = spec.values, spec.option("aggressor_size")
+    if values["aggressor"] == "udp":
+        half = max(hosts // 2, 1)
+        return [(iperf3.flood(values["offered"], size or _DATAGRAM), k, (k + half) % hosts) for k in range(half)]
+    if values["aggressor"] == "incast":
+        return [(iperf3.pour(values["streams"], size or _CALL), k, hosts - 1) for k in range(max(hosts - 1, 1))]
+    return []
+
+
+def _check(spec: Spec) -> str:
+    values = spec.values
+    limits = {"lead": (0, 3600), "aggressor_size": (0, 2**20), "aggressor_ranks": (0, 2**20), "cells": (1, 1000),
+              "offered": (0, 1e6), "streams": (1, 128)}  # fmt: skip
+    for name, (low, high) in limits.items():
+        if not low <= values[name] <= high:
+            return f"{name}={values[name]}, but it must be {low} to {high:g}. Set {name}={low}."
+    if values["victim"] == "latency" and spec.ranks != 2:
+        return f"ranks={spec.ranks}, but ping-pong needs exactly 2. Set ranks=2."
+    return ""
+
+
+def waits(spec: Spec) -> float:
+    """Messages of an iteration that wait for one another."""
+    return 2.0 if spec.option("victim") == "latency" else 1.0
+
+
+def _ratio(lanes: Mapping[str, NDArray[np.int64]], quantile: float) -> float:
+    """Beside over alone, of the slowest rank of each iteration."""
+    beside, alone = (np.quantile(lanes[name].max(axis=0), quantile) for name in ("time_ns", "alone_ns"))
+    return float(beside) / max(float(alone), 1.0)
+
+
+BENCHMARK = Benchmark(
+    title="interference of two jobs",
+    options=Options,
+    check=_check,
+    ranks=(2, None),
+    sizes="10000",
+    max_size=16 * 1024 * 1024,
+    metrics={"latency_us": waits},
+    lanes={"alone_ns": "alone_us"},
+    lane_work={"alone_ns": waits},
+    derived={
+        "impact_p50_times": lambda lanes: _ratio(lanes, 0.5),
+        "impact_p99_times": lambda lanes: _ratio(lanes, 0.99),
+    },
+    pair=Pair(victim=_victim, ranks=_ranks, flows=_flows, lead=lambda spec: float(spec.option("lead"))),
+    cadence="streaming",
+    warmup=(2, 2),
+)

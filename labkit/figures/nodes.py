@@ -1,0 +1,53 @@
+"""Iterations of a victim alone and beside an aggressor, every node of every iteration."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from labkit.errors import DataError
+from labkit.figures import style
+from labkit.samples import Samples
+
+_POINTS = 1500  # of a node and phase: more cannot be told apart
+_NODES = 7  # with a colour each; others share the last
+PHASES = {"alone_ns": "alone", "time_ns": "beside the aggressor"}
+
+
+def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
+    """Draw a dot for every iteration and rank, a colour for each rank, both phases side by side on one axis.
+
+    Parameters
+    ----------
+    samples : of one launch, with the times alone as the lane ``alone_ns``.
+    waits : messages of an iteration that wait for one another; its time is divided by them.
+
+    Raises
+    ------
+    DataError
+        If there are no times of both phases.
+    """
+    if not samples.n or "alone_ns" not in samples.lanes:
+        raise DataError(f"'{samples.spec}' has no times alone and beside. Give those of congestion.interference.")
+    figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.03)
+    hosts = samples.meta.get("rank_hosts") or []
+    for column, (lane, phase) in enumerate(PHASES.items(), 1):
+        times = samples.lanes[lane] * 1e-3 / waits
+        every = max(1, -(-times.shape[1] // _POINTS))
+        for n, (rank, line) in enumerate(zip(samples.ranks, times, strict=True)):
+            host = f" ({hosts[rank]})" if rank < len(hosts) else ""
+            figure.add_trace(
+                go.Scatter(
+                    x=np.arange(0, len(line), every).tolist(), y=[float(f"{y:.5g}") for y in line[::every]],
+                    mode="markers", name=f"rank {rank}{host}", legendgroup=str(rank), showlegend=column == 1,
+                    marker={"size": 4, "opacity": 0.7, "color": style.COLOURS[min(n, _NODES - 1)],
+                            "symbol": style.SHAPES[min(n, _NODES - 1)]},
+                    hovertemplate="iteration %{x}: %{y:,.4~r} µs<extra>%{fullData.name}</extra>",
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+        figure.update_xaxes(title_text=f"iteration, {phase}", row=1, col=column)
+    figure.update_yaxes(type="log")
+    figure.update_yaxes(title_text="time (µs)", row=1, col=1)
+    return style.finish(figure)

@@ -1,0 +1,56 @@
+"""What each of several streams got, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from labkit.columns import METRICS
+from labkit.errors import DataError
+from labkit.figures import style
+from labkit.samples import Samples
+
+
+def parts(samples: Sequence[Samples], metric: str) -> go.Figure:
+    """Draw a bar for every stream that a tool told of, a colour for each launch, and one for each testbed.
+
+    Parameters
+    ----------
+    samples : with reported values that have a rank, the stream's number.
+    metric : as in `labkit.columns.METRICS`.
+
+    Raises
+    ------
+    DataError
+        If there is no such value.
+    """
+    what, figure = METRICS[metric], go.Figure()
+    several = len({one.spec.testbed for one in samples}) > 1
+    for n, one in enumerate(sorted(samples, key=lambda s: (s.spec.testbed, s.launch))):
+        values = [v for v in one.reported if v.name == metric and v.rank is not None and v.t is None]
+        values.sort(key=lambda v: v.rank or 0)
+        if not values:
+            continue
+        colour, look = style.COLOURS[n % len(style.COLOURS)], style.ORIGINS[one.origin].pattern
+        labels = [
+            f"sender {v.labels.get('sender', '?')}" + (f"<br>stream {v.rank}" if len(values) <= 12 else f", {v.rank}")
+            for v in values
+        ]
+        figure.add_trace(
+            go.Bar(
+                x=labels, y=[v.value for v in values],
+                name=f"{one.spec.testbed}, launch {one.launch}" if several else f"launch {one.launch}",
+                marker={"color": colour, "line": {"color": colour, "width": 1},
+                        "pattern": {"shape": look, "fgcolor": colour, "bgcolor": "white", "size": 6}},
+                hovertemplate=f"%{{x}}: %{{y:,.4~r}} {what.unit}<extra>%{{fullData.name}}</extra>",
+            )
+        )  # fmt: skip
+    if not figure.data:
+        raise DataError(f"No stream has a value of {metric}. Give samples of a benchmark with streams.")
+    figure.update_layout(
+        xaxis={"type": "category", "title": {"text": "stream"}},
+        yaxis={"rangemode": "tozero", "title": {"text": f"{what.label} of a stream ({what.unit})"}},
+        barmode="group", bargap=0.3, showlegend=len(figure.data) > 1,
+    )  # fmt: skip
+    return style.finish(figure)

@@ -1,0 +1,47 @@
+"""Ratios of pairs of starts, each a dot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from labkit.errors import DataError
+from labkit.figures import style
+
+
+def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
+    """Draw a row of dots for each name on a logarithmic axis, with a line at 1.
+
+    Parameters
+    ----------
+    found : name → ratios, all above 0.
+    title : of the axis to the right.
+
+    Raises
+    ------
+    DataError
+        If there is none, or one is not above 0.
+    """
+    values = [value for row in found.values() for value in row]
+    if not values or min(values) <= 0:
+        raise DataError("Ratios must be above 0 and there must be at least one. Measure some pairs.")
+    figure = go.Figure()
+    for n, (name, row) in enumerate(found.items()):
+        figure.add_trace(
+            go.Scatter(
+                x=list(row), y=[name] * len(row), mode="markers", showlegend=False,
+                marker=style.marker("measured", n) | {"size": 9, "opacity": 0.75},
+                hovertemplate=f"pair %{{pointNumber}}: %{{x:.4~r}} times<extra>{name}</extra>",
+            )
+        )  # fmt: skip
+    figure.add_vline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
+    ticks = [step * 10**power for power in range(-3, 5) for step in (1, 2, 5)]
+    low, high = min([0.8, *values]), max([1.25, *values])
+    shown = [tick for tick in ticks if low / 2 <= tick <= high * 2]
+    figure.update_layout(
+        xaxis={"type": "log", "title": {"text": style.note(title, "a dot: one pair of starts; dashed: no difference")},
+               "tickvals": shown, "ticktext": [f"{tick:g}" for tick in shown]},
+        yaxis={"type": "category", "autorange": "reversed", "automargin": True, "title": {"text": ""}},
+    )  # fmt: skip
+    return style.finish(figure, height=170 + 34 * len(found))

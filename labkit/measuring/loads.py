@@ -1,0 +1,165 @@
+"""Points of two jobs: a victim's ranks, timed alone and beside an aggressor that is started before them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from labkit import benchmarks, supervise, testbeds, tools
+from labkit.benchmarks import Pair
+from labkit.campaign import Campaign
+from labkit.errors import LabkitError, LaunchError, SpecError
+from labkit.measuring import Counter, Failure, Point, ranks
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+from labkit.testbeds import Testbed
+from labkit.tools import Place
+
+COUNT = 100  # iterations of each phase unless asked for
+_FOREVER = Effort(ci=1e-9, launches=1, warmup=0, time_cap=86400.0)
+_LOOK_S = 0.1
+
+
+def run(
+    points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
+) -> Iterator[Failure]:
+    """Measure both phases of every point, one start of the victim for each, and keep them together."""
+    for point in points:
+        counter.tell(point)
+        try:
+            _keep(point, effort, held, testbed)
+        except LabkitError as error:
+            yield Failure(point, error)
+        counter.done += 1
+        counter.tell(point)
+
+
+def jobs(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
+    """Spec of the victim, and the hosts of the aggressor: hosts go to the two by turns.
+
+    Raises
+    ------
+    SpecError
+        If there are too few hosts, or those of the aggressor cannot be reached without MPI.
+    """
+    pair, hosts = pair_of(spec), spec.hosts or testbed.hosts
+    if 0 < len(hosts) < 4:
+        raise SpecError(
+            f"{spec.benchmark}: {len(hosts)} hosts, but each of the two jobs needs two. Name at least 4, or none."
+        )
+    if spec.hosts and not testbed.hosts and pair.ranks(spec, ()) is None:
+        raise SpecError(
+            f"{spec.benchmark}: floods and connections are started on this machine or on a virtual cluster, not on "
+            "other hosts. Set aggressor=halo3d26, or leave hosts out."
+        )
+    return benchmarks.resolve(pair.victim(spec, hosts[0::2])), tuple(hosts[1::2])
+
+
+def pair_of(spec: Spec) -> Pair:
+    """What the two jobs of its benchmark are."""
+    pair = benchmarks.get(spec.benchmark).pair
+    assert pair is not None
+    return pair
+
+
+def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
+    """Run both phases of one point and write its samples file."""
+    victim, others = jobs(point.spec, testbed)
+    usual = benchmarks.get(point.spec.benchmark).warmup[0]
+    effort = replace(
+        effort, iterations=effort.iterations or COUNT, warmup=usual if effort.warmup is None else effort.warmup
+    )
+    order = ("alone", "beside") if point.launch % 2 == 0 else ("beside", "alone")
+    found: dict[str, Samples] = {}
+    with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
+        for phase in order:
+            with ExitStack() as stack:
+                trees = stack.enter_context(_aggressor(point, others, testbed)) if phase == "beside" else []
+                found[phase] = _phase(replace(point, spec=victim), effort, Path(folder) / phase, testbed)
+                _alive(trees)
+    held.save(_together(point, order, found["alone"], found["beside"]), point.fingerprint)
+
+
+def _phase(point: Point, effort: Effort, folder: Path, testbed: Testbed) -> Samples:
+    """Samples of one start of the victim."""
+    inner = Campaign(folder)
+    for failure in ranks.run([point], effort, inner, testbed, Counter(1, None)):
+        raise failure.error
+    (samples,) = inner.samples()
+    return samples
+
+
+@contextmanager
+def _aggressor(point: Point, hosts: Sequence[str], testbed: Testbed) -> Iterator[list[supervise.Tree]]:
+    """Have the aggressor run until the end of the context; yields what must stay alive, after its lead."""
+    pair = pair_of(point.spec)
+    with ExitStack() as stack:
+        spec = pair.ranks(point.spec, hosts)
+        trees = (
+            []
+            if spec is None
+            else [stack.enter_context(_ranks(replace(point, spec=benchmarks.resolve(spec)), testbed))]
+        )
+        for job, client, server in pair.flows(point.spec, max(len(hosts), 1)):
+            trees.append(stack.enter_context(tools.background(job, _place(hosts, client, server, testbed))))
+        end = time.monotonic() + pair.lead(point.spec)
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_S))
+            _alive(trees)
+        yield trees
+
+
+def _ranks(point: Point, testbed: Testbed) -> supervise.Tree:
+    """Ranks that go on until they are ended."""
+    command, environment, _ = ranks.line([point], _FOREVER)
+    return supervise.start(
+        testbed.wrap(command), env=os.environ | environment, stdout=supervise.DEVNULL, grace=ranks.GRACE
+    )
+
+
+def _place(hosts: Sequence[str], client: int, server: int, testbed: Testbed) -> Place:
+    """Where the two ends of a flow run."""
+    if not hosts:
+        return Place()
+    return Place(
+        address=hosts[server], client=tuple(testbed.on(hosts[client], [])), server=tuple(testbed.on(hosts[server], []))
+    )
+
+
+def _alive(trees: Sequence[supervise.Tree]) -> None:
+    """Refuse an aggressor that has ended by itself."""
+    for tree in trees:
+        if (status := tree.poll()) is not None:
+            raise LaunchError(
+                "The aggressor ended before the victim had.", command=tree.argv[:-1], exit_status=status,
+                stderr=tree.stderr_tail(),
+            )  # fmt: skip
+
+
+def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples) -> Samples:
+    """Both phases as one: the times beside the aggressor, and those alone next to them."""
+    metas: list[dict[str, Any]] = [dict(alone.meta), dict(beside.meta)]
+    both = {name: list(dict.fromkeys(word for meta in metas for word in meta[name])) for name in ("badges", "warnings")}
+    meta = {
+        **metas[1], **both,
+        "fingerprint": point.fingerprint, "order": list(order), "verified": all(meta["verified"] for meta in metas),
+        "start": min(meta["start"] for meta in metas), "elapsed": sum(meta["elapsed"] for meta in metas),
+        "evidence_alone": metas[0].get("evidence", {}), "elapsed_alone": metas[0]["elapsed"],
+        "elapsed_beside": metas[1]["elapsed"],
+    }  # fmt: skip
+    return replace(
+        beside, spec=point.spec, launch=point.launch, meta=meta,
+        extras={"alone_ns": alone.time_ns},
+    )  # fmt: skip
+
+
+def shell(points: Sequence[Point], effort: Effort) -> list[str]:
+    """The starts of the victims, as a shell takes them."""
+    victims = (replace(point, spec=jobs(point.spec, testbeds.outline(point.spec.testbed))[0]) for point in points)
+    return [line for victim in victims for line in ranks.shell([victim], effort)]

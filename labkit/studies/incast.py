@@ -1,0 +1,226 @@
+"""What do senders get that all send to one host: their sum, each stream's share, and what is sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from labkit import benchmarks, figures, records, studies, testbeds
+from labkit.analysis import congestion
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement
+from labkit.units import parse_sizes
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+INCAST = "congestion.incast"
+_POINT = ["testbed", "transport", "option_senders", "option_streams", "option_classes", "message_size_B"]
+_FULL = 0.9  # of the link's rate, from which it counts as full; TCP's payload is 95.6 % of it
+_OVER = 1.01  # of the link's rate, from which a sum must be wrong
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about incast.
+
+    Parameters
+    ----------
+    launches : times that every point is measured.
+    senders : hosts that send to one, a list.
+    sizes : of a call, MIN:MAX or a list; each with every number of senders and one stream.
+    streams : of each sender, a list; each with every number of senders and the largest size.
+    duration : s that they send for.
+    congestion : TCP's congestion control; empty leaves it to the system.
+    testbed : where TCP runs; it needs a host more than there are senders, or a single machine.
+    verbs_testbed : where streams go over RDMA: ``soft-roce``, perhaps with a rate; empty leaves them out.
+    verbs_streams : over RDMA, a list.
+    verbs_size : of their messages, B.
+    ets : shares of two classes of RDMA traffic, such as ``3:1``, on a link with a rate; empty leaves them out.
+    """
+
+    launches: int = 2
+    senders: str = "1,2,3"
+    sizes: str = "8,1Ki,10Ki,100Ki,1Mi"
+    streams: str = "1,4"
+    duration: int = 1
+    congestion: str = ""
+    testbed: str = "virtual-cluster:4"
+    verbs_testbed: str = ""
+    verbs_streams: str = "1,2"
+    verbs_size: int = 10240
+    ets: str = "3:1"
+
+
+class Study(studies.Study):
+    """Senders and streams into one host over TCP, and over RDMA with and without classes of traffic."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (INCAST,)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Senders against sizes and streams over TCP; streams over verbs, and two classes of them."""
+        v, sizes = self.values, parse_sizes(self.values.sizes)
+        where = {"transport": "tcp", "testbed": v.testbed, "duration": v.duration, "congestion": v.congestion}
+        senders = counts(v.senders, "senders")
+        found = sweep(INCAST, sizes=sizes, senders=senders, streams=1, **where)
+        found += sweep(INCAST, sizes=[max(sizes)], senders=senders, streams=counts(v.streams, "streams"), **where)
+        if v.verbs_testbed:
+            how: dict[str, Any] = {"sizes": [v.verbs_size], "transport": "verbs", "testbed": v.verbs_testbed}
+            how["duration"] = max(v.duration, 2)
+            found += sweep(INCAST, senders=counts(v.verbs_streams, "verbs_streams"), **how)
+            name, argument, given = testbeds.parse(v.verbs_testbed)
+            if v.ets and "rate" in given:
+                shared = testbeds.text_of(name, argument, {**given, "ets": v.ets})
+                found += sweep(INCAST, senders=2, classes="104:40", **how)
+                found += sweep(INCAST, senders=2, classes="104:40", **(how | {"testbed": shared}))
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def streams(self) -> pd.DataFrame:
+        """Bandwidth of every stream, its number as ``rank``: benchmark, launch, fingerprint, value, labels."""
+        found = records.reported(self.samples)
+        return found[(found["name"] == "bandwidth_MBps") & found["rank"].notna()] if len(found) else found
+
+    @cached_property
+    def fairness(self) -> pd.DataFrame:
+        """Of every point and launch: Jain's index of its streams, the least and greatest, MB/s, segments sent again."""
+        if not len(self.streams):
+            return pd.DataFrame(columns=["fingerprint", "launch", "jain", "least", "greatest", "again"])
+        point, found = ["fingerprint", "launch"], records.reported(self.samples)
+        groups = self.streams.groupby(point)["value"]
+        rows = groups.agg(jain=congestion.jain_fairness, least="min", greatest="max").reset_index()
+        again = found[(found["name"] == "retransmits") & found["rank"].isna() & found["sender"].isna()]
+        return rows.merge(again[[*point, "value"]].rename(columns={"value": "again"}), on=point, how="left")
+
+    def rows(self, **where: Any) -> pd.DataFrame:
+        """Points with these values in columns, with the fairness of their streams."""
+        rows = self.summary
+        if not len(rows):
+            return rows
+        launches = self.records.merge(self.fairness, on=["fingerprint", "launch"], how="left")
+        launches = launches.assign(option_classes=launches["option_classes"].fillna(""))
+        named = {name: (name, "median") for name in ("jain", "least", "greatest", "again")}
+        found = launches.groupby(_POINT, as_index=False).agg(**named)
+        rows = rows.assign(option_classes=rows["option_classes"].fillna("")).merge(found, on=_POINT)
+        for column, value in where.items():
+            rows = rows[rows[column] == value]
+        return rows.sort_values(_POINT)
+
+    @property
+    def link_rate(self) -> float:
+        """Rate of the receiver's link, MB/s; 0 where it is not known."""
+        for one in self.samples:
+            if one.spec.transport != "verbs" and (rate := one.meta.get("testbed", {}).get("rate_bps")):
+                return float(rate) / 8e6
+        return 0.0
+
+    # ---- figures and tables
+
+    def size_figure(self) -> go.Figure | str:
+        """What arrives in all against the size of a call, a line for each number of senders."""
+        rows = self.rows(transport="tcp", option_streams=1) if len(self.summary) else self.summary
+        return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["option_senders"], tail=None)
+
+    def streams_figure(self) -> go.Figure | str:
+        """What every stream got at the point with most streams, a colour for each launch."""
+        rows = self.rows(transport="tcp") if len(self.summary) else self.summary
+        if rows.empty:
+            return LEFT_OUT
+        most = rows.loc[(rows["option_senders"] * rows["option_streams"]).idxmax()]
+        chosen = [
+            s for s in self.samples
+            if s.spec.transport == "tcp" and s.spec.size == most["message_size_B"]
+            and (s.spec.option("senders"), s.spec.option("streams")) == (most["option_senders"], most["option_streams"])
+        ]  # fmt: skip
+        return figures.parts(chosen, "bandwidth_MBps")
+
+    def classes_figure(self) -> go.Figure | str:
+        """What the streams of two classes of RDMA traffic got, in one queue and with shares."""
+        chosen = [s for s in self.samples if benchmarks.resolve(s.spec).option("classes")]
+        return figures.parts(chosen, "bandwidth_MBps") if chosen else LEFT_OUT
+
+    def table(self, transport: str = "tcp") -> pd.DataFrame:
+        """All points over one transport: sum, streams, fairness, what was sent again."""
+        rows = self.rows(transport=transport) if len(self.summary) else self.summary
+        heads = {
+            "option_senders": "senders", "option_streams": "streams each", "message_size_B": "size (B)",
+            "bandwidth_MBps_mean": "sum (MB/s)", "least": "least stream (MB/s)", "greatest": "greatest (MB/s)",
+            "jain": "Jain's index", "again": "sent again (segments)", "launches": "launches",
+        }  # fmt: skip
+        if len(rows) and transport == "verbs":
+            heads = {"testbed": "testbed", "option_classes": "classes"} | heads
+            heads.pop("again")
+        return rows[[name for name in heads if name in rows]].rename(columns=heads)
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        if not len(self.summary):
+            return LEFT_OUT
+        return markdown_list([*self._sum(), *self._fair(), *self._again(), *self._verbs()]) or LEFT_OUT
+
+    def _sum(self) -> Iterator[str]:
+        """Whether the receiver's link stays full."""
+        rows = self.rows(transport="tcp")
+        for size in sorted(rows["message_size_B"].unique())[-1:]:
+            own = rows[(rows["message_size_B"] == size) & (rows["option_streams"] == 1)]
+            for _, row in own.iterrows():
+                said = statement(row, "bandwidth_MBps")
+                text = f"{row['option_senders']:.0f} to 1 with calls of {size_words(size)}: {said} arrive"
+                share = row["bandwidth_MBps_mean"] / self.link_rate if self.link_rate else 0.0
+                full = "is full" if share >= _FULL else "is not full"
+                yield text + (f", {100 * share:.0f} % of the receiver's link, which {full}." if share else ".")
+        if len(rows):
+            few = rows[rows["message_size_B"] == rows["message_size_B"].min()].iloc[-1]
+            yield (
+                f"With calls of {size_words(few['message_size_B'])}, {few['option_senders']:.0f} senders bring "
+                f"{number(few['bandwidth_MBps_mean'])} MB/s: what a system call costs decides there, not the link."
+            )
+
+        over = rows[rows["bandwidth_MBps_mean"] > _OVER * self.link_rate] if self.link_rate else rows.iloc[:0]
+        if len(over):
+            yield (
+                f"{len(over)} of {len(rows)} sums are above the link's rate: each client divides by the time it was "
+                "sending itself, and these did not send at quite the same time. Set a longer duration."
+            )
+
+    def _fair(self) -> Iterator[str]:
+        """How the streams share."""
+        rows = self.rows(transport="tcp")
+        rows = rows[rows["option_senders"] * rows["option_streams"] > 1]
+        if len(rows):
+            worst = rows.loc[rows["jain"].idxmin()]
+            yield (
+                f"Jain's index of the streams is {number(rows['jain'].min())} to {number(rows['jain'].max())} (1: all "
+                f"get the same); at its least, {worst['option_senders']:.0f} senders of "
+                f"{worst['option_streams']:.0f} streams with {size_words(worst['message_size_B'])}, streams get "
+                f"{number(worst['least'])} to {number(worst['greatest'])} MB/s."
+            )
+
+    def _again(self) -> Iterator[str]:
+        """Where segments were lost."""
+        rows = self.rows(transport="tcp")
+        if len(rows):
+            one, many = (rows[cut]["again"] for cut in (rows["option_senders"] == 1, rows["option_senders"] > 1))
+            if len(one) and len(many):
+                yield (
+                    f"One sender sends {number(one.max())} segments again at most; where several meet, "
+                    f"{number(many.max())} at a point: the queue before the receiver's link drops what it cannot hold."
+                )
+
+    def _verbs(self) -> Iterator[str]:
+        """What RDMA streams did, and what classes change."""
+        for _, row in self.rows(transport="verbs").iterrows():
+            ratio = row["greatest"] / row["least"] if row["least"] else float("nan")
+            what = f"{row['option_senders']:.0f} RDMA streams" + (" in two classes" if row["option_classes"] else "")
+            yield (
+                f"{what} on {row['testbed']} bring {statement(row, 'bandwidth_MBps')}; the greatest gets "
+                f"{number(ratio)} times the least."
+            )

@@ -1,0 +1,233 @@
+"""What does one job do to another, and what do shares and priorities on the links change?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from labkit import benchmarks, figures, studies, testbeds
+from labkit.analysis import congestion
+from labkit.benchmarks.congestion import interference
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, markdown_list, number, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from labkit.samples import Samples
+
+PAIR = "congestion.interference"
+MODES = ("off", "shares", "priority")
+STATISTICS = {"p50": "median", "p99": "99th percentile"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about two jobs.
+
+    Parameters
+    ----------
+    launches : pairs of starts of every point, one alone and one beside the aggressor; from 6 on there is a 95 %
+        interval, below it a range.
+    victims : a list of fft, latency and allreduce; the first with every aggressor, the others with the first one.
+    size : of the victim's messages, B.
+    ranks : of the victim.
+    iterations : of each phase; 0 for 100.
+    aggressors : a list of incast, udp and halo3d26; the first one also with shares and priority.
+    lead : s that the aggressor is ahead; 10 in the paper.
+    qos : a list of off, shares and priority; on another testbed than a virtual cluster it is what the switches do.
+    shares : of usual and bulk traffic, for qos shares.
+    hosts : of both jobs, by turns, a list; empty for those of the testbed.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    launches: int = 5
+    victims: str = "fft,latency"
+    size: int = 10_000
+    ranks: int = 2
+    iterations: int = 200
+    aggressors: str = "incast,udp,halo3d26"
+    lead: float = 1.0
+    qos: str = "off,shares,priority"
+    shares: str = "1:1"
+    hosts: str = ""
+    launcher: str = "auto"
+    testbed: str = "virtual-cluster:4,per_leaf=2,uplink=200mbit"
+
+
+class Study(studies.Study):
+    """A victim alone and beside an aggressor, with and without classes of traffic."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (PAIR,)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """The first victim beside every aggressor, the others beside the first; classes for the first of both."""
+        v, modes = self.values, words(self.values.qos)
+        victims, aggressors = words(v.victims), words(v.aggressors)
+        if not victims or not aggressors or not modes or set(modes) - set(MODES):
+            raise SpecError(
+                f"victims={v.victims!r}, aggressors={v.aggressors!r}, qos={v.qos!r}, but each must name at least one, "
+                f"and qos only {', '.join(MODES)}. Leave them out for the usual ones."
+            )
+        what: dict[str, Any] = {"sizes": [v.size], "ranks": v.ranks, "launcher": v.launcher, "lead": v.lead}
+        what["hosts"] = tuple(words(v.hosts))
+        found, plain = [], self.place(modes[0])
+        found += sweep(PAIR, victim=victims[0], aggressor=aggressors, testbed=plain, **what)
+        found += sweep(PAIR, victim=victims[1:], aggressor=aggressors[0], testbed=plain, **what) if victims[1:] else []
+        for mode in modes[1:] if self.adjustable else ():
+            found += sweep(PAIR, victim=victims[0], aggressor=aggressors[0], testbed=self.place(mode), **what)
+        return found
+
+    @property
+    def adjustable(self) -> bool:
+        """Whether the testbed's links can be given classes."""
+        return testbeds.parse(self.values.testbed)[0] == "virtual-cluster"
+
+    def place(self, mode: str) -> str:
+        """The testbed with classes of traffic."""
+        name, argument, given = testbeds.parse(self.values.testbed)
+        if not self.adjustable or mode == "off":
+            return self.values.testbed
+        own = {"qos": mode} | ({"shares": self.values.shares} if mode == "shares" else {})
+        aggressor = testbeds.outline(self.values.testbed).hosts[1::2]
+        # MPI cannot mark its packets: the aggressor's hosts tell what is bulk
+        return testbeds.text_of(name, argument, given | own | {"bulk": "+".join(aggressor)})
+
+    # ---- points
+
+    def groups(self) -> list[list[Samples]]:
+        """Launches of each point, in the order of the specs."""
+        held: dict[tuple[Any, ...], list[Samples]] = {}
+        for one in self.samples:
+            held.setdefault(self._key(one), []).append(one)
+        order = sorted(held, key=lambda key: (MODES.index(key[0]), words(self.values.victims).index(key[1])
+                                              if key[1] in words(self.values.victims) else 9, key))  # fmt: skip
+        return [sorted(held[key], key=lambda one: one.launch) for key in order]
+
+    @staticmethod
+    def _key(one: Samples) -> tuple[str, str, str, str]:
+        """Mode, victim, aggressor and testbed."""
+        spec = benchmarks.resolve(one.spec)
+        mode = testbeds.parse(spec.testbed)[2].get("qos", "off")
+        return mode, str(spec.option("victim")), str(spec.option("aggressor")), spec.testbed
+
+    def factor(self, group: Sequence[Samples], statistic: str = "p50") -> congestion.Factor:
+        """How much longer the victim's slowest rank takes beside the aggressor."""
+        waits = interference.waits(benchmarks.resolve(group[0].spec))
+        lanes = [[s.lanes[lane].max(axis=0) * 1e-9 / waits for s in group] for lane in ("alone_ns", "time_ns")]
+        return congestion.interference(lanes[0], lanes[1], statistic)
+
+    def table(self) -> pd.DataFrame:
+        """Every point: victim, aggressor, classes, times alone and beside, factors with the ends of their interval."""
+        import pandas as pd
+
+        rows = []
+        for group in self.groups():
+            mode, victim, aggressor, _ = self._key(group[0])
+            waits = interference.waits(benchmarks.resolve(group[0].spec))
+            middle, tail = (self.factor(group, name) for name in STATISTICS)
+            alone, beside = (
+                float(np.median([np.median(s.lanes[lane].max(axis=0)) for s in group])) * 1e-3 / waits
+                for lane in ("alone_ns", "time_ns")
+            )
+            rows.append({
+                "victim": victim, "aggressor": aggressor, "qos": mode, "alone (µs)": alone, "beside (µs)": beside,
+                "median, times": middle.centre, "low": middle.low, "high": middle.high, "p99, times": tail.centre,
+                "interval": middle.label,
+            })  # fmt: skip
+        return pd.DataFrame(rows)
+
+    # ---- figures
+
+    def scatter_figure(self, mode: str = "off") -> go.Figure | str:
+        """Every node of every iteration of the first victim beside the first aggressor, one launch."""
+        for group in self.groups():
+            if self._key(group[0])[:3] == (mode, words(self.values.victims)[0], words(self.values.aggressors)[0]):
+                return figures.scatter(group[0], interference.waits(benchmarks.resolve(group[0].spec)))
+        return LEFT_OUT
+
+    def pairs_figure(self) -> go.Figure | str:
+        """Factor on the median of every pair of starts, a row of dots for each point."""
+        found = {}
+        for group in self.groups():
+            mode, victim, aggressor, _ = self._key(group[0])
+            found[f"{victim} beside {aggressor}, QoS {mode}"] = [self.factor([one]).centre for one in group]
+        return figures.ratios(found, "beside over alone (times)") if found else LEFT_OUT
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._rises(), *self._classes()]) or LEFT_OUT
+
+    def _rises(self) -> Iterator[str]:
+        """What every aggressor does, and why where nothing is certain."""
+        for group in self.groups():
+            mode, victim, aggressor, _ = self._key(group[0])
+            if mode != "off":
+                continue
+            found, tail = self.factor(group), self.factor(group, "p99")
+            risen = sum(self.factor([one]).centre > 1 for one in group)
+            text = (
+                f"{victim} beside {aggressor}{', QoS off' if self.adjustable else ''}: the median takes "
+                f"{_said(found)}, the 99th percentile {_said(tail)}. It rose in {risen} of {len(group)} interleaved "
+                "pairs."
+            )
+            yield text if found.low > 1 else f"{text} No rise is certain: {'; '.join(self._why(group))}."
+
+    def _why(self, group: Sequence[Samples]) -> list[str]:
+        """What may be the reason that a victim felt nothing."""
+        hosts = {host for s in group for host in s.meta.get("rank_hosts") or ()}
+        found = []
+        if len(hosts) == 1:
+            found.append("all ranks of the victim are on one host, so that its messages crossed no network")
+        if any("busy machine" in str(s.meta.get("badges")) for s in group):
+            found.append("the machine was busy with something else, which slows either phase by chance")
+        if len(group) < 2:
+            found.append("one pair alone has no range over starts")
+        if not self.adjustable:
+            found.append(
+                "the two jobs may share no link that is full (a network that does not block, or that spreads its "
+                "load), or its switches keep them apart by classes or credits"
+            )
+        else:
+            found.append("the aggressor may leave room on the links they share, or the times scatter more than it does")
+        return found
+
+    def _classes(self) -> Iterator[str]:
+        """What shares and priorities give back."""
+        chosen = {self._key(g[0])[0]: g for g in self.groups() if self._key(g[0])[1:3] == (
+            words(self.values.victims)[0], words(self.values.aggressors)[0])}  # fmt: skip
+        off = chosen.pop("off", None)
+        for mode, group in chosen.items():
+            if off is None:
+                continue
+            before, now = self.factor(off), self.factor(group)
+            sure = "the ranges are apart" if now.high < before.low else "the ranges overlap, so this is not certain"
+            name = f"shares of {self.values.shares}" if mode == "shares" else "strict priority of the victim"
+            yield f"With {name} the median takes {_said(now)} instead of {number(before.centre)}; {sure}."
+
+    def warnings(self) -> str:
+        """Badges and warnings of all points, and what this testbed cannot do."""
+        text = super().warnings()
+        left = [mode for mode in words(self.values.qos) if mode != "off"]
+        if left and not self.adjustable:
+            text += (
+                f"\n- left out: qos {', '.join(left)}, for only the links of a virtual cluster can be given classes "
+                "here. What the switches do is measured as it is."
+            )
+        return text
+
+
+def _said(found: congestion.Factor) -> str:
+    """A factor with its interval."""
+    between = f" ({found.label}: {number(found.low)} to {number(found.high)})" if found.low == found.low else ""
+    return f"{number(found.centre)} times as long{between}"

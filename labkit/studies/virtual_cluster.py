@@ -1,0 +1,212 @@
+"""What is the virtual cluster, do its links do what they claim, and what can be believed of it?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from labkit import figures, studies, testbeds
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.testbeds import _links
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+STREAM, ALL, TRIP = "sockets.tcp_stream", "mpi.alltoall", "mpi.latency"
+_FRAMES = 1448 / 1514  # TCP's part of full frames
+_OVER = 1.05  # of a link's rate; two frames pass unshaped, and a clock is read a little late
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about the virtual cluster.
+
+    Parameters
+    ----------
+    launches : fresh starts of every point.
+    time_cap : s of timed iterations for a point and launch.
+    testbed : the cluster, a tree of switches; rate and uplink are set here.
+    rates : of the hosts' links, each as the testbed takes it, a list; one stream crosses the tree at each.
+    tapers : of the tree, a list; one stream crosses it, and all hosts send to all, at each. Empty leaves them out.
+    rate : of the hosts' links for the tapers and the round trips.
+    size : of the messages from each host to each then, B.
+    sizes : of the round trips between the first host and the last; empty leaves them out.
+    launcher : how ranks start.
+    """
+
+    launches: int = 2
+    time_cap: float = 1.0
+    testbed: str = "virtual-cluster:4,per_leaf=2"
+    rates: str = "50mbit,100mbit,200mbit"
+    tapers: str = "1,2,4"
+    rate: str = "200mbit"
+    size: int = 65536
+    sizes: str = "8,1Ki,16Ki,64Ki,256Ki"
+    launcher: str = "auto"
+
+
+class Study(studies.Study):
+    """A stream at every rate, all to all at every taper, round trips against what the link takes for them."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (STREAM, ALL, TRIP)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Streams over rates and tapers; all hosts to all over tapers; round trips over sizes."""
+        v = self.values
+        if testbeds.parse(v.testbed)[0] != "virtual-cluster":
+            raise SpecError(
+                f"testbed={v.testbed}, but this is about virtual-cluster. Set testbed={Parameters.testbed}."
+            )
+        found = [
+            spec for rate in words(v.rates)
+            for spec in sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=self.place(rate=rate))
+        ]  # fmt: skip
+        outline = testbeds.outline(v.testbed)
+        hosts, per_leaf = len(outline.hosts), int(outline.facts["per_leaf"])
+        for taper in counts(v.tapers, "tapers") if per_leaf < hosts else []:
+            uplink = f"{per_leaf * _links.bits(v.rate) / taper / 1e6:g}mbit"
+            tree = self.place(rate=v.rate, uplink=uplink)
+            found += sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=tree)
+            how: dict[str, Any] = {"ranks": hosts, "launcher": v.launcher}
+            found += sweep(ALL, sizes=[v.size], testbed=tree, **how)
+        if v.sizes:
+            ends = (outline.hosts[0], outline.hosts[-1])
+            how = {"ranks": 2, "hosts": ends, "launcher": v.launcher, "testbed": self.place(rate=v.rate)}
+            found += sweep(TRIP, sizes=v.sizes, **how)
+        return list(dict.fromkeys(found))
+
+    def place(self, **options: str) -> str:
+        """The cluster with other rates."""
+        name, argument, given = testbeds.parse(self.values.testbed)
+        return testbeds.text_of(name, argument, given | options)
+
+    def _read(self, benchmark: str) -> list[Any]:
+        """Samples of a benchmark on virtual clusters: rates and tapers are in the testbed's name."""
+        found = [s for s in self.campaign.samples(benchmark) if testbeds.parse(s.spec.testbed)[0] == "virtual-cluster"]
+        places = {spec.testbed for spec in self.specs() if spec.benchmark == benchmark}
+        return [s for s in found if s.spec.testbed in places] or found
+
+    # ---- tables
+
+    @cached_property
+    def claims(self) -> pd.DataFrame:
+        """Every stream and taper: what the busiest link allows, what came through, the part of it."""
+        rows = []
+        for name in (STREAM, ALL):
+            for _, row in self.of(name).iterrows():
+                facts = testbeds.outline(str(row["testbed"])).facts
+                rate, taper = float(facts["rate_bps"]) / 8e6, float(facts.get("taper", 1.0))
+                allowed = min(rate, float(facts.get("uplink_bps", math.inf)) / 8e6)
+                measured = float(row.get("bandwidth_MBps_mean", 0.0))
+                if name == ALL:
+                    moved, allowed = _busiest(facts, float(row["message_size_B"]))
+                    measured = moved / row["latency_us_p50"]
+                rows.append({
+                    **row, "what": "one stream" if name == STREAM else "all to all", "rate": 8 * rate,
+                    "narrowest": 8 * allowed, "taper": taper, "allowed": allowed, "measured": measured,
+                    "part": 100 * measured / allowed,
+                })  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def claim_table(self) -> pd.DataFrame:
+        """The same with units in the heads."""
+        heads = {"what": "what", "rate": "hosts' links (Mbit/s)", "taper": "taper", "allowed": "link allows (MB/s)",
+                 "measured": "measured (MB/s)", "part": "part (%)", "launches": "launches"}  # fmt: skip
+        return self.claims[[name for name in heads if name in self.claims]].rename(columns=heads)
+
+    def trip_table(self) -> pd.DataFrame:
+        """One-way times beside what the bits of the message alone take on a link."""
+        rate = _links.bits(self.values.rate)
+        rows = self.of(TRIP)
+        if rows.empty:
+            return rows
+        wire = rows["message_size_B"] * 8e6 / rate
+        return pd.DataFrame({
+            "message size (B)": rows["message_size_B"], "bits on the link (µs)": wire,
+            "median (µs)": rows["latency_us_p50"], "low (µs)": rows["latency_us_low"],
+            "high (µs)": rows["latency_us_high"], "launches": rows["launches"],
+        })  # fmt: skip
+
+    # ---- figures
+
+    def topology_figure(self) -> go.Figure | str:
+        """The tree with what its links carried while all sent to all, at the greatest taper."""
+        chosen = [s for s in self.samples if s.spec.benchmark == ALL and s.meta.get("evidence")]
+        if not chosen:
+            return figures.topology(testbeds.outline(self.place(rate=self.values.rate)).facts)
+        one = max(chosen, key=lambda s: (float(testbeds.outline(s.spec.testbed).facts.get("taper", 1.0)), -s.launch))
+        return figures.topology(testbeds.outline(one.spec.testbed).facts, one.meta["evidence"])
+
+    def rates_figure(self) -> go.Figure | str:
+        """What one stream brings against the rate of the narrowest link in its way."""
+        rows = self.claims[self.claims["benchmark"] == STREAM] if len(self.claims) else self.claims
+        if len(rows):
+            tree = rows["testbed"].str.contains("uplink=")
+            rows = rows.assign(narrow=tree.map({True: "to the spine", False: "of a host"}))
+            rows = rows[~tree | (rows["narrowest"] < rows["rate"])]
+        how = {"label": "rate of the narrowest link (Mbit/s)", "even": True, "series": ["narrow"]}
+        return self.drawn(figures.versus, rows, "narrowest", shown={"mean": "bandwidth_MBps_mean"}, **how)
+
+    def taper_figure(self) -> go.Figure | str:
+        """Time that all to all takes against the taper."""
+        rows = self.claims[self.claims["benchmark"] == ALL] if len(self.claims) else self.claims
+        return self.drawn(figures.versus, rows, "taper", shown="latency_us", log=False, label="taper of the tree (x:1)")
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._claims(), *self._trips()]) or LEFT_OUT
+
+    def _claims(self) -> Iterator[str]:
+        """Whether links carry what they claim, and no more."""
+        if self.claims.empty:
+            return
+        for name, what in {STREAM: "One TCP stream brings", ALL: "All to all brings over the busiest link"}.items():
+            rows = self.claims[self.claims["benchmark"] == name]
+            if len(rows):
+                yield (
+                    f"{what} {number(rows['part'].min())} to {number(rows['part'].max())} % of what the link "
+                    f"allows; frames leave at most {100 * _FRAMES:.1f} % to the payload."
+                )
+        over = self.claims[self.claims["part"] > 100 * _OVER]
+        few = self.claims[self.claims["part"] < 80]
+        yield (
+            "Nothing was faster than its link." if over.empty else
+            f"{len(over)} of {len(self.claims)} points were faster than their link by more than 5 %: do not trust them."
+        )  # fmt: skip
+        if len(few):
+            yield (
+                f"{len(few)} of {len(self.claims)} points stay below 80 % of it: this machine was busy, or forwards no "
+                "more, or the protocol leaves a part. Set lower rates."
+            )
+
+    def _trips(self) -> Iterator[str]:
+        """What of a round trip is the link."""
+        rows = self.trip_table()
+        if len(rows):
+            first, last = rows.iloc[0], rows.iloc[-1]
+            yield (
+                f"{size_words(first['message size (B)'])} take {number(first['median (µs)'])} µs one way, of which the "
+                f"link's bits are {number(first['bits on the link (µs)'])} µs: the rest is this machine's processors. "
+                f"Of {size_words(last['message size (B)'])}, {number(last['median (µs)'])} µs, they are "
+                f"{number(last['bits on the link (µs)'])} µs."
+            )
+
+
+def _busiest(facts: Mapping[str, Any], size: float) -> tuple[float, float]:
+    """B that all to all moves over the link that needs longest for it, and its rate, MB/s."""
+    hosts, per_leaf = int(facts["nodes"]), int(facts["per_leaf"])
+    links = [((hosts - 1) * size, float(facts["rate_bps"]) / 8e6)]
+    if "uplink_bps" in facts:
+        links.append((per_leaf * (hosts - per_leaf) * size, float(facts["uplink_bps"]) / 8e6))
+    return max(links, key=lambda link: link[0] / link[1])

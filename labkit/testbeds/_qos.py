@@ -1,0 +1,61 @@
+"""Two classes of traffic on the links of a virtual cluster: lines for tc that share a link among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from labkit.errors import SpecError
+
+MODES = ("off", "shares", "priority")
+MARK = 0x20  # byte of DSCP and ECN of what can wait: CS1 (RFC 3662)
+_QUANTUM = 1514  # B that a class sends before the other has its turn
+
+
+def checked(mode: str, shares: str, bulk: str, hosts: Sequence[str]) -> None:
+    """Refuse what makes no sense.
+
+    Raises
+    ------
+    SpecError
+        If shares are no pair, or a host of the bulk traffic does not exist.
+    """
+    wrong = ""
+    if not re.fullmatch(r"[1-9]\d{0,2}:[1-9]\d{0,2}", shares):
+        wrong = f"shares={shares!r}, but it must be two shares like 1:1, of the usual traffic and of the bulk"
+    elif mode == "off" and (shares != "1:1" or bulk):
+        wrong = f"shares={shares!r} and bulk={bulk!r} do nothing with qos=off. Set qos=shares, or leave them out"
+    elif unknown := sorted(set(bulk.split("+")) - set(hosts) - {""}):
+        wrong = f"bulk={bulk!r}, but there is no host {unknown[0]}. Join names with +, as in {hosts[0]}+{hosts[-1]}"
+    if wrong:
+        raise SpecError(f"testbed virtual-cluster: {wrong}.")
+
+
+def classes(
+    interface: str, rate_bps: float, burst: int, queue: str, *, mode: str, shares: str, sources: Mapping[str, str]
+) -> list[str]:
+    """Lines for tc below a root of HTB whose class 1:1 has the whole rate.
+
+    Either class may use what the other leaves. With ``shares`` they share as given when both have something to send,
+    which is what ETS (IEEE 802.1Qaz) asks of a switch; with ``priority`` the bulk goes when nothing else does.
+
+    Parameters
+    ----------
+    burst : B that pass unshaped.
+    queue : the qdisc of each class.
+    sources : host → address, of those whose packets are bulk without a mark.
+    """
+    usual, bulk = (int(part) for part in shares.split(":")) if mode == "shares" else (99, 1)
+    lines = []
+    for number, share, priority in ((10, usual, 0), (20, bulk, mode == "priority")):
+        rate = rate_bps * share / (usual + bulk)
+        lines += [
+            f"class add dev {interface} parent 1:1 classid 1:{number} htb rate {rate:.0f}bit ceil {rate_bps:.0f}bit "
+            f"burst {burst} cburst {burst} quantum {_QUANTUM} prio {priority:d}",
+            f"qdisc add dev {interface} parent 1:{number} handle {number}: {queue}",
+        ]
+    matches = [f"ip tos {MARK:#x} 0xfc", *(f"ip src {address}/32" for address in sources.values())]
+    lines += [
+        f"filter add dev {interface} parent 1: protocol ip prio 1 u32 match {match} flowid 1:20" for match in matches
+    ]
+    return lines
