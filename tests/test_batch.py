@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import papermill
 import pytest
 
-from labkit import batch, studies
+from labkit import batch, show, studies
+from labkit.batch import plan
 from labkit.errors import SpecError
 
 NOTEBOOKS = sorted(batch.NOTEBOOKS.glob("*.ipynb"))
@@ -114,6 +116,69 @@ def test_a_sweep_makes_a_notebook_of_every_combination(tmp_path: Path) -> None:
     text = TINY + "[notebook.sweep]\nseed = [1, 2]\nci = [0.02, 0.05]\n"
     assert [entry.name for entry in batch.load(suite(tmp_path, text)).entries] == [
         "10-latency-1-0.02", "10-latency-1-0.05", "10-latency-2-0.02", "10-latency-2-0.05"]  # fmt: skip
+
+
+def test_a_suite_sweeps_parameters_and_settings_in_a_random_order(tmp_path: Path) -> None:
+    text = (
+        "seed = 5\n"
+        + TINY
+        + """
+[[notebook]]
+name = "20-bandwidth"
+[[sweep]]
+notebooks = ["10-latency"]
+[sweep.parameters]
+ci = [0.02, 0.05, 0.1]
+[sweep.setting]
+"env.OMPI_MCA_btl_tcp_eager_limit" = ["1024", "65536"]
+"""
+    )
+    loaded = batch.load(suite(tmp_path, text))
+    names = [entry.name for entry in loaded.entries]
+    assert names[:2] == ["10-latency-0.02-1024", "10-latency-0.02-65536"]
+    assert len(names) == 7
+    order = [entry.name for entry in loaded.order]
+    assert sorted(order) == sorted(names)
+    assert order != names
+    assert order[-1] == "20-bandwidth"
+    assert [entry.name for entry in batch.load(suite(tmp_path, text)).order] == order
+    assert loaded.entries[0].setting == {"env.OMPI_MCA_btl_tcp_eager_limit": "1024"}
+    first, second = (loaded.entries[i].study().points for i in (0, 1))
+    assert {p.spec.setting.get("env.OMPI_MCA_btl_tcp_eager_limit") for p in first if "mpi." in p.spec.benchmark} == {
+        "1024"
+    }
+    assert not {p.fingerprint for p in first if "mpi." in p.spec.benchmark} & {p.fingerprint for p in second}
+    assert studies.SETTING not in os.environ
+
+
+def test_a_plan_says_what_is_missing_and_how_the_time_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path / "all"))
+    loaded = batch.load(suite(tmp_path, TINY))
+    (one,) = plan.plan(loaded, tmp_path / "c")
+    assert (one.points, one.missing, one.known) == (10, 10, 0)
+    assert one.seconds == pytest.approx(10 * 0.02)
+    prints = sorted({point.fingerprint for point in one.entry.study().points})
+    (tmp_path / "all" / "old").mkdir(parents=True)
+    rows = {"fingerprint": prints[:2], "elapsed_s": [3.0, 5.0]}
+    pd.DataFrame(rows).to_parquet(tmp_path / "all" / "old" / "records.parquet")
+    (one,) = plan.plan(loaded, tmp_path / "c")
+    assert (one.known, one.missing) == (4, 10)
+    assert one.seconds == pytest.approx(2 * 3.0 + 2 * 5.0 + 6 * 0.02)
+    assert "4 as before, 6 at their limit" in show.suite([one], None)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "error"),
+    [
+        ("[[sweep]]\nparameters = {ci = 0.02}", "must be a list of values"),
+        ('[[sweep]]\nnotebooks = ["11-x"]\nparameters = {ci = [0.02]}', r"names \['11-x'\]"),
+        ("[[sweep]]\nsetting = {ppn = [1]}", "ppn is no setting"),
+        ("[[sweep]]\norder = 1", "a .*sweep.* has notebooks, parameters and setting"),
+    ],
+)
+def test_a_wrong_sweep_is_refused(tmp_path: Path, sweep: str, error: str) -> None:
+    with pytest.raises(SpecError, match=error):
+        batch.load(suite(tmp_path, TINY + sweep))
 
 
 def run(path: Path, into: Path, *more: str) -> subprocess.CompletedProcess[str]:

@@ -2,8 +2,11 @@
 
 The time of a pair is the median over its rounds. A pair is suspicious where its time lies above that of the middle
 pair by more than the scatter between pairs explains (median absolute deviation, normal tails, all pairs at once), and
-by at least `LEAST`. What is suspicious must be so again in a second measurement to be named: a disturbance that passes
-is not a bad pair. Pairs of ranks on one host and pairs between hosts are judged apart, for their paths differ.
+by at least `LEAST`; the lower end of the median's own interval must, so that no pair is blamed that met too seldom.
+Among few hosts the pairs of one bad host are half of all: a host without which the middle pair is faster by `LEAST` is
+left out when the middle and the scatter are taken. What is suspicious must be so again in a second measurement to be
+named: a disturbance that passes is not a bad pair. Pairs of ranks on one host and pairs between hosts are judged apart,
+for their paths differ.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from labkit import stats
 from labkit.benchmarks.mpi.all_pairs import NOBODY, partners
 from labkit.errors import DataError
 from labkit.samples import Samples
@@ -44,49 +48,103 @@ class Pairs:
     sentence: str
 
 
-def matrix(samples: Samples) -> NDArray[np.float64]:
+def matrix(samples: Samples, *, low: bool = False) -> NDArray[np.float64]:
     """Median one-way time of every pair, (ranks, ranks), s; NaN where they never met.
+
+    Parameters
+    ----------
+    low : the lower end of the median's 95 % rank interval instead; NaN where they met less than six times.
 
     Raises
     ------
     DataError
-        If the samples are of another benchmark, or do not tell which iteration was which round.
+        If the samples are of another benchmark.
     """
-    ranks, chunks = samples.spec.ranks, samples.meta.get("chunks")
-    if samples.spec.benchmark != "mpi.all_pairs" or samples.time_ns.shape[0] != ranks:
-        raise DataError(f"'{samples.spec}' with {samples.time_ns.shape[0]} rows has no pairs. Measure mpi.all_pairs.")
-    if not chunks or sum(chunks) != samples.n:
-        raise DataError(f"'{samples.spec}' has chunks {chunks}, but they must add up to {samples.n}. Measure it again.")
-    schedule = partners(ranks)  # every chunk begins with the first round
-    turns = np.concatenate([np.arange(count) for count in chunks]) % len(
-        schedule
-    )  # a chunk begins with the first round
-    found = np.full((ranks, ranks), np.nan)
+    times, schedule = rounds(samples)
+    turns = np.arange(times.shape[1]) % len(schedule)
+    found = np.full((len(times), len(times)), np.nan)
     for turn, row in enumerate(schedule):
-        times = samples.seconds[:, turns == turn]
-        for rank, other in enumerate(row):
-            if other != NOBODY and times.shape[1]:
-                found[rank, other] = np.median(times[rank]) / 2
+        met = np.flatnonzero(row != NOBODY)
+        found[met, row[met]] = of_rounds(times[met][:, turns == turn], low) / 2
     return found
 
 
-def suspicious(seconds: NDArray[np.float64], hosts: Sequence[str]) -> NDArray[np.bool_]:
-    """Pairs that are slower than scatter explains, (ranks, ranks), the same for both directions."""
+def of_rounds(times: NDArray[np.float64], low: bool) -> NDArray[np.float64]:
+    """Median over the last axis, or the lower end of its interval."""
+    count = times.shape[-1]
+    ends = stats.ranks(count) if low else None
+    if not count or (low and ends is None):
+        return np.full(times.shape[:-1], np.nan)
+    return np.asarray(np.sort(times)[..., ends[0] - 1] if ends else np.median(times, axis=-1), np.float64)
+
+
+def rounds(samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Round trips, (ranks, iterations), s, and who met whom, (rounds, ranks), which are gone through in turn.
+
+    Raises
+    ------
+    DataError
+        If the samples are of another benchmark.
+    """
+    ranks = samples.spec.ranks
+    if samples.spec.benchmark != "mpi.all_pairs" or samples.time_ns.shape[0] != ranks:
+        raise DataError(f"'{samples.spec}' with {samples.time_ns.shape[0]} rows has no pairs. Measure mpi.all_pairs.")
+    return samples.seconds, partners(ranks)
+
+
+def hosts_of(samples: Samples) -> list[str]:
+    """Host of every rank; the rank itself where that is not known."""
+    return list(samples.meta.get("rank_hosts") or [f"rank {rank}" for rank in range(samples.spec.ranks)])
+
+
+def suspicious(
+    seconds: NDArray[np.float64], hosts: Sequence[str], low: NDArray[np.float64] | None = None
+) -> NDArray[np.bool_]:
+    """Pairs that are slower than scatter explains, (ranks, ranks), the same for both directions.
+
+    Parameters
+    ----------
+    seconds : from `matrix`.
+    low : lower ends of its intervals; the medians themselves when left out.
+    """
     both = (seconds + seconds.T) / 2
+    sure = both if low is None else (low + low.T) / 2
     names = np.asarray(hosts)
     near = names[:, None] == names[None, :]
     upper = np.triu(np.ones_like(near), 1) & ~np.isnan(both)
     found = np.zeros_like(near)
     for kind in (near, ~near):
         chosen = upper & kind
-        times = both[chosen]
-        if times.size < 3:
-            continue
-        middle = float(np.median(times))
-        scatter = _MAD * float(np.median(np.abs(times - middle)))
-        limit = NormalDist().inv_cdf(1 - ALPHA / int(upper.sum()))
-        found[chosen] = times > max(middle + limit * scatter, middle * (1 + LEAST))
+        if chosen.sum() >= 3:
+            found[chosen] = sure[chosen] > _limit(both, chosen, names, int(upper.sum()))
     return np.asarray(found | found.T, np.bool_)
+
+
+def limits(seconds: NDArray[np.float64], hosts: Sequence[str]) -> tuple[float, float]:
+    """Time of the middle pair between hosts and the time from which one is suspicious, s; of all on one host."""
+    both, names = (seconds + seconds.T) / 2, np.asarray(hosts)
+    upper = np.triu(np.ones(both.shape, np.bool_), 1) & ~np.isnan(both)
+    apart = upper & (names[:, None] != names[None, :])
+    chosen = apart if apart.any() else upper
+    middle, _ = _middle(both, chosen, names)
+    return middle, _limit(both, chosen, names, int(upper.sum())) if chosen.sum() >= 3 else float("nan")
+
+
+def _limit(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray[np.str_], pairs: int) -> float:
+    """Time above which a pair is suspicious, s."""
+    middle, scatter = _middle(both, chosen, names)
+    return max(middle + NormalDist().inv_cdf(1 - ALPHA / pairs) * scatter, middle * (1 + LEAST))
+
+
+def _middle(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray[np.str_]) -> tuple[float, float]:
+    """Median of the chosen pairs and their scatter, s; without the one host that spoils them, if there is one."""
+    times = both[chosen]
+    for host in dict.fromkeys(names.tolist()):
+        rest = both[chosen & (names != host)[:, None] & (names != host)[None, :]]
+        if rest.size >= 3 and np.median(rest) * (1 + LEAST) < np.median(both[chosen]):
+            times = min(times, rest, key=lambda some: float(np.median(some)))
+    middle = float(np.median(times))
+    return middle, _MAD * float(np.median(np.abs(times - middle)))
 
 
 def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Pairs:
@@ -104,16 +162,16 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
     """
     if first.spec != again.spec:
         raise DataError(f"'{first.spec}' and '{again.spec}' differ. Take two launches of the same point.")
-    hosts = list(first.meta.get("rank_hosts") or [f"rank {rank}" for rank in range(first.spec.ranks)])
+    hosts = hosts_of(first)
     once, twice = matrix(first), matrix(again)
-    before, now = suspicious(once, hosts), suspicious(twice, hosts)
+    before, now = (suspicious(matrix(one), hosts, matrix(one, low=True)) for one in (first, again))
     bad = before & now
     seconds = (once + twice) / 2
     causes = _causes(bad, hosts, switches or {})
     names, rows = np.asarray(hosts), []
     for rank, other in np.argwhere(np.triu(bad)):
         kind = (names[:, None] == names[None, :]) == (hosts[rank] == hosts[other])
-        middle = float(np.nanmedian(seconds[kind]))
+        middle, _ = _middle((seconds + seconds.T) / 2, np.triu(kind, 1) & ~np.isnan(seconds), names)
         time = float(np.nanmean([seconds[rank, other], seconds[other, rank]]))
         rows.append(
             (int(rank), int(other), hosts[rank], hosts[other], time * 1e6, time / middle - 1, causes[rank, other])
@@ -129,31 +187,76 @@ def _causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str,
     names = np.asarray(hosts)
     leaves = np.asarray([switches.get(host, "") for host in hosts])
     apart = names[:, None] != names[None, :]
-    found: dict[tuple[int, int], str] = {}
-
-    def blame(pairs: NDArray[np.bool_], cause: str) -> None:
-        if pairs.any() and (bad & pairs).sum() >= MOST * pairs.sum():
-            for rank, other in np.argwhere(bad & pairs):
-                found.setdefault((int(rank), int(other)), cause)
-
-    for leaf in sorted(set(leaves[leaves != ""].tolist())):
+    parts: list[tuple[str, NDArray[np.bool_]]] = []
+    known = sorted(set(leaves[leaves != ""].tolist()))
+    for leaf in known:
         own = leaves == leaf
         if len(set(names[own].tolist())) > 1:
-            blame(own[:, None] != own[None, :], f"the uplink of switch {leaf}")
-            blame((own[:, None] & own[None, :]) & apart, f"switch {leaf}")
-    for host in sorted(set(hosts)) if len(set(hosts)) > 2 else []:
-        own = names == host
-        blame(own[:, None] != own[None, :], f"the card or cable of {host}")
-    for rank, other in np.argwhere(bad):
-        found.setdefault((int(rank), int(other)), "this pair alone")
-    return found
+            parts.append((f"the uplink of switch {leaf}", own[:, None] != own[None, :]))
+            parts.append((f"switch {leaf}", own[:, None] & own[None, :] & apart))
+    if len(known) == 2 and len(parts) > 2:  # the pairs between two switches cross both uplinks
+        parts[0] = (f"an uplink of switch {known[0]} or {known[1]}", parts[0][1])
+    if len(set(hosts)) > 2:
+        parts += [(f"the card or cable of {host}", (names == host)[:, None] != (names == host)[None, :])
+                  for host in sorted(set(hosts))]  # fmt: skip
+    found: dict[tuple[int, int], str] = {}
+    left = bad.copy()
+    while parts:
+        cause, pairs = max(parts, key=lambda part: int((left & part[1]).sum()))
+        parts = [part for part in parts if part[0] != cause]
+        if (left & pairs).sum() > 2 and (bad & pairs).sum() >= MOST * pairs.sum():  # both directions of a pair count
+            found |= {(int(rank), int(other)): cause for rank, other in np.argwhere(left & pairs)}
+            left &= ~pairs
+    return found | {(int(rank), int(other)): "this pair alone" for rank, other in np.argwhere(left)}
+
+
+def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mapping[str, str]) -> pd.DataFrame:
+    """How far the parts of the matrix lie above the middle pair.
+
+    A rank's row holds the times that it measured, its column those that its partners measured with it. A slow card or
+    cable shows in both, a rank whose processor is busy rather in its row; a block belongs to a switch. Times of the
+    lower and of the higher rank of a pair are compared with their own kind.
+
+    Parameters
+    ----------
+    seconds : (ranks, ranks), s, as `matrix` gives them.
+    switches : host → its leaf switch, where that is known.
+
+    Returns
+    -------
+    A row for each part: effect (row, column, inside a switch, across an uplink), part, pairs, excess (median over the
+    part, of the middle pair).
+    """
+    names, ranks = np.asarray(hosts), len(hosts)
+    leaves = np.asarray([switches.get(host, "") for host in hosts])
+    wanted = ~np.isnan(seconds) & ((names[:, None] != names[None, :]) | (len(set(hosts)) == 1))
+    excess = np.full(seconds.shape, np.nan)
+    for half in (np.triu(wanted), np.tril(wanted)):  # the lower rank goes first in a round, which may cost another time
+        excess[half] = seconds[half] / _middle(seconds, half, names)[0] - 1
+    parts = []
+    for rank in range(ranks):
+        own = np.arange(ranks) == rank
+        name = f"rank {rank} on {hosts[rank]}"
+        parts += [("row", name, np.outer(own, ~own)), ("column", name, np.outer(~own, own))]
+    for leaf in sorted(set(leaves[leaves != ""].tolist())):
+        own = leaves == leaf
+        parts += [
+            ("inside a switch", leaf, np.outer(own, own)),
+            ("across an uplink", leaf, own[:, None] != own[None, :]),
+        ]
+    rows = [
+        (effect, part, int((chosen & wanted).sum()), float(np.median(excess[chosen & wanted])))
+        for effect, part, chosen in parts
+        if (chosen & wanted).any()
+    ]
+    return pd.DataFrame(rows, columns=["effect", "part", "pairs", "excess"])
 
 
 def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
     """What a reader needs to know."""
     rest = f" {passing} more were slow the first time only." if passing else ""
     sure = (
-        f" On a healthy system whose pairs scatter normally a pair is suspicious in one measurement of "
+        f" By the rule, on a healthy system whose pairs scatter normally a pair is suspicious in one measurement of "
         f"about {1 / ALPHA:.0f}, and twice by chance in one of about {round(pairs / ALPHA**2):,}."
     )
     if table.empty:
@@ -161,7 +264,7 @@ def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
     said = [
         f"{cause} explains {len(rows)} slow pairs, by {rows['excess'].median():.0%} (median)".replace("%", " %")
         if cause != "this pair alone"
-        else f"{len(rows)} pairs are slow by themselves: "
+        else ("1 pair is slow by itself: " if len(rows) == 1 else f"{len(rows)} pairs are slow by themselves: ")
         + ", ".join(f"{row.host} and {row.other_host}" for row in rows.itertuples())
         for cause, rows in table.groupby("cause", sort=False)
     ]

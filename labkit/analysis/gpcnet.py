@@ -8,10 +8,47 @@ from labkit import stats
 from labkit.analysis.congestion import LOADED, seconds
 from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import _gpcnet
-from labkit.errors import DataError
+from labkit.errors import DataError, SpecError
 from labkit.formats import gpcnet
 from labkit.samples import Samples
 from labkit.units import MiB
+
+NAMES = ("congestion.gpcnet_isolated", LOADED)
+
+
+def check(name: str) -> None:
+    """Refuse a benchmark that GPCNeT has no table for.
+
+    Raises
+    ------
+    SpecError
+        Names those that it has.
+    """
+    if name not in NAMES:
+        raise SpecError(f"format=gpcnet, but {name} is no test of GPCNeT. Those that are: {', '.join(NAMES)}.")
+
+
+def text(samples: Sequence[Samples]) -> str:
+    """Results as GPCNeT lays them out: a text for every launch, and for every choice of congestors.
+
+    Raises
+    ------
+    SpecError
+        If they are of another benchmark.
+    """
+    groups: dict[tuple[object, ...], list[Samples]] = {}
+    for one in samples:
+        check(one.spec.benchmark)
+        own = {name: value for name, value in resolve(one.spec).options if name not in ("pattern", "ring", "window")}
+        where = one.spec.replace(size=0, options=())
+        groups.setdefault((where, tuple(own.items()), str(one.meta.get("library")), one.launch), []).append(one)
+    return "\n".join(gpcnet.write(report(sorted(group, key=_place))) for group in groups.values())
+
+
+def _place(samples: Samples) -> tuple[int, int]:
+    """Where a test stands in the tables: in GPCNeT's order, by size."""
+    order = ("latency", "get_latency", "bandwidth", "bandwidth_sync", "put_bandwidth", "allreduce", "alltoall")
+    return order.index(resolve(samples.spec).option("pattern")), samples.spec.size
 
 
 def report(points: Sequence[Samples]) -> gpcnet.Report:
@@ -28,9 +65,8 @@ def report(points: Sequence[Samples]) -> gpcnet.Report:
         If there are none, or they do not belong together.
     """
     kinds = {(s.spec.benchmark, s.spec.ranks, s.spec.ppn, s.launch) for s in points}
-    names = ("congestion.gpcnet_isolated", LOADED)
-    if len(kinds) != 1 or next(iter(kinds))[0] not in names or not all(s.n for s in points):
-        raise DataError(f"Points of {sorted(map(str, kinds))}, but they must be of one launch of {' or '.join(names)}.")
+    if len(kinds) != 1 or next(iter(kinds))[0] not in NAMES or not all(s.n for s in points):
+        raise DataError(f"Points of {sorted(map(str, kinds))}, but they must be of one launch of {' or '.join(NAMES)}.")
     spec = resolve(points[0].spec)
     who, hosts = _gpcnet.roles(spec), points[0].meta.get("rank_hosts") or range(spec.ranks)
 

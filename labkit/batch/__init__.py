@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import campaign, measuring
+from labkit import campaign, measuring, studies
 from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited
 from labkit.batch.suites import HOME, NOTEBOOKS, SUITES, Entry, Suite, load, names
 from labkit.campaign import Campaign
@@ -18,18 +19,31 @@ from labkit.units import format_duration
 if TYPE_CHECKING:
     import pandas as pd
 
+SHOWN = 10  # kinds of warnings at the end of a run
 MANY = 500  # files of a benchmark, from which on they are compacted at the end of a run
 __all__ = ["HOME", "NOTEBOOKS", "PLOTLY", "SUITES", "Entry", "Executed", "Outcome", "Suite", "load", "names", "run"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a suite."""
+    """What became of a suite.
+
+    Parameters
+    ----------
+    campaign : its folder.
+    measured, there : points × launches that are new, and that were skipped because they were there.
+    failed : points that are not there, each with its reason.
+    retried : points that only a second start could measure; they are marked.
+    warnings : badges and warnings of the records, each with how many records have it.
+    """
 
     campaign: Path
     notebooks: tuple[Executed, ...]
     measured: int
     there: int
+    failed: tuple[str, ...] = ()
+    retried: int = 0
+    warnings: tuple[tuple[str, int], ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -48,7 +62,11 @@ class Outcome:
             f"{len(self.notebooks) - failed} of {len(self.notebooks)} notebooks done, {self.measured} points measured, "
             f"{self.there} were there already: {self.campaign}"
         )
-        return "\n".join(lines)
+        lines += [f"failed: {text}" for text in self.failed]
+        lines += [f"{self.retried} points needed a second start; they are marked"] if self.retried else []
+        lines += [f"warning: {text} ({count} records)" for text, count in self.warnings[:SHOWN]]
+        more = len(self.warnings) - SHOWN
+        return "\n".join([*lines, *([f"and {more} further kinds of warnings: labkit show"] if more > 0 else [])])
 
 
 def run(
@@ -68,21 +86,38 @@ def run(
     """
     held = Campaign(into or campaign.root() / suite.name)
     parameters = {entry.name: dict(entry.parameters) for entry in suite.entries}
-    held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
     before, executed = held.done(), []
     with held.lease(), inherited(held.path):
+        held.log(f"run of {suite.name} begins")
+        held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
+        if suite.seed is not None:
+            settings = {entry.name: dict(entry.setting) for entry in suite.entries}
+            order = [entry.name for entry in suite.order]
+            held.update({"sweep": {"seed": suite.seed, "order": order, "settings": settings}})
         there = set(before)
-        missing = {entry.name: _missing(entry, there) for entry in suite.entries}
+        missing = {entry.name: _missing(entry, there) for entry in suite.order}
         total, passed = sum(missing.values()), 0
-        for entry in suite.entries:
+        for entry in suite.order:
             with followed(held.path, passed, total, progress):
                 executed.append(execute(entry, held))
             passed += missing[entry.name]
+        executed.sort(key=lambda one: list(parameters).index(one.name))
         held.compact(least=MANY)
         finish([one.path for one in executed if one.path.exists()])
-    save_records(kept.of(held), held.path / "records.parquet")
+    table = kept.of(held)
+    save_records(table, held.path / "records.parquet")
     held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
-    return Outcome(held.path, tuple(executed), len(held.done() - before), len(before))
+    failed, retried = _told(held)
+    new, warnings = held.done() - before, studies.kinds([*table["warnings"], *table["badges"]])
+    return Outcome(held.path, tuple(executed), len(new), len(before), failed, retried, tuple(warnings))
+
+
+def _told(held: Campaign) -> tuple[tuple[str, ...], int]:
+    """What log.txt says of this run: points that failed with their reasons, and how many were retried."""
+    lines = (held.path / "log.txt").read_text(errors="replace").splitlines()
+    last = max(i for i, line in enumerate(lines) if re.match(r"\S+ run of \S+ begins$", line))
+    failed = [match[1][:300] for line in lines[last:] if (match := re.match(r"\S+ failed (.*)$", line))]
+    return tuple(dict.fromkeys(failed)), sum(bool(re.match(r"\S+ retrying ", line)) for line in lines[last:])
 
 
 def save_records(frame: pd.DataFrame, path: Path) -> None:

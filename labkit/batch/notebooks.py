@@ -39,10 +39,11 @@ def execute(entry: Entry, held: Campaign) -> Executed:
     began, error = time.monotonic(), ""
     held.log(f"notebook {entry.name} begins")
     try:
-        papermill.execute_notebook(
-            str(entry.notebook), str(partial), parameters=dict(entry.parameters), progress_bar=False, log_output=False,
-            cwd=str(HOME), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
-        )  # fmt: skip
+        with entry.settled():
+            papermill.execute_notebook(
+                str(entry.notebook), str(partial), parameters=dict(entry.parameters), progress_bar=False,
+                log_output=False, cwd=str(HOME), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
+            )  # fmt: skip
     except PapermillException as raised:
         error = f"{getattr(raised, 'ename', type(raised).__name__)}: {getattr(raised, 'evalue', raised)}"
     except Exception as raised:  # a kernel that died or could not start: the others go on

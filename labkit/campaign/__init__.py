@@ -117,10 +117,11 @@ class Campaign:
         """Where the samples of a point and launch lie."""
         return self.path / "samples" / benchmark / f"{fingerprint}-{launch}.parquet"
 
-    def benchmarks(self) -> list[str]:
-        """Benchmarks that have samples here."""
+    def benchmarks(self, like: str = "*") -> list[str]:
+        """Benchmarks that have samples here, those of a name or of a pattern such as ``sockets.*``."""
         try:
-            return sorted(entry.name for entry in os.scandir(self.path / "samples") if entry.is_dir())
+            names = sorted(entry.name for entry in os.scandir(self.path / "samples") if entry.is_dir())
+            return fnmatch.filter(names, like)
         except FileNotFoundError:
             return []
 
@@ -151,7 +152,7 @@ class Campaign:
         benchmark : name, or a pattern such as ``mpi.*``.
         wanted : fingerprints and launches; all when left out.
         """
-        for name in fnmatch.filter(self.benchmarks(), benchmark):
+        for name in self.benchmarks(benchmark):
             for path, raw in self.files(name).read(wanted):
                 yield samples.understood(raw, path)
 

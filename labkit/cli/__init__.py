@@ -8,13 +8,16 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from labkit import __version__, show
 from labkit.cli import campaigns, jobs, measure, testbed
 from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
+
+if TYPE_CHECKING:
+    from labkit.batch import Suite
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,10 +96,12 @@ def _suite_options(verb: argparse.ArgumentParser) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from labkit import batch
+    from labkit.batch import plan
 
-    print(show.suite(batch.load(options.suite)))
-    return OK
+    suite = _suite(options)
+    planned = plan.plan(suite, options.into)
+    print(show.suite(planned, suite.seed))
+    return ERROR if any(one.problem for one in planned) else OK
 
 
 def _run_options(verb: argparse.ArgumentParser) -> None:
@@ -132,6 +137,20 @@ def _run(options: argparse.Namespace) -> int:
     from labkit import batch, testbeds
     from labkit.campaign import Campaign, root
     from labkit.jobs import inside
+
+    suite = _suite(options)
+    held = Campaign(options.into or root() / suite.name)
+    with inside.noted(held, suite, say) as ended, testbeds.held(options.testbed or "local", say), Bar() as bar:
+        outcome = batch.run(suite, into=held.path, progress=bar)
+        ended(OK if outcome.sound else ERROR)
+    print(outcome.text())
+    return OK if outcome.sound else ERROR
+
+
+def _suite(options: argparse.Namespace) -> Suite:
+    """The suite with what the command line, the testbed, and the batch job with its site set in it."""
+    from labkit import batch, testbeds
+    from labkit.jobs import inside
     from labkit.jobs import site as sites
 
     where, usual = [], {}
@@ -141,13 +160,7 @@ def _run(options: argparse.Namespace) -> int:
     job, place = allocation.current(), sites.find(options.site)
     if job is not None and not options.testbed:
         usual = inside.usual(sites.load(place) if place else sites.Site(), job)
-    suite = inside.repeated(batch.load(options.suite, [*options.parameter, *where], usual), options.repeats)
-    held = Campaign(options.into or root() / suite.name)
-    with inside.noted(held, suite, say) as ended, testbeds.held(options.testbed or "local", say), Bar() as bar:
-        outcome = batch.run(suite, into=held.path, progress=bar)
-        ended(OK if outcome.sound else ERROR)
-    print(outcome.text())
-    return OK if outcome.sound else ERROR
+    return inside.repeated(batch.load(options.suite, [*options.parameter, *where], usual), options.repeats)
 
 
 def _lab(options: argparse.Namespace) -> int:
@@ -166,7 +179,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ("doctor", _doctor, _text_or_json, "Check this machine, with remedies.", "labkit doctor"),
     ("measure", measure.run, measure.options, "Measure one benchmark.",
      "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\nlabkit measure mpi.bandwidth -m 64Ki -o window=32 --format json"),
-    ("plan", _plan, _suite_options, "Print what a suite would measure; starts nothing.", "labkit plan quick"),
+    ("plan", _plan, _run_options, "Print what a suite would measure, on what and for how long; starts nothing.", "labkit plan quick"),
     ("run", _run, _run_options, "Execute the notebooks of a suite into a campaign; measures only what is missing.",
      "labkit run quick --into data/campaigns/today -p launches=6\nlabkit run quick --testbed virtual-cluster:8"),
     ("submit", jobs.submit, jobs.submit_options, "Run a suite as a job on a cluster, and follow it.",

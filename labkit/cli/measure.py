@@ -124,10 +124,13 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
 def run(options: argparse.Namespace) -> int:
     """Measure what is missing, print what was asked for."""
     from labkit import classic, measuring
+    from labkit.analysis import gpcnet
     from labkit.campaign import Campaign
 
     if options.format in classic.FORMS:
         classic.check(options.benchmark, options.format)
+    elif options.format == "gpcnet":
+        gpcnet.check(options.benchmark)
     names = ("iterations", "warmup", "launches", "time_cap", "time_limit", "seed")
     effort = Effort(**{name: getattr(options, name) for name in names}, **({"ci": options.ci} if options.ci else {}))
     points = measuring.expand(_specs(options), effort)

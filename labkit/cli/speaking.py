@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from labkit.measuring import Progress
 
 OK, ERROR, GATE, INTERVAL = 0, 1, 2, 3
-RESULTS = ("table", "json", "csv", "parquet", "omb", "imb")  # formats of results
+RESULTS = ("table", "json", "csv", "parquet", "omb", "imb", "gpcnet")  # formats of results
 
 
 def say(text: str) -> None:

@@ -5,7 +5,9 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
 from labkit.figures.against import versus
+from labkit.figures.beside import beside
 from labkit.figures.cells import heat_map
+from labkit.figures.factors import factors, phases
 from labkit.figures.iterations import distribution, over_iterations
 from labkit.figures.pairs import pairs
 from labkit.figures.points import bars, versus_size
@@ -15,21 +17,26 @@ from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
 from labkit.figures.together import together
 from labkit.figures.topology import topology
+from labkit.figures.twice import twice
 
 __all__ = [
     "CONFIG",
     "ORIGINS",
     "bars",
+    "beside",
     "bundle",
     "distribution",
+    "factors",
     "heat_map",
     "launches",
     "over_iterations",
     "pairs",
     "per_rank",
+    "phases",
     "svgs",
     "together",
     "topology",
+    "twice",
     "versus",
     "versus_size",
 ]

@@ -52,7 +52,8 @@ def pairs(
     figure = go.Figure(
         go.Heatmap(
             z=values, colorscale=SCALE, customdata=about, hovertemplate="%{customdata}<extra></extra>",
-            hoverongaps=False, colorbar={"title": {"text": "one-way time (µs)", "side": "right"}, "thickness": 14},
+            hoverongaps=False, colorbar={"title": {"text": "one-way time (µs)", "side": "right"}, "thickness": 14,
+                      "tickformat": ",.4~r"},
         )
     )  # fmt: skip
     marked = [(place[a], place[b]) for one, other in bad for a, b in ((one, other), (other, one))]

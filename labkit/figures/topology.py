@@ -91,7 +91,8 @@ def _links(facts: Mapping[str, Any]) -> list[_Link]:
     found = []
     for i in range(int(facts["nodes"])):
         host, leaf = f"vc{i}", f"leaf{i // per_leaf}"
-        found.append(_Link(f"{host}.eth0", places[host], places[leaf], float(facts["rate_bps"]), f"{host} – {leaf}"))
+        rate = float(facts.get("slow_bps", {}).get(host, facts["rate_bps"]))
+        found.append(_Link(f"{host}.eth0", places[host], places[leaf], rate, f"{host} – {leaf}"))
     if "spine" in places:
         leaves = [name for name in places if name.startswith("leaf")]
         rate = float(facts["uplink_bps"])

@@ -66,6 +66,21 @@ def both(text: str) -> list[Reported]:
     return [metric("bandwidth_MBps", "mean", sum(v.value for v in ways)), *values]
 
 
+def moved(text: str) -> dict[str, int]:
+    """B that the receivers got and that the senders wrote, of text that `parse` took; the rest was given up.
+
+    Returns
+    -------
+    ``received_B`` and ``written_B`` of the way that moved more; empty for UDP, where iperf3 does not tell them apart.
+    """
+    sums = {name: value for name, value in json.loads(text)["end"].items() if name.startswith("sum_")}
+    found = {}
+    for key, prefix in (("received_B", "sum_received"), ("written_B", "sum_sent")):
+        if ways := [int(value["bytes"]) for name, value in sums.items() if name.startswith(prefix)]:
+            found[key] = max(ways)
+    return found if len(found) == 2 and "sum" not in json.loads(text)["end"] else {}
+
+
 def _labels(sum_name: str) -> dict[str, str]:
     """Label of the way back; the way there has none."""
     return {"direction": "reverse"} if sum_name.endswith("_reverse") else {}

@@ -20,6 +20,7 @@ _LOG = "sockperf full log"
 _HEAD = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (latency|rtt)\(usec\)")
 _ROW = re.compile(r"\d+, \d+\.\d{9}, \d+\.\d{9}, +\d+\.\d{3}")
 _VALID = r"\[Valid Duration\] RunTime=([\d.]+) sec;.*ReceivedMessages=(\d+)"
+_TOTAL = r"\[Total Run\].*SentMessages=(\d+)"
 _COUNTS = r"dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)"
 _RULE = "------------------------------"  # closes the log
 _STEP_US = 0.0011  # the log rounds latencies to 1 ns and halves before it does
@@ -57,6 +58,17 @@ def parse(text: str) -> list[Reported]:
     counts = _find(plain, _COUNTS, "'dropped messages'")
     names = ("dropped_messages", "duplicated_messages", "out_of_order_messages")
     return found + [Reported(name, "", "total", float(n)) for name, n in zip(names, counts, strict=True)]
+
+
+def messages(text: str) -> int:
+    """Messages that were sent in all, with the warm-up, which is in no statistic.
+
+    Raises
+    ------
+    DataError
+        If sockperf does not tell.
+    """
+    return int(_find("\n".join(_plain(text)), _TOTAL, "'[Total Run]'")[0])
 
 
 def log(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -80,13 +80,15 @@ KERNEL(host_overhead)
 }
 
 /* A round of a tournament in every iteration: each rank and its partner in it ping-pong, the lower rank first, then the
- * other way round, so that every rank has a time of its own. A partner of -1: nobody. */
+ * other way round, so that every rank has a time of its own. A partner of -1: nobody. A call goes on with the round
+ * after the last one of the call before. */
 KERNEL(all_pairs)
 {
     const Mpi *mpi = job->mpi;
-    const int64_t n = job->npeers;
+    int64_t *next = (int64_t *)job->extra;
+    const int64_t n = job->npeers, from = *next;
     for (int64_t i_ = -job->warmup; i_ < job->iterations; i_++) {
-        const int peer = job->peers[(i_ % n + n) % n];
+        const int peer = job->peers[((from + i_) % n + n) % n];
         int64_t start = now_ns(), took = now_ns() - start;
         for (int turn = 0; turn < 2 && peer >= 0; turn++) {
             const int first = (job->rank < peer) == !turn;
@@ -101,5 +103,6 @@ KERNEL(all_pairs)
         TRY(mpi->Barrier(job->comm)); /* or rounds would collide */
         if (i_ >= 0) job->time_ns[i_] = took;
     }
+    *next = (from + job->iterations) % n;
     return 0;
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, launch
-from labkit.spec import Spec
+from labkit import benchmarks, launch, tools
+from labkit.spec import Effort, Spec
 from labkit.units import KiB
 
 ENOUGH = 64 * KiB  # B of payload, from which the messages of a start or of a barrier do not matter
@@ -83,3 +84,52 @@ def moved(spec: Spec, iterations: int) -> dict[int, float]:
     nothing = np.zeros(spec.size, np.dtype(benchmark.dtype(spec)))
     receivers = [rank for rank in (0, 1) if benchmark.expected(spec, rank, lambda _: nothing) is not None]
     return {1 - rank: total / len(receivers) for rank in receivers}
+
+
+def of_tool(
+    spec: Spec, effort: Effort, outcome: tools.Outcome, crossed: Mapping[str, int], elapsed: float
+) -> list[str]:
+    """The badge of a tool's numbers whose bytes were not seen on the links of the testbed, or too many of them.
+
+    Parameters
+    ----------
+    crossed : what the links carried, by names such as ``vc0.eth0.tx_bytes``; empty where nothing can be seen.
+    elapsed : s from the start of the tool to its end.
+    """
+    sent = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
+    least, most = tool_moved(spec, effort, outcome, elapsed)
+    if not sent or least <= ENOUGH / 2:
+        return []
+    many = spec.size >= PLAIN and max(sent) > CROSSED[1] * most
+    return ["path mismatch"] if max(sent) < CROSSED[0] * least or many else []
+
+
+def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: float) -> tuple[float, float]:
+    """B that the end of a tool that sends more has sent, at least and at most; 0 where the tool does not tell.
+
+    They are one where messages are counted. A rate is one of the time the tool was asked to take, while what it sent
+    may need longer to arrive: at most until the tool has ended.
+
+    Parameters
+    ----------
+    spec : resolved.
+    elapsed : s from the start of the tool to its end.
+    """
+    told = {value.name: value.value for value in reversed(outcome.reported) if value.statistic in ("mean", "total")}
+    work = benchmarks.get(spec.benchmark).metrics.get("bandwidth_MBps")
+    sampled = outcome.time_ns.size * (work(spec) if work else spec.size)
+    if spec.family != "sockets" or (outcome.tool == "netpipe" and effort.iterations):
+        return sampled, math.inf
+    if "received_B" in outcome.meta:
+        return float(outcome.meta["received_B"] or 0), float(outcome.meta["written_B"] or 0)
+    count = outcome.meta.get("messages") or outcome.meta.get("iterations") or effort.iterations
+    if count and not sampled:
+        return float(count) * spec.size, float(count) * spec.size
+    if sampled:
+        return sampled, max(sampled, float(count or math.inf) * spec.size)
+    ways = 2 if spec.benchmark.endswith("bidirectional") else 1
+    rate = told.get("bandwidth_MBps", 0.0) * 1e6 / ways or told.get("transaction_rate_per_s", 0.0) * spec.size
+    # NetPIPE keeps the best of several trials, each of a quarter of a second
+    seconds = 0.25 if outcome.tool == "netpipe" else told.get("ELAPSED_TIME", max(1, math.ceil(effort.time_cap)))
+    fastest = max(rate, told.get("sent_MBps", 0.0) * 1e6)
+    return rate * seconds, ways * fastest * max(elapsed, seconds)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
 
 from labkit import benchmarks, host, tools
-from labkit.benchmarks import Benchmark
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.host import allocation
-from labkit.measuring import Counter, Failure, Point
+from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.spec import Effort
 from labkit.testbeds import Testbed
-from labkit.units import KiB
 
 
 def run(
@@ -41,6 +39,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     outcome = tools.run(job, place=testbed.place(spec))
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
     load_end, machine = host.load_snapshot(), host.describe()
+    took = perf_counter() - clock
     busy = 2 if job.server else 1  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
     meta = {
@@ -50,10 +49,11 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         "commands": [list(words) for words in outcome.commands],
         "stopped_by": "tool", "timing": "each" if sampled else "", "cadence": benchmark.cadence,
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
-        "elapsed": perf_counter() - clock, "seed": effort.seed, "load_start": load, "load_end": load_end,
+        "elapsed": took, "seed": effort.seed, "load_start": load, "load_end": load_end,
         "testbed": dict(testbed.facts), "evidence": crossed,
         "badges": [
-            *testbed.badges, *outcome.badges, *(_path(benchmark, spec, outcome, crossed) if job.server else []),
+            *testbed.badges, *outcome.badges,
+            *(paths.of_tool(spec, effort, outcome, crossed, took) if job.server else []),
             *host.badges(machine, load, load_end, ranks=busy),
         ],
         **point.marks[0],
@@ -65,11 +65,3 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         source=outcome.source, extras=outcome.extras,
     )  # fmt: skip
     held.save(kept, point.fingerprint)
-
-
-def _path(benchmark: Benchmark, spec: Spec, outcome: tools.Outcome, crossed: Mapping[str, int]) -> list[str]:
-    """The badge of samples whose bytes were not seen on the links of the testbed."""
-    sent = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
-    work = benchmark.metrics.get("bandwidth_MBps")
-    payload = outcome.time_ns.size * (work(spec) if work else spec.size)
-    return ["path mismatch"] if sent and payload > 32 * KiB and max(sent) < 0.95 * payload else []

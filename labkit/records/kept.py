@@ -19,11 +19,10 @@ _KEY = b"labkit-made-from"
 
 
 def of(held: Campaign, benchmark: str = "*") -> pd.DataFrame:
-    """Records of one benchmark of a campaign, or of all, as `labkit.records.table` makes them of their samples."""
+    """Records of the benchmarks of a campaign that a pattern names, as `labkit.records.table` makes them of samples."""
     from labkit import records
 
-    names = held.benchmarks() if benchmark == "*" else [benchmark]
-    frames = [frame for name in names if len(frame := _one(held, name))]
+    frames = [frame for name in held.benchmarks(benchmark) if len(frame := _one(held, name))]
     if len(frames) < 2:
         return frames[0] if frames else records.table([], campaign=held.name)
     rows = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)

@@ -22,7 +22,7 @@ MANY = 2000  # points × launches that are printed without asking which
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.batch import Suite
+    from labkit.batch.plan import Planned
     from labkit.campaign import Campaign
     from labkit.measuring import Point
 
@@ -116,22 +116,25 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
     ])  # fmt: skip
 
 
-def suite(loaded: Suite) -> str:
-    """Notebooks of a suite with the points of each."""
+def suite(planned: Sequence[Planned], seed: int | None) -> str:
+    """Notebooks of a suite in the order of execution: points, on what, for how long and how that is known."""
     rows = []
-    for entry in loaded.entries:
-        study = entry.study()
-        points = len(study.points)
-        cap = points * study.effort.time_cap
-        rows.append(
-            (
-                entry.notebook.stem,
-                str(points),
-                format_duration(cap),
-                ", ".join(f"{k}={v}" for k, v in entry.parameters.items()),
-            )
-        )
-    return text_table(("notebook", "points", "timed at most", "parameters"), rows, right=(1, 2))
+    for one in planned:
+        source = f"{one.known} as before, {one.missing - one.known} at their limit" if one.missing else "nothing to do"
+        given = {**one.entry.parameters, **one.entry.setting}
+        rows.append((
+            one.entry.name, f"{one.missing} of {one.points}", format_duration(one.seconds), one.problem or source,
+            ", ".join(one.on) or "-", ", ".join(f"{k}={v}" for k, v in given.items()),
+        ))  # fmt: skip
+    head = ("notebook", "points to measure", "time", "known from", "on", "parameters")
+    total, left = sum(one.seconds for one in planned), sum(one.missing for one in planned)
+    known = sum(one.known for one in planned)
+    lines = [
+        text_table(head, rows, right=(1, 2)), "",
+        f"{left} points to measure in about {format_duration(total)} of timed work: {known} as long as in earlier "
+        f"campaigns, {left - known} at most as long as their time cap; starts and figures come on top.",
+    ]  # fmt: skip
+    return "\n".join([*lines, *([f"Swept notebooks run in random order, seed {seed}."] if seed is not None else [])])
 
 
 # ---- results ---------------------------------------------------------------------------------------------------
@@ -164,6 +167,7 @@ class _Unread(Iterable[Samples]):
 def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: str | None, full: bool) -> None:
     """Print or write records; what only samples tell comes from these."""
     from labkit import classic
+    from labkit.analysis import gpcnet
     from labkit.batch import save_records
 
     if form == "parquet":
@@ -176,6 +180,7 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
         "table": lambda: result_table(frame, samples),
         "json": lambda: result_json(frame),
         "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
+        "gpcnet": lambda: gpcnet.text(list(samples)).removesuffix("\n"),
         **{name: lambda: classic.text(list(samples), form, full=full).removesuffix("\n") for name in classic.FORMS},
     }
     text = forms[form]()

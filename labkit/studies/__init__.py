@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import json
 import os
 import pkgutil
 import re
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-CAMPAIGN = "LABKIT_CAMPAIGN"
+CAMPAIGN, SETTING = "LABKIT_CAMPAIGN", "LABKIT_SETTING"
 EFFORT = ("launches", "ci", "time_cap", "seed")
 LEFT_OUT = "*This was left out: the parameters name nothing to measure here.*"
 
@@ -78,11 +79,15 @@ class Study:
         self.values = validated(self.parameters, values, what=f"notebook {name}")
         count = getattr(self.values, "iterations", 0) or None
         self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
-        self.points = measuring.expand(self.specs(), self.effort) if self.values.measure else []
+        self.points = measuring.expand(self._asked(), self.effort) if self.values.measure else []
 
     def specs(self) -> list[Spec]:
         """What has to be measured."""
         raise NotImplementedError
+
+    def _asked(self) -> list[Spec]:
+        """What has to be measured, in the setting that a suite sweeps."""
+        return [settled(spec, json.loads(os.environ.get(SETTING, "{}"))) for spec in self.specs()]
 
     @cached_property
     def campaign(self) -> Campaign:
@@ -95,7 +100,7 @@ class Study:
     def run(self, progress: measuring.Report | None = None) -> Campaign:
         """Measure what is missing."""
         if self.values.measure:
-            measuring.measure(self.specs(), self.effort, into=self.campaign, progress=progress)
+            measuring.measure(self._asked(), self.effort, into=self.campaign, progress=progress)
         return self.campaign
 
     @cached_property
@@ -113,7 +118,7 @@ class Study:
 
     def _read(self, benchmark: str) -> list[Samples]:
         """Samples of a benchmark that somebody else measured, for this study or for others too."""
-        asked = [benchmarks.resolve(spec) for spec in self.specs() if spec.benchmark == benchmark]
+        asked = [benchmarks.resolve(spec) for spec in self._asked() if spec.benchmark == benchmark]
         wanted = {(benchmarks.identity(spec).options, spec.transport) for spec in asked}
         found = list(self.campaign.samples(benchmark))
         own = [s for s in found if (benchmarks.identity(s.spec).options, s.spec.transport) in wanted]
@@ -171,6 +176,19 @@ class Study:
         absent = self.campaign.facts.get("absent", {})
         lines += [f"- left out: {reason}" for name, reason in absent.items() if name in self.benchmarks]
         return "\n".join(lines) or "No record carries a warning."
+
+
+def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
+    """A spec in a setting: launcher, bind, transport where it leaves them open; variables beside its own.
+
+    Specs without MPI ranks stay as they are.
+    """
+    benchmark = benchmarks.get(spec.benchmark)
+    if benchmark.jobs or not benchmark.mpi or not setting:
+        return spec
+    opened = {name: value for name, value in setting.items() if getattr(spec, name, None) == "auto"}
+    variables = {name.removeprefix("env."): value for name, value in setting.items() if name.startswith("env.")}
+    return spec.replace(**opened, environment={**variables, **dict(spec.environment)})
 
 
 def names() -> list[str]:

@@ -32,6 +32,7 @@ class Options:
     uplink : rate between a leaf and the spine; empty for what its hosts have together, a taper of 1:1.
     delay : that every host adds to what it sends: ``1ms``; empty for none.
     loss : of packets that a host sends, in %.
+    throttle : a host whose link is slower than the others', in each direction: ``vc3:20mbit``; empty for none.
     """
 
     nodes: int = 4
@@ -40,6 +41,7 @@ class Options:
     uplink: str = ""
     delay: str = ""
     loss: float = 0.0
+    throttle: str = ""
 
     @property
     def leaves(self) -> int:
@@ -50,6 +52,11 @@ class Options:
     def rate_bps(self) -> float:
         """Rate of a host's link, bit/s."""
         return bits(self.rate)
+
+    def link_bps(self, host: str) -> float:
+        """Rate of one host's link, bit/s."""
+        name, _, rate = self.throttle.partition(":")
+        return bits(rate) if host == name else self.rate_bps
 
     @property
     def uplink_bps(self) -> float:
@@ -79,6 +86,8 @@ class Options:
             taper = self.per_leaf * self.rate_bps / self.uplink_bps
             found |= {"uplink_bps": self.uplink_bps, "taper": round(taper, 3)}
         found |= {"delay": self.delay} if self.delay else {}
+        slow = self.throttle.partition(":")[0]
+        found |= {"slow_bps": {slow: self.link_bps(slow)}} if slow else {}
         return found | ({"loss_percent": self.loss} if self.loss else {})
 
 
@@ -126,9 +135,17 @@ def options_of(argument: str, values: Mapping[str, str]) -> Options:
         wrong = f"delay={found.delay!r}, but it must be like 1ms or 500us, at most 10s"
     elif not 0 <= found.loss <= 50:
         wrong = f"loss={found.loss:g}, but it must be 0 to 50 %"
+    elif found.throttle and not _throttled(found):
+        wrong = f"throttle={found.throttle!r}, but it must be one of its hosts and 1mbit to 100gbit, like vc1:20mbit"
     if wrong:
         raise SpecError(f"testbed virtual-cluster: {wrong}.")
     return found
+
+
+def _throttled(options: Options) -> bool:
+    """Whether the slower link makes sense."""
+    name = options.throttle.partition(":")[0]
+    return name in options.hosts and 1e6 <= options.link_bps(name) <= 1e11
 
 
 def _seconds(text: str) -> float:
@@ -180,10 +197,11 @@ def plan(options: Options, ordinary: bool) -> dict[str, Any]:
     for i, name in enumerate(options.hosts):
         ip += [f"link add {name} type veth peer name eth0 netns {{{i}}}",
                f"link set {name} master leaf{options.leaf(i)} addrgenmode none up"]  # fmt: skip
-        tc += shaped(name, options.rate_bps)
+        tc += shaped(name, options.link_bps(name))
         own = ["link set lo up", "link set eth0 addrgenmode none", f"addr add {address(i)}/24 dev eth0",
                "link set eth0 up"]  # fmt: skip
-        hosts.append({"name": name, "address": address(i), "ip": own, "tc": shaped("eth0", options.rate_bps, netem)})
+        tcs = shaped("eth0", options.link_bps(name), netem)
+        hosts.append({"name": name, "address": address(i), "ip": own, "tc": tcs})
     return {"ordinary": ordinary, "hosts": hosts, "ip": ip, "tc": tc}
 
 

@@ -135,6 +135,8 @@ def _ends(spec: Spec, options: Options) -> tuple[str, str]:
     """Hosts of the client and of the server of a tool."""
     if spec.family == "verbs":
         raise SpecError(f"{spec.benchmark} needs RDMA devices, which virtual hosts have not. Use --testbed soft-roce.")
+    if spec.values.get("ip") == "ipv6":
+        raise SpecError("ip=ipv6, but virtual hosts have addresses of IPv4 alone. Set ip=ipv4, or measure elsewhere.")
     named = [host.partition(":")[0] for host in spec.hosts]
     if len(named) > 2:
         raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two.")

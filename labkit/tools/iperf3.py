@@ -64,7 +64,7 @@ def _job(
     ]
 
     def parsed(text: str, folder: Path) -> Parsed:
-        return Parsed(reported=tuple(parse(text)))
+        return Parsed(reported=tuple(parse(text)), facts=layout.moved(text))
 
     return Job(
         tool=NAME,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,8 @@ def _ping_pong(spec: Spec, effort: Effort, protocol: str) -> Job:
 def _samples(text: str, folder: Path) -> Parsed:
     """What sockperf printed, and every packet of its log."""
     trip, start = layout.log((folder / _LOG).read_text(errors="replace"))
-    return Parsed(reported=tuple(layout.parse(text)), time_ns=trip, extras={"start_ns": start})
+    sent = {"messages": layout.messages(text)}
+    return Parsed(reported=tuple(layout.parse(text)), time_ns=trip, extras={"start_ns": start}, facts=sent)
 
 
 def _paced(found: Parsed, rate: int) -> Parsed:
@@ -105,7 +107,7 @@ def _paced(found: Parsed, rate: int) -> Parsed:
         p50, p99 = np.percentile(late, (50, 99)) * 1e-3
         known = (("p50", p50), ("p99", p99), ("max", late.max() * 1e-3))
         reported += [Reported("late_us", "µs", name, float(value)) for name, value in known]
-    return Parsed(reported=tuple(reported), time_ns=found.time_ns, extras=extras, warnings=tuple(warnings))
+    return replace(found, reported=tuple(reported), extras=extras, warnings=tuple(warnings))
 
 
 def _job(

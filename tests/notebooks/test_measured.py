@@ -24,6 +24,7 @@ TINY: dict[str, dict[str, Any]] = {
         "sizes": "64", "tools": "netperf,sockperf,qperf", "stream_sizes": "64Ki", "streams": "1", "buffers": "0",
         "offered": "5", "rates": "1000", "providers": "tcp", "ladder": "8",
     },
+    "63-halo-and-fft": {"neighbours": "6,26", "fft_sizes": "64", "ranks": "2", "paper": False, "testbed": "local"},
 }  # fmt: skip
 # tools take a second for each point, whatever they are told
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name == "21-sockets" else name for name in TINY]

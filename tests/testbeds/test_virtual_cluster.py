@@ -2,24 +2,30 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import psutil
 import pytest
 
 import labkit
-from labkit import Spec, figures, launch, measuring, testbeds
+from labkit import Spec, benchmarks, figures, launch, measuring, records, testbeds, tools
+from labkit.analysis import all_pairs
+from labkit.campaign import Campaign
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.launch import Placement
 from labkit.measuring import paths
-from labkit.spec import Effort
+from labkit.spec import Effort, Reported
 from labkit.testbeds import _links, virtual_cluster
 
 ROOT = Path(labkit.__file__).parent.parent
@@ -114,6 +120,8 @@ def test_options_and_what_follows_from_them() -> None:
         (":4,delay=soon", "like 1ms or 500us"),
         (":4,loss=99", "0 to 50 %"),
         (":4,loss", "key=value"),
+        (":4,throttle=vc4:20mbit", "one of its hosts"),
+        (":4,throttle=vc1:fast", "is no rate"),
     ],
 )
 def test_impossible_options_are_refused(text: str, complaint: str) -> None:
@@ -132,6 +140,16 @@ def test_lines_for_a_tree() -> None:
     assert len(limits) == 4  # both ends of both cables to the spine
     assert plan["hosts"][0]["tc"] == _links.shaped("eth0", 200e6)
     assert not any("netem" in line for host in plan["hosts"] for line in host["tc"])
+
+
+def test_lines_for_a_slower_link() -> None:
+    options = _links.options_of("4", {"throttle": "vc2:20mbit"})
+    plan = _links.plan(options, ordinary=False)
+    assert plan["hosts"][2]["tc"] == _links.shaped("eth0", 20e6)
+    assert plan["hosts"][1]["tc"] == _links.shaped("eth0", 200e6)
+    assert sum("rate 20000000bit" in line for line in plan["tc"]) == 1
+    assert options.facts["slow_bps"] == {"vc2": 20e6}
+    assert figures.topology(options.facts).data[4].text.endswith("20 Mbit/s")
 
 
 def test_lines_for_one_switch_with_delay_and_loss() -> None:
@@ -186,8 +204,6 @@ def test_hosts_that_share_a_machine_share_its_cores() -> None:
     ("carried", "wrong"), [(1.0, False), (1.2, False), (0.0, True), (0.5, True), (2.0, True)]
 )  # fmt: skip
 def test_what_links_carried_is_compared_with_the_payload(carried: float, wrong: bool) -> None:
-    from labkit import benchmarks
-
     spec = benchmarks.resolve(Spec(benchmark="mpi.bandwidth", size=65536, testbed="virtual-cluster:2"))
     placement = Placement(ranks=2, cores=2, hosts=("vc0", "vc1"), remote_shell="sh")
     assert paths.moved(spec, 10) == {0: 10 * 64 * 65536}
@@ -331,6 +347,18 @@ def test_one_that_is_kept_up_is_used_and_goes_with_all_that_runs_in_it(
 
 
 @pytest.mark.netns
+@pytest.mark.mpi
+def test_a_throttled_link_is_found_by_name(tmp_path: Path) -> None:
+    testbed = "virtual-cluster:4,per_leaf=2,rate=200mbit,throttle=vc2:40mbit"
+    spec = Spec(benchmark="mpi.all_pairs", size=64 * 1024, ranks=4, testbed=testbed)
+    held = measuring.measure([spec], Effort(launches=2, iterations=27, warmup=1), into=Campaign(tmp_path / "pairs"))
+    first, again = sorted(held.samples("mpi.all_pairs"), key=lambda one: one.launch)
+    verdict = all_pairs.bad_pairs(first, again, {"vc0": "leaf0", "vc1": "leaf0", "vc2": "leaf1", "vc3": "leaf1"})
+    assert set(verdict.table["cause"]) == {"the card or cable of vc2"}, verdict.sentence
+    assert len(verdict.table) == 3
+
+
+@pytest.mark.netns
 def test_delay_needs_netem() -> None:
     try:
         with testbeds.open("virtual-cluster:2,delay=20ms") as cluster:
@@ -364,3 +392,95 @@ with testbeds.open("virtual-cluster:2") as cluster:
     if "does not permit it" in done.stderr:
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.stdout.split() == ["vc0", "0", "1", "True", "4"], done.stderr
+
+
+# tools between two of its hosts
+
+
+def outcome(tool: str, **fields: Any) -> tools.Outcome:
+    usual: dict[str, Any] = {"time_ns": np.empty((0, 0), np.int64), "ranks": (), "reported": (), "extras": {}}
+    return tools.Outcome(tool=tool, version="", source="", commands=(), **usual | fields)
+
+
+@pytest.mark.parametrize(
+    ("carried", "wrong"), [(1.0, False), (1.4, False), (0.0, True), (0.9, True), (1.6, True)]
+)  # fmt: skip
+def test_what_links_carried_is_compared_with_what_a_tool_moved(carried: float, wrong: bool) -> None:
+    spec = benchmarks.resolve(Spec(benchmark="sockets.tcp_stream", size=65536, testbed="virtual-cluster:2"))
+    seen = {"vc0.eth0.tx_bytes": round(carried * 50 * 65536), "vc1.eth0.tx_bytes": 900}
+    counted = paths.of_tool(spec, Effort(iterations=50), outcome("iperf"), seen, 3.0)
+    assert counted == (["path mismatch"] if wrong else [])
+    rate = outcome("iperf", reported=(Reported("bandwidth_MBps", "MB/s", "mean", 50 * 65536e-6),))
+    by_time = paths.of_tool(spec, Effort(time_cap=1), rate, seen, 1.0)
+    assert by_time == counted
+
+
+def test_messages_of_a_warm_up_are_no_mismatch() -> None:
+    spec = benchmarks.resolve(Spec(benchmark="sockets.tcp_rr", size=16384, testbed="virtual-cluster:2"))
+    held = outcome("sockperf", time_ns=np.ones((1, 375), np.int64), ranks=(0,), meta={"messages": 670})
+    for sent, said in ((670, []), (0, ["path mismatch"]), (1200, ["path mismatch"])):
+        assert paths.of_tool(spec, Effort(time_cap=1), held, {"vc0.eth0.tx_bytes": sent * 16384}, 4.0) == said
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize(
+    ("tool", "name", "iterations"),
+    [("netperf", "tcp_stream", 60), ("iperf3", "tcp_stream", 60), ("iperf", "tcp_stream", 60), ("sockperf", "tcp_rr", None)],
+)  # fmt: skip
+def test_a_tool_sends_from_one_host_to_the_other_and_its_server_is_ended(
+    tool: str, name: str, iterations: int | None, tmp_path: Path
+) -> None:
+    if not shutil.which(tool):
+        pytest.skip(f"{tool} is not installed")
+    before = {process.pid for process in psutil.process_iter()}
+    spec = Spec(
+        benchmark=f"sockets.{name}", size=65536, testbed="virtual-cluster:2,rate=200mbit", options={"tool": tool}
+    )
+    effort = Effort(launches=1, iterations=iterations, time_cap=0.1)
+    (one,) = measuring.measure(spec, effort, into=tmp_path / "held").samples()
+    # iperf3 leaves what is on its way when the count is reached
+    payload = one.meta.get("received_B") or 65536 * (iterations or one.meta["messages"])
+    carried = one.meta["evidence"]
+    assert 0.95 * payload <= carried["vc0.eth0.tx_bytes"] <= 1.5 * payload
+    back = carried["vc1.eth0.tx_bytes"]
+    assert 0.95 * payload <= back <= 1.5 * payload if name == "tcp_rr" else back < 0.1 * payload
+    assert not {"path mismatch", "loopback"} & set(one.meta["badges"])
+    server, _ = one.meta["commands"]
+    left = [p for p in psutil.process_iter(["cmdline"]) if p.pid not in before and p.info["cmdline"] == server[2:]]
+    assert not left, left
+
+
+@pytest.mark.netns
+def test_tools_that_stay_on_one_host_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not shutil.which("iperf3"):
+        pytest.skip("iperf3 is not installed")
+    testbed = "virtual-cluster:2"
+    with testbeds.open(testbed) as cluster:
+        inside = tuple(cluster.on("vc1", []))
+        astray = replace(cluster, place=lambda spec: replace(cluster.place(spec), client=inside))
+        monkeypatch.setattr(testbeds, "open", lambda *words: nullcontext(astray))
+        spec = Spec(benchmark="sockets.tcp_stream", size=65536, testbed=testbed, options={"tool": "iperf3"})
+        held = measuring.measure(spec, Effort(launches=1, iterations=60), into=tmp_path / "held")
+    (one,) = held.samples()
+    assert "path mismatch" in one.meta["badges"]
+    assert records.table([one])["badges"].iloc[0].count("path mismatch") == 1
+
+
+@pytest.mark.netns
+@pytest.mark.mpi
+def test_four_hosts_carry_congestors_halo_and_fft(tmp_path: Path) -> None:
+    where: dict[str, Any] = {"ranks": 4, "testbed": "virtual-cluster:4,per_leaf=2,rate=200mbit"}
+    specs = [
+        Spec(benchmark="congestion.gpcnet_loaded", size=8, options={"share": 50.0, "congestor_size": 4096}, **where),
+        Spec(benchmark="apps.halo3d26", size=8, **where),
+        Spec(benchmark="apps.fft_subcom3d", size=512, **where),
+    ]
+    held = measuring.measure(specs, Effort(launches=1, iterations=20, warmup=1), into=tmp_path / "held")
+    found = {one.spec.benchmark: one for one in held.samples()}
+    assert set(found) == {spec.benchmark for spec in specs}
+    for one in found.values():
+        assert one.meta["rank_hosts"] == ["vc0", "vc1", "vc2", "vc3"]
+        assert {"emulated link", "oversubscription"} <= set(one.meta["badges"])
+    assert found["apps.halo3d26"].time_ns.shape == (4, 20)
+    assert found["apps.fft_subcom3d"].time_ns.shape == (4, 20)
+    assert found["congestion.gpcnet_loaded"].extras

@@ -27,7 +27,7 @@ from labkit.spec import Spec
 
 LARGEST = 2**31 - 1  # B of a message, and messages' places in units of the size
 ROW = 4  # values that the kernel reads of a neighbour
-_PRESETS: Mapping[str, Mapping[str, Any]] = {
+PRESETS: Mapping[str, Mapping[str, Any]] = {
     "ember": {"nx": 10, "ny": 10, "nz": 10, "vars": 1, "sleep_us": 0.0, "neighbours": "26"},
     "ethernet2020": {"nx": 100, "ny": 100, "nz": 100, "vars": 8, "sleep_us": 216.0, "neighbours": "18"},
 }
@@ -62,7 +62,7 @@ class Options(_grid.Grid):
 def chosen(spec: Spec) -> dict[str, Any]:
     """Cells, variables, sleep and neighbours: those given, else those of the preset."""
     unset = {"sleep_us": -1.0, "neighbours": "preset"}
-    usual = _PRESETS[spec.option("preset")]
+    usual = PRESETS[spec.option("preset")]
     return {name: usual[name] if spec.option(name) == unset.get(name, 0) else spec.option(name) for name in usual}
 
 

@@ -1,0 +1,49 @@
+"""Bars of measured values beside published ones, each kind in its own style."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import plotly.graph_objects as go
+
+from labkit.errors import DataError
+from labkit.figures import style
+
+
+def beside(
+    measured: Mapping[str, float], published: Mapping[str, float], *, title: str, factor: float = 1.0, source: str = ""
+) -> go.Figure:
+    """Draw a bar for each measured and each published value on a logarithmic axis, with its number.
+
+    Parameters
+    ----------
+    measured, published : name → value.
+    title : of the axis, with its unit.
+    factor : from the values' unit to that of the axis.
+    source : of the published ones.
+
+    Raises
+    ------
+    DataError
+        If nothing was measured.
+    """
+    if not measured:
+        raise DataError("There is nothing measured to draw beside published values. Measure first.")
+    figure = go.Figure()
+    for n, (origin, values) in enumerate((("measured", measured), ("published", published))):
+        colour, pattern = style.COLOURS[n], style.ORIGINS[origin].pattern
+        marker = {"color": colour, "line": {"color": colour, "width": 1}}
+        if pattern:
+            marker["pattern"] = {"shape": pattern, "fgcolor": colour, "bgcolor": "white", "size": 6}
+        figure.add_bar(
+            x=list(values), y=[factor * value for value in values.values()],
+            name=f"{origin} ({source})" if source and n else origin,
+            marker=marker, text=[style.number(factor * value) for value in values.values()], textposition="outside",
+            hovertemplate="%{x}: %{y:,.4~r}<extra>%{fullData.name}</extra>", cliponaxis=False,
+        )  # fmt: skip
+    figure.update_layout(
+        xaxis={"type": "category", "title": {"text": "path"}},
+        yaxis={"type": "log", "title": {"text": title}, "dtick": 1},
+        bargap=0.4, showlegend=True,
+    )  # fmt: skip
+    return style.finish(figure)

@@ -1,0 +1,105 @@
+"""Factors with their intervals around the line of 1, where nothing has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit.errors import DataError
+from labkit.figures import style
+
+
+def factors(table: pd.DataFrame, category: str, series: str, *, title: str, label: str = "") -> go.Figure:
+    """Draw a factor per category and series with its interval; the dashed line is 1.
+
+    Parameters
+    ----------
+    table : with factor, low, high, label (what the interval is), and the two columns named.
+    category : column whose values stand side by side.
+    series : column whose values have a colour each.
+    title : of the upward axis.
+    label : of the axis to the right; the column's name when left out.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw, or a column is missing.
+    """
+    absent = [name for name in (category, series, "factor", "low", "high", "label") if name not in table]
+    if absent or table.empty:
+        raise DataError(f"There are no factors to draw: no {', '.join(absent) or 'row'}. Measure first.")
+    figure = go.Figure()
+    for n, (name, rows) in enumerate(table.groupby(series, sort=False)):
+        look = style.marker("measured", n)
+        ends = {"array": (rows["high"] - rows["factor"]), "arrayminus": (rows["factor"] - rows["low"])}
+        about = [f"{low:.3g} to {high:.3g} ({said})" if low == low else str(said)
+                 for low, high, said in zip(rows["low"], rows["high"], rows["label"], strict=True)]  # fmt: skip
+        figure.add_scatter(
+            x=[f"{value:g}" if isinstance(value, float) else str(value) for value in rows[category]],
+            y=rows["factor"].tolist(), name=str(name), mode="markers",
+            marker=look, offsetgroup=f"{n}",
+            error_y={"type": "data", "symmetric": False, "color": look["color"], "thickness": 1.2, "width": 3}
+            | {side: np.nan_to_num(values.to_numpy(float)).clip(0).tolist() for side, values in ends.items()},
+            **style.hover([f"%{{y:.3~r}} times, {category} %{{x}}"], {"interval": about}),
+        )  # fmt: skip
+    figure.add_hline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
+    said = list(dict.fromkeys(str(text) for text in table["label"]))
+    bars = f"bars: {', '.join(said)}" if len(said) < 4 else "bars: intervals or ranges, see hover"
+    figure.update_layout(
+        xaxis={"type": "category", "title": {"text": style.note(label or category, f"{bars}; dashed: no change")}},
+        yaxis={"type": "log", "title": {"text": title}, **_ticks(table)},
+        scattermode="group",
+        showlegend=True,
+    )
+    return style.finish(figure)
+
+
+def _ticks(table: pd.DataFrame) -> dict[str, Sequence[float] | Sequence[str]]:
+    """Ticks that people read as factors, and a range that holds every interval."""
+    ends = pd.concat([table["factor"], table["low"], table["high"]]).dropna()
+    low, high = min(float(ends.min()), 0.9), max(float(ends.max()), 1.1)
+    low = max(low, float(table["factor"].min()) / 10, 1e-3)
+    room = 0.06 * np.log10(high / low) + 0.01
+    fine = (0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2)
+    each = (1, 1.5, 2, 3, 5, 7) if high / low < 12 else (1, 2, 5)
+    steps = fine if high / low < 2.5 else [m * 10.0**k for k in range(-3, 5) for m in each]
+    shown = [step for step in steps if low * 0.95 <= step <= high * 1.05]
+    return {
+        "range": [float(np.log10(low) - room), float(np.log10(high) + room)],
+        "tickvals": shown,
+        "ticktext": [f"{step:,.4g}" for step in shown],
+    }
+
+
+def phases(times: dict[str, np.ndarray], *, title: str, small: str) -> go.Figure:
+    """Draw how the times of several phases are distributed: the share of all times above each, so that tails show.
+
+    Parameters
+    ----------
+    times : name → all times of a phase, in the unit of the title.
+    title : of the axis to the right.
+    small : what the reader must know.
+    """
+    figure = go.Figure()
+    for n, (name, values) in enumerate(times.items()):
+        x = np.sort(np.asarray(values, np.float64).ravel())
+        above = 1 - np.arange(len(x)) / len(x)
+        tail = np.unique(len(x) - 1 - np.geomspace(1, len(x), 250).astype(int).clip(1, len(x)) + 1)
+        kept = np.unique(np.concatenate([np.linspace(0, len(x) - 1, 250).astype(int), tail]))
+        figure.add_scatter(
+            x=[float(f"{value:.6g}") for value in x[kept]], y=[float(f"{value:.4g}") for value in above[kept]],
+            name=name, mode="lines", line={"color": style.COLOURS[n % len(style.COLOURS)], "width": 1.8, "shape": "hv"},
+            hovertemplate="%{y:.3~%} take longer than %{x:,.4~r}<extra>%{fullData.name}</extra>",
+        )  # fmt: skip
+    shares = [1, 0.1, 0.01, 0.001, 1e-4]
+    least = min((1 / np.asarray(values).size for values in times.values()), default=1e-3)
+    figure.update_layout(
+        xaxis={"type": "log", "title": {"text": style.note(title, small)}, "dtick": "D2"},
+        yaxis={"type": "log", "title": {"text": "share of times that are longer"}, "tickvals": shares,
+               "ticktext": ["100 %", "10 %", "1 %", "0.1 %", "0.01 %"], "range": [float(np.log10(least)), 0.1]},
+        hovermode="closest", showlegend=True,
+    )  # fmt: skip
+    return style.finish(figure)

@@ -1,0 +1,269 @@
+"""Is every pair of hosts as fast as the others, and if not: whose card, cable or switch is it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from labkit import figures, launch, measuring, studies, testbeds
+from labkit.analysis import all_pairs, false_alarms
+from labkit.errors import DataError, SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, markdown_list, number, size_words, words
+from labkit.units import parse_sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from labkit.campaign import Campaign
+    from labkit.samples import Samples
+
+BENCHMARK, ALONE = "mpi.all_pairs", "mpi.latency"
+_SOUND = 2  # pairs that are not suspicious, to compare with
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about all pairs.
+
+    Parameters
+    ----------
+    launches : fresh starts of every point; the first is the measurement, the second its repetition.
+    ci : as for all, but so narrow that time_cap ends a point: the interval is of rounds and says little of a pair.
+    time_cap : s of timed iterations for a point and launch. Every pair has to meet six times at least.
+    sizes : of the messages, a list: a small one shows latency, a large one the rate of links.
+    ranks : how many; 0 for one on each host, or 4 where there is one host only.
+    hosts : whose ranks to pair, a list; empty for those of the testbed.
+    switches : leaf switch of each host, HOST:SWITCH, a list; empty for what the testbed knows.
+    retests : suspicious pairs that are measured again with nobody beside them, the slowest first; 0 for none.
+    transport : path of the messages.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    launches: int = 2
+    ci: float = 0.0005
+    time_cap: float = 4.0
+    sizes: str = "8,64Ki"
+    ranks: int = 0
+    hosts: str = ""
+    switches: str = ""
+    retests: int = 4
+    transport: str = "auto"
+    launcher: str = "auto"
+    testbed: str = "virtual-cluster:4"
+
+
+class Study(studies.Study):
+    """All pairs at once, the suspicious ones again and by themselves, and what they have in common."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (BENCHMARK, ALONE)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """All pairs over all sizes."""
+        v = self.values
+        if v.launches < 2:
+            raise SpecError(f"launches={v.launches}, but suspicious pairs must be measured again. Set launches=2.")
+        known = words(v.hosts) or list(testbeds.outline(v.testbed).hosts)
+        fields = {"ranks": v.ranks or len(known) or 4, "hosts": launch.listed(v.hosts)}
+        return sweep(BENCHMARK, sizes=v.sizes, **fields, **self._where)
+
+    @property
+    def _where(self) -> dict[str, str]:
+        """Testbed, launcher and path."""
+        return {"transport": self.values.transport, "launcher": self.values.launcher, "testbed": self.values.testbed}
+
+    def run(self, progress: measuring.Report | None = None) -> Campaign:
+        """Measure all pairs, then the suspicious ones by themselves, beside some that are not."""
+        held = super().run(progress)
+        if self.values.measure:
+            retests = [spec for size in self.sizes for spec in self._retests(size)]
+            self.points = [*self.points, *measuring.expand(retests, self.effort)]
+            measuring.measure(retests, self.effort, into=held, progress=progress)
+        self.__dict__.pop("samples", None)
+        return held
+
+    @property
+    def sizes(self) -> list[int]:
+        """Sizes of the messages, B."""
+        return sorted(set(parse_sizes(self.values.sizes)))
+
+    def pairs(self, size: int) -> list[Samples]:
+        """All launches of all pairs at a size; the first is the measurement, the second the repetition."""
+        found = self.campaign.samples(BENCHMARK)
+        wanted = {p.fingerprint for p in self.points}
+        own = [s for s in found if s.spec.size == size and (not wanted or s.meta.get("fingerprint") in wanted)]
+        return sorted(own, key=lambda s: s.launch)
+
+    def switches(self, samples: Samples) -> dict[str, str]:
+        """Host → leaf switch: what the parameters say, else what the testbed knows."""
+        said = [pair.partition(":") for pair in words(self.values.switches)]
+        if wrong := [host for host, colon, _ in said if not colon]:
+            raise SpecError(f"switches has {wrong[0]!r}, but it must be like node1:leaf0,node2:leaf0.")
+        facts = samples.meta.get("testbed") or {}
+        if said or not isinstance(facts, Mapping) or "per_leaf" not in facts:
+            return {host: leaf for host, _, leaf in said}
+        return {f"vc{k}": f"leaf{k // int(facts['per_leaf'])}" for k in range(int(facts["nodes"]))}
+
+    @cached_property
+    def verdicts(self) -> dict[int, all_pairs.Pairs]:
+        """The verdict at each size that was measured twice."""
+        held = {size: self.pairs(size) for size in self.sizes}
+        return {
+            size: all_pairs.bad_pairs(some[0], some[1], self.switches(some[0]))
+            for size, some in held.items()
+            if len(some) > 1
+        }
+
+    def _retests(self, size: int) -> list[Spec]:
+        """The suspicious pairs of the first measurement by themselves, the slowest first, and some that are not."""
+        samples = self.pairs(size)
+        if not samples or not self.values.retests:
+            return []
+        hosts = all_pairs.hosts_of(samples[0])
+        seconds = all_pairs.matrix(samples[0])
+        both = np.triu(seconds + seconds.T, 1)
+        slow = all_pairs.suspicious(seconds, hosts, all_pairs.matrix(samples[0], low=True))
+        order = sorted(
+            ((int(one), int(other)) for one, other in np.argwhere(both > 0) if hosts[one] != hosts[other]),
+            key=lambda pair: both[pair],
+        )
+        bad = [pair for pair in order if slow[pair]][::-1][: self.values.retests]
+        sound = [pair for pair in order if not slow[pair]][:_SOUND]
+        if not bad:
+            return []
+        chosen = [f"{hosts[one]},{hosts[other]}" for one, other in [*bad, *sound]]
+        return [
+            spec for pair in chosen for spec in sweep(ALONE, sizes=[size], hosts=launch.listed(pair), **self._where)
+        ]
+
+    # ---- what the notebook shows -------------------------------------------------------------------------------
+
+    def map_figure(self, size: int) -> go.Figure | str:
+        """Times of all pairs, ordered by switch, with what was slow twice."""
+        if size not in self.verdicts:
+            return LEFT_OUT
+        first, verdict = self.pairs(size)[0], self.verdicts[size]
+        bad = list(zip(verdict.table["rank"], verdict.table["other"], strict=True))
+        return figures.pairs(verdict.seconds, all_pairs.hosts_of(first), self.switches(first), bad=bad)
+
+    def twice_figure(self, size: int) -> go.Figure | str:
+        """Every pair in the first measurement and in the second, with the limits."""
+        if size not in self.verdicts:
+            return LEFT_OUT
+        held = self.pairs(size)[:2]
+        verdict = self.verdicts[size]
+        causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
+        matrices = [all_pairs.matrix(one) for one in held]
+        return figures.twice(
+            matrices[0], matrices[1], all_pairs.hosts_of(held[0]),
+            limits=[all_pairs.limits(one, all_pairs.hosts_of(held[0]))[1] for one in matrices], causes=causes,
+        )  # fmt: skip
+
+    def bad_table(self) -> pd.DataFrame:
+        """Every pair that was slow twice, at every size, with its time by itself; where none was, the three slowest."""
+        import pandas as pd
+
+        columns = ["message_size_B", "rank", "other", "host", "other_host", "latency_us", "excess", "alone", "cause"]
+        parts = []
+        for size, verdict in self.verdicts.items():
+            table = verdict.table if len(verdict.table) else self._slowest(size)
+            alone = [self._alone(size, str(row.host), str(row.other_host)) for row in table.itertuples()]
+            parts.append(table.assign(message_size_B=size, alone=alone))
+        rows = pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
+        return rows.assign(excess=100 * rows["excess"].astype(float)).rename(
+            columns={"latency_us": "together (µs)", "excess": "excess (%)", "alone": "alone (µs)"}
+        )
+
+    def _slowest(self, size: int) -> pd.DataFrame:
+        """The three slowest pairs where none was slow twice."""
+        import pandas as pd
+
+        hosts, seconds = all_pairs.hosts_of(self.pairs(size)[0]), self.verdicts[size].seconds
+        both, (middle, _) = np.triu((seconds + seconds.T) / 2, 1), all_pairs.limits(seconds, hosts)
+        worst = sorted(np.argwhere(both > 0).tolist(), key=lambda pair: -both[tuple(pair)])[:3]
+        rows = [
+            (one, other, hosts[one], hosts[other], 1e6 * both[one, other], both[one, other] / middle - 1,
+             "none: not slow twice")
+            for one, other in worst
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=["rank", "other", "host", "other_host", "latency_us", "excess", "cause"])
+
+    def _alone(self, size: int, host: str, other: str) -> float:
+        """Latency of a pair of hosts by itself, µs; NaN where it was not measured."""
+        rows = self.alone(size)
+        own = rows[rows["hosts"] == f"{host},{other}"]
+        return float(own["latency_us_p50"].iloc[0]) if len(own) else float("nan")
+
+    def alone(self, size: int) -> pd.DataFrame:
+        """Rows of the summary of pairs by themselves."""
+        rows = self.of(ALONE)
+        return rows[(rows["message_size_B"] == size) & rows["hosts"].str.contains(",")]
+
+    def alone_figure(self) -> go.Figure | str:
+        """Suspicious pairs by themselves, beside some that were not suspicious."""
+        sizes = [size for size in self.sizes if len(self.alone(size))]
+        if not sizes:
+            return "*No pair was suspicious, so that none was measured by itself.*"
+        rows = self.alone(sizes[-1]).sort_values("latency_us_p50", ascending=False)
+        return figures.bars(rows, "hosts", "latency_us", series=["message_size_B"])
+
+    def effects_table(self) -> pd.DataFrame:
+        """How far rows, columns and blocks of the matrix lie above the middle pair, at the largest size; the worst."""
+        import pandas as pd
+
+        if not self.verdicts:
+            return pd.DataFrame(columns=["effect", "part", "pairs", "excess (%)"])
+        size = max(self.verdicts)
+        first = self.pairs(size)[0]
+        table = all_pairs.effects(self.verdicts[size].seconds, all_pairs.hosts_of(first), self.switches(first))
+        table = table.assign(**{"excess (%)": 100 * table.pop("excess")})
+        return pd.concat(
+            [part.sort_values("excess (%)", ascending=False).head(4) for _, part in table.groupby("effect", sort=False)]
+        )
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._verdicts(), *self._by_themselves(), *self._false_alarms()]) or LEFT_OUT
+
+    def _verdicts(self) -> Iterator[str]:
+        """The verdict at each size."""
+        for size, verdict in self.verdicts.items():
+            seldom = [
+                one.launch
+                for one in self.pairs(size)[:2]
+                if np.isnan(all_pairs.matrix(one, low=True)).sum() > one.spec.ranks  # the diagonal has no time
+            ]
+            doubt = " Some pairs met less than six times and could not be judged: raise time_cap." if seldom else ""
+            yield f"{size_words(size)}: {verdict.sentence}{doubt}"
+
+    def _by_themselves(self) -> Iterator[str]:
+        """Whether suspicious pairs are slow with nobody beside them."""
+        for size in self.sizes:
+            rows = self.alone(size).sort_values("latency_us_p50")
+            if len(rows) > 1:
+                fast, slow = rows.iloc[0], rows.iloc[-1]
+                ratio = slow["latency_us_p50"] / fast["latency_us_p50"]
+                apart = slow["latency_us_low"] > fast["latency_us_high"] * (1 + all_pairs.LEAST)
+                said = "so that it is their own path" if apart else "which their intervals do not tell apart"
+                yield (
+                    f"By themselves, {size_words(size)} between {' and '.join(slow['hosts'].split(','))} take "
+                    f"{number(slow['latency_us_p50'])} µs, {number(ratio)} times what "
+                    f"{' and '.join(fast['hosts'].split(','))} need: {said}."
+                )
+
+    def _false_alarms(self) -> Iterator[str]:
+        """How often a healthy system with this scatter would be suspected."""
+        for size in self.sizes:
+            for one in self.pairs(size)[:1]:
+                try:
+                    yield f"{size_words(size)}: {false_alarms.false_alarms(one).sentence}"
+                except DataError as error:
+                    yield f"{size_words(size)}: no rate of false alarms can be given. {error}"

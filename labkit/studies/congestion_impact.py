@@ -1,0 +1,257 @@
+"""What do others on the network cost: isolated, loaded and recovered times of victims beside congestors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from labkit import benchmarks, figures, studies
+from labkit.analysis import congestion, gpcnet
+from labkit.benchmarks.congestion import _gpcnet
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from labkit.samples import Samples
+
+ISOLATED, LOADED, LOAD = "congestion.gpcnet_isolated", congestion.LOADED, "congestion.gpcnet_congestors"
+SMALL = {"latency": 8, "get_latency": 8, "allreduce": 8}  # B, as in GPCNeT
+STATISTICS = {"mean": "mean", "p99": "99th percentile", "p999": "99.9th percentile"}
+PHASES = {"isolated_ns": "isolated", "time_ns": "loaded", "recovered_ns": "recovered"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about congestion.
+
+    Parameters
+    ----------
+    launches : fresh starts of every point; from 6 on an impact has a 95 % interval, below it a range.
+    time_cap : s of timed iterations for a point and launch.
+    patterns : what the victims do, a list of latency, bandwidth, bandwidth_sync, get_latency, put_bandwidth,
+        allreduce and alltoall; latencies and allreduce have 8 B.
+    bandwidth_size : of the messages of the other patterns, B; 131072 in GPCNeT.
+    congestors : what the others do, a list of incast, alltoall, put_incast, get_broadcast and mixed. The first is that
+        of the sweeps.
+    share : % of the nodes that are congestors.
+    shares : further ones, of the first pattern beside the first congestor; empty leaves them out.
+    fan_ins : ranks that send to one, of the same; empty leaves them out.
+    congestor_size : B of one message of the congestors.
+    ranks : how many. Without ppn every rank counts as a node, so that victims and congestors meet on hosts too.
+    ppn : ranks on a host that are drawn together, as GPCNeT does; 0 draws single ranks.
+    transport : path of the messages.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    launches: int = 3
+    time_cap: float = 0.4
+    patterns: str = "latency,bandwidth_sync,allreduce"
+    bandwidth_size: int = 16384
+    congestors: str = "incast,alltoall"
+    share: float = 50.0
+    shares: str = "25,75"
+    fan_ins: str = "1,3"
+    congestor_size: int = 4096
+    ranks: int = 8
+    ppn: int = 0
+    transport: str = "auto"
+    launcher: str = "auto"
+    testbed: str = "virtual-cluster:4"
+
+
+class Study(studies.Study):
+    """Victims alone, beside congestors and after them; congestors alone."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (ISOLATED, LOADED, LOAD)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """All patterns with and without every congestor; sweeps of share and fan-in; the congestors alone."""
+        v, found = self.values, []
+        where = {"ranks": v.ranks, "ppn": v.ppn, "transport": v.transport, "launcher": v.launcher, "testbed": v.testbed}
+        patterns, kinds = words(v.patterns), words(v.congestors)
+        if not patterns or not kinds:
+            raise SpecError("patterns and congestors must name at least one each, as in patterns=latency.")
+        for pattern in patterns:
+            size = [SMALL.get(pattern, v.bandwidth_size)]
+            found += sweep(ISOLATED, sizes=size, pattern=pattern, **where)
+            found += sweep(LOADED, sizes=size, pattern=pattern, congestor=kinds, **self._load(), **where)
+        own: dict[str, Any] = {"sizes": [SMALL.get(patterns[0], v.bandwidth_size)], "pattern": patterns[0]}
+        own |= {"congestor": kinds[0]} | where
+        if v.shares:
+            shares = [float(one) for one in counts(v.shares, "shares")]
+            found += sweep(LOADED, **own, **(self._load() | {"share": shares}))
+        if v.fan_ins:
+            found += sweep(LOADED, **own, **(self._load() | {"fan_in": counts(v.fan_ins, "fan_ins")}))
+        found += sweep(LOAD, sizes=[v.congestor_size], congestor=kinds, **where)
+        return found
+
+    def _load(self) -> dict[str, Any]:
+        """Options of the usual load."""
+        return {"share": self.values.share, "congestor_size": self.values.congestor_size, "fan_in": 0}
+
+    # ---- impact ------------------------------------------------------------------------------------------------
+
+    def loaded(self, **options: Any) -> list[list[Samples]]:
+        """Launches of each loaded point with these options, those not named as usual; None for any value."""
+        first = words(self.values.patterns)[0]
+        usual = {"pattern": first, "congestor": words(self.values.congestors)[0], **self._load()} | options
+        groups: dict[Spec, list[Samples]] = {}
+        for one in self.samples:
+            if one.spec.benchmark == LOADED:
+                held = benchmarks.resolve(one.spec)
+                if all(value is None or held.option(name) == value for name, value in usual.items()):
+                    groups.setdefault(held, []).append(one)
+        first, then = self.values.patterns, self.values.congestors
+        order = sorted(groups, key=lambda one: (_rank(first, one, "pattern"), _rank(then, one, "congestor"), str(one)))
+        return [sorted(groups[spec], key=lambda one: one.launch) for spec in order]
+
+    def impacts(self, name: str, **options: Any) -> pd.DataFrame:
+        """Impact factors of points that differ in one option: statistic, phase, factor, interval, option."""
+        import pandas as pd
+
+        parts = []
+        for group in self.loaded(**options):
+            spec = benchmarks.resolve(group[0].spec)
+            value = f"{spec.option('pattern')}, {size_words(spec.size)}" if name == "pattern" else spec.option(name)
+            table = congestion.impact(group).table.assign(**{name: value, "congestor": spec.option("congestor")})
+            parts.append(table.assign(words=table["statistic"].map(STATISTICS)))
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    def impact_figure(self) -> go.Figure | str:
+        """Impact factors of every pattern beside the first congestor."""
+        return self._factors(self.impacts("pattern", pattern=None), "pattern", "pattern of the victims")
+
+    def congestor_figure(self) -> go.Figure | str:
+        """Impact factors of the first pattern beside every congestor."""
+        return self._factors(self.impacts("congestor", congestor=None), "congestor", "what the congestors do")
+
+    def share_figure(self) -> go.Figure | str:
+        """Impact factors of the first pattern against the share of congestors."""
+        table = self.impacts("share", share=None)
+        return self._factors(table, "share", "share of the nodes that are congestors (%)", several=True)
+
+    def fan_in_figure(self) -> go.Figure | str:
+        """Impact factors of the first pattern against the number of senders to one."""
+        table = self.impacts("fan_in", fan_in=None)
+        table = table[table["fan_in"] > 0] if len(table) else table
+        return self._factors(table, "fan_in", "congestors that send to one (fan-in)")
+
+    @staticmethod
+    def _factors(table: pd.DataFrame, name: str, label: str, *, several: bool = False) -> go.Figure | str:
+        """Factors of the loaded phase against one option."""
+        if table.empty or (several and table[name].nunique() < 2):
+            return LEFT_OUT
+        rows = table[table["phase"] == "loaded"].sort_values(name, kind="stable")
+        order = list(STATISTICS.values())
+        rows = rows.iloc[[k for text in order for k, said in enumerate(rows["words"]) if said == text]]
+        return figures.factors(rows, name, "words", title="loaded over isolated (times)", label=label)
+
+    def phases_figure(self) -> go.Figure | str:
+        """How the times of the first pattern are distributed in the three phases, one launch."""
+        held = self.loaded()
+        if not held:
+            return LEFT_OUT
+        one = held[0][0]
+        waits = _gpcnet.waits(benchmarks.resolve(one.spec))
+        times = {name: congestion.seconds(one, lane) / waits * 1e6 for lane, name in PHASES.items()}
+        small = (
+            f"{one.spec.option('pattern')} beside {one.spec.option('congestor')}, all victims, launch {one.launch}, "
+        )
+        return figures.phases(times, title="time (µs)", small=small + f"n={one.time_ns.size:,} in each phase")
+
+    def impact_table(self) -> pd.DataFrame:
+        """Impact factors of every pattern and congestor, loaded and recovered."""
+        import pandas as pd
+
+        table = self.impacts("pattern", pattern=None, congestor=None)
+        if table.empty:
+            return table
+        wide = [
+            {"pattern": pattern, "congestor": kind, "statistic": said}
+            | {
+                f"{row['phase']}{text}": row[column]
+                for _, row in rows.iterrows()
+                for column, text in (("factor", ""), ("low", ", low"), ("high", ", high"))
+            }
+            | {"reliable": "yes" if rows["reliable"].all() else "too few samples"}
+            for (pattern, kind, said), rows in table.groupby(["pattern", "congestor", "words"], sort=False)
+        ]
+        return pd.DataFrame(wide)
+
+    # ---- GPCNeT's own text -------------------------------------------------------------------------------------
+
+    def classic(self, launch: int = 0) -> str:
+        """GPCNeT's network_load_test of one launch, as a block of text."""
+        first = words(self.values.congestors)[0]
+        own = [one for group in self.loaded(pattern=None, congestor=first) for one in group if one.launch == launch]
+        return f"```text\n{gpcnet.text(own)}```" if own else LEFT_OUT
+
+    def export(self, folder: str = "") -> str:
+        """Write GPCNeT's texts of all launches into files beside the samples, and say where they are."""
+        from pathlib import Path
+
+        target = Path(folder) if folder else self.campaign.path / "gpcnet"
+        kinds = {
+            "network_test": [one for one in self.samples if one.spec.benchmark == ISOLATED],
+            "network_load_test": [one for group in self.loaded(pattern=None) for one in group],
+        }
+        written = []
+        for name, samples in kinds.items():
+            for launch in sorted({one.launch for one in samples}):
+                target.mkdir(parents=True, exist_ok=True)
+                path = target / f"{name}-{launch}.txt"
+                path.write_text(gpcnet.text([one for one in samples if one.launch == launch]))
+                written.append(path.name)
+        return f"Written to `{target}`: {', '.join(written)}." if written else LEFT_OUT
+
+    # ---- sentences ---------------------------------------------------------------------------------------------
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        return markdown_list([*self._impacts(), *self._sweeps(), *self._loads()]) or LEFT_OUT
+
+    def _impacts(self) -> Iterator[str]:
+        """What congestors did to every pattern, and why where nothing happened."""
+        for group in self.loaded(pattern=None, congestor=None):
+            spec = benchmarks.resolve(group[0].spec)
+            name = f"{spec.option('pattern')} with {size_words(spec.size)} beside {spec.option('congestor')}"
+            yield f"{name}: {congestion.impact(group).sentence}"
+
+    def _sweeps(self) -> Iterator[str]:
+        """Where along a sweep the mean suffers most."""
+        for name, unit in (("share", " % congestors"), ("fan_in", " senders to one")):
+            table = self.impacts(name, **{name: None})
+            if table.empty:
+                continue
+            rows = table[(table["phase"] == "loaded") & (table["statistic"] == "mean") & (table[name] > 0)]
+            if len(rows) > 1:
+                worst = rows.loc[rows["factor"].idxmax()]
+                rest = rows[rows[name] != worst[name]]
+                sure = bool(worst["low"] > rest["high"].max())
+                apart = "its interval lies above the others" if sure else "the intervals do not tell them apart"
+                values = ", ".join(f"{value:g}" for value in sorted(rows[name]))
+                yield (
+                    f"Of {values}{unit}, {worst[name]:g} cost the mean most: {number(worst['factor'])} times; {apart}."
+                )
+
+    def _loads(self) -> Iterator[str]:
+        """What the congestors do when nobody is beside them."""
+        for _, row in self.of(LOAD).iterrows():
+            yield (
+                f"Alone, {row['option_congestor']} with {size_words(row['message_size_B'])} moves "
+                f"{number(row['bandwidth_MBps_p50'])} MB/s in all; a round takes {number(row['latency_us_p50'])} µs."
+            )
+
+
+def _rank(names: str, spec: Spec, option: str) -> int:
+    """Place of an option's value in a parameter; behind all where it is not named."""
+    known, value = words(names), str(spec.option(option))
+    return known.index(value) if value in known else len(known)

@@ -1,0 +1,246 @@
+"""How long does a time step of a simulation wait for its neighbours, and an FFT for its transposes?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from labkit import benchmarks, figures, studies
+from labkit.benchmarks.apps import _grid, halo3d26
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
+from labkit.units import parse_sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from labkit.samples import Samples
+
+HALO, FFT = "apps.halo3d26", "apps.fft_subcom3d"
+PAPER = "ethernet2020"
+PUBLISHED = {  # µs, mean over ranks on 48 nodes, 100 Gb/s Ethernet; Kenny et al. (2020), text to Figs 5 and 6
+    HALO: {"TCP": 4700.0, "TCP with PFC": 2800.0, "RoCE": 900.0},
+    FFT: {"TCP": 370.0, "TCP with PFC": 370.0, "RoCE": 70.0},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about halo exchange and FFT.
+
+    Parameters
+    ----------
+    launches : fresh starts of every point; the headline interval needs 6.
+    time_cap : s of timed iterations for a point and launch.
+    neighbours : of the halo exchange, a list of 26, 18 (no corners) and 6 (faces only).
+    periodic : also measure grids that wrap around.
+    cells : of a rank along each side; with 8 B in a cell, a face has cells² · 8 B.
+    fft_sizes : of the message between two ranks in the transposes, MIN:MAX or a list.
+    ranks : a list; both are measured with every number, as grids that are as cubic as they can be.
+    paper : also measure both with the arguments of the Ethernet paper, at the largest number of ranks.
+    transports : paths to compare, a list.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    launches: int = 2
+    time_cap: float = 0.4
+    neighbours: str = "6,18,26"
+    periodic: bool = True
+    cells: int = 10
+    fft_sizes: str = "512,10000"
+    ranks: str = "2,4,8"
+    paper: bool = True
+    transports: str = "auto"
+    launcher: str = "auto"
+    testbed: str = "virtual-cluster:4"
+
+
+class Study(studies.Study):
+    """Halo exchange in 3-D and the transposes of a 3-D FFT, every rank of every iteration."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (HALO, FFT)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Halo over neighbours, wrap and ranks; FFT over sizes and ranks; both as in the paper."""
+        v, many = self.values, counts(self.values.ranks, "ranks")
+        if not many:
+            raise SpecError("ranks names none. Set it to a list, as in ranks=2,4,8.")
+        where = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
+        cells = {"nx": v.cells, "ny": v.cells, "nz": v.cells}
+        periodic = [False, True] if v.periodic else False
+        found = sweep(HALO, sizes=[8], ranks=many, neighbours=words(v.neighbours), periodic=periodic, **cells, **where)
+        found += sweep(FFT, sizes=parse_sizes(v.fft_sizes), ranks=many, **where)
+        if v.paper:
+            found += sweep(HALO, sizes=[8], ranks=max(many), preset=PAPER, **where)
+            found += sweep(FFT, sizes=[10_000], ranks=max(many), preset=PAPER, **where)
+        return found
+
+    # ---- rows --------------------------------------------------------------------------------------------------
+
+    def rows(self, benchmark: str, *, paper: bool = False) -> pd.DataFrame:
+        """Rows of the summary of a benchmark with its grid in words: with the paper's arguments, or the others."""
+        rows = self.of(benchmark)
+        if rows.empty:
+            return rows
+        rows = rows[(rows["option_preset"] == PAPER) == paper]
+        grids = {}
+        for one in self.samples:
+            if one.spec.benchmark == benchmark:
+                x, y, z = _grid.shape(benchmarks.resolve(one.spec))
+                grids[one.spec.ranks] = f"{x} × {y} × {z}"
+        rows = rows.assign(grid=rows["ranks"].map(grids))
+        if benchmark == HALO:
+            wraps = rows["option_periodic"].fillna(False).astype(bool).map({False: "open", True: "periodic"})
+            usual = halo3d26.PRESETS[PAPER if paper else "ember"]["neighbours"]
+            near = rows["option_neighbours"].replace("preset", usual)
+            kinds = near + " neighbours, " + wraps
+            rows = rows.assign(option_neighbours=near, kind=kinds, order=near.astype(int))
+        else:
+            rows = rows.assign(kind=[size_words(size) for size in rows["message_size_B"]], order=rows["message_size_B"])
+        return rows.sort_values(["order", "kind", "ranks", "transport"]).drop(columns="order")
+
+    def ranks_figure(self, benchmark: str) -> go.Figure | str:
+        """Slowest rank against the number of ranks, a line for each kind of neighbours, or each size."""
+        rows = self.rows(benchmark)
+        series = ["kind", *(["transport"] if len(rows) and rows["transport"].nunique() > 1 else [])]
+        return self.drawn(figures.versus, rows, "x" if rows.empty else "ranks", shown="latency_us", series=series)
+
+    def paper_figure(self, benchmark: str) -> go.Figure | str:
+        """Mean time of an iteration over all ranks with the paper's arguments, a bar for each path: Figs 5 and 6."""
+        rows = self.rows(benchmark, paper=True)
+        if rows.empty:
+            return LEFT_OUT
+        measured = {
+            f"{row['transport']}, {row['ranks']} ranks": row["latency_us_osu_mean"] for _, row in rows.iterrows()
+        }
+        return figures.beside(measured, PUBLISHED[benchmark], title="mean time of an iteration (ms)", factor=1e-3)
+
+    def example(self, benchmark: str) -> list[Samples]:
+        """Launches of the point with most ranks, neighbours and bytes that is not the paper's."""
+        held = [s for s in self.samples if s.spec.benchmark == benchmark and s.n]
+        held = [s for s in held if benchmarks.resolve(s.spec).option("preset") != PAPER]
+        if not held:
+            return []
+
+        def order(one: Samples) -> tuple[int, int, int, bool, str]:
+            options = benchmarks.resolve(one.spec).values
+            near = options.get("neighbours", "0")
+            return (one.spec.ranks, one.spec.size, int(near) if near.isdigit() else 26,
+                    not options.get("periodic", False), one.spec.transport)  # fmt: skip
+
+        most = max(held, key=order).meta.get("fingerprint")
+        return sorted((s for s in held if s.meta.get("fingerprint") == most), key=lambda s: s.launch)
+
+    def rank_figure(self, benchmark: str) -> go.Figure | str:
+        """Times of every rank in the largest case, a colour for each launch."""
+        held = self.example(benchmark)
+        return figures.per_rank(held) if held else LEFT_OUT
+
+    def iteration_figure(self, benchmark: str) -> go.Figure | str:
+        """Time of every rank, iteration by iteration, in one launch of the largest case."""
+        held = self.example(benchmark)
+        return figures.over_iterations(held[0]) if held else LEFT_OUT
+
+    def table(self, benchmark: str) -> pd.DataFrame:
+        """Slowest rank and mean over ranks of all points."""
+        import pandas as pd
+
+        rows = pd.concat([self.rows(benchmark), self.rows(benchmark, paper=True).assign(kind="as in the paper")])
+        columns = ["kind", "ranks", "grid", "transport", "latency_us_p50", "latency_us_low", "latency_us_high",
+                   "latency_us_p99", "latency_us_osu_mean", "bandwidth_MBps_p50", "busbw_GBps_p50", "n"]  # fmt: skip
+        return rows[[name for name in columns if name in rows]].rename(
+            columns={
+                "bandwidth_MBps_p50": "bandwidth (MB/s)",
+                "busbw_GBps_p50": "bus bandwidth (GB/s)",
+                "latency_us_osu_mean": "mean over ranks (µs)",
+            }
+        )
+
+    # ---- sentences ---------------------------------------------------------------------------------------------
+
+    def findings(self) -> str:
+        """What the numbers say, as a Markdown list."""
+        found = [*self._neighbours(), *self._wraps(), *self._transposes(), *self._ranks(), *self._paper()]
+        return markdown_list(found) or LEFT_OUT
+
+    def _most(self, benchmark: str) -> pd.DataFrame:
+        """Rows with the most ranks."""
+        rows = self.rows(benchmark)
+        return rows[rows["ranks"] == rows["ranks"].max()] if len(rows) else rows
+
+    def _neighbours(self) -> Iterator[str]:
+        """What edges and corners cost beside the faces."""
+        rows = self._most(HALO)
+        rows = rows[~rows["option_periodic"].astype(bool)] if len(rows) else rows
+        for path, group in rows.groupby("transport") if len(rows) else []:
+            group = group.sort_values("option_neighbours", key=lambda column: column.astype(int))
+            told = [f"{statement(row, 'latency_us')} with {row['option_neighbours']}" for _, row in group.iterrows()]
+            yield (
+                f"Halo exchange, {group['ranks'].iloc[0]} ranks ({group['grid'].iloc[0]}) over {path}, slowest rank, "
+                f"by neighbours: {', '.join(told)}."
+            )
+
+    def _wraps(self) -> Iterator[str]:
+        """What wrapping around costs, where every rank has all neighbours."""
+        rows = self._most(HALO)
+        if rows.empty or rows["option_periodic"].astype(bool).nunique() < 2:
+            return
+        table = rows.pivot_table("latency_us_p50", ["option_neighbours", "transport"], "option_periodic")
+        ratio = (table[True] / table[False]).dropna()
+        if len(ratio):
+            near, path = ratio.idxmax()
+            yield (
+                f"A grid that wraps around costs up to {number(float(ratio.max()))} times the open one, with {near} "
+                f"neighbours over {path}: no rank stands at an edge any more, and on a side of two both neighbours are "
+                "the same rank."
+            )
+
+    def _transposes(self) -> Iterator[str]:
+        """Smallest and largest message of the transposes."""
+        for path, group in self._most(FFT).groupby("transport") if len(self._most(FFT)) else []:
+            group = group.sort_values("message_size_B")
+            told = [
+                f"{statement(row, 'latency_us')} with {size_words(row['message_size_B'])}"
+                for _, row in group.iterrows()
+            ]
+            yield (
+                f"Transposes of the FFT, {group['ranks'].iloc[0]} ranks ({group['grid'].iloc[0]}) over {path}, slowest "
+                f"rank: {', '.join(told)} between two ranks."
+            )
+
+    def _ranks(self) -> Iterator[str]:
+        """How the time grows with the ranks, and who waits."""
+        for benchmark, name in ((HALO, "The halo exchange"), (FFT, "The FFT")):
+            held = self.example(benchmark)
+            if not held:
+                continue
+            medians = np.median([np.median(one.seconds, axis=1) for one in held], axis=0)
+            fast, slow = int(medians.argmin()), int(medians.argmax())
+            spec = benchmarks.resolve(held[0].spec)
+            grid, ranks = _grid.shape(spec), held[0].ranks
+            yield (
+                f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {_grid.place(grid, slow)} waits longest, "
+                f"{number(medians[slow] * 1e6)} µs, rank {ranks[fast]} at {_grid.place(grid, fast)} shortest, "
+                f"{number(medians[fast] * 1e6)} µs (medians over iterations and launches)."
+            )
+
+    def _paper(self) -> Iterator[str]:
+        """With the paper's arguments, beside its numbers."""
+        for benchmark, name in ((HALO, "Halo exchange"), (FFT, "FFT")):
+            for _, row in self.rows(benchmark, paper=True).iterrows():
+                known = ", ".join(
+                    f"{number(value / 1e3)} ms over {path}" for path, value in PUBLISHED[benchmark].items()
+                )
+                yield (
+                    f"{name} with the paper's arguments on {row['ranks']} ranks over {row['transport']}: "
+                    f"{number(row['latency_us_osu_mean'] / 1e3)} ms, mean over ranks. The paper has {known}, on 48 "
+                    "nodes with 100 Gb/s Ethernet."
+                )
