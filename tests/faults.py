@@ -272,6 +272,7 @@ FAULTS: dict[str, Callable[[Run, random.Random], str]] = {
 
 def tried(fault: str, seed: int) -> str:
     """Provoke a fault once; what was kept, or why a promise was broken."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background hands on that it is ignored
     with tempfile.TemporaryDirectory(prefix="labkit-fault-", ignore_cleanup_errors=True) as folder:
         run = Run(Path(folder))
         try:
