@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from IPython.display import Markdown, display
 
 from labkit import studies
+from labkit.batch.following import news
+from labkit.campaign import Campaign, find
 from labkit.columns import METRICS, split, title
 from labkit.errors import SpecError
 from labkit.measuring import Progress
@@ -57,6 +59,32 @@ def measure(study: Study) -> None:
     count = len(study.samples)
     done = f"Measured {last[0].total} points in {format_duration(last[0].elapsed)}" if last else "Nothing was missing"
     handle.update(Markdown(f"{done}; {count} points lie in the campaign `{held.name}`."))
+
+
+def follow(campaign: str, lines: int = 10) -> None:
+    """Show live what a run that goes on elsewhere measures, until it ends.
+
+    Parameters
+    ----------
+    campaign : its folder, or its name in data/campaigns.
+    lines : how many of the last results are shown.
+    """
+    held = Campaign(find(campaign))
+    handle = display(Markdown(f"Looking at `{held.name}` …"), display_id=True)
+    state, last, count = "nobody measures into it now", list[str](), 0
+    for one in news(held):
+        if isinstance(one, str):
+            last, count = [*last, one][-lines:], count + 1
+        else:
+            state = f"{one.done} of {one.total} points: {one.label}"
+        text = "\n".join(f"- {line}" for line in last)
+        handle.update(Markdown(f"`{held.name}`: {state}\n\n{text}"))
+    handle.update(
+        Markdown(
+            f"`{held.name}` is not being measured into; its log has {count} entries.\n\n"
+            + "\n".join(f"- {line}" for line in last)
+        )
+    )
 
 
 def show(thing: Any) -> None:

@@ -203,27 +203,6 @@ def disk_full(run: Run, chance: random.Random) -> str:
     return run.settle()
 
 
-def clock_jumps(run: Run, chance: random.Random) -> str:
-    """The wall clock of labkit and its ranks is years off and runs at another speed (libfaketime)."""
-    shift = chance.choice(["+400d", "-90m"])
-    library = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
-    if library is None:
-        return "not tried: libfaketime is not installed"
-    more = {
-        "LD_PRELOAD": str(library),
-        "FAKETIME": shift,
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-    }
-    process = run.start(**more)
-    while not run.launched() and process.poll() is None:
-        time.sleep(0.02)
-    time.sleep(chance.uniform(0, 2))
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=60)
-    return run.settle()
-
-
 def truncated(run: Run, chance: random.Random) -> str:
     """A finished file loses its end, another its right bytes; both are named, deleted by hand, and measured again."""
     if subprocess.run(run.command(), env=run.environment(), capture_output=True, cwd=ROOT, check=False).returncode:
@@ -287,13 +266,13 @@ FAULTS: dict[str, Callable[[Run, random.Random], str]] = {
     "SIGKILL to a rank": rank_killed,
     "SIGKILL to the kernel of a notebook": kernel_killed,
     "disk full": disk_full,
-    "clock years off, then SIGKILL": clock_jumps,
     "files cut off and changed": truncated,
 }
 
 
 def tried(fault: str, seed: int) -> str:
     """Provoke a fault once; what was kept, or why a promise was broken."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background hands on that it is ignored
     with tempfile.TemporaryDirectory(prefix="labkit-fault-", ignore_cleanup_errors=True) as folder:
         run = Run(Path(folder))
         try:

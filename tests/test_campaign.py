@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from labkit import campaign
+from labkit.batch.following import news
 from labkit.campaign import Campaign, lease
 from labkit.errors import DataError, LaunchError
+from labkit.measuring import Progress
 
 from .test_samples import some
 
@@ -94,3 +97,18 @@ def test_a_stale_lease_is_recognised(tmp_path: Path, host: str, age: float, stal
     else:
         with pytest.raises(LaunchError, match="Wait for it, end it, or choose another campaign"), held.lease():
             pass
+
+
+def test_following_tells_results_as_they_come_until_the_run_ends(tmp_path: Path) -> None:
+    held = Campaign(tmp_path)
+    held.save(some(), "0" * 16)
+    with held.lease():
+        told = news(held, poll=0.01)
+        assert "mpi.allreduce 4 B" in str(next(told))
+        progress = Progress(1, 3, "mpi.allreduce 8 B", 1.0, 2.0)
+        (tmp_path / "progress.json").write_text(json.dumps(dataclasses.asdict(progress)))
+        assert next(told) == progress
+        held.log("failed mpi.allreduce 8 B launch 0: wrong bytes")
+        assert next(told) == "failed mpi.allreduce 8 B launch 0: wrong bytes"
+    held.save(some(launch=2), "0" * 16)
+    assert [str(one).split(":")[0] for one in told] == ["mpi.allreduce 4 B, launch 3"]

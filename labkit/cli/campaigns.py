@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit import show
-from labkit.cli.speaking import ERROR, OK, output, say, warn
+from labkit.cli.speaking import ERROR, OK, Bar, output, say, warn
+
+if TYPE_CHECKING:
+    from labkit.campaign import Campaign
 
 
 def show_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit show`."""
     verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
-    verb.add_argument("--benchmark", default="*", help="only this one")
+    verb.add_argument("--benchmark", default="*", help="only this one, or a pattern such as 'sockets.*'")
+    verb.add_argument(
+        "--follow", action="store_true", help="print every result as it comes until the run ends, then all"
+    )
     output(verb)
 
 
@@ -21,11 +28,25 @@ def show_(options: argparse.Namespace) -> int:
     from labkit import campaign
 
     held = campaign.Campaign(campaign.find(options.campaign))
+    if options.follow:
+        _follow(held)
     if options.format == "table" and options.benchmark == "*" and (text := show.listing(held)):
         print(text)
         return OK
     show.campaign(held, options.benchmark, options.format, options.output, full=options.full)
     return OK
+
+
+def _follow(held: Campaign) -> None:
+    """Lines on standard error, with a bar below them."""
+    from labkit.batch.following import news
+
+    with Bar() as bar:
+        for one in news(held):
+            if isinstance(one, str):
+                say(one)
+            else:
+                bar(one)
 
 
 def compact_options(verb: argparse.ArgumentParser) -> None:

@@ -1,0 +1,77 @@
+"""A campaign while it is being measured: what was saved, failed or began since the last look, from its files alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+
+from labkit import benchmarks, records, samples
+from labkit.campaign import Campaign
+from labkit.columns import METRICS, statistic_column
+from labkit.errors import LabkitError
+from labkit.measuring import Progress
+
+POLL = 0.5  # s
+_LINE = re.compile(r"\S+ (?:sha256:\w+ )?(saved|failed|retrying|notebook|compacted|measuring) (.*)")
+
+
+def news(held: Campaign, *, poll: float = POLL) -> Iterator[str | Progress]:
+    """Everything that happened in a campaign, and what happens until nobody measures into it any more.
+
+    Yields
+    ------
+    A line for each point with its result so far, failure or notebook; `Progress` of the point in flight. Never writes.
+    """
+    log, place, before = held.path / "log.txt", 0, None
+    while True:
+        over = not held.in_use  # asked first, so that the last lines are read after the end
+        if log.exists():
+            with log.open("rb") as file:
+                file.seek(place)
+                *lines, _ = file.read().split(b"\n")
+            place += sum(len(line) + 1 for line in lines)
+            yield from (text for line in lines if (text := _told(held, line.decode(errors="replace"))))
+        if over:
+            return
+        if (state := _state(held)) is not None and state != before:
+            before = state
+            yield state
+        time.sleep(poll)
+
+
+def _told(held: Campaign, line: str) -> str:
+    """A line of the log for people; empty for others."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return ""
+    return _result(held, match[2]) if match[1] == "saved" else f"{match[1]} {match[2]}"
+
+
+def _result(held: Campaign, name: str) -> str:
+    """A point that was saved, with its number."""
+    path = held.path / name
+    if not path.exists():
+        return ""  # compacted since
+    try:
+        one = samples.load(path)
+        row = records.table([one]).iloc[0]
+        label = f"{benchmarks.label(one.spec)}, launch {one.launch + 1}"
+        for metric in benchmarks.get(one.spec.benchmark).metrics:
+            for statistic in records.HEADLINES:
+                value = row.get(statistic_column(metric, statistic))
+                if value is not None and value == value:
+                    badges = f"  [{row['badges']}]" if row["badges"] else ""
+                    return f"{label}: {value:.4g} {METRICS[metric].unit} ({statistic}, n {one.n}){badges}"
+    except LabkitError as error:
+        return str(error)
+    return label
+
+
+def _state(held: Campaign) -> Progress | None:
+    """What progress.json tells."""
+    try:
+        return Progress(**json.loads((held.path / "progress.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
