@@ -210,6 +210,21 @@ def label(spec: Spec) -> str:
     return " ".join([spec.benchmark, ", ".join(words)]).strip()
 
 
+def meanings(kind: type[Any]) -> dict[str, str]:
+    """Parameter → meaning, from the numpydoc docstrings of a dataclass and of those it comes from."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in "\n".join(one.__doc__ or "" for one in reversed(kind.__mro__[:-1])).splitlines():
+        head, colon, rest = (part.strip() for part in line.partition(" : "))
+        if colon and head.isidentifier():
+            name, found[head] = head, rest
+        elif line.strip() and name:
+            found[name] += " " + line.strip()
+        else:
+            name = ""
+    return found
+
+
 def _divisible(spec: Spec, benchmark: Benchmark) -> str:
     """A message must hold whole elements."""
     import numpy as np

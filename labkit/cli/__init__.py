@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import textwrap
 import warnings
@@ -11,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from labkit import __version__, show
-from labkit.cli import campaigns, jobs, measure, testbed
+from labkit.cli import campaigns, jobs, measure, pages, testbed
 from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
@@ -25,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = warn
     top = parser()
     options, rest = top.parse_known_args(arguments)
-    if rest and options.run not in (_lab, testbed.run):
+    if rest and options.run not in (pages.lab, pages.explore, testbed.run):
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     try:
@@ -163,15 +162,6 @@ def _suite(options: argparse.Namespace) -> Suite:
     return inside.repeated(batch.load(options.suite, [*options.parameter, *where], usual), options.repeats)
 
 
-def _lab(options: argparse.Namespace) -> int:
-    import subprocess
-
-    from labkit.batch import NOTEBOOKS
-
-    words = [str(NOTEBOOKS), *(["--allow-root"] if os.geteuid() == 0 else []), *options.rest]
-    return subprocess.call([sys.executable, "-m", "jupyterlab", *words])
-
-
 Fill = Callable[[argparse.ArgumentParser], None]
 VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ...] = (
     ("list", _list, _text_or_json, "List the benchmarks.", "labkit list"),
@@ -198,5 +188,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ("report", campaigns.report_, campaigns.report_options, "Make the HTML and PDF report of a campaign.", "labkit report quick"),
     ("testbed", testbed.run, testbed.options, "Keep a testbed up for several commands.",
      "labkit testbed up soft-roce\nlabkit testbed up virtual-cluster --nodes 8 --per-leaf 4 --uplink 267mbit\nlabkit testbed up soft-roce --delay 1ms --loss 0.1\nlabkit testbed list\nlabkit testbed down soft-roce"),
-    ("lab", _lab, lambda verb: None, "Open JupyterLab on the notebooks; further words are passed on to it.", "labkit lab --no-browser"),
+    ("lab", pages.lab, lambda verb: None, "Open JupyterLab on the notebooks; further words are passed on to it.", f"labkit lab --no-browser\n\n{pages.REACH}"),
+    ("explore", pages.explore, pages.explore_options, "Open the Explorer: measure, compare and look into points in a page; further words are passed on to JupyterLab.",
+     f"labkit explore quick\nlabkit explore --no-browser --port 8888\n\n{pages.REACH}"),
 )  # fmt: skip

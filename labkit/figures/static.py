@@ -30,23 +30,34 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
     Svg text of each; None for one that could not be rendered, and for all where there is no Chromium. Either comes
     with a `LabkitWarning`. Same spec, same text; ids differ between figures, so that one page can hold several.
     """
+    drawn = _drawn(specs, {"format": "svg"})
+    return [None if svg is None else _fixed(svg.decode(), spec) for svg, spec in zip(drawn, specs, strict=True)]
+
+
+def pngs(specs: Sequence[Mapping[str, Any]], *, scale: float = 2.0) -> list[bytes | None]:
+    """Render figures as png, with so many dots a pixel; otherwise as `svgs` does."""
+    return _drawn(specs, {"format": "png", "scale": scale})
+
+
+def _drawn(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -> list[bytes | None]:
+    """Pictures of figures, with a warning where one could not be made."""
     if not specs:
         return []
     with ThreadPoolExecutor(1) as own:  # a notebook's event loop already runs in this thread
-        drawn, reason = own.submit(lambda: asyncio.run(_session(specs))).result()
+        drawn, reason = own.submit(lambda: asyncio.run(_session(specs, how))).result()
     if reason:
-        warnings.warn(reason, LabkitWarning, stacklevel=2)
-    return [None if svg is None else _fixed(svg, spec) for svg, spec in zip(drawn, specs, strict=True)]
+        warnings.warn(reason, LabkitWarning, stacklevel=3)
+    return drawn
 
 
-async def _session(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str | None], str]:
-    """Svg of each spec, and what went wrong. The synchronous form of kaleido waits for ever without Chromium."""
+async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -> tuple[list[bytes | None], str]:
+    """Picture of each spec, and what went wrong. The synchronous form of kaleido waits for ever without Chromium."""
     import kaleido
     from choreographer.errors import ChromeNotFoundError
     from kaleido.errors import KaleidoError
 
     logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # it logs pieces of its own pipe as errors
-    drawn: list[str | None] = []
+    drawn: list[bytes | None] = []
     failed: list[str] = []
     try:
         async with kaleido.Kaleido(n=1, mathjax=False, timeout=TIMEOUT) as browser:
@@ -54,7 +65,7 @@ async def _session(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str | None]
                 size = {name: spec["layout"].get(name, other) for name, other in (("width", WIDTH), ("height", HEIGHT))}
                 plain = {"data": spec["data"], "layout": spec["layout"]}
                 try:
-                    drawn.append((await browser.calc_fig(plain, opts={"format": "svg", **size})).decode())
+                    drawn.append(await browser.calc_fig(plain, opts={**how, **size}))
                 except (RuntimeError, ValueError, TimeoutError, KaleidoError) as error:
                     drawn.append(None)
                     failed.append(f"figure {number}: {error}")

@@ -47,7 +47,7 @@ def description(name: str) -> str:
     lines += ["", f"sizes:  {benchmark.sizes if benchmark.sized else 'none'}"]
     lines += [f"ranks:  {low if low == high else f'{low} or more' if high is None else f'{low} to {high}'}"]
     lines += [f"cadence: {benchmark.cadence}", "", "options (-o key=value):"]
-    meanings = _meanings("\n".join(kind.__doc__ or "" for kind in reversed(benchmark.options.__mro__[:-1])))
+    meanings = benchmarks.meanings(benchmark.options)
     for field in dataclasses.fields(benchmark.options):
         kind = field.type if isinstance(field.type, str) else _type(field.type)
         lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{kind}]")
@@ -60,21 +60,6 @@ def _type(kind: Any) -> str:
     return (
         " | ".join(str(getattr(c, "__name__", c)) for c in choices) if choices else str(getattr(kind, "__name__", kind))
     )
-
-
-def _meanings(doc: str) -> dict[str, str]:
-    """Parameter → meaning, from a numpydoc docstring."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in doc.splitlines():
-        head, colon, rest = (part.strip() for part in line.partition(" : "))
-        if colon and head.isidentifier():
-            name, found[head] = head, rest
-        elif line.strip() and name:
-            found[name] += " " + line.strip()
-        else:
-            name = ""
-    return found
 
 
 def doctor(form: str) -> tuple[str, bool]:

@@ -1,0 +1,84 @@
+"""What a plot shows, as files: figure, data and program."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+import plotly.io
+
+from labkit.errors import ReportError
+from labkit.explorer.view import View
+from labkit.figures import static
+from labkit.figures.style import CONFIG
+
+WIDTH = 900  # px of a picture
+FORMS: Mapping[str, str] = {
+    "svg": "picture for print",
+    "png": "picture for slides, two dots a pixel",
+    "html": "interactive page that needs no network",
+    "csv": "the rows behind the points",
+    "parquet": "the same with types, for pandas",
+    "py": "Python that draws the same figure",
+}
+_LARGEST = 6_000_000  # B of a file that the page itself can hand over
+_KINDS = {"svg": "image/svg+xml", "png": "image/png", "html": "text/html", "csv": "text/csv",
+          "parquet": "application/vnd.apache.parquet", "py": "text/x-python"}  # fmt: skip
+
+
+def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
+    """Write a plot in one form, and return where it lies.
+
+    Parameters
+    ----------
+    view : what is shown.
+    summary : its data.
+    form : one of `FORMS`.
+    folder : made when it is not there.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw.
+    ReportError
+        If a picture cannot be made.
+    """
+    stem = "-".join(part for part in (view.benchmark, view.metric, view.statistic) if part)
+    path = folder / f"{stem}.{form}"
+    folder.mkdir(parents=True, exist_ok=True)
+    data = _content(view, summary, form)
+    aside = path.with_name(f".{path.name}")
+    aside.write_bytes(data)
+    aside.rename(path)
+    return path
+
+
+def _content(view: View, summary: pd.DataFrame, form: str) -> bytes:
+    """Bytes of a form."""
+    if form == "csv":
+        return str(summary.to_csv(index=False)).encode()
+    if form == "parquet":
+        return bytes(summary.to_parquet(index=False))
+    if form == "py":
+        return view.lines(summary).encode()
+    figure = view.figure(summary)
+    if form == "html":
+        return str(plotly.io.to_html(figure, config=dict(CONFIG), include_plotlyjs=True, full_html=True)).encode()
+    spec = json.loads(figure.update_layout(width=WIDTH).to_json())
+    drawn = static.pngs([spec])[0] if form == "png" else (static.svgs([spec])[0] or "").encode()
+    if not drawn:
+        raise ReportError(f"There is no {form} of the figure, for that needs Chromium. Install it, or take html.")
+    return drawn
+
+
+def link(path: Path) -> str:
+    """A link that hands over a file, as HTML; its name alone where it is too large for a page."""
+    name = html.escape(path.name)
+    if path.stat().st_size > _LARGEST:
+        return f"<b>{name}</b>"
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f'<a download="{name}" href="data:{_KINDS[path.suffix[1:]]};base64,{data}"><b>{name}</b></a>'

@@ -1,0 +1,148 @@
+"""A frozen dataclass as a form: a field for each of its fields, checked by the class itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from labkit.benchmarks import meanings
+from labkit.errors import SpecError
+from labkit.spec import validated
+
+_LOOK = {"style": {"description_width": "96px"}, "layout": {"width": "100%"}}
+
+
+def _kind(annotation: Any) -> tuple[Any, bool]:
+    """Type without None, and whether None was one of its choices."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        parts = [part for part in typing.get_args(annotation) if part is not type(None)]
+        if len(parts) == 1:
+            return parts[0], True
+        return str, len(parts) < len(typing.get_args(annotation))
+    return annotation, False
+
+
+def entry(name: str, annotation: Any, default: Any, meaning: str) -> Any:
+    """The widget of one field. Numbers are never clamped in silence: a wrong one is refused with a sentence."""
+    kind, optional = _kind(annotation)
+    about = {"description": name.replace("_", " "), "tooltip": f"{name}: {meaning}", **_LOOK}
+    if typing.get_origin(kind) is typing.Literal:
+        made = widgets.Dropdown(options=list(typing.get_args(kind)), value=default, **about)
+    elif kind is bool:
+        made = widgets.Checkbox(value=bool(default), indent=True, **about)
+    elif kind in (int, float) and not optional:
+        box = widgets.IntText if kind is int else widgets.FloatText
+        made = box(value=default, continuous_update=False, **about)
+    else:
+        hint = "default" if optional else ""
+        made = widgets.Text(value="" if default is None else str(default), placeholder=hint, continuous_update=False,
+                            **about)  # fmt: skip
+    return made.add_class(f"lab-field-{name.replace('_', '-')}")
+
+
+class Form:
+    """Widgets for some or all fields of a frozen dataclass.
+
+    Parameters
+    ----------
+    cls : the dataclass.
+    what : how an error calls it, such as ``mpi.latency``.
+    changed : called after every change.
+    names : fields to show, in this order; all when left out.
+    defaults : that differ from the class's own.
+    """
+
+    def __init__(
+        self,
+        cls: type[Any],
+        what: str,
+        changed: Callable[[], None],
+        names: Sequence[str] = (),
+        **defaults: Any,
+    ) -> None:
+        self._cls, self._what = cls, what
+        hints, words = typing.get_type_hints(cls), meanings(cls)
+        own = {f.name: defaults.get(f.name, f.default) for f in dataclasses.fields(cls)}
+        self._optional = {name for name in own if _kind(hints[name])[1]}
+        self.fields = {n: entry(n, hints[n], own[n], words.get(n, "")) for n in (names or own)}
+        for field in self.fields.values():
+            field.observe(lambda change: changed(), "value")
+        self.widget = widgets.VBox(list(self.fields.values()))
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """What stands in the fields; None for an empty one that may be empty."""
+        return {n: None if n in self._optional and f.value == "" else f.value for n, f in self.fields.items()}
+
+    def value(self) -> Any:
+        """An instance of the class.
+
+        Raises
+        ------
+        SpecError
+            For values that the class refuses.
+        """
+        return validated(self._cls, self.raw, what=self._what)
+
+    def differing(self) -> dict[str, Any]:
+        """Checked values of the fields that are not at the default of the class."""
+        made = self.value()
+        usual = {f.name: f.default for f in dataclasses.fields(self._cls)}
+        return {n: getattr(made, n) for n in self.fields if getattr(made, n) != usual[n]}
+
+
+class Choices:
+    """Several of some names, as check boxes; what cannot be chosen is grey and says why.
+
+    Parameters
+    ----------
+    title : above the boxes.
+    options : name → why it cannot be chosen; empty where it can.
+    chosen : names that begin checked.
+    changed : called after every change.
+    """
+
+    def __init__(self, title: str, options: dict[str, str], chosen: Sequence[str], changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self.boxes: dict[str, Any] = {}
+        self.widget = widgets.VBox([widgets.Label(title).add_class("lab-label")])
+        self.set(options, chosen)
+
+    def set(self, options: dict[str, str], chosen: Sequence[str] = ()) -> None:
+        """Offer other names; those that stay keep their check."""
+        before = self.value or list(chosen)
+        self.boxes = {
+            name: widgets.Checkbox(
+                value=name in before and not why, disabled=bool(why), indent=False, tooltip=why or name,
+                description=f"{name} ({why})" if why else name, layout={"width": "auto", "margin": "0 12px 0 4px"},
+            ).add_class("lab-choice")
+            for name, why in options.items()
+        }  # fmt: skip
+        for box in self.boxes.values():
+            box.observe(lambda change: self._changed(), "value")
+        row = widgets.HBox(list(self.boxes.values()), layout={"flex_flow": "row wrap"})
+        self.widget.children = (self.widget.children[0], row)
+
+    @property
+    def value(self) -> list[str]:
+        """Names that are checked."""
+        return [name for name, box in self.boxes.items() if box.value]
+
+
+def levels(text: str, what: str) -> list[int]:
+    """Whole numbers parted by commas.
+
+    Raises
+    ------
+    SpecError
+        If one is none.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts or not all(part.isdigit() for part in parts):
+        raise SpecError(f"{what}={text!r}, but it must be whole numbers, as in 2 or 2,4.")
+    return [int(part) for part in parts]

@@ -1,0 +1,105 @@
+"""A measurement that a panel started: a child process that ends with the kernel, but not with the page."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from labkit import supervise
+from labkit.campaign import Campaign
+from labkit.units import format_duration
+
+NOTE = "explorer.json"
+GRACE = 1.0  # s that ranks have to end by themselves
+
+
+class Job:
+    """One ``labkit measure`` into a campaign, noted in it so that a later kernel can go on with it.
+
+    Parameters
+    ----------
+    campaign : to measure into.
+    words : of `labkit`, without ``--into``.
+    """
+
+    def __init__(self, campaign: Campaign, words: Sequence[str]) -> None:
+        self.campaign, self.words = campaign, list(words)
+        self.stopping = False
+        (campaign.path / "progress.json").unlink(missing_ok=True)
+        command = [sys.executable, "-m", "labkit.cli", *words, "--into", str(campaign.path.resolve())]
+        note(campaign, self.words, "running")
+        self._tree = supervise.start(
+            command, env=os.environ | {"PYTHONUNBUFFERED": "1"}, stdout=supervise.DEVNULL, grace=GRACE
+        )
+
+    @property
+    def running(self) -> bool:
+        """Whether anything of it lives."""
+        return self._tree.poll() is None
+
+    def stop(self) -> None:
+        """End all ranks, and return at once; what was measured is kept."""
+        self.stopping = True
+        threading.Thread(target=self._tree.stop, daemon=True).start()
+
+    def progress(self) -> dict[str, Any]:
+        """What the process last said of itself (`labkit.measuring.Progress`); empty before it did."""
+        with suppress(OSError, json.JSONDecodeError):
+            found: dict[str, Any] = json.loads((self.campaign.path / "progress.json").read_text())
+            return found
+        return {}
+
+    def state(self) -> str:
+        """Where it stands, in a sentence."""
+        seen = self.progress()
+        count = f"{seen['done']} of {seen['total']} points" if seen else ""
+        if self.running:
+            left = seen.get("remaining", math.nan)
+            rest = f" · {format_duration(round(left))} left" if left == left and seen else ""
+            word = "stopping" if self.stopping else "running"
+            return f"{word}: {count}{rest} · {seen['label']}" if seen else f"{word}: starting"
+        if self.stopping:
+            return f"stopped; {count or 'nothing'} measured and kept"
+        if self._tree.returncode:
+            return f"ended with an error; {count or 'nothing'} measured and kept"
+        return f"done: {count} measured" if seen else "done: nothing was missing"
+
+    def error(self) -> str:
+        """The end of what it wrote, if it failed."""
+        failed = not self.running and self._tree.returncode and not self.stopping
+        lines = [line for line in self._tree.stderr_tail(40).split("\r")[-1].splitlines() if "%|" not in line]
+        return "\n".join(lines).strip() if failed else ""
+
+    def ended(self) -> None:
+        """Note that nothing is left to do, or that it was cut off."""
+        note(self.campaign, self.words, "stopped" if self.stopping or self._tree.returncode else "done")
+
+
+def note(campaign: Campaign, words: Sequence[str], state: str) -> None:
+    """Write down what measures into a campaign."""
+    aside = campaign.path / f".{NOTE}.{os.getpid()}"
+    aside.write_text(json.dumps({"words": list(words), "state": state, "pid": os.getpid()}))
+    aside.rename(campaign.path / NOTE)
+
+
+def unfinished(folder: Path) -> list[str]:
+    """Words of a run in this campaign that was cut off, by a stop or with its kernel; empty where there is none."""
+    with suppress(OSError, json.JSONDecodeError, KeyError):
+        seen = json.loads((folder / NOTE).read_text())
+        lives = seen["state"] == "running" and Path(f"/proc/{seen['pid']}").exists()
+        return [] if seen["state"] == "done" or lives else [str(word) for word in seen["words"]]
+    return []
+
+
+def log(folder: Path, lines: int = 12) -> str:
+    """The last lines of a campaign's log."""
+    with suppress(OSError):
+        return "\n".join((folder / "log.txt").read_text(errors="replace").splitlines()[-lines:])
+    return ""

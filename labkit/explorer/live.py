@@ -1,0 +1,95 @@
+"""Figures in a page: they survive a reload, change in place, and thin long series to what can be seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from labkit.figures import style
+from labkit.figures.iterations import thin
+
+POINTS = 3000  # of a line; a page is at most 1920 px wide
+
+
+class LiveFigure(go.FigureWidget):  # type: ignore[misc]
+    """A FigureWidget that tells a page that comes back what it shows now; plotly's own tells what it showed first."""
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> Any:
+        """State for the page; complete when all of it is asked for."""
+        if key is None and getattr(self, "_data", None) is not None and "_widget_data" in self._trait_values:
+            held = self._trait_values
+            held["_widget_data"] = [dict(trace) for trace in self._data]
+            held["_widget_layout"] = dict(self._layout_obj._props)
+            for name in self.traits():
+                if name.startswith(("_py2js_", "_js2py_")):
+                    held[name] = None
+        return super().get_state(key, drop_defaults)
+
+
+def blank(height: int) -> LiveFigure:
+    """A figure without points."""
+    made = LiveFigure(layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True})
+    made.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
+    return made
+
+
+def redraw(held: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> None:
+    """Make a figure in the page show another one, changing no more than differs.
+
+    Parameters
+    ----------
+    held : in the page.
+    figure : to show.
+    keep_zoom : leave the ranges of the axes as the reader set them.
+    """
+    with held.batch_update():
+        same = [t.name for t in held.data] == [t.name for t in figure.data] and {t.type for t in held.data} == {
+            t.type for t in figure.data
+        }
+        if same:
+            for old, new in zip(held.data, figure.data, strict=True):
+                old.update(new.to_plotly_json(), overwrite=False)
+        layout = figure.layout.to_plotly_json()
+        layout.pop("template", None)
+        zoom = {name: held.layout[name].range for name in ("xaxis", "yaxis")} if keep_zoom else {}
+        for name in ("xaxis", "yaxis", "shapes", "annotations"):
+            held.layout[name] = layout.pop(name, None)
+        held.layout.xaxis.visible = held.layout.yaxis.visible = True
+        held.update_layout(layout)
+        for name, ends in zoom.items():
+            if ends is not None:
+                held.layout[name].range = ends
+    if not same:
+        held.data = ()
+        held.add_traces([trace.to_plotly_json() for trace in figure.data])
+
+
+class Long:
+    """Long series of which a figure holds only what can be seen: least and greatest value of each stretch.
+
+    Parameters
+    ----------
+    lines : name → values, in order.
+    points : of each line.
+    """
+
+    def __init__(self, lines: dict[str, NDArray[np.float64]], points: int = POINTS) -> None:
+        self.lines, self._points = lines, points
+
+    def between(self, low: float, high: float) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Places and values of each line from low to high, with one more on either side; all of them once they fit."""
+        found = {}
+        for name, y in self.lines.items():
+            first, last = max(0, int(np.floor(low)) - 1), min(len(y), int(np.ceil(high)) + 2)
+            places, values = thin(y[first:last], self._points)
+            found[name] = (places.astype(np.float64) + first, np.asarray(values))
+        return found
+
+    def show(self, held: LiveFigure, low: float, high: float) -> None:
+        """Put what can be seen between two places into the figure's lines."""
+        with held.batch_update():
+            for trace, (x, y) in zip(held.data, self.between(low, high).values(), strict=True):
+                trace.x, trace.y = x, y

@@ -1,0 +1,167 @@
+"""Campaigns side by side: one or two plots, each with its own metric, statistic and axes."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from typing import Any
+
+import ipywidgets as widgets
+
+from labkit.columns import METRICS, STATISTICS
+from labkit.errors import LabkitError
+from labkit.explorer import live, store, view
+from labkit.explorer.session import Chosen, Session
+from labkit.explorer.view import HEIGHT, SIZE, View
+
+TITLE, PLACE, ORDER = "Compare", "main", 0
+_SCALES = [("fitting", None), ("logarithmic", True), ("linear", False)]
+
+
+def build(session: Session) -> Any:
+    """The panel."""
+    look = {"style": {"description_width": "initial"}}
+    chosen = widgets.SelectMultiple(rows=4, layout={"width": "100%"}, tooltip="several with Ctrl or Shift")
+    chosen.add_class("lab-campaigns")
+    second = widgets.Checkbox(description="second plot", indent=False, layout={"width": "auto"})
+    lock = widgets.Checkbox(description="same scales", indent=False, disabled=True, layout={"width": "auto"})
+    second.add_class("lab-second")
+    lock.add_class("lab-lock")
+    anew = widgets.Button(description="Look again", tooltip="for campaigns that came meanwhile", icon="refresh", **look)
+    note = widgets.HTML().add_class("lab-text")
+    plots = [_Plot(session, "A"), _Plot(session, "B")]
+    plots[1].widget.layout.display = "none"
+
+    def offered() -> None:
+        names = list(dict.fromkeys([*session.campaigns, *store.names()]))
+        chosen.unobserve_all("value")
+        chosen.options = names
+        chosen.value = tuple(name for name in names if name in session.campaigns)
+        chosen.observe(picked, "value")
+        note.value = (
+            "" if names else "There is no campaign yet: measure one, or bring one in with <code>labkit import</code>."
+        )
+        session.tell("data")
+
+    def picked(change: Any) -> None:
+        session.campaigns = list(chosen.value)
+        session.tell("data")
+
+    def both(change: Any) -> None:
+        plots[1].widget.layout.display = "" if second.value else "none"
+        lock.disabled = not second.value
+        if second.value:
+            plots[1].refresh()
+
+    def locked(change: Any = None) -> None:
+        if lock.value and second.value:
+            plots[1].follow(plots[0])
+        elif change is not None and change.owner is lock:
+            plots[1].refresh()
+
+    anew.on_click(lambda button: offered())
+    second.observe(both, "value")
+    lock.observe(locked, "value")
+    session.on("campaigns", offered)
+    session.on("view", locked)
+    plots[0].figure.layout.on_change(lambda layout, *ends: locked(), "xaxis.range", "yaxis.range")
+    row = widgets.HBox([widgets.VBox([chosen], layout={"flex": "1 1 0%", "min_width": "200px"}),
+                        widgets.VBox([anew, second, lock])])  # fmt: skip
+    return widgets.VBox([widgets.Label("campaigns, newest first (Ctrl adds one)"), row, note, plots[0].widget,
+                         plots[1].widget])  # fmt: skip
+
+
+class _Plot:
+    """One plot with what chooses its content."""
+
+    def __init__(self, session: Session, letter: str) -> None:
+        self._session, self._letter, self._busy = session, letter, False
+        session.views[letter] = View()
+        narrow = {"layout": {"width": "auto", "flex": "1 1 170px"}, "style": {"description_width": "initial"}}
+        self.benchmark = widgets.Dropdown(description="benchmark", **narrow)
+        self.metric = widgets.Dropdown(description="metric", **narrow)
+        self.statistic = widgets.Dropdown(description="statistic", **narrow)
+        self.x = widgets.Dropdown(description="across", **narrow)
+        self.x_log = widgets.Dropdown(description="→ scale", options=_SCALES, **narrow)
+        self.y_log = widgets.Dropdown(description="↑ scale", options=_SCALES, **narrow)
+        self.why = widgets.HTML().add_class("lab-why")
+        self.figure = session.figures[letter] = live.blank(HEIGHT)
+        self._fields = {"benchmark": self.benchmark, "metric": self.metric, "statistic": self.statistic, "x": self.x,
+                        "x_log": self.x_log, "y_log": self.y_log}  # fmt: skip
+        for name, field in self._fields.items():
+            field.add_class(f"lab-{name.replace('_', '-')}-{letter}")
+            field.observe(self._picked, "value")
+        row = widgets.HBox(list(self._fields.values()), layout={"flex_flow": "row wrap"})
+        self.widget = widgets.VBox([row, self.why, self.figure]).add_class(f"lab-plot-{letter}")
+        session.on("data", self.refresh)
+
+    def _picked(self, change: Any) -> None:
+        if not self._busy:
+            name = next(name for name, field in self._fields.items() if field is change.owner)
+            self._session.views[self._letter] = dataclasses.replace(self._view, **{name: change.new})
+            self.refresh()
+
+    @property
+    def _view(self) -> View:
+        return self._session.views[self._letter]
+
+    def _offer(self, field: Any, options: list[tuple[str, str]], value: str) -> None:
+        if list(field.options) != options:
+            field.options = options
+        if options:
+            field.value = value
+
+    def refresh(self) -> None:
+        """Read what is there, offer what can be chosen of it, and draw."""
+        if self.widget.layout.display == "none":
+            return
+        session, before = self._session, self._view
+        have = session.benchmarks()
+        wanted = before.benchmark
+        if session.wanted in have:
+            wanted, session.wanted = session.wanted, ""
+        benchmark = wanted if wanted in have else (view.first(have))
+        try:
+            summary = session.store.summary(session.campaigns, benchmark) if benchmark else None
+            if summary is None or summary.empty:
+                raise LabkitError("Nothing to draw yet: choose campaigns above, or measure.")
+            now = session.views[self._letter] = view.usual(session.campaigns, benchmark, summary, before)
+            self._busy = True
+            self._offer(self.benchmark, [(name, name) for name in have], benchmark)
+            self._offer(self.metric, [(METRICS[m].title, m) for m in view.metrics_of(summary)], now.metric)
+            names = [(STATISTICS[s].label, s) for s in view.statistics_of(summary, now.metric)]
+            self._offer(self.statistic, names, now.statistic)
+            self._offer(self.x, [(view.words(c), c) for c in view.axes_of(summary)], now.x)
+            same = dataclasses.replace(before, campaigns=now.campaigns) == now
+            live.redraw(self.figure, now.figure(summary), keep_zoom=same and session.running)
+            for trace in self.figure.data:
+                trace.on_click(self._clicked)
+            self.why.value = "; ".join(map(html.escape, session.store.unreadable.values()))
+        except LabkitError as error:
+            self.figure.data = ()
+            self.why.value = html.escape(str(error))
+        finally:
+            self._busy = False
+        session.tell("view")
+
+    def _clicked(self, trace: Any, points: Any, state: Any) -> None:
+        """A click chooses the point."""
+        if not points.xs:
+            return
+        now = self._view
+        summary = self._session.store.summary(self._session.campaigns, now.benchmark)
+        x = 0.0 if now.x == SIZE and points.xs[0] < summary[SIZE].min() else float(points.xs[0])
+        try:
+            row = now.row(summary, trace.name, x)
+        except LabkitError as error:
+            self.why.value = html.escape(str(error))
+            return
+        self._session.chosen = Chosen(row.to_dict(), now.metric)
+        self._session.tell("point")
+
+    def follow(self, other: _Plot) -> None:
+        """Take over the scales of another plot."""
+        with self.figure.batch_update():
+            for name in ("xaxis", "yaxis"):
+                axis = other.figure.layout[name]
+                self.figure.layout[name].update(type=axis.type, range=axis.range)

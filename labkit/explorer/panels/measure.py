@@ -1,0 +1,207 @@
+"""Choose what to measure, start it, watch it, end it."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import shlex
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import ipywidgets as widgets
+
+from labkit import benchmarks, campaign, launch
+from labkit.campaign import Campaign
+from labkit.errors import LabkitError
+from labkit.explorer import job, store
+from labkit.explorer.form import Choices, Form, levels
+from labkit.explorer.job import Job
+from labkit.explorer.selection import PLAIN, Selection
+from labkit.explorer.session import Session
+from labkit.spec import Effort, Spec
+from labkit.units import parse_sizes
+
+TITLE, PLACE, ORDER = "Measure", "side", 0
+EVERY = 0.3  # s between looks at a run
+START = "mpi.latency"
+
+
+def build(session: Session) -> Any:
+    """The panel."""
+    return _Measure(session).widget
+
+
+class _Measure:
+    """The form, and the run that it started."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._seen, self._cut = session, 0, ""
+        self._job: Job | None = None
+        self._task: asyncio.Task[None] | None = None  # the loop itself keeps none alive
+        found, look = benchmarks.find(), {"layout": {"width": "100%"}, "style": {"description_width": "96px"}}
+        self._lacking = "" if launch.installed() else "no MPI launcher"
+        names = [(self._titled(one), name) for name, one in found.items()]
+        self.benchmark = widgets.Dropdown(options=names, value=START, description="benchmark", **look)
+        self.sizes = widgets.Text(description="sizes", tooltip="MIN:MAX in powers of two, or a list", **look)
+        self.ranks = widgets.Text(value="2", description="ranks", tooltip="several are compared: 2,4", **look)
+        self.into = widgets.Text(value=datetime.now().strftime("explore-%Y%m%d-%H%M%S"), description="keep in", **look)
+        self.launchers = Choices("launchers to compare", self._launchers(), ["auto"], self._changed)
+        self.transports = Choices("transports to compare", {"auto": "", "shm": "", "tcp": ""}, ["auto"], self._changed)
+        self.setting = Form(Spec, "the setting", self._changed, PLAIN)
+        self.effort = Form(Effort, "the effort", self._changed, launches=3, time_cap=1.0)
+        self.own = widgets.VBox()
+        more = widgets.Accordion([self.own, self.setting.widget, self.effort.widget], layout={"margin": "4px 0"})
+        more.titles = ("options of the benchmark", "where and how", "how long")
+        self.run = widgets.Button(description="Run", button_style="primary", icon="play").add_class("lab-run")
+        self.halt = widgets.Button(description="Stop", icon="stop", disabled=True).add_class("lab-stop")
+        self.resume = widgets.Button(description="Continue", icon="forward").add_class("lab-continue")
+        self.why = widgets.HTML().add_class("lab-why").add_class("lab-reason")
+        self.bar = widgets.FloatProgress(min=0, max=1, layout={"width": "100%", "height": "14px"})
+        self.status = widgets.HTML("nothing runs").add_class("lab-status").add_class("lab-text")
+        self.log = widgets.HTML().add_class("lab-log")
+        logs = widgets.Accordion([self.log], titles=("log",))
+        for name in ("benchmark", "sizes", "ranks", "into"):
+            getattr(self, name).add_class(f"lab-field-{name}")
+        self.widget = widgets.VBox([
+            self.benchmark, self.sizes, self.ranks, self.transports.widget, self.launchers.widget, more, self.into,
+            widgets.HBox([self.run, self.halt, self.resume]), self.why, self.bar, self.status, logs,
+        ])  # fmt: skip
+        self.benchmark.observe(lambda change: self._other(), "value")
+        for field in (self.sizes, self.ranks, self.into):
+            field.continuous_update = False
+            field.observe(lambda change: self._changed(), "value")
+        self.run.on_click(lambda button: self._start(self.words(), self.into.value))
+        self.halt.on_click(lambda button: self._stop())
+        self.resume.on_click(lambda button: self._continue())
+        session.on("campaigns", self._offer)
+        self._other()
+
+    def _titled(self, one: benchmarks.Benchmark) -> str:
+        """A benchmark in the list, with why it cannot run here."""
+        lacking = self._lacking if one.mpi and not one.jobs else ""
+        return f"{one.name} – {one.title}" + (f" ({lacking})" if lacking else "")
+
+    def _launchers(self) -> dict[str, str]:
+        there = launch.installed()
+        return {"auto": self._lacking} | {n: "" if n in there else "not installed" for n in launch.names()}
+
+    def _other(self) -> None:
+        """Another benchmark: its options, its sizes, and what means nothing to it greyed out."""
+        one = benchmarks.get(self.benchmark.value)
+        self.form = Form(one.options, one.name, self._changed)
+        self.own.children = (self.form.widget if self.form.fields else widgets.Label("It has none."),)
+        self.sizes.disabled, self.sizes.placeholder = not one.sized, one.sizes if one.sized else "means nothing here"
+        low, high = one.ranks
+        self.ranks.disabled = low == high
+        self.ranks.value = str(max(low, 2) if high != 1 else 1)
+        self.sizes.value = ""
+        ranked = one.mpi and not one.jobs
+        no = "" if ranked else "no MPI ranks"
+        self.launchers.set({name: no or why for name, why in self._launchers().items()}, ["auto"])
+        known = {t for name, launcher in launch.installed().items() for t in launcher.module.TRANSPORTS}
+        paths = {"auto": "", **dict.fromkeys(sorted(known - {"auto"}), "")} if ranked else {"auto": ""}
+        if not ranked:
+            self.transports.set({"auto": "", "shm": no, "tcp": no}, ["auto"])
+        else:
+            self.transports.set(paths, ["auto"])
+        self._changed()
+
+    def selection(self) -> Selection:
+        """What the form says.
+
+        Raises
+        ------
+        SpecError
+            For a value that cannot be.
+        """
+        if self.sizes.value:
+            parse_sizes(self.sizes.value)
+        chosen: dict[str, list[Any]] = {"ranks": levels(self.ranks.value, "ranks"), "transport": self.transports.value}
+        if not self.launchers.boxes["auto"].disabled or self.launchers.value:
+            chosen["launcher"] = self.launchers.value
+        if benchmarks.get(self.benchmark.value).ranks[1] == 1:
+            del chosen["ranks"]
+        single = {name: [value] for name, value in self.setting.raw.items()}
+        return Selection(benchmark=self.benchmark.value, sizes=self.sizes.value, levels=chosen | single,
+                         options=self.form.differing(), effort=self.effort.value())  # fmt: skip
+
+    def words(self) -> list[str]:
+        """The command line behind ``labkit``."""
+        return self.selection().words()
+
+    def _changed(self) -> None:
+        """Say why it cannot run, or the command that does the same."""
+        try:
+            chosen = self.selection()
+            why = chosen.problem() or ("" if self.into.value.strip() else "Name a campaign to keep the points in.")
+        except LabkitError as error:
+            why = str(error)
+        busy = self._job is not None and self._job.running
+        self.run.disabled = bool(why) or busy
+        self.run.tooltip = why or ("a run goes on" if busy else "start")
+        self.why.value = html.escape(why) if why else f"<pre>labkit {html.escape(shlex.join(chosen.words()))}</pre>"
+
+    def _offer(self) -> None:
+        """Offer to go on with the newest campaign whose run was cut off."""
+        root = campaign.root()
+        cut = [name for name in store.names()[:20] if job.unfinished(root / name)]
+        self._cut = next((name for name in self._session.campaigns if name in cut), cut[0] if cut else "")
+        idle = self._job is None or not self._job.running
+        self.resume.layout.display = "" if self._cut and idle else "none"
+        self.resume.tooltip = f"measure what is missing in {self._cut}"
+
+    def _continue(self) -> None:
+        words = job.unfinished(campaign.root() / self._cut)
+        if words:
+            self._start(words, self._cut)
+
+    def _start(self, words: list[str], name: str) -> None:
+        """Start a run, and follow it from the kernel's own loop, so that no cell is busy meanwhile."""
+        if self._job is not None and self._job.running:
+            return
+        try:
+            self._job = Job(Campaign(campaign.root() / name.strip()), words)
+        except LabkitError as error:
+            self.why.value = html.escape(str(error))
+            return
+        self.run.disabled, self.halt.disabled, self._seen = True, False, 0
+        self.resume.layout.display = "none"
+        self._session.started(name.strip(), words[1])
+        self.tick()
+        with suppress(RuntimeError):  # no loop: whoever made the panel calls `tick`
+            self._task = asyncio.get_running_loop().create_task(self._follow(self._job))
+
+    def _stop(self) -> None:
+        if self._job is not None:
+            self.halt.disabled = True
+            self._job.stop()
+            self.tick()
+
+    async def _follow(self, one: Job) -> None:
+        while one.running:
+            await asyncio.sleep(EVERY)
+            self.tick()
+        self.tick()
+
+    def tick(self) -> None:
+        """Show where the run stands, and tell of points that came in."""
+        one = self._job
+        if one is None:
+            return
+        seen = one.progress()
+        self.bar.value = seen["done"] / max(1, seen["total"]) if seen else 0.0
+        self.status.value = html.escape(one.state())
+        self.log.value = f"<pre>{html.escape(job.log(one.campaign.path))}</pre>"
+        count = len(one.campaign.done())
+        if count != self._seen:
+            self._seen = count
+            self._session.tell("data")
+        if not one.running:
+            one.ended()
+            self._session.running = False
+            self.halt.disabled = True
+            self._changed()
+            self._offer()
+            if one.error():
+                self.why.value = f"<pre>{html.escape(one.error())}</pre>"

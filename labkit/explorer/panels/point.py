@@ -1,0 +1,181 @@
+"""What is behind one point: its iterations, its ranks, its host, its warnings, its command."""
+
+from __future__ import annotations
+
+import html
+import shlex
+from typing import Any
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+
+from labkit import benchmarks, figures, records
+from labkit.columns import METRICS
+from labkit.errors import LabkitError
+from labkit.explorer import live, store
+from labkit.explorer.live import Long
+from labkit.explorer.selection import Selection
+from labkit.explorer.session import Session
+from labkit.figures import style
+from labkit.samples import Samples
+
+TITLE, PLACE, ORDER = "Point", "main", 1
+HEIGHT = 380  # px
+_EVERY_RANK = 8  # ranks up to which each has a line of its own
+_VIEWS = ("distribution", "histogram", "over iterations", "per rank")
+
+
+def build(session: Session) -> Any:
+    """The panel."""
+    return _Point(session).widget
+
+
+class _Point:
+    """The samples of the point that was clicked, in one of four views."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._metric = session, ""
+        self._samples: list[Samples] = []
+        self._long: Long | None = None
+        self.shown = widgets.ToggleButtons(options=_VIEWS, style={"button_width": "auto"}).add_class("lab-views")
+        self.launch = widgets.Dropdown(description="launch", layout={"width": "160px"}).add_class("lab-launch")
+        self.facts = widgets.HTML("Click a point in the plot above.").add_class("lab-facts").add_class("lab-text")
+        self.why = widgets.HTML().add_class("lab-why")
+        self.figure = live.blank(HEIGHT)
+        self.figure.layout.on_change(self._zoomed, "xaxis.range")
+        self._row = widgets.HBox([self.shown, self.launch], layout={"flex_flow": "row wrap"})
+        self._inside = widgets.VBox([self._row, self.why, self.figure], layout={"display": "none"})
+        self.widget = widgets.VBox([self.facts, self._inside]).add_class("lab-point-panel")
+        self.shown.observe(lambda change: self._draw(), "value")
+        self.launch.observe(lambda change: self._draw(), "value")
+        session.on("point", self._other)
+
+    def _other(self) -> None:
+        """Another point was clicked."""
+        chosen = self._session.chosen
+        if chosen is None:
+            return
+        row = chosen.row
+        try:
+            self._samples = store.launches(row["campaign"], row["benchmark"], row["fingerprint"])
+        except LabkitError as error:
+            self.facts.value = html.escape(str(error))
+            return
+        self._metric = chosen.metric
+        self.facts.value = facts(self._samples, row)
+        have = [one.launch for one in self._samples if one.n]
+        self._inside.layout.display = "" if have else "none"
+        if have:
+            self.launch.options = [(str(number + 1), number) for number in have]
+            self.launch.value = have[0]
+            self._draw()
+
+    def _draw(self) -> None:
+        """Draw what is chosen."""
+        one = next((s for s in self._samples if s.launch == self.launch.value), None)
+        if one is None:
+            return
+        self._long, self.why.value = None, ""
+        self.launch.disabled = self.shown.value in ("distribution", "per rank")
+        own = benchmarks.get(one.spec.benchmark).metrics
+        metric = self._metric if self._metric in own else next(iter(own))
+        try:
+            if self.shown.value == "distribution":
+                drawn = figures.distribution(self._samples, metric)
+            elif self.shown.value == "per rank":
+                drawn = figures.per_rank(self._samples)
+            elif self.shown.value == "histogram":
+                drawn = histogram(one, metric)
+            else:
+                drawn, self._long = over_iterations(one)
+        except LabkitError as error:
+            self.why.value, self.figure.data = html.escape(str(error)), ()
+            return
+        drawn.update_layout(width=None, height=HEIGHT)
+        live.redraw(self.figure, drawn)
+
+    def _zoomed(self, layout: Any, ends: Any) -> None:
+        """Show every iteration of what was zoomed into, as far as the page has room for them."""
+        if self._long is not None and ends is not None and len(self.figure.data) == len(self._long.lines):
+            self._long.show(self.figure, *ends)
+
+
+def facts(found: list[Samples], row: dict[str, Any]) -> str:
+    """What a reader must know of a point, as HTML."""
+    first = found[0]
+    host = first.host
+    badges = [str(text) for one in found for text in (one.meta.get("badges") or ())]
+    warnings = [str(text) for one in found for text in (one.meta.get("warnings") or ())]
+    cpu = str(host.get("cpu_model") or "")
+    lines = {
+        "point": benchmarks.label(first.spec),
+        "campaign": f"{row['campaign']} ({first.origin})",
+        "host": ", ".join(text for text in (str(row.get("host") or ""), cpu) if text),
+        "library": str(first.meta.get("library") or ""),
+        "samples": f"n = {sum(one.n for one in found):,} in {len(found)} {'launch' if len(found) == 1 else 'launches'}",
+        "interval": str(row.get("headline") or ""),
+        "badges": "; ".join(dict.fromkeys(badges)) or "none",
+        "warnings": "; ".join(dict.fromkeys(warnings)) or "none",
+    }
+    cells = "".join(f"<tr><th style='text-align:left;padding-right:12px;vertical-align:top'>{name}</th>"
+                    f"<td>{html.escape(text)}</td></tr>" for name, text in lines.items() if text)  # fmt: skip
+    return f"<table>{cells}</table>{_command(first)}"
+
+
+def _command(first: Samples) -> str:
+    """How it was made, as HTML."""
+    if first.origin in ("measured", "reported"):
+        text = f"labkit {shlex.join(Selection.of(first).words())}"
+    else:
+        text = str(first.meta.get("command") or first.source or "")[:2000]
+    return f"<pre class='lab-command'>{html.escape(text)}</pre>" if text else ""
+
+
+def histogram(one: Samples, metric: str) -> go.Figure:
+    """Draw how many iterations of a launch fall into each of at most 80 ranges up to the 99.5th percentile.
+
+    Raises
+    ------
+    DataError
+        If there are no samples, or no such metric.
+    """
+    values = records.values(one, metric)
+    low, high = float(values.min()), float(np.quantile(values, 0.995))
+    edges = np.linspace(low, high if high > low else low + max(abs(low), 1e-9) * 0.01, 81 if len(values) > 400 else 31)
+    counts, _ = np.histogram(values, edges)
+    beyond, what = int((values > edges[-1]).sum()), METRICS[metric]
+    figure = go.Figure(
+        go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), marker={"color": style.COLOURS[0]},
+               name=f"launch {one.launch + 1}",
+               hovertemplate=f"%{{x:,.4~r}} {what.unit}: %{{y:,}} iterations<extra></extra>")
+    )  # fmt: skip
+    small = f"n={len(values):,}; {beyond} above {style.number(float(edges[-1]), what.unit)} are not shown"
+    figure.update_layout(
+        xaxis={"title": {"text": style.note(what.title, small)}, "type": "linear"},
+        yaxis={"title": {"text": "iterations"}, "rangemode": "tozero"},
+        bargap=0,
+        showlegend=False,
+    )
+    return style.finish(figure)
+
+
+def over_iterations(one: Samples) -> tuple[go.Figure, Long]:
+    """Draw the time of each iteration, thinned to what can be seen, and what refines it on zoom.
+
+    Raises
+    ------
+    DataError
+        If there are no samples.
+    """
+    figure = figures.over_iterations(one, points=live.POINTS)
+    times = one.seconds * 1e6
+    if len(one.ranks) <= _EVERY_RANK:
+        lines = {f"rank {rank}": line for rank, line in zip(one.ranks, times, strict=True)}
+    else:
+        kinds = {"slowest": times.max(axis=0), "median": np.median(times, axis=0), "fastest": times.min(axis=0)}
+        lines = {f"{name} rank": line for name, line in kinds.items()}
+    long = Long(lines, max(400, live.POINTS // len(lines)))
+    for trace, (x, y) in zip(figure.data, long.between(0, one.n).values(), strict=True):
+        trace.x, trace.y = x, y
+    return figure, long

@@ -1,0 +1,150 @@
+"""JupyterLab on the Explorer: on this machine only, with a token, and the page is ready when it opens."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from labkit import supervise
+from labkit.batch import NOTEBOOKS
+from labkit.errors import LaunchError, ReportError
+from labkit.explorer import CAMPAIGN, shown
+
+NOTEBOOK = NOTEBOOKS / "explorer.ipynb"
+SETTINGS = NOTEBOOKS.parent / "templates" / "jupyter"
+BEGINS = 60.0  # s in which the server must answer
+RUNS = 120.0  # s in which the cells must end
+
+
+def environment() -> dict[str, str]:
+    """Variables for a JupyterLab in which buttons go on working after a reload, and that asks nobody for news."""
+    paths = [str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH", "")])]
+    return os.environ | {"JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
+
+
+def command(folder: Path, words: Sequence[str]) -> list[str]:
+    """Command line of JupyterLab on a folder; further words are passed on to it."""
+    root = ["--allow-root"] if os.geteuid() == 0 else []
+    return [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
+
+
+def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str], None]) -> int:
+    """Open the Explorer, and stay until it is ended.
+
+    Parameters
+    ----------
+    campaigns : on show from the start.
+    words : further ones for JupyterLab.
+    say : told where it can be reached.
+
+    Raises
+    ------
+    DataError
+        If there is no such campaign.
+    LaunchError, ReportError
+        If the server does not start, or the notebook does not run.
+    """
+    names = os.pathsep.join(shown(name) for name in campaigns)
+    with served(words, {CAMPAIGN: names}) as (tree, url, token):
+        page = f"{url}doc/tree/{NOTEBOOK.name}?token={token}"
+        say(f"the Explorer is ready at\n\n    {page}\n\nEnd it with Ctrl-C; runs that it started end with it.")
+        if "--no-browser" not in words:
+            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+        while tree.poll() is None:
+            time.sleep(0.3)
+        return int(tree.returncode or 0)
+
+
+@contextmanager
+def served(words: Sequence[str], variables: dict[str, str]) -> Iterator[tuple[supervise.Tree, str, str]]:
+    """A server with the Explorer's notebook, executed in the kernel that its page will find, in a folder of its own.
+
+    Yields
+    ------
+    The server's processes, its address and its token.
+    """
+    folder, token = Path(tempfile.mkdtemp(prefix="labkit-explore-")), secrets.token_hex(24)
+    runtime = folder / "runtime"
+    env = environment() | variables | {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
+    pages = folder / "pages"
+    pages.mkdir()
+    shutil.copy(NOTEBOOK, pages)
+    argv = command(pages, ["--no-browser", *(word for word in words if word != "--no-browser")])
+    try:
+        with supervise.start(argv, env=env, stdout=supervise.DEVNULL, grace=4.0) as tree:
+            url = _address(tree, runtime)
+            _execute(url, token, runtime, pages / NOTEBOOK.name)
+            yield tree, url, token
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _address(tree: supervise.Tree, runtime: Path) -> str:
+    """Where the server answers."""
+    until = time.monotonic() + BEGINS
+    while time.monotonic() < until and tree.poll() is None:
+        for path in runtime.glob("jpserver-*.json"):
+            with suppress(OSError, ValueError, urllib.error.URLError):
+                url = str(json.loads(path.read_text())["url"])
+                urllib.request.urlopen(f"{url}api", timeout=2).read()
+                return url
+        time.sleep(0.05)
+    raise LaunchError(
+        f"JupyterLab did not answer within {BEGINS:.0f} s. See what it wrote:\n{tree.stderr_tail(10)}",
+        command=tree.argv,
+    )
+
+
+def _asked(url: str, token: str, what: dict[str, Any]) -> dict[str, Any]:
+    """Answer of the server to a request for a session."""
+    head = {"Authorization": f"token {token}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{url}api/sessions", json.dumps(what).encode(), head)
+    with urllib.request.urlopen(request, timeout=BEGINS) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
+def _execute(url: str, token: str, runtime: Path, path: Path) -> None:
+    """Run the notebook's cells in a kernel of the server, and keep what they show, so that any page finds it there."""
+    import nbformat
+    from jupyter_client.blocking.client import BlockingKernelClient
+    from nbformat.sign import NotebookNotary
+
+    asked = {"path": path.name, "name": path.name, "type": "notebook", "kernel": {"name": "python3"}}
+    kernel = _asked(url, token, asked)["kernel"]["id"]
+    client = BlockingKernelClient(connection_file=str(runtime / f"kernel-{kernel}.json"))
+    client.load_connection_file()
+    client.start_channels()
+    book = nbformat.read(path, as_version=4)
+    try:
+        client.wait_for_ready(timeout=BEGINS)
+        for cell in (cell for cell in book.cells if cell.cell_type == "code"):
+            found: list[Any] = []
+
+            def keep(message: dict[str, Any], found: list[Any] = found) -> None:
+                if message["msg_type"] in ("execute_result", "display_data", "stream", "error"):
+                    found.append(nbformat.v4.output_from_msg(message))
+
+            reply = client.execute_interactive(cell.source, timeout=RUNS, output_hook=keep)
+            cell.outputs, cell.execution_count = found, reply["content"]["execution_count"]
+            if reply["content"]["status"] != "ok":
+                raise ReportError(f"The Explorer did not start: {reply['content'].get('evalue')}.")
+    except (TimeoutError, RuntimeError) as error:
+        raise ReportError(f"The Explorer did not start: {error}. Try again on a less busy machine.") from error
+    finally:
+        client.stop_channels()
+    nbformat.write(book, path)
+    NotebookNotary().sign(book)

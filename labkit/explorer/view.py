@@ -1,0 +1,156 @@
+"""What a plot shows, as data: it draws the figure, and writes the Python lines that draw the same one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit import figures
+from labkit.columns import COLUMNS, METRICS, STATISTICS, split, statistic_column
+from labkit.errors import DataError
+from labkit.figures import style
+
+SIZE = "message_size_B"
+HEIGHT = 430  # px
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """One plot.
+
+    Parameters
+    ----------
+    campaigns : names.
+    benchmark : of which points are shown.
+    metric, statistic : what is drawn upward.
+    x : column to the right: ``message_size_B`` or another one of numbers.
+    x_log, y_log : whether an axis is logarithmic; None for what suits it.
+    """
+
+    campaigns: tuple[str, ...] = ()
+    benchmark: str = ""
+    metric: str = ""
+    statistic: str = "p50"
+    x: str = SIZE
+    x_log: bool | None = None
+    y_log: bool | None = None
+
+    def series(self, summary: pd.DataFrame) -> list[str]:
+        """Columns that make the lines: the campaign where there are several, then what tells the points apart."""
+        several = ["campaign"] if summary["campaign"].nunique() > 1 else []
+        parts = [rows for _, rows in summary.groupby("campaign", sort=False)] if several else [summary]
+        found = [name for rows in parts for name in style.varying(rows, skip=[self.x, "campaign"])]
+        return several + list(dict.fromkeys(found))
+
+    def figure(self, summary: pd.DataFrame) -> go.Figure:
+        """Draw it.
+
+        Raises
+        ------
+        DataError
+            If there is nothing to draw.
+        """
+        if summary.empty:
+            raise DataError("There are no points of this benchmark in the campaigns chosen. Measure, or choose others.")
+        series = self.series(summary)
+        if self.x == SIZE:
+            figure = figures.versus_size(summary, self.metric, series=series, statistic=self.statistic, tail=None)
+        else:
+            column = statistic_column(self.metric, self.statistic)
+            shown = self.metric if column not in summary else {METRICS[self.metric].label: column}
+            figure = figures.versus(summary, self.x, shown, series=series)
+        figure.update_layout(**self.axes(), width=None, height=HEIGHT)
+        return figure
+
+    def axes(self) -> dict[str, str]:
+        """Kinds of axes that were asked for, as plotly's layout names them."""
+        asked = {"xaxis_type": self.x_log, "yaxis_type": self.y_log}
+        return {name: "log" if log else "linear" for name, log in asked.items() if log is not None}
+
+    def row(self, summary: pd.DataFrame, name: str, x: float) -> pd.Series:
+        """The row of the summary behind a point of the figure, by its line's name and its place.
+
+        Raises
+        ------
+        DataError
+            If there is none.
+        """
+        for found, _, rows in style.split(summary.sort_values(self.x, kind="stable"), self.series(summary)):
+            if found == name or name.startswith(found):
+                return rows.iloc[int((rows[self.x] - x).abs().argmin())]
+        raise DataError(f"There is no line {name!r} in this plot. Draw it anew.")
+
+    def lines(self, summary: pd.DataFrame) -> str:
+        """Python that draws the same figure in a notebook of its own."""
+        held = ", ".join(map(repr, self.campaigns))
+        series = self.series(summary)
+        if self.x == SIZE:
+            draw = f"versus_size(summary, {self.metric!r}, series={series!r}, statistic={self.statistic!r}, tail=None)"
+        else:
+            column = statistic_column(self.metric, self.statistic)
+            shown = self.metric if column not in summary else {METRICS[self.metric].label: column}
+            draw = f"versus(summary, {self.x!r}, {shown!r}, series={series!r})"
+        more = "".join(f"{name}={kind!r}, " for name, kind in self.axes().items())
+        return f"""import pandas as pd
+from labkit import campaign, figures, records
+
+tables = []
+for name in [{held}]:
+    held = campaign.Campaign(campaign.find(name))
+    tables.append(records.table(held.samples({self.benchmark!r}), campaign=name))
+summary = records.summary(pd.concat([table for table in tables if len(table)], ignore_index=True))
+figure = figures.{draw}
+figure.update_layout({more}width=None, height={HEIGHT})
+figure
+"""
+
+
+def metrics_of(summary: pd.DataFrame) -> list[str]:
+    """Metrics that occur in a table, in its order."""
+    found = [parts[0] for name in summary if (parts := split(name)) and summary[name].notna().any()]
+    return list(dict.fromkeys(found))
+
+
+def statistics_of(summary: pd.DataFrame, metric: str) -> list[str]:
+    """Statistics that a metric has in a table."""
+    ends = ("low", "high", "ci_low", "ci_high")
+    have = [
+        name for name in STATISTICS if (c := statistic_column(metric, name)) in summary and summary[c].notna().any()
+    ]
+    return [name for name in have if name not in ends]
+
+
+def axes_of(summary: pd.DataFrame) -> list[str]:
+    """Columns of numbers that can stand to the right: the size, and others of which several values occur."""
+    usual = [SIZE, "ranks", "ppn", *(c for c in summary if c.startswith(("option_", "env_")))]
+    return [c for c in usual if c == SIZE or (c in summary and _counts(summary[c]) and summary[c].nunique() > 1)]
+
+
+def _counts(column: pd.Series) -> bool:
+    """Whether a column holds numbers."""
+    return bool(pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column))
+
+
+def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, before: View) -> View:
+    """The view before, on other data: what it has not is replaced by what stands for it."""
+    metrics = metrics_of(summary)
+    metric = before.metric if before.metric in metrics else (metrics[0] if metrics else "")
+    statistics = statistics_of(summary, metric) if metric else []
+    statistic = before.statistic if before.statistic in statistics else (statistics[0] if statistics else "p50")
+    x = before.x if before.x in axes_of(summary) else SIZE
+    return dataclasses.replace(before, campaigns=tuple(campaigns), benchmark=benchmark, metric=metric,
+                               statistic=statistic, x=x)  # fmt: skip
+
+
+def words(name: str) -> str:
+    """A column for a list: its name in words."""
+    return COLUMNS[name].name.replace("_B", " (B)").replace("_", " ") if name in COLUMNS else name.replace("_", " ")
+
+
+def first(names: Sequence[str]) -> str:
+    """Benchmark to begin with: latency where it is there."""
+    return "mpi.latency" if "mpi.latency" in names else next(iter(names), "")
