@@ -19,7 +19,7 @@ from labkit import batch, show, studies
 from labkit.batch import plan
 from labkit.errors import SpecError
 
-NOTEBOOKS = sorted(batch.NOTEBOOKS.glob("*.ipynb"))
+NOTEBOOKS = sorted(batch.NOTEBOOKS.glob("[0-9]*.ipynb"))
 TINY = """
 title = "Tiny"
 [parameters]

@@ -14,7 +14,7 @@ from labkit.benchmarks import meanings
 from labkit.errors import SpecError
 from labkit.spec import validated
 
-_LOOK = {"style": {"description_width": "96px"}, "layout": {"width": "100%"}}
+_LOOK = {"style": {"description_width": "96px"}, "layout": {"width": "auto"}}
 
 
 def _kind(annotation: Any) -> tuple[Any, bool]:

@@ -32,6 +32,7 @@ class LiveFigure(go.FigureWidget):  # type: ignore[misc]
 def blank(height: int) -> LiveFigure:
     """A figure without points."""
     made = LiveFigure(layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True})
+    made._config = {**style.CONFIG, "showSendToCloud": False}
     made.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
     return made
 

@@ -15,19 +15,18 @@ from labkit.explorer.session import Chosen, Session
 from labkit.explorer.view import HEIGHT, SIZE, View
 
 TITLE, PLACE, ORDER = "Compare", "main", 0
-_SCALES = [("fitting", None), ("logarithmic", True), ("linear", False)]
+_SCALES = {"fitting": None, "logarithmic": True, "linear": False}
 
 
 def build(session: Session) -> Any:
     """The panel."""
-    look = {"style": {"description_width": "initial"}}
-    chosen = widgets.SelectMultiple(rows=4, layout={"width": "100%"}, tooltip="several with Ctrl or Shift")
+    chosen = widgets.SelectMultiple(rows=4, layout={"width": "auto"}, tooltip="several with Ctrl or Shift")
     chosen.add_class("lab-campaigns")
     second = widgets.Checkbox(description="second plot", indent=False, layout={"width": "auto"})
     lock = widgets.Checkbox(description="same scales", indent=False, disabled=True, layout={"width": "auto"})
     second.add_class("lab-second")
     lock.add_class("lab-lock")
-    anew = widgets.Button(description="Look again", tooltip="for campaigns that came meanwhile", icon="refresh", **look)
+    anew = widgets.Button(description="Look again", tooltip="for campaigns that came meanwhile", icon="refresh")
     note = widgets.HTML().add_class("lab-text")
     plots = [_Plot(session, "A"), _Plot(session, "B")]
     plots[1].widget.layout.display = "none"
@@ -82,8 +81,8 @@ class _Plot:
         self.metric = widgets.Dropdown(description="metric", **narrow)
         self.statistic = widgets.Dropdown(description="statistic", **narrow)
         self.x = widgets.Dropdown(description="across", **narrow)
-        self.x_log = widgets.Dropdown(description="→ scale", options=_SCALES, **narrow)
-        self.y_log = widgets.Dropdown(description="↑ scale", options=_SCALES, **narrow)
+        self.x_log = widgets.Dropdown(description="→ scale", options=list(_SCALES), **narrow)
+        self.y_log = widgets.Dropdown(description="↑ scale", options=list(_SCALES), **narrow)
         self.why = widgets.HTML().add_class("lab-why")
         self.figure = session.figures[letter] = live.blank(HEIGHT)
         self._fields = {"benchmark": self.benchmark, "metric": self.metric, "statistic": self.statistic, "x": self.x,
@@ -98,7 +97,9 @@ class _Plot:
     def _picked(self, change: Any) -> None:
         if not self._busy:
             name = next(name for name, field in self._fields.items() if field is change.owner)
-            self._session.views[self._letter] = dataclasses.replace(self._view, **{name: change.new})
+            value = _SCALES[change.new] if name in ("x_log", "y_log") else change.new
+            changed: dict[str, Any] = {name: value}
+            self._session.views[self._letter] = dataclasses.replace(self._view, **changed)
             self.refresh()
 
     @property

@@ -39,7 +39,7 @@ class _Measure:
         self._session, self._seen, self._cut = session, 0, ""
         self._job: Job | None = None
         self._task: asyncio.Task[None] | None = None  # the loop itself keeps none alive
-        found, look = benchmarks.find(), {"layout": {"width": "100%"}, "style": {"description_width": "96px"}}
+        found, look = benchmarks.find(), {"layout": {"width": "auto"}, "style": {"description_width": "96px"}}
         self._lacking = "" if launch.installed() else "no MPI launcher"
         names = [(self._titled(one), name) for name, one in found.items()]
         self.benchmark = widgets.Dropdown(options=names, value=START, description="benchmark", **look)
@@ -57,7 +57,7 @@ class _Measure:
         self.halt = widgets.Button(description="Stop", icon="stop", disabled=True).add_class("lab-stop")
         self.resume = widgets.Button(description="Continue", icon="forward").add_class("lab-continue")
         self.why = widgets.HTML().add_class("lab-why").add_class("lab-reason")
-        self.bar = widgets.FloatProgress(min=0, max=1, layout={"width": "100%", "height": "14px"})
+        self.bar = widgets.FloatProgress(min=0, max=1, layout={"width": "auto", "height": "14px"})
         self.status = widgets.HTML("nothing runs").add_class("lab-status").add_class("lab-text")
         self.log = widgets.HTML().add_class("lab-log")
         logs = widgets.Accordion([self.log], titles=("log",))
@@ -140,7 +140,9 @@ class _Measure:
         busy = self._job is not None and self._job.running
         self.run.disabled = bool(why) or busy
         self.run.tooltip = why or ("a run goes on" if busy else "start")
-        self.why.value = html.escape(why) if why else f"<pre>labkit {html.escape(shlex.join(chosen.words()))}</pre>"
+        self.why.value = (
+            html.escape(why) if why else f"<pre class='lab-same'>labkit {html.escape(shlex.join(chosen.words()))}</pre>"
+        )
 
     def _offer(self) -> None:
         """Offer to go on with the newest campaign whose run was cut off."""

@@ -1,0 +1,240 @@
+"""The Explorer's parts without a page: form, command, plot, job, downsampling."""
+
+import dataclasses
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from labkit import benchmarks, campaign, cli, explorer
+from labkit.batch import HOME
+from labkit.cli import measure as verb
+from labkit.errors import DataError, SpecError
+from labkit.explorer import export, job, live, panels, store, view
+from labkit.explorer.form import Choices, Form, levels
+from labkit.explorer.selection import Selection
+from labkit.explorer.session import Session
+from labkit.explorer.store import Store
+from labkit.explorer.view import View
+from labkit.spec import Effort, Spec
+
+SHOWN = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = campaign.root() / "two-cores"
+    if not folder.exists():
+        shutil.copytree(HOME / "data" / "campaigns" / "examples" / "two-cores", folder)
+    return folder
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Some:
+    """Options.
+
+    Parameters
+    ----------
+    kind : one or the other.
+    count : of things.
+    """
+
+    kind: Literal["a", "b"] = "a"
+    count: int = 3
+    limit: float | None = None
+    each: bool = False
+
+
+def test_a_form_has_the_fields_of_its_class_and_no_others() -> None:
+    told: list[int] = []
+    form = Form(Some, "some", lambda: told.append(1))
+    assert form.value() == Some()
+    assert form.fields["count"].tooltip == "count: of things."
+    form.fields["count"].value, form.fields["limit"].value = 5, "0.5"
+    assert form.value() == Some(count=5, limit=0.5)
+    assert form.differing() == {"count": 5, "limit": 0.5}
+    assert told
+    form.fields["limit"].value = "much"
+    with pytest.raises(SpecError, match="limit='much'"):
+        form.value()
+
+
+@pytest.mark.parametrize("name", benchmarks.find())
+def test_every_benchmark_has_a_form_that_gives_its_defaults(name: str) -> None:
+    options = benchmarks.get(name).options
+    assert Form(options, name, lambda: None).value() == options()
+
+
+def test_the_forms_of_spec_and_effort_are_those_of_the_classes() -> None:
+    assert Form(Effort, "effort", lambda: None).value() == Effort()
+    assert Form(Spec, "setting", lambda: None, ("ppn", "bind")).raw == {"ppn": 0, "bind": "auto"}
+
+
+def test_what_cannot_be_chosen_is_grey_and_says_why() -> None:
+    choices = Choices("launchers", {"openmpi": "", "srun": "not installed"}, ["srun", "openmpi"], lambda: None)
+    assert choices.value == ["openmpi"]
+    assert choices.boxes["srun"].disabled
+    assert choices.boxes["srun"].description == "srun (not installed)"
+
+
+def test_levels_are_whole_numbers() -> None:
+    assert levels("2, 4", "ranks") == [2, 4]
+    with pytest.raises(SpecError, match="ranks='two', but it must be whole numbers"):
+        levels("two", "ranks")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        Selection(benchmark="mpi.latency"),
+        Selection(benchmark="mpi.latency", sizes="8,4Ki", levels={"transport": ["shm", "tcp"], "ranks": [2]}),
+        Selection(benchmark="mpi.allreduce", levels={"ranks": [2, 4], "bind": ["none"]}, effort=Effort(iterations=9)),
+        Selection(benchmark="mpi.bandwidth", options={"window": 32}, environment=(("A", "b,c"),), hosts=("a:2", "b")),
+    ],
+)
+def test_the_command_measures_what_the_form_says(chosen: Selection) -> None:
+    given = cli.parser().parse_args(chosen.words())
+    assert [benchmarks.resolve(s) for s in verb._specs(given)] == [benchmarks.resolve(s) for s in chosen.specs()]
+    assert given.launches == chosen.effort.launches
+    assert given.iterations == chosen.effort.iterations
+
+
+def test_a_measured_point_tells_its_command() -> None:
+    for one in campaign.Campaign(campaign.find("two-cores")).samples():
+        if one.origin in ("measured", "reported"):
+            given = cli.parser().parse_args(Selection.of(one).words())
+            (spec,) = verb._specs(given)
+            assert benchmarks.identity(benchmarks.resolve(spec)).options == benchmarks.identity(one.spec).options
+            assert (spec.transport, spec.ranks) == (one.spec.transport, one.spec.ranks)
+
+
+def test_a_problem_is_a_sentence() -> None:
+    assert "needs exactly 2" in Selection(benchmark="mpi.latency", levels={"ranks": [3]}).problem()
+    assert Selection(benchmark="mpi.latency", levels={"transport": []}).problem().startswith("No transport is chosen")
+
+
+def test_a_store_reads_a_file_once_and_what_is_new(tmp_path: Path) -> None:
+    held = campaign.Campaign(campaign.root() / "growing")
+    one, other = [s for s in campaign.Campaign(campaign.find("two-cores")).samples("mpi.latency") if s.n][:2]
+    have = Store()
+    held.save(one, "0" * 16)
+    assert len(have.records("growing", "mpi.latency")) == 1
+    assert have.records("growing", "mpi.latency") is have.records("growing", "mpi.latency")
+    held.save(other, "1" * 16)
+    assert len(have.records("growing", "mpi.latency")) == 2
+    (held.path / "samples" / "mpi.latency" / f"{'2' * 16}-0.parquet").write_text("no")
+    assert len(have.records("growing", "mpi.latency")) == 2
+    assert len(have.unreadable) == 1
+    shutil.rmtree(held.path)
+
+
+@pytest.mark.parametrize("shown", [SHOWN, dataclasses.replace(SHOWN, statistic="p99", y_log=False)])
+def test_the_lines_draw_the_same_figure(shown: View) -> None:
+    summary = Store().summary(shown.campaigns, shown.benchmark)
+    text, space = shown.lines(summary), {}  # type: ignore[var-annotated]
+    exec(text, space)
+    assert space["figure"].to_json() == shown.figure(summary).to_json()
+
+
+def test_several_campaigns_have_lines_of_their_own_and_a_point_is_found(example: Path) -> None:
+    shutil.copytree(example, example.with_name("twin"), dirs_exist_ok=True)
+    shown = dataclasses.replace(SHOWN, campaigns=("two-cores", "twin"))
+    summary = Store().summary(shown.campaigns, shown.benchmark)
+    figure = shown.figure(summary)
+    assert {trace.name.split(",")[0] for trace in figure.data} == {"two-cores", "twin"}
+    trace = figure.data[-1]
+    row = shown.row(summary, trace.name, trace.x[-1])
+    assert (row["campaign"], row["message_size_B"]) == (trace.name.split(",")[0], trace.x[-1])
+    assert row["latency_us_p50"] == trace.y[-1]
+    shutil.rmtree(example.with_name("twin"))
+
+
+def test_an_empty_plot_says_what_to_do() -> None:
+    with pytest.raises(DataError, match="Measure, or choose others"):
+        SHOWN.figure(Store().summary((), "mpi.latency"))
+
+
+def test_a_view_falls_back_to_what_there_is() -> None:
+    summary = Store().summary(["two-cores"], "mpi.bandwidth")
+    now = view.usual(["two-cores"], "mpi.bandwidth", summary, dataclasses.replace(SHOWN, x="ranks"))
+    assert (now.metric, now.statistic, now.x) == ("bandwidth_MBps", "p50", "message_size_B")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "py", "html"])
+def test_an_export_lies_in_a_file(form: str, tmp_path: Path) -> None:
+    summary = Store().summary(SHOWN.campaigns, SHOWN.benchmark)
+    path = export.write(SHOWN, summary, form, tmp_path / "exports")
+    assert path.name == f"mpi.latency-latency_us-p50.{form}"
+    assert path.stat().st_size > 300
+    assert path.name in export.link(path)
+    if form == "html":
+        assert '"remove":["sendChartToCloud"]' in path.read_text()
+
+
+def test_long_series_keep_their_extremes_and_are_exact_on_zoom() -> None:
+    y = np.random.default_rng(1).normal(size=100_000)
+    y[77_777] = 50
+    long = live.Long({"rank 0": y})
+    x, seen = long.between(0, len(y))["rank 0"]
+    assert len(x) <= live.POINTS
+    assert (seen.max(), x[seen.argmax()]) == (50, 77_777)
+    x, seen = long.between(1000, 1010)["rank 0"]
+    assert (x == np.arange(999, 1012)).all()
+    assert (seen == y[999:1012]).all()
+
+
+def test_a_figure_that_comes_back_shows_what_it_showed_last() -> None:
+    held = live.blank(300)
+    live.redraw(held, SHOWN.figure(Store().summary(SHOWN.campaigns, SHOWN.benchmark)))
+    assert len(held.get_state()["_widget_data"]) == len(held.data) > 0
+
+
+def test_panels_are_files_and_the_page_holds_them_all() -> None:
+    assert [p.__name__.rpartition(".")[2] for p in panels.find()] == ["compare", "measure", "point", "export"]
+    explorer._open.clear()
+    first = explorer.open("two-cores")
+    assert explorer.open() is first
+    with pytest.raises(DataError, match="There is no campaign 'nowhere'"):
+        explorer.shown("nowhere")
+
+
+def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:
+    held = campaign.Campaign(tmp_path / "cut")
+    assert job.unfinished(held.path) == []
+    for state, wanted in (
+        ("running", ["measure", "mpi.latency"]),
+        ("stopped", ["measure", "mpi.latency"]),
+        ("done", []),
+    ):
+        job.note(held, ["measure", "mpi.latency"], state)
+        seen = json.loads((held.path / job.NOTE).read_text())
+        (held.path / job.NOTE).write_text(json.dumps(seen | {"pid": 2**22 + 1}))
+        assert job.unfinished(held.path) == wanted
+
+
+@pytest.mark.mpi
+def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
+    session = Session([])
+    made = {p.__name__.rpartition(".")[2]: p.build(session) for p in panels.find() if p.__name__.endswith("compare")}
+    from labkit.explorer.panels.measure import _Measure
+
+    panel = _Measure(session)
+    panel.sizes.value, panel.into.value = "8,64", "run"
+    panel.effort.fields["launches"].value, panel.effort.fields["time_cap"].value = 1, 0.02
+    assert not panel.run.disabled, panel.why.value
+    panel.run.click()
+    assert panel.run.disabled
+    end = time.monotonic() + 60
+    while panel._job is not None and panel._job.running:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    panel.tick()
+    assert made
+    assert panel.status.value == "done: 2 of 2 points measured"
+    assert sum(len(trace.x) for trace in session.figures["A"].data) == 2
+    assert session.campaigns == ["run"]
+    assert store.names()[0] == "run"
