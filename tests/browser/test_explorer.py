@@ -148,7 +148,8 @@ def test_two_campaigns_are_compared_and_a_point_is_looked_into(page: Any) -> Non
     playwright.expect(page.locator(".lab-facts")).to_contain_text("labkit measure mpi.latency")
     for kind in ("histogram", "over iterations", "per rank", "distribution"):
         page.locator(".lab-views").get_by_text(kind).click()
-        page.wait_for_timeout(300)
+        page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
+        page.wait_for_timeout(400)
         page.locator(".lab-facts").scroll_into_view_if_needed()
         picture(page, f"point-{kind.replace(' ', '-')}")
         assert not page.locator(".lab-point-panel .lab-why").inner_text().strip()

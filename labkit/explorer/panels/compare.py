@@ -20,7 +20,7 @@ _SCALES = {"fitting": None, "logarithmic": True, "linear": False}
 
 def build(session: Session) -> Any:
     """The panel."""
-    chosen = widgets.SelectMultiple(rows=4, layout={"width": "auto"}, tooltip="several with Ctrl or Shift")
+    chosen = widgets.VBox(layout={"max_height": "108px", "overflow": "auto", "width": "auto", "display": "block"})
     chosen.add_class("lab-campaigns")
     second = widgets.Checkbox(description="second plot", indent=False, layout={"width": "auto"})
     lock = widgets.Checkbox(description="same scales", indent=False, disabled=True, layout={"width": "auto"})
@@ -29,28 +29,32 @@ def build(session: Session) -> Any:
     anew = widgets.Button(description="Look again", tooltip="for campaigns that came meanwhile", icon="refresh")
     note = widgets.HTML().add_class("lab-text")
     plots = [_Plot(session, "A"), _Plot(session, "B")]
-    plots[1].widget.layout.display = "none"
+    plots[1].shown = False
 
     def offered() -> None:
         names = list(dict.fromkeys([*session.campaigns, *store.names()]))
-        chosen.unobserve_all("value")
-        chosen.options = names
-        chosen.value = tuple(name for name in names if name in session.campaigns)
-        chosen.observe(picked, "value")
+        have = session.campaigns
+        boxes = [
+            widgets.Checkbox(value=name in have, description=name, indent=False, layout={"width": "auto"})
+            for name in names
+        ]
+        for box in boxes:
+            box.observe(picked, "value")
+        chosen.children = boxes
         note.value = (
             "" if names else "There is no campaign yet: measure one, or bring one in with <code>labkit import</code>."
         )
         session.tell("data")
 
     def picked(change: Any) -> None:
-        session.campaigns = list(chosen.value)
+        session.campaigns = [box.description for box in chosen.children if box.value]
         session.tell("data")
 
     def both(change: Any) -> None:
-        plots[1].widget.layout.display = "" if second.value else "none"
+        plots[1].shown = second.value
         lock.disabled = not second.value
-        if second.value:
-            plots[1].refresh()
+        plots[1].refresh()
+        page.children = (*top, *(plot.widget for plot in plots if plot.shown))
 
     def locked(change: Any = None) -> None:
         if lock.value and second.value:
@@ -66,15 +70,16 @@ def build(session: Session) -> Any:
     plots[0].figure.layout.on_change(lambda layout, *ends: locked(), "xaxis.range", "yaxis.range")
     row = widgets.HBox([widgets.VBox([chosen], layout={"flex": "1 1 0%", "min_width": "200px"}),
                         widgets.VBox([anew, second, lock])])  # fmt: skip
-    return widgets.VBox([widgets.Label("campaigns, newest first (Ctrl adds one)"), row, note, plots[0].widget,
-                         plots[1].widget])  # fmt: skip
+    top = [widgets.Label("campaigns, newest first"), row, note]
+    page = widgets.VBox([*top, plots[0].widget])  # a figure that is hidden when it is made stays empty
+    return page
 
 
 class _Plot:
     """One plot with what chooses its content."""
 
     def __init__(self, session: Session, letter: str) -> None:
-        self._session, self._letter, self._busy = session, letter, False
+        self._session, self._letter, self._busy, self.shown = session, letter, False, True
         session.views[letter] = View()
         narrow = {"layout": {"width": "auto", "flex": "1 1 170px"}, "style": {"description_width": "initial"}}
         self.benchmark = widgets.Dropdown(description="benchmark", **narrow)
@@ -114,7 +119,7 @@ class _Plot:
 
     def refresh(self) -> None:
         """Read what is there, offer what can be chosen of it, and draw."""
-        if self.widget.layout.display == "none":
+        if not self.shown:
             return
         session, before = self._session, self._view
         have = session.benchmarks()

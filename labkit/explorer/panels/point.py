@@ -45,8 +45,9 @@ class _Point:
         self.figure = live.blank(HEIGHT)
         self.figure.layout.on_change(self._zoomed, "xaxis.range")
         self._row = widgets.HBox([self.shown, self.launch], layout={"flex_flow": "row wrap"})
-        self._inside = widgets.VBox([self._row, self.why, self.figure], layout={"display": "none"})
-        self.widget = widgets.VBox([self.facts, self._inside]).add_class("lab-point-panel")
+        # a figure that is hidden when it is made stays empty, so it comes with the first point
+        self._inside = widgets.VBox([self._row, self.why, self.figure])
+        self.widget = widgets.VBox([self.facts]).add_class("lab-point-panel")
         self.shown.observe(lambda change: self._draw(), "value")
         self.launch.observe(lambda change: self._draw(), "value")
         session.on("point", self._other)
@@ -65,11 +66,11 @@ class _Point:
         self._metric = chosen.metric
         self.facts.value = facts(self._samples, row)
         have = [one.launch for one in self._samples if one.n]
-        self._inside.layout.display = "" if have else "none"
         if have:
             self.launch.options = [(str(number + 1), number) for number in have]
             self.launch.value = have[0]
             self._draw()
+        self.widget.children = (self.facts, self._inside) if have else (self.facts,)
 
     def _draw(self) -> None:
         """Draw what is chosen."""
