@@ -1,16 +1,17 @@
-"""Campaigns as tables, read as they grow: a samples file is read once, and again only when it was written anew."""
+"""Campaigns as tables, read as they grow: a point is read once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from labkit import campaign, records, samples
+from labkit import campaign, records
+from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.samples import Samples
 
+Name = tuple[str, int]  # fingerprint and launch
 SORTED = ["benchmark", "message_size_B", "fingerprint", "launch"]
 
 
@@ -21,20 +22,21 @@ def names() -> list[str]:
     return [str(path.parent.relative_to(root)) for path in found]
 
 
-def files(name: str, benchmark: str = "*") -> list[Path]:
-    """Samples files of a benchmark in a campaign."""
-    return sorted((campaign.find(name) / "samples").glob(f"{benchmark}/[!.]*.parquet"))
+def opened(name: str) -> Campaign:
+    """A campaign by its name."""
+    return Campaign(campaign.find(name))
 
 
 def benchmarks(held: Sequence[str]) -> list[str]:
     """Benchmarks that occur in some campaigns."""
-    return sorted({path.parent.name for name in held for path in files(name)})
+    return sorted({benchmark for name in held for benchmark in opened(name).benchmarks()})
 
 
 def launches(name: str, benchmark: str, fingerprint: str) -> list[Samples]:
     """All launches of a point."""
-    found = [samples.load(path) for path in files(name, benchmark) if path.name.startswith(f"{fingerprint}-")]
-    return sorted(found, key=lambda one: one.launch)
+    held = opened(name)
+    wanted = {(found, launch) for of, found, launch in held.done() if (of, found) == (benchmark, fingerprint)}
+    return sorted(held.samples(benchmark, wanted), key=lambda one: one.launch)
 
 
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -46,33 +48,37 @@ class Store:
     """What was read so far, by campaign and benchmark."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str], dict[Path, int]] = {}
+        self._seen: dict[tuple[str, str], set[Name]] = {}
         self._frames: dict[tuple[str, str], pd.DataFrame] = {}
         self._summary: tuple[object, pd.DataFrame] | None = None
-        self.unreadable: dict[Path, str] = {}
+        self.unreadable: dict[tuple[object, ...], str] = {}
 
     def records(self, name: str, benchmark: str) -> pd.DataFrame:
         """Rows of one benchmark in a campaign; the column campaign has the name it was asked by."""
-        key = (name, benchmark)
-        there = {path: path.stat().st_mtime_ns for path in files(name, benchmark)}
-        seen = self._seen.get(key, {})
-        if any(there.get(path) != changed for path, changed in seen.items()):
-            seen = {}
-        new = [sample for path in there if path not in seen and (sample := self._load(path)) is not None]
+        key, held = (name, benchmark), opened(name)
+        seen = self._seen.get(key, set())
+        there = {(found, launch) for of, found, launch in held.done() if of == benchmark}
+        if seen - there:
+            seen = set()
+        new = self._load(held, benchmark, there - seen)
         if new or key not in self._frames or not seen:
             frame = records.table(new, campaign=name)
-            held = [self._frames[key], frame] if seen and new else [frame]
-            self._frames[key] = pd.concat(held, ignore_index=True).sort_values(SORTED, ignore_index=True, kind="stable")
+            frames = [self._frames[key], frame] if seen and new and len(self._frames[key]) else [frame]
+            self._frames[key] = pd.concat(frames, ignore_index=True).sort_values(
+                SORTED, ignore_index=True, kind="stable"
+            )
         self._seen[key] = there
         return self._frames[key]
 
-    def _load(self, path: Path) -> Samples | None:
-        """Samples of a file; None for one that cannot be read, which is remembered."""
+    def _load(self, held: Campaign, benchmark: str, wanted: set[Name]) -> list[Samples]:
+        """Samples of some points; those that cannot be read are remembered, the others come all the same."""
         try:
-            return samples.load(path)
+            return list(held.samples(benchmark, wanted)) if wanted else []
         except DataError as error:
-            self.unreadable[path] = str(error)
-            return None
+            if len(wanted) == 1:
+                self.unreadable[held.path, benchmark, *wanted] = str(error)
+                return []
+        return [one for name in sorted(wanted) for one in self._load(held, benchmark, {name})]
 
     def summary(self, held: Sequence[str], benchmark: str) -> pd.DataFrame:
         """One row per point and campaign, over its launches."""

@@ -22,10 +22,10 @@ def build(session: Session) -> Any:
     """The panel."""
     chosen = widgets.VBox(layout={"max_height": "108px", "overflow": "auto", "width": "auto", "display": "block"})
     chosen.add_class("lab-campaigns")
-    second = widgets.Checkbox(description="second plot", indent=False, layout={"width": "auto"})
-    lock = widgets.Checkbox(description="same scales", indent=False, disabled=True, layout={"width": "auto"})
-    second.add_class("lab-second")
-    lock.add_class("lab-lock")
+    second = widgets.Checkbox(description="second plot", indent=False, layout={"width": "auto"}).add_class("lab-second")
+    lock = widgets.Checkbox(description="same scales", indent=False, disabled=True, layout={"width": "auto"}).add_class(
+        "lab-lock"
+    )
     anew = widgets.Button(description="Look again", tooltip="for campaigns that came meanwhile", icon="refresh")
     note = widgets.HTML().add_class("lab-text")
     plots = [_Plot(session, "A"), _Plot(session, "B")]
