@@ -152,8 +152,8 @@ def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
     assert (held["right"], held["tries"], held["hints"]) == (True, 2, 2)
     with pytest.raises(AssertionError, match="alpha: too low"):
         session.grade("alpha", 0.01)
-    with pytest.raises(SpecError, match="no question 'alhpa'"):
-        session.hint("alhpa")
+    with pytest.raises(SpecError, match="no question 'omega'"):
+        session.hint("omega")
 
 
 def test_the_tolerance_is_the_interval_and_two_digits_are_enough() -> None:
