@@ -56,13 +56,12 @@ def redraw(held: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> N
         layout = figure.layout.to_plotly_json()
         layout.pop("template", None)
         zoom = {name: held.layout[name].range for name in ("xaxis", "yaxis")} if keep_zoom else {}
-        for name in ("xaxis", "yaxis", "shapes", "annotations"):
+        for name in ("xaxis", "yaxis"):  # each at once: plotly refuses a part of what the same message replaces
+            ends = {"range": zoom[name]} if zoom.get(name) is not None else {}
+            held.layout[name] = layout.pop(name, {}) | {"visible": True} | ends
+        for name in ("shapes", "annotations"):
             held.layout[name] = layout.pop(name, None)
-        held.layout.xaxis.visible = held.layout.yaxis.visible = True
         held.update_layout(layout)
-        for name, ends in zoom.items():
-            if ends is not None:
-                held.layout[name].range = ends
     if not same:
         held.data = ()
         held.add_traces([trace.to_plotly_json() for trace in figure.data])
