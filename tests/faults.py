@@ -71,11 +71,11 @@ class Run:
 
     def start(self, *prefix: str, command: list[str] | None = None, **more: str) -> subprocess.Popen[str]:
         """Start labkit with nothing between it and us."""
-        out = (self.folder / "said").open("w")
-        return subprocess.Popen(
-            [*prefix, *(command or self.command())], env=self.environment(**more), stdout=subprocess.DEVNULL, stderr=out,
-            text=True, cwd=ROOT,
-        )  # fmt: skip
+        with (self.folder / "said").open("w") as out:
+            return subprocess.Popen(
+                [*prefix, *(command or self.command())], env=self.environment(**more), stdout=subprocess.DEVNULL,
+                stderr=out, text=True, cwd=ROOT,
+            )  # fmt: skip
 
     def said(self) -> str:
         """What labkit wrote on standard error."""
