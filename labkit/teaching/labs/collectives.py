@@ -15,8 +15,10 @@ HOSTS = "virtual-cluster:8,rate=50mbit"
 LINK = 50e6 / 8e6  # MB/s
 SIZE = 64 * 1024
 CHOICE = "OMPI_MCA_coll_tuned_bcast_algorithm"
-LINEAR, TREE, PIPELINE = "linear", "binomial tree", "pipeline"
-NUMBERS = {LINEAR: "1", TREE: "6", PIPELINE: "3"}  # as ompi_info --param coll tuned --level 5 lists them
+SEGMENT = f"{CHOICE}_segmentsize"
+LINEAR, WHOLE, TREE, PIPELINE = "linear", "binomial tree, whole", "binomial tree, in pieces", "pipeline"
+# number, as ompi_info --param coll tuned --level 5 lists them, and B of a piece
+FORMS = {LINEAR: ("1", None), WHOLE: ("6", None), TREE: ("6", "8192"), PIPELINE: ("3", "8192")}
 STEADY, LOGARITHM, PROPORTIONAL = "not at all", "with the logarithm of the ranks", "in proportion to ranks − 1"
 GROWTH = {STEADY: 1.0, LOGARITHM: 3.0, PROPORTIONAL: 7.0}  # from 2 to 8 ranks
 BROKEN, DOUBT, KEPT = (
@@ -29,24 +31,25 @@ BCAST, TIME = "mpi.bcast", "latency_us"
 
 
 def _forced(algorithm: str) -> dict[str, str]:
-    """Variables that make Open MPI take an algorithm for MPI_Bcast; the pipeline in segments of 8 KiB."""
-    segment = {f"{CHOICE}_segmentsize": "8192"} if algorithm == PIPELINE else {}
-    return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", CHOICE: NUMBERS[algorithm], **segment}
+    """Variables that make Open MPI take an algorithm for MPI_Bcast."""
+    number, piece = FORMS[algorithm]
+    return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", CHOICE: number, **({SEGMENT: piece} if piece else {})}
 
 
 def _specs() -> list[Spec]:
     here = [s for name in ("allreduce", "reduce", "bcast")
             for s in sweep(f"mpi.{name}", sizes="8,3000,64Ki", transport="shm")]  # fmt: skip
-    ranks = {LINEAR: (2, 4, 8), TREE: (2, 4, 8), PIPELINE: (8,)}
     return here + [
         spec.replace(environment=_forced(algorithm))
-        for algorithm, counts in ranks.items()
-        for spec in sweep(BCAST, sizes=SIZE, ranks=list(counts), transport="tcp", testbed=HOSTS, launcher="openmpi")
+        for algorithm in FORMS
+        for ranks in ([8] if algorithm == PIPELINE else [2, 4, 8])
+        for spec in sweep(BCAST, sizes=SIZE, ranks=ranks, transport="tcp", testbed=HOSTS, launcher="openmpi")
     ]
 
 
 def _point(algorithm: str, ranks: int) -> tuple[str, str, dict[str, object]]:
-    return BCAST, TIME, {f"env_{CHOICE}": NUMBERS[algorithm], "ranks": ranks}
+    number, piece = FORMS[algorithm]
+    return BCAST, TIME, {f"env_{CHOICE}": number, f"env_{SEGMENT}": piece, "ranks": ranks}
 
 
 def _linear(results: Results) -> Expected:
@@ -62,6 +65,11 @@ def _growth(results: Results, algorithm: str) -> Expected:
     return results.combined(lambda eight, two: eight / two, _point(algorithm, 8), _point(algorithm, 2))
 
 
+def _steps(results: Results) -> Expected:
+    """In times of one message on one link."""
+    return results.combined(lambda time: time * LINK / SIZE, _point(WHOLE, 8))
+
+
 def _law(results: Results) -> Expected:
     """The law whose growth from 2 to 8 ranks is nearest, as a ratio."""
     found = float(_growth(results, TREE).centre)
@@ -69,7 +77,7 @@ def _law(results: Results) -> Expected:
 
 
 def _best(results: Results) -> Expected:
-    return Expected(min(NUMBERS, key=lambda name: results.median(*_point(name, 8)[:2], **_point(name, 8)[2])))
+    return Expected(min(FORMS, key=lambda name: results.median(*_point(name, 8)[:2], **_point(name, 8)[2])))
 
 
 def _ratio(results: Results) -> Expected:
@@ -93,8 +101,10 @@ def _verdict(results: Results) -> Expected:
 def _rows(results: Results) -> pd.DataFrame:
     """Broadcasts of the virtual hosts, with their algorithm."""
     rows = results.rows(BCAST, transport="tcp")
-    names = {number: name for name, number in NUMBERS.items()}
-    return rows.assign(algorithm=rows[f"env_{CHOICE}"].map(names)).sort_values(["algorithm", "ranks"])
+    names = {form: name for name, form in FORMS.items()}
+    pieces = rows[f"env_{SEGMENT}"].astype(object).where(rows[f"env_{SEGMENT}"].notna(), None)
+    found = [names[form] for form in zip(rows[f"env_{CHOICE}"], pieces, strict=True)]
+    return rows.assign(algorithm=found).sort_values(["algorithm", "ranks"])
 
 
 def _scaling(results: Results) -> pd.DataFrame:
@@ -116,7 +126,7 @@ LAB = Lab(
             name="alone", unit="ms", of=_linear,
             text="A root sends 64 KiB to seven hosts one after the other, over a link of 50 Mbit/s. How long until the last one has it?",
         ),
-        Question(name="tree", text="How many times as fast is a binomial tree, where whoever has the message passes it on?", of=_gain),
+        Question(name="tree", text="How many times as fast is a binomial tree, where whoever has a piece of the message passes it on?", of=_gain),
     ),
     questions=(
         Question(
@@ -124,20 +134,24 @@ LAB = Lab(
             hints=("It is in the table.", "Seven messages of 64 KiB leave by the root's link, 10.5 ms each and a little more for headers."),
         ),
         Question(
-            name="gain", text="How many times as long does the linear broadcast take as the binomial tree, on eight hosts?", of=_gain,
-            hints=("Both are in the table.", "Divide the larger by the smaller. The textbook says 7 steps against 3."),
+            name="gain", text="How many times as long does the linear broadcast take as the binomial tree in pieces, on eight hosts?", of=_gain,
+            hints=("Both are in the table.", "Divide the first by the second. The root sends every byte seven times, or three times."),
         ),
         Question(
             name="growth", text="From 2 to 8 hosts: by which factor does the linear broadcast's time grow?", of=lambda r: _growth(r, LINEAR),
             hints=("Two rows of the table: the same algorithm with 8 and with 2 ranks.", "The root sends ranks − 1 messages."),
         ),
         Question(
-            name="law", text="How does the binomial tree's time grow with the ranks?", choices=tuple(GROWTH), of=_law,
+            name="law", text="How does the time of the tree in pieces grow with the ranks?", choices=tuple(GROWTH), of=_law,
             hints=("Divide its time on 8 hosts by that on 2.", "Those who have the message double with every step."),
         ),
         Question(
-            name="best", text="Which algorithm is the fastest for 64 KiB on eight hosts?", choices=tuple(NUMBERS), of=_best,
-            hints=("Compare the three rows with 8 ranks.", "A pipeline passes on the first piece while the second arrives: nearly m / rate, however many hosts."),
+            name="steps", text="The tree passes on whole messages on eight hosts: how many times m / rate does that take, with 6.25 MB/s and 64 KiB?", of=_steps,
+            hints=("m / rate is 65536 B over 6.25 B/µs.", "The last column of the table has it."),
+        ),
+        Question(
+            name="best", text="Which algorithm is the fastest for 64 KiB on eight hosts?", choices=tuple(FORMS), of=_best,
+            hints=("Compare the four rows with 8 ranks.", "A pipeline passes on the first piece while the second arrives: nearly m / rate, however many hosts."),
         ),
         Question(
             name="ratio", text="Two ranks, shared memory, 64 KiB: how many times as long does MPI_Allreduce take as MPI_Reduce and MPI_Bcast together?", of=_ratio,

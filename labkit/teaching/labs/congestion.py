@@ -160,7 +160,7 @@ LAB = Lab(
         ),
         Question(
             name="waits", text="So what did the ping-pong wait for in the one queue?", choices=(QUEUE, TURN), of=_waits,
-            hints=("With shares, a frame waits for at most some frames of the other class.", "A queue of 1 MiB takes 42 ms to leave by 25 MB/s."),
+            hints=("With shares, a frame waits for at most some frames of the other class.", "How many bytes leave by a link of 25 MB/s during a round trip beside the other job? That many lay before it."),
         ),
     ),
     shows={"flows": _flows, "classes": _classes},
