@@ -59,6 +59,17 @@ def test_two_jobs_have_hosts_of_their_own() -> None:
         loads.jobs(spec, testbeds.outline("virtual-cluster:2"))
 
 
+@pytest.mark.parametrize("limit", [1.0, 60.0, 86400.0])
+@pytest.mark.parametrize("aggressor", ["udp", "incast"])
+def test_no_load_goes_on_for_ever(aggressor: str, limit: float) -> None:
+    own = {"aggressor": aggressor, "lead": 300.0}
+    spec = benchmarks.resolve(Spec(benchmark="congestion.interference", size=8, ranks=2, options=own, testbed=TREE))
+    seconds = loads.bound(spec, Effort(time_limit=limit))
+    assert limit < seconds or limit > loads.LONGEST
+    for job, _, _ in loads.pair_of(spec).flows(spec, 2, seconds):
+        assert 300 < int(job.client[job.client.index("-t") + 1]) == job.time_limit <= loads.LONGEST == 600
+
+
 def test_several_clients_become_a_sum_and_streams() -> None:
     parts = [
         Parsed(reported=(Reported("bandwidth_MBps", "MB/s", "mean", rate), Reported("retransmits", "", "total", 3.0)))
@@ -190,5 +201,5 @@ def test_on_a_network_without_classes_it_says_what_is_left_out() -> None:
 
 def test_interference_needs_the_time_it_was_told(tmp_path: Path) -> None:
     spec = Spec(benchmark="congestion.interference", size=8, ranks=2, options={"lead": -1.0}, testbed=TREE)
-    with pytest.raises(SpecError, match=r"lead=-1.0, but it must be 0 to 3600. Set lead=0"):
+    with pytest.raises(SpecError, match=r"lead=-1.0, but it must be 0 to 300. Set lead=0"):
         measuring.measure([spec], Effort(iterations=2), into=tmp_path)
