@@ -44,8 +44,9 @@ def test_lines_for_classes() -> None:
     lines = _links.shaped("eth0", 200e6, options=shares)
     assert any("classid 1:10 htb rate 150000000bit ceil 200000000bit" in line and "prio 0" in line for line in lines)
     assert any("classid 1:20 htb rate 50000000bit ceil 200000000bit" in line and "prio 0" in line for line in lines)
-    assert sum("flowid 1:20" in line for line in lines) == 3
+    assert sum("flowid 1:20" in line for line in lines) == 6
     assert any("ip src 10.77.0.4/32" in line for line in lines)
+    assert any("ipv6 prio 2" in line and "ip6 src fd6c:6162:6b69:77::4/128" in line for line in lines)
     first = _links.options_of("4", {"qos": "priority"})
     assert any("classid 1:20" in line and "prio 1" in line for line in _links.shaped("eth0", 200e6, options=first))
     assert _links.shaped("eth0", 200e6, options=_links.options_of("4", {})) == _links.shaped("eth0", 200e6)
