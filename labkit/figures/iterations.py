@@ -28,7 +28,7 @@ _MARKED = ("p50", "p95", "p99")
 def _name(samples: Samples, all_of: Sequence[Samples]) -> str:
     """What tells these samples from the others in the figure."""
     spec = samples.spec
-    given = [one.spec.values for one in all_of]
+    given = [one.spec.values for one in all_of if one.spec.benchmark == spec.benchmark]
     # the tool is told by its library
     own = [k for k in spec.values if k != "tool" and len({str(values.get(k)) for values in given}) > 1]
     facts: list[tuple[str, Callable[[Samples], Any]]] = [
