@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from labkit import stats
+from labkit import benchmarks, stats
 from labkit.columns import METRICS, STATISTICS, Metric
 from labkit.errors import DataError
 from labkit.figures import style
@@ -181,7 +181,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
         )  # fmt: skip
     long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
     each = "chunk" if samples.meta.get("timing") == "total" else "iteration"
-    small = f"{samples.spec}, launch {samples.launch}, n={samples.n:,}{long}"
+    small = f"{benchmarks.label(samples.spec)}, launch {samples.launch}, n={samples.n:,}{long}"
     figure.update_layout(
         xaxis={"title": {"text": style.note(each, small)}, "type": "linear"},
         yaxis={"type": "log" if times.min() > 0 else "linear", "title": {"text": f"time of the {each} (µs)"}},
