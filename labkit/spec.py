@@ -6,7 +6,6 @@ so it is no part of a spec's identity.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import hashlib
 import json
@@ -105,12 +104,6 @@ class Spec:
     def replace(self, **changes: Any) -> Spec:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
-
-    def sized(self, size: int) -> Spec:
-        """The same work on another size, B; quicker than `replace`."""
-        found = copy.copy(self)
-        object.__setattr__(found, "size", size)
-        return found
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; `from_dict` takes them back. What came later is left out where it is usual."""

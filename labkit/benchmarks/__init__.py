@@ -214,7 +214,7 @@ def checked(spec: Spec) -> Spec:
     """
     benchmark = get(spec.benchmark)
     if not benchmark.sized:
-        spec = spec.sized(0)
+        spec = spec.replace(size=0)
     if spec.size > benchmark.max_size:
         raise SpecError(
             f"size={spec.size} B, but {spec.benchmark} goes up to {benchmark.max_size} B. Set a smaller size."
