@@ -42,13 +42,14 @@ class Pair:
     ----------
     victim : its spec, from that of the whole and its hosts.
     ranks : spec of the aggressor's ranks, in the same way; None where it is made of flows.
-    flows : of the aggressor: a tool's job and the places of client and server among its hosts; empty for ranks.
+    flows : of the aggressor, from how many hosts it has and for how many s it may go on: a tool's job and the places of
+        client and server among the hosts; empty for ranks.
     lead : s that the aggressor is ahead.
     """
 
     victim: Callable[[Spec, Sequence[str]], Spec]
     ranks: Callable[[Spec, Sequence[str]], Spec | None]
-    flows: Callable[[Spec, int], Sequence[tuple[Job, int, int]]]
+    flows: Callable[[Spec, int, int], Sequence[tuple[Job, int, int]]]
     lead: Callable[[Spec], float]
 
 

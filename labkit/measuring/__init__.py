@@ -45,7 +45,7 @@ class Point:
     @property
     def marks(self) -> tuple[dict[str, str], list[str]]:
         """What the metadata and the warnings of a point say of a first start that failed."""
-        said = f"measured by a second start; the first failed: {self.retried}"
+        said = f"measured by a second start, for the first failed: {self.retried}"
         return ({"retried": self.retried}, [said]) if self.retried else ({}, [])
 
 
@@ -234,7 +234,8 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
                 for failure in nodes.together(some, serve, held, again):
-                    held.log(f"failed {_where(failure.point)}: {failure.error}")
+                    held.log(f"failed {_where(failure.point)}: {failure.error.brief}")
+                    held.log(f"in full: {failure.error}")
                     yield failure
 
 
@@ -245,7 +246,7 @@ def _where(point: Point) -> str:
 
 def _again(failure: Failure) -> Point:
     """The point of a failure, marked with its reason."""
-    return dataclasses.replace(failure.point, retried=(str(failure.error).splitlines() or ["no reason"])[0][:200])
+    return dataclasses.replace(failure.point, retried=failure.error.brief.replace("; ", ", "))
 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:

@@ -142,6 +142,13 @@ def test_lines_for_a_tree() -> None:
     assert not any("netem" in line for host in plan["hosts"] for line in host["tc"])
 
 
+def test_hosts_have_an_address_of_ipv6_where_the_kernel_has_it() -> None:
+    options = _links.options_of("2", {})
+    address = "addr add fd6c:6162:6b69:77::2/64 dev eth0 nodad"
+    assert address in _links.plan(options, ordinary=False, ipv6=True)["hosts"][1]["ip"]
+    assert address not in _links.plan(options, ordinary=False)["hosts"][1]["ip"]
+
+
 def test_lines_for_a_slower_link() -> None:
     options = _links.options_of("4", {"throttle": "vc2:20mbit"})
     plan = _links.plan(options, ordinary=False)
@@ -424,23 +431,26 @@ def test_messages_of_a_warm_up_are_no_mismatch() -> None:
 
 @pytest.mark.netns
 @pytest.mark.parametrize(
-    ("tool", "name", "iterations"),
-    [("netperf", "tcp_stream", 60), ("iperf3", "tcp_stream", 60), ("iperf", "tcp_stream", 60), ("sockperf", "tcp_rr", None)],
+    ("tool", "name", "iterations", "ip"),
+    [("netperf", "tcp_stream", 60, "ipv6"), ("iperf3", "tcp_stream", 60, "ipv6"), ("iperf", "tcp_stream", 60, "ipv4"),
+     ("sockperf", "tcp_rr", None, "ipv4")],
 )  # fmt: skip
 def test_a_tool_sends_from_one_host_to_the_other_and_its_server_is_ended(
-    tool: str, name: str, iterations: int | None, tmp_path: Path
+    tool: str, name: str, iterations: int | None, ip: str, tmp_path: Path
 ) -> None:
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed")
+    if ip == "ipv6" and not _links.has_ipv6():
+        pytest.skip("this kernel gives new networks no IPv6")
     before = {process.pid for process in psutil.process_iter()}
-    spec = Spec(
-        benchmark=f"sockets.{name}", size=65536, testbed="virtual-cluster:2,rate=200mbit", options={"tool": tool}
-    )
+    own = {"tool": tool, "ip": ip}
+    spec = Spec(benchmark=f"sockets.{name}", size=65536, testbed="virtual-cluster:2,rate=200mbit", options=own)
     effort = Effort(launches=1, iterations=iterations, time_cap=0.1)
     (one,) = measuring.measure(spec, effort, into=tmp_path / "held").samples()
     # iperf3 leaves what is on its way when the count is reached
     payload = one.meta.get("received_B") or 65536 * (iterations or one.meta["messages"])
     carried = one.meta["evidence"]
+    assert one.meta["address"] == _links.address(1, ip)
     assert 0.95 * payload <= carried["vc0.eth0.tx_bytes"] <= 1.5 * payload
     back = carried["vc1.eth0.tx_bytes"]
     assert 0.95 * payload <= back <= 1.5 * payload if name == "tcp_rr" else back < 0.1 * payload
