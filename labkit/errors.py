@@ -11,6 +11,11 @@ from collections.abc import Sequence
 class LabkitError(Exception):
     """Base of everything labkit raises on purpose."""
 
+    @property
+    def brief(self) -> str:
+        """The reason in a line."""
+        return (str(self).splitlines() or ["no reason"])[0][:300]
+
 
 class SpecError(LabkitError):
     """The request makes no sense; nothing was started."""
@@ -54,6 +59,13 @@ class LaunchError(LabkitError):
         if self.stderr.strip():
             parts.append("end of stderr:\n" + "\n".join(self.stderr.strip().splitlines()[-20:]))
         return "\n".join(parts)
+
+    @property
+    def brief(self) -> str:
+        """The reason in a line, with the last words on standard error."""
+        words = self.stderr.split("\n") if self.stderr.strip() else []
+        last = next((line.strip() for line in reversed(words) if line.strip(" -=*\t")), "")
+        return f"{super().brief} ({last[:200]})" if last and last not in super().brief else super().brief
 
 
 class KernelError(LabkitError):

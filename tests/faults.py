@@ -20,16 +20,18 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "LABKIT_FAULT"
-ITERATIONS, LAUNCHES, SIZES = 3000, 2, "1:256"
+ITERATIONS, LAUNCHES, SIZES = 30_000, 2, "1:256"
 POINTS = 9 * LAUNCHES
 WRAPPER = """#!{python} -S
 import os, sys
+os.environ.pop("LD_PRELOAD", None)
 if len(sys.argv) > 3:
     with open({log!r}, "a") as file:
         file.write(sys.argv[-1] + "\\n")
@@ -40,6 +42,10 @@ BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 
 class BrokenError(AssertionError):
     """A promise was not kept."""
+
+
+class MissedError(Exception):
+    """The run was over before the fault came; it is tried again."""
 
 
 class Run:
@@ -71,24 +77,24 @@ class Run:
 
     def start(self, *prefix: str, command: list[str] | None = None, **more: str) -> subprocess.Popen[str]:
         """Start labkit with nothing between it and us."""
-        out = (self.folder / "said").open("w")
-        return subprocess.Popen(
-            [*prefix, *(command or self.command())], env=self.environment(**more), stdout=subprocess.DEVNULL, stderr=out,
-            text=True, cwd=ROOT,
-        )  # fmt: skip
+        with (self.folder / "said").open("w") as out:
+            return subprocess.Popen(
+                [*prefix, *(command or self.command())], env=self.environment(**more), stdout=subprocess.DEVNULL,
+                stderr=out, text=True, cwd=ROOT,
+            )  # fmt: skip
 
     def said(self) -> str:
         """What labkit wrote on standard error."""
         return (self.folder / "said").read_text()
 
-    def processes(self, word: str = "") -> list[int]:
-        """Processes of this run, by a variable they inherit; those alone whose command line holds a word."""
+    def processes(self, like: Callable[[list[str]], bool] = lambda words: True) -> list[int]:
+        """Processes of this run, by a variable they inherit; of them those with such words on their command line."""
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 ours = f"{MARK}={self.name}\0".encode() in (entry / "environ").read_bytes() + b"\0"
                 alive = ours and " Z " not in (entry / "stat").read_text()
-                if alive and word.encode() in (entry / "cmdline").read_bytes():
+                if alive and like((entry / "cmdline").read_bytes().decode(errors="replace").split("\0")):
                     found.append(int(entry.name))
             except OSError:
                 continue
@@ -123,11 +129,17 @@ class Run:
                 raise BrokenError(f"goes on after {seconds:.0f} s: {[commandline(pid) for pid in self.processes()]}")
             time.sleep(0.1)
 
-    def settle(self, *, lost: int = 0) -> str:
-        """Check what is there, run again, and check that exactly the rest was launched."""
+    def settle(self, fault: int = 0, *, lost: int = 0) -> str:
+        """Check what is there, run again, and check that exactly the rest was launched.
+
+        Parameters
+        ----------
+        fault : points that were acknowledged when the fault came.
+        lost : acknowledged points that the fault itself destroyed.
+        """
         self.wait_for_end()
         told, there = self.acknowledged(), self.whole()
-        if len(told) != len(set(told)) or len(set(told) - there) != lost:
+        if len(told) != len(set(told)) or len(set(told) - there) != lost or len(told) < fault:
             raise BrokenError(f"acknowledged {len(told)}, of which {sorted(set(told) - there)} are not there")
         before = self.launched()
         done = subprocess.run(
@@ -141,7 +153,29 @@ class Run:
         if len(self.whole()) != POINTS or Counter(self.acknowledged()).most_common(1)[0][1] > 1 + lost:
             raise BrokenError(f"in the end {len(self.whole())} of {POINTS} are there")
         self.wait_for_end()
-        return f"{len(there)} kept"
+        return f"{fault} then, {len(there)} kept"
+
+    def mended(self, fault: int, before: int) -> str:
+        """A run that went on by itself: all is there, one point is marked, nothing acknowledged was launched again.
+
+        Parameters
+        ----------
+        fault : points that were acknowledged when the fault came.
+        before : starts until then.
+        """
+        self.wait_for_end()
+        if len(self.whole()) != POINTS or sorted(set(self.acknowledged())) != sorted(self.whole()):
+            raise BrokenError(f"{len(self.whole())} of {POINTS} are there: {self.said()[-800:]}")
+        if sum(self.launched()[before:]) > POINTS - fault:
+            raise BrokenError(f"{fault} were acknowledged, but then {self.launched()[before:]} were launched")
+        marked = [
+            path
+            for path in self.into.glob("samples/*/*.parquet")
+            if b'"retried"' in pq.read_metadata(path).metadata[b"labkit"]
+        ]
+        if not 1 <= len(marked) <= POINTS // LAUNCHES:
+            raise BrokenError(f"{len(marked)} points are marked as retried")
+        return self.settle(fault)
 
 
 def commandline(pid: int) -> str:
@@ -152,39 +186,100 @@ def commandline(pid: int) -> str:
         return "gone"
 
 
-def _killed(run: Run, chance: random.Random, number: int, word: str = "") -> str:
-    """A signal at a random moment, to labkit or to a process of the run with a word in its command line."""
-    process = run.start()
-    until = time.monotonic() + 60
-    while not run.launched() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.02)  # ranks are being started
-    time.sleep(chance.uniform(0, 2.5))
-    targets = run.processes(word) if word else [process.pid]
-    if targets:
-        with suppress(ProcessLookupError):
-            os.kill(chance.choice(targets), number)
-    process.wait(timeout=120)
-    return run.settle()
+def _reached(run: Run, process: subprocess.Popen[str], count: int) -> int:
+    """Wait until so many points are acknowledged; how many are by then."""
+    until = time.monotonic() + 90
+    while (found := len(run.acknowledged())) < count:
+        if process.poll() is not None or time.monotonic() > until:
+            raise MissedError(f"{found} of {count} points, status {process.poll()}: {run.said()[-600:]}")
+        time.sleep(0.005)
+    return found
 
 
 def signalled(number: int) -> Callable[[Run, random.Random], str]:
-    """A signal to labkit."""
-    return lambda run, chance: _killed(run, chance, number)
+    """A signal to labkit at a random moment from the start of the ranks on, in half of the cases between points."""
+
+    def fault(run: Run, chance: random.Random) -> str:
+        process = run.start()
+        if chance.random() < 0.5:
+            _reached(run, process, chance.randrange(1, POINTS - 1))
+        else:
+            while not run.launched() and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 1.5))
+        known = len(run.acknowledged())
+        process.send_signal(number)
+        process.wait(timeout=120)
+        return run.settle(known)
+
+    return fault
 
 
-def mpirun_killed(run: Run, chance: random.Random) -> str:
-    """SIGKILL to the launcher; labkit starts the point anew."""
-    return _killed(run, chance, signal.SIGKILL, "mpirun")
+def _launcher(words: list[str]) -> bool:
+    return Path(words[0]).name.startswith("mpirun")
 
 
-def rank_killed(run: Run, chance: random.Random) -> str:
-    """SIGKILL to a rank; labkit starts the point anew."""
-    return _killed(run, chance, signal.SIGKILL, "labkit.worker")
+def _rank(words: list[str]) -> bool:
+    return words[1:3] == ["-m", "labkit.worker"]
+
+
+def killed(like: Callable[[list[str]], bool]) -> Callable[[Run, random.Random], str]:
+    """SIGKILL to a process of the run, after some points and before all; labkit goes on by a fresh start."""
+
+    def fault(run: Run, chance: random.Random) -> str:
+        process = run.start()
+        _reached(run, process, chance.randrange(1, POINTS - 2))
+        known, before, targets = len(run.acknowledged()), len(run.launched()), run.processes(like)
+        if not targets or known == POINTS:
+            raise MissedError("no target")
+        try:
+            os.kill(chance.choice(targets), signal.SIGKILL)
+        except ProcessLookupError as error:
+            raise MissedError("just gone") from error
+        if process.wait(timeout=120):
+            raise BrokenError(f"labkit ended with {process.returncode}: {run.said()[-1500:]}")
+        if known == len(run.acknowledged()) or " retrying " not in (run.into / "log.txt").read_text():
+            raise MissedError("the ranks had just done their work")
+        return run.mended(known, before)
+
+    return fault
+
+
+def clock_jumped(run: Run, chance: random.Random) -> str:
+    """The wall clock that labkit sees jumps in the middle of a run, by up to a day, there or back."""
+    library = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
+    if library is None:
+        raise MissedError("no libfaketime. Install faketime")
+    clock = run.folder / "clock"
+    clock.write_text("+0s\n")
+    settings = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1"}
+    process = run.start(**settings, FAKETIME_DONT_FAKE_MONOTONIC="1", DONT_FAKE_MONOTONIC="1")
+    known = _reached(run, process, chance.randrange(1, POINTS - 2))
+    clock.write_text(f"{chance.choice('+-')}{chance.randrange(60, 86400)}s\n")
+    second = subprocess.run(
+        run.command(), env=run.environment(), capture_output=True, text=True, timeout=120, cwd=ROOT, check=False
+    )
+    if process.poll() is None and "is in use" not in second.stderr:
+        raise BrokenError(f"a second run was not told to stop: {second.stderr[-600:]}")
+    if process.wait(timeout=120):
+        raise BrokenError(f"labkit ended with {process.returncode}: {run.said()[-1500:]}")
+    if len(run.whole()) != POINTS or sum(run.launched()) != POINTS:
+        raise BrokenError(f"{len(run.whole())} of {POINTS} are there, launched {run.launched()}")
+    if (run.into / "lease.json").exists():
+        raise BrokenError("the lease was left behind")
+    times = [line.split()[0] for line in (run.into / "log.txt").read_text().splitlines()]
+    if max(abs(_moment(b) - _moment(a)) for a, b in pairwise(times)) < 50:
+        raise MissedError("the clock did not jump")
+    return run.settle(known)
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def disk_full(run: Run, chance: random.Random) -> str:
     """A file system of a few pages in a mount namespace of its own; then the campaign on one with room."""
-    room = chance.randrange(40, 200)
+    room = chance.randrange(60, 900)
     script = f"mkdir -p {run.into} && mount -t tmpfs -o size={room}k labkit {run.into} && "
     script += f'"$@"; status=$?; mkdir {run.folder}/copy && cp -a {run.into}/. {run.folder}/copy; exit $status'
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
@@ -200,28 +295,36 @@ def disk_full(run: Run, chance: random.Random) -> str:
     for aside in run.into.rglob(".*"):
         if aside.is_file() and not aside.name.startswith(".progress"):
             raise BrokenError(f"{aside} was left behind")
-    return run.settle()
+    return run.settle(len(run.acknowledged()))
 
 
-def truncated(run: Run, chance: random.Random) -> str:
-    """A finished file loses its end, another its right bytes; both are named, deleted by hand, and measured again."""
+def damaged(run: Run, chance: random.Random) -> str:
+    """Files lose their end, their right bytes, all their bytes, their permission: each is named, deleted, measured again."""
     if subprocess.run(run.command(), env=run.environment(), capture_output=True, cwd=ROOT, check=False).returncode:
         raise BrokenError("could not be measured")
-    files = sorted(run.into.glob("samples/*/*.parquet"))
-    for path, harm in zip(chance.sample(files, 2), ("cut", "changed"), strict=True):
+    files, log = sorted(run.into.glob("samples/*/*.parquet")), run.into / "log.txt"
+    known = len(run.acknowledged())
+    powerless = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteuid() == 0 else []
+    harms = ("cut", "changed", "emptied", *(["closed"] if not powerless or shutil.which("setpriv") else []))
+    for path, harm in zip(chance.sample(files, len(harms)), harms, strict=True):
         content = bytearray(path.read_bytes())
         if harm == "cut":
-            del content[chance.randrange(len(content)) :]
-        else:
+            del content[chance.randrange(1, len(content)) :]
+        elif harm == "changed":
             content[chance.randrange(4, len(content) // 2)] ^= 0x55
+        elif harm == "emptied":
+            content = bytearray(len(content))  # what some file systems leave of a file after a loss of power
         path.write_bytes(content)
-        verify = [sys.executable, "-m", "labkit.cli", "verify", str(run.into)]
+        path.chmod(0 if harm == "closed" else 0o644)
+        verify = [*powerless, sys.executable, "-m", "labkit.cli", "verify", str(run.into)]
         done = subprocess.run(verify, env=run.environment(), capture_output=True, text=True, cwd=ROOT, check=False)
-        if done.returncode != 1 or path.name not in done.stdout + done.stderr:
+        named = [line for line in done.stdout.splitlines() if path.name in line]
+        if done.returncode != 1 or len(named) != 1 or "1 of them damaged" not in done.stdout:
             raise BrokenError(f"{path.name} was {harm}, but verify says: {done.stdout[-500:]}{done.stderr[-500:]}")
         path.unlink()
-    (run.into / "log.txt").write_text("")
-    return run.settle()
+        name = str(path.relative_to(run.into))
+        log.write_text("".join(line for line in log.read_text().splitlines(True) if line.split()[-1] != name))
+    return run.settle(known - len(harms))
 
 
 def kernel_killed(run: Run, chance: random.Random) -> str:
@@ -234,18 +337,20 @@ def kernel_killed(run: Run, chance: random.Random) -> str:
     )
     command = [sys.executable, "-m", "labkit.cli", "run", str(suite), "--into", str(run.into)]
     process = run.start(command=command)
-    while not run.launched() and process.poll() is None:
-        time.sleep(0.05)
-    time.sleep(chance.uniform(0, 2.5))
-    for pid in run.processes("ipykernel_launcher")[:1]:
-        os.kill(pid, signal.SIGKILL)
+    known = _reached(run, process, chance.randrange(1, POINTS - 2))
+    targets = run.processes(lambda words: "ipykernel_launcher" in words)
+    if not targets:
+        raise MissedError("no kernel")
+    os.kill(targets[0], signal.SIGKILL)
     process.wait(timeout=200)
+    if not process.returncode:
+        raise MissedError("the notebook had just ended")
     run.wait_for_end()
     told = run.acknowledged()
     there = {str(path.relative_to(run.into)) for path in run.into.glob("samples/*/[!.]*.parquet")}
     for name in there:
         pq.read_table(run.into / name)
-    if set(told) - there or len(told) != len(set(told)):
+    if set(told) - there or len(told) != len(set(told)) or len(told) < known:
         raise BrokenError(f"acknowledged, but not there: {set(told) - there}")
     before = len(run.launched())
     again = subprocess.run(
@@ -255,32 +360,37 @@ def kernel_killed(run: Run, chance: random.Random) -> str:
     if again.returncode or launched != POINTS - len(there):
         raise BrokenError(f"{len(there)} were there, the second run launched {launched}: {again.stdout[-800:]}")
     run.wait_for_end()
-    return f"{len(there)} kept"
+    return f"{known} then, {len(there)} kept"
 
 
 FAULTS: dict[str, Callable[[Run, random.Random], str]] = {
     "SIGKILL to labkit": signalled(signal.SIGKILL),
     "SIGTERM to labkit": signalled(signal.SIGTERM),
     "SIGINT to labkit": signalled(signal.SIGINT),
-    "SIGKILL to mpirun": mpirun_killed,
-    "SIGKILL to a rank": rank_killed,
+    "SIGKILL to mpirun": killed(_launcher),
+    "SIGKILL to a rank": killed(_rank),
     "SIGKILL to the kernel of a notebook": kernel_killed,
     "disk full": disk_full,
-    "files cut off and changed": truncated,
+    "clock that jumps": clock_jumped,
+    "files damaged": damaged,
 }
 
 
 def tried(fault: str, seed: int) -> str:
     """Provoke a fault once; what was kept, or why a promise was broken."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background hands on that it is ignored
-    with tempfile.TemporaryDirectory(prefix="labkit-fault-", ignore_cleanup_errors=True) as folder:
-        run = Run(Path(folder))
-        try:
-            return FAULTS[fault](run, random.Random(seed))
-        finally:
-            for pid in run.processes():
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+    for again in range(3):
+        with tempfile.TemporaryDirectory(prefix="labkit-fault-", ignore_cleanup_errors=True) as folder:
+            run = Run(Path(folder))
+            try:
+                return FAULTS[fault](run, random.Random(f"{fault} {seed} {again}"))
+            except MissedError as error:
+                missed = str(error)
+            finally:
+                for pid in run.processes():
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+    return f"missed: {missed}"
 
 
 def main() -> None:
@@ -307,12 +417,16 @@ def main() -> None:
 def write(outcomes: dict[str, list[str]], seed: int) -> None:
     """The table into its page."""
     page = ROOT / "docs" / "reliability.md"
-    rows = ["| fault | times tried | as promised | points kept before the second run |", "|:--|--:|--:|:--|"]
+    rows = [
+        "| fault | times tried | as promised | missed | acknowledged when it came | there before the second run |",
+        "|:--|--:|--:|--:|:--|:--|",
+    ]
     for fault, found in outcomes.items():
         good = [outcome for outcome in found if outcome.endswith(" kept")]
-        kept = sorted(int(outcome.split()[0]) for outcome in good)
-        span = f"{kept[0]} to {kept[-1]} of {POINTS}" if kept else "–"
-        rows.append(f"| {fault} | {len(found)} | {len(good)} | {span} |")
+        missed = sum(outcome.startswith("missed") for outcome in found)
+        numbers = [sorted(int(outcome.split()[place]) for outcome in good) for place in (0, 2)]
+        spans = [f"{some[0]} to {some[-1]} of {POINTS}" if some else "–" for some in numbers]
+        rows.append(f"| {fault} | {len(found) - missed} | {len(good)} | {missed} | {' | '.join(spans)} |")
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     table = "\n".join(
         [f"`make faults`, {when}, seed {seed}, load average {os.getloadavg()[0]:.1f} at its end:", "", *rows]

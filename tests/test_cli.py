@@ -49,7 +49,7 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
             ["measure", "micro.clock", "--format", "omb"],
             "format=omb, but micro.clock is no test of OMB. Those that are: mpi",
         ),
-        (["show", EXAMPLE, "--benchmark", "sockets.*", "--format", "imb"], "sockets.tcp_rr is no test of IMB"),
+        (["show", EXAMPLE, "--benchmark", "sockets.*", "--format", "imb"], "sockets.fabric_pingpong is no test of IMB"),
         (["import", "/nosuch/osu.txt"], "/nosuch/osu.txt cannot be read: No such file or directory"),
         (["import", __file__], "test_cli.py, line 1: found "),
     ],

@@ -1,5 +1,6 @@
 """Victims and congestors, impact factors, fairness and interference: no ranks."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from labkit import benchmarks
 from labkit.analysis import congestion
 from labkit.analysis import gpcnet as classic
 from labkit.benchmarks.congestion import _gpcnet
-from labkit.errors import DataError, SpecError
+from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
 from labkit.samples import Samples
 from labkit.spec import Effort, Spec
@@ -178,3 +179,12 @@ def test_samples_become_gpcnet_s_tables() -> None:
     assert (report.network, report.congestion, report.each) == (2, 8, 2)
     again = gpcnet.parse(gpcnet.write(report))
     assert [again.impact[0][1]] == pytest.approx([2.0], rel=0.05)
+
+
+def test_what_gpcnet_has_no_table_for_is_left_out_with_a_word() -> None:
+    one = launch(2.0)
+    load = replace(one, spec=Spec(benchmark="congestion.gpcnet_congestors", size=4096, ranks=10))
+    with pytest.warns(LabkitWarning, match=r"no tables for it: congestion\.gpcnet_congestors\."):
+        assert classic.text([load, one]) == gpcnet.write(classic.report([one]))
+    with pytest.raises(SpecError, match=r"congestion\.gpcnet_congestors is no test of GPCNeT"):
+        classic.text([load])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from labkit import benchmarks, samples
 from labkit.batch import HOME
+from labkit.campaign import Campaign
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep, validated
 
@@ -35,18 +36,23 @@ def test_fingerprints_last() -> None:
 
 
 def test_fingerprints_of_the_recorded_campaign_are_those_of_its_files() -> None:
-    for path in sorted((HOME / "data" / "campaigns" / "examples").rglob("samples/*/*.parquet")):
-        one = samples.load(path)
-        links = {
-            " ".join(filter(None, [nic["driver"], nic["model"], f"{nic['speed_Mbps']} Mbit/s" if nic["speed_Mbps"] else ""]))
-            for nic in one.host["nics"] if nic["physical"] and nic["state"] == "up"
-        }  # fmt: skip
-        identity = {
-            "library": one.meta["library"],
-            "cpu_model": one.host["cpu_model"],
-            "nic": ", ".join(sorted(links)) or "none",
-        }
-        assert path.stem == f"{benchmarks.identity(one.spec).fingerprint(identity)}-{one.launch}"
+    for folder in sorted((HOME / "data" / "campaigns" / "examples").iterdir()):
+        held = Campaign(folder)
+        assert {_name(one) for one in held.samples()} == held.done()
+
+
+def _name(one: samples.Samples) -> tuple[str, str, int]:
+    """Benchmark, fingerprint and launch of a point, from what it holds."""
+    links = {
+        " ".join(filter(None, [nic["driver"], nic["model"], f"{nic['speed_Mbps']} Mbit/s" if nic["speed_Mbps"] else ""]))
+        for nic in one.host["nics"] if nic["physical"] and nic["state"] == "up"
+    }  # fmt: skip
+    identity = {
+        "library": one.meta["library"],
+        "cpu_model": one.host["cpu_model"],
+        "nic": ", ".join(sorted(links)) or "none",
+    }
+    return one.spec.benchmark, benchmarks.identity(one.spec).fingerprint(identity), one.launch
 
 
 @pytest.mark.parametrize(

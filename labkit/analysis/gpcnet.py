@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 from labkit import stats
 from labkit.analysis.congestion import LOADED, seconds
 from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import _gpcnet
-from labkit.errors import DataError, SpecError
+from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
 from labkit.samples import Samples
 from labkit.units import MiB
@@ -31,14 +32,21 @@ def check(name: str) -> None:
 def text(samples: Sequence[Samples]) -> str:
     """Results as GPCNeT lays them out: a text for every launch, and for every choice of congestors.
 
+    What GPCNeT has no table for is left out with a warning, as long as there is something else.
+
     Raises
     ------
     SpecError
-        If they are of another benchmark.
+        If all are of other benchmarks.
     """
     groups: dict[tuple[object, ...], list[Samples]] = {}
-    for one in samples:
-        check(one.spec.benchmark)
+    others = sorted({one.spec.benchmark for one in samples} - set(NAMES))
+    if others and len(samples) == sum(one.spec.benchmark in others for one in samples):
+        check(others[0])
+    if others:
+        text = f"Left out, for GPCNeT has no tables for it: {', '.join(others)}."
+        warnings.warn(text, LabkitWarning, stacklevel=2)
+    for one in (one for one in samples if one.spec.benchmark in NAMES):
         own = {name: value for name, value in resolve(one.spec).options if name not in ("pattern", "ring", "window")}
         where = one.spec.replace(size=0, options=())
         groups.setdefault((where, tuple(own.items()), str(one.meta.get("library")), one.launch), []).append(one)

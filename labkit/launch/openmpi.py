@@ -57,4 +57,6 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
                 "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # fmt: skip
     if placement.remote_shell:
         out |= {"OMPI_MCA_plm_rsh_agent": placement.remote_shell, "PRTE_MCA_plm_ssh_agent": placement.remote_shell}
+        # it takes a second address of one link for a second link
+        out |= {"OMPI_MCA_btl_tcp_disable_family": "6"}
     return out

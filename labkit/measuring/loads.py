@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -22,7 +23,8 @@ from labkit.testbeds import Testbed
 from labkit.tools import Place
 
 COUNT = 100  # iterations of each phase unless asked for
-_FOREVER = Effort(ci=1e-9, launches=1, warmup=0, time_cap=86400.0)
+LONGEST = 600.0  # s that an aggressor goes on at most, whatever becomes of who started it
+_ON = Effort(iterations=10**9, launches=1, warmup=0)
 _LOOK_S = 0.1
 
 
@@ -77,13 +79,20 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     )
     order = ("alone", "beside") if point.launch % 2 == 0 else ("beside", "alone")
     found: dict[str, Samples] = {}
+    seconds = bound(point.spec, effort)
     with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
         for phase in order:
             with ExitStack() as stack:
-                trees = stack.enter_context(_aggressor(point, others, testbed)) if phase == "beside" else []
+                trees = stack.enter_context(_aggressor(point, others, seconds, testbed)) if phase == "beside" else []
                 found[phase] = _phase(replace(point, spec=victim), effort, Path(folder) / phase, testbed)
-                _alive(trees)
+                _alive(trees, seconds)
     held.save(_together(point, order, found["alone"], found["beside"]), point.fingerprint)
+
+
+def bound(spec: Spec, effort: Effort) -> int:
+    """Time after which an aggressor ends by itself, s: what a victim may need, but `LONGEST` at most."""
+    needs = pair_of(spec).lead(spec) + max(ranks.STARTING, effort.time_limit) + effort.time_cap + effort.time_limit
+    return math.ceil(min(needs + ranks.ENDING, LONGEST))
 
 
 def _phase(point: Point, effort: Effort, folder: Path, testbed: Testbed) -> Samples:
@@ -96,7 +105,7 @@ def _phase(point: Point, effort: Effort, folder: Path, testbed: Testbed) -> Samp
 
 
 @contextmanager
-def _aggressor(point: Point, hosts: Sequence[str], testbed: Testbed) -> Iterator[list[supervise.Tree]]:
+def _aggressor(point: Point, hosts: Sequence[str], seconds: int, testbed: Testbed) -> Iterator[list[supervise.Tree]]:
     """Have the aggressor run until the end of the context; yields what must stay alive, after its lead."""
     pair = pair_of(point.spec)
     with ExitStack() as stack:
@@ -104,23 +113,22 @@ def _aggressor(point: Point, hosts: Sequence[str], testbed: Testbed) -> Iterator
         trees = (
             []
             if spec is None
-            else [stack.enter_context(_ranks(replace(point, spec=benchmarks.resolve(spec)), testbed))]
+            else [stack.enter_context(_ranks(replace(point, spec=benchmarks.resolve(spec)), seconds, testbed))]
         )
-        for job, client, server in pair.flows(point.spec, max(len(hosts), 1)):
+        for job, client, server in pair.flows(point.spec, max(len(hosts), 1), seconds):
             trees.append(stack.enter_context(tools.background(job, _place(hosts, client, server, testbed))))
         end = time.monotonic() + pair.lead(point.spec)
         while (left := end - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK_S))
-            _alive(trees)
+            _alive(trees, seconds)
         yield trees
 
 
-def _ranks(point: Point, testbed: Testbed) -> supervise.Tree:
-    """Ranks that go on until they are ended."""
-    command, environment, _ = ranks.line([point], _FOREVER)
-    return supervise.start(
-        testbed.wrap(command), env=os.environ | environment, stdout=supervise.DEVNULL, grace=ranks.GRACE
-    )
+def _ranks(point: Point, seconds: int, testbed: Testbed) -> supervise.Tree:
+    """Ranks that go on until they are ended, or for so many s."""
+    command, environment, _ = ranks.line([point], _ON)
+    words = ["timeout", f"--kill-after={ranks.GRACE:g}", str(seconds), *testbed.wrap(command)]
+    return supervise.start(words, env=os.environ | environment, stdout=supervise.DEVNULL, grace=ranks.GRACE)
 
 
 def _place(hosts: Sequence[str], client: int, server: int, testbed: Testbed) -> Place:
@@ -132,13 +140,14 @@ def _place(hosts: Sequence[str], client: int, server: int, testbed: Testbed) -> 
     )
 
 
-def _alive(trees: Sequence[supervise.Tree]) -> None:
+def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
     """Refuse an aggressor that has ended by itself."""
     for tree in trees:
         if (status := tree.poll()) is not None:
             raise LaunchError(
-                "The aggressor ended before the victim had.", command=tree.argv[:-1], exit_status=status,
-                stderr=tree.stderr_tail(),
+                f"The aggressor ended before the victim had; it goes on for {seconds} s. If the victim needs longer, "
+                f"ask for fewer iterations, or for a longer time_limit ({LONGEST:g} s in all at most).",
+                command=tree.argv[:-1], exit_status=status, stderr=tree.stderr_tail(),
             )  # fmt: skip
 
 

@@ -274,7 +274,8 @@ class Start:
         said = told(stderr)
         if said is not None and said["kind"] == "KernelError":
             return KernelError(f"{benchmarks.label(self._current.spec)}, rank {said['rank']}: {said['text']}")
-        text = said["text"] if said else f"the ranks ended in the middle of {benchmarks.label(self._current.spec)}."
+        when = "in the middle of" if self._ready else "before they had met, for"
+        text = said["text"] if said else f"the ranks ended {when} {benchmarks.label(self._current.spec)}."
         return LaunchError(
             text, command=self._shown(), exit_status=status, rank=said["rank"] if said else None, stderr=stderr
         )

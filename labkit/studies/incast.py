@@ -47,7 +47,7 @@ class Parameters(studies.Parameters):
     senders: str = "1,2,3"
     sizes: str = "8,1Ki,10Ki,100Ki,1Mi"
     streams: str = "1,4"
-    duration: int = 1
+    duration: int = 2
     congestion: str = ""
     testbed: str = "virtual-cluster:4"
     verbs_testbed: str = ""

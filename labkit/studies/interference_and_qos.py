@@ -45,6 +45,7 @@ class Parameters(studies.Parameters):
     hosts : of both jobs, by turns, a list; empty for those of the testbed.
     launcher : how ranks start.
     testbed : where they run.
+    per_leaf, uplink : of a virtual cluster, where the testbed does not say.
     """
 
     launches: int = 5
@@ -58,7 +59,9 @@ class Parameters(studies.Parameters):
     shares: str = "1:1"
     hosts: str = ""
     launcher: str = "auto"
-    testbed: str = "virtual-cluster:4,per_leaf=2,uplink=200mbit"
+    testbed: str = "virtual-cluster:4"
+    per_leaf: int = 2
+    uplink: str = "200mbit"
 
 
 class Study(studies.Study):
@@ -94,8 +97,11 @@ class Study(studies.Study):
     def place(self, mode: str) -> str:
         """The testbed with classes of traffic."""
         name, argument, given = testbeds.parse(self.values.testbed)
-        if not self.adjustable or mode == "off":
+        if not self.adjustable:
             return self.values.testbed
+        given = {"per_leaf": str(self.values.per_leaf), "uplink": self.values.uplink} | given
+        if mode == "off":
+            return testbeds.text_of(name, argument, given)
         own = {"qos": mode} | ({"shares": self.values.shares} if mode == "shares" else {})
         aggressor = testbeds.outline(self.values.testbed).hosts[1::2]
         # MPI cannot mark its packets: the aggressor's hosts tell what is bulk

@@ -32,7 +32,8 @@ class Parameters(studies.Parameters):
     ----------
     launches : fresh starts of every point.
     time_cap : s of timed iterations for a point and launch.
-    testbed : the cluster, a tree of switches; rate and uplink are set here.
+    testbed : the cluster; the switches, rate and uplink are set here.
+    per_leaf : hosts at each leaf switch, where the testbed does not say.
     rates : of the hosts' links, each as the testbed takes it, a list; one stream crosses the tree at each.
     tapers : of the tree, a list; one stream crosses it, and all hosts send to all, at each. Empty leaves them out.
     rate : of the hosts' links for the tapers and the round trips.
@@ -43,7 +44,8 @@ class Parameters(studies.Parameters):
 
     launches: int = 2
     time_cap: float = 1.0
-    testbed: str = "virtual-cluster:4,per_leaf=2"
+    testbed: str = "virtual-cluster:4"
+    per_leaf: int = 2
     rates: str = "50mbit,100mbit,200mbit"
     tapers: str = "1,2,4"
     rate: str = "200mbit"
@@ -70,7 +72,7 @@ class Study(studies.Study):
             spec for rate in words(v.rates)
             for spec in sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=self.place(rate=rate))
         ]  # fmt: skip
-        outline = testbeds.outline(v.testbed)
+        outline = testbeds.outline(self.place())
         hosts, per_leaf = len(outline.hosts), int(outline.facts["per_leaf"])
         for taper in counts(v.tapers, "tapers") if per_leaf < hosts else []:
             uplink = f"{per_leaf * _links.bits(v.rate) / taper / 1e6:g}mbit"
@@ -85,9 +87,9 @@ class Study(studies.Study):
         return list(dict.fromkeys(found))
 
     def place(self, **options: str) -> str:
-        """The cluster with other rates."""
+        """The cluster with its switches, and with rates."""
         name, argument, given = testbeds.parse(self.values.testbed)
-        return testbeds.text_of(name, argument, given | options)
+        return testbeds.text_of(name, argument, {"per_leaf": str(self.values.per_leaf)} | given | options)
 
     def _read(self, benchmark: str) -> list[Any]:
         """Samples of a benchmark on virtual clusters: rates and tapers are in the testbed's name."""

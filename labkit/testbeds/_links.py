@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from labkit.errors import SpecError
@@ -13,7 +14,7 @@ from labkit.testbeds import _qos
 from labkit.units import parse_duration
 
 MOST = 64  # hosts; one switch forwards for all of them on the cores they share
-NET = "10.77.0"
+NET, NET6 = "10.77.0", "fd6c:6162:6b69:77:"  # private (RFC 1918, RFC 4193)
 _BIT = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _FRAME = 1514  # B; what fits in the burst is not shaped, so that holds two of them
 _BURST_S = 20e-6
@@ -184,17 +185,19 @@ def shaped(interface: str, rate_bps: float, netem: str = "", options: Options | 
     ]
     if options is None or not apart:
         return [*lines, f"qdisc add dev {interface} parent 1:1 handle 10: {inner}"]
-    sources = {host: address(options.hosts.index(host)) for host in options.bulk.split("+") if host}
+    numbers = [options.hosts.index(host) for host in options.bulk.split("+") if host]
+    sources = [(address(number), address(number, "ipv6")) for number in numbers]
     return [*lines, *_qos.classes(interface, rate_bps, burst, queue, mode=options.qos, shares=options.shares,
                                   sources=sources)]  # fmt: skip
 
 
-def plan(options: Options, ordinary: bool) -> dict[str, Any]:
+def plan(options: Options, ordinary: bool, ipv6: bool = False) -> dict[str, Any]:
     """What the holder of the cluster has to make.
 
     Parameters
     ----------
     ordinary : whether the user is not root.
+    ipv6 : whether hosts get an address of IPv6 too.
 
     Returns
     -------
@@ -219,13 +222,20 @@ def plan(options: Options, ordinary: bool) -> dict[str, Any]:
         ip += [f"link add {name} type veth peer name eth0 netns {{{i}}}",
                f"link set {name} master leaf{options.leaf(i)} addrgenmode none up"]  # fmt: skip
         tc += shaped(name, options.link_bps(name), options=options)
-        own = ["link set lo up", "link set eth0 addrgenmode none", f"addr add {address(i)}/24 dev eth0",
-               "link set eth0 up"]  # fmt: skip
+        own = ["link set lo up", "link set eth0 addrgenmode none", f"addr add {address(i)}/24 dev eth0"]
+        own += [f"addr add {address(i, 'ipv6')}/64 dev eth0 nodad"] if ipv6 else []
+        own += ["link set eth0 up"]
         tcs = shaped("eth0", options.link_bps(name), netem, options)
         hosts.append({"name": name, "address": address(i), "ip": own, "tc": tcs})
     return {"ordinary": ordinary, "hosts": hosts, "ip": ip, "tc": tc}
 
 
-def address(number: int) -> str:
+def address(number: int, ip: str = "ipv4") -> str:
     """Address of a host."""
-    return f"{NET}.{number + 1}"
+    return f"{NET6}:{number + 1:x}" if ip == "ipv6" else f"{NET}.{number + 1}"
+
+
+def has_ipv6() -> bool:
+    """Whether the kernel gives new networks IPv6."""
+    off = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
+    return off.exists() and off.read_text().strip() == "0"

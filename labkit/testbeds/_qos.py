@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from labkit.errors import SpecError
 
@@ -32,7 +32,14 @@ def checked(mode: str, shares: str, bulk: str, hosts: Sequence[str]) -> None:
 
 
 def classes(
-    interface: str, rate_bps: float, burst: int, queue: str, *, mode: str, shares: str, sources: Mapping[str, str]
+    interface: str,
+    rate_bps: float,
+    burst: int,
+    queue: str,
+    *,
+    mode: str,
+    shares: str,
+    sources: Sequence[tuple[str, str]],
 ) -> list[str]:
     """Lines for tc below a root of HTB whose class 1:1 has the whole rate.
 
@@ -43,7 +50,7 @@ def classes(
     ----------
     burst : B that pass unshaped.
     queue : the qdisc of each class.
-    sources : host → address, of those whose packets are bulk without a mark.
+    sources : addresses of IPv4 and IPv6, of hosts whose packets are bulk without a mark.
     """
     usual, bulk = (int(part) for part in shares.split(":")) if mode == "shares" else (99, 1)
     lines = []
@@ -54,8 +61,9 @@ def classes(
             f"burst {burst} cburst {burst} quantum {_QUANTUM} prio {priority:d}",
             f"qdisc add dev {interface} parent 1:{number} handle {number}: {queue}",
         ]
-    matches = [f"ip tos {MARK:#x} 0xfc", *(f"ip src {address}/32" for address in sources.values())]
-    lines += [
-        f"filter add dev {interface} parent 1: protocol ip prio 1 u32 match {match} flowid 1:20" for match in matches
+    matches = [("ip prio 1", f"ip tos {MARK:#x} 0xfc"), ("ipv6 prio 2", f"ip6 priority {MARK:#x} 0xfc")]
+    for four, six in sources:
+        matches += [("ip prio 1", f"ip src {four}/32"), ("ipv6 prio 2", f"ip6 src {six}/128")]
+    return lines + [
+        f"filter add dev {interface} parent 1: protocol {kind} u32 match {match} flowid 1:20" for kind, match in matches
     ]
-    return lines

@@ -21,7 +21,7 @@ from labkit.errors import LaunchError, SpecError, known
 from labkit.spec import Spec
 from labkit.supervise import guard
 from labkit.testbeds import Testbed
-from labkit.testbeds._links import Options, address, options_of, plan
+from labkit.testbeds._links import Options, address, has_ipv6, options_of, plan
 from labkit.tools import Place
 from labkit.worker.links import read
 
@@ -50,7 +50,7 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
         raise SpecError(
             f"The testbed virtual-cluster needs what is not there. Run: sudo apt-get install {' '.join(absent)}"
         )
-    words = json.dumps(plan(chosen, os.geteuid() != 0))
+    words = json.dumps(plan(chosen, os.geteuid() != 0, has_ipv6()))
     environment = os.environ | {"PATH": _path(), "LC_ALL": "C"}
     command = [sys.executable, "-I", "-S", str(_HERE / "_fabric.py")]
     with supervise.start([*command, words], env=environment) as tree:
@@ -112,7 +112,7 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
         clients, server = _ends(spec, options)
         words = tuple(tuple(on(client, [])) for client in clients)
         return Place(
-            address=address(options.hosts.index(server)),
+            address=address(options.hosts.index(server), str(spec.values.get("ip"))),
             server=tuple(on(server, [])),
             client=words[0],
             clients=words if spec.has("senders") else (),
@@ -139,8 +139,11 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     """Hosts of the clients and of the server of a tool."""
     if spec.family == "verbs" or spec.transport == "verbs":
         raise SpecError(f"{spec.benchmark} needs RDMA devices, which virtual hosts have not. Use --testbed soft-roce.")
-    if spec.values.get("ip") == "ipv6":
-        raise SpecError("ip=ipv6, but virtual hosts have addresses of IPv4 alone. Set ip=ipv4, or measure elsewhere.")
+    if spec.values.get("ip") == "ipv6" and not has_ipv6():
+        raise SpecError(
+            "ip=ipv6, but this kernel gives virtual hosts no IPv6. Set ip=ipv4, or "
+            "net.ipv6.conf.default.disable_ipv6=0 with sysctl."
+        )
     named = [host.partition(":")[0] for host in spec.hosts]
     for host in named:
         if host not in options.hosts:

@@ -74,30 +74,30 @@ def incast(spec: Spec, effort: Effort) -> Job:
     )  # fmt: skip
 
 
-def flood(offered: float, size: int) -> Job:
-    """Datagrams of a size, B, at a rate, MB/s, or with 0 as fast as they go, marked `MARK`, until the job is ended."""
-    return _endless("-u", "-b", f"{offered * 8e6:.0f}", "-l", str(size))
+def flood(offered: float, size: int, seconds: int) -> Job:
+    """Datagrams of a size, B, at a rate, MB/s, or with 0 as fast as they go, marked `MARK`, for s at most."""
+    return _load(seconds, "-u", "-b", f"{offered * 8e6:.0f}", "-l", str(size))
 
 
-def pour(streams: int, size: int) -> Job:
-    """TCP connections with calls of a size, B, marked `MARK`, until the job is ended."""
-    return _endless("-P", str(streams), "-l", str(size))
+def pour(streams: int, size: int, seconds: int) -> Job:
+    """TCP connections with calls of a size, B, marked `MARK`, for s at most."""
+    return _load(seconds, "-P", str(streams), "-l", str(size))
 
 
-def _endless(*how: str) -> Job:
+def _load(seconds: int, *how: str) -> Job:
     return Job(
         tool=NAME,
         package=PACKAGE,
         programs=PROGRAMS,
         server=SERVER,
         client=(
-            "iperf3", "-c", "{address}", "-p", "{port}", "-t", "86400", "-i", "0", "-S", str(MARK), *how, "-J",
+            "iperf3", "-c", "{address}", "-p", "{port}", "-t", str(seconds), "-i", "0", "-S", str(MARK), *how, "-J",
         ),
         parse=lambda text, folder: Parsed(),
         address="127.0.0.1",
         definition="iperf3 as a load: nothing of it is measured.",
-        duration=math.inf,
-        time_limit=math.inf,
+        duration=seconds,
+        time_limit=seconds,
     )  # fmt: skip
 
 

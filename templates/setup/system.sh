@@ -33,6 +33,7 @@ WANTED=(
     "busybox|busybox-static|that guest"
     "cpio|cpio|that guest"
     "modprobe /usr/sbin/modprobe|kmod|that guest"
+    "faketime|faketime|the tests of clocks that jump; it is used at no other time"
     "slurmctld /usr/sbin/slurmctld|slurmctld|the tests that bring up Slurm on four virtual nodes; it runs at no other time"
     "slurmd /usr/sbin/slurmd|slurmd slurm-wlm-basic-plugins|those tests"
     "sbatch|slurm-client|those tests"

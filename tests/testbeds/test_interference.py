@@ -21,7 +21,7 @@ from tests.notebooks.test_measured import Shown
 from tests.testbeds.test_virtual_cluster import gone, links
 
 TREE = "virtual-cluster:4,per_leaf=2,rate=200mbit,uplink=200mbit"  # 2:1
-SHORT = {"iterations": 60, "lead": 0.3}
+SHORT = {"iterations": 40, "lead": 0.2}
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,9 @@ def test_lines_for_classes() -> None:
     lines = _links.shaped("eth0", 200e6, options=shares)
     assert any("classid 1:10 htb rate 150000000bit ceil 200000000bit" in line and "prio 0" in line for line in lines)
     assert any("classid 1:20 htb rate 50000000bit ceil 200000000bit" in line and "prio 0" in line for line in lines)
-    assert sum("flowid 1:20" in line for line in lines) == 3
+    assert sum("flowid 1:20" in line for line in lines) == 6
     assert any("ip src 10.77.0.4/32" in line for line in lines)
+    assert any("ipv6 prio 2" in line and "ip6 src fd6c:6162:6b69:77::4/128" in line for line in lines)
     first = _links.options_of("4", {"qos": "priority"})
     assert any("classid 1:20" in line and "prio 1" in line for line in _links.shaped("eth0", 200e6, options=first))
     assert _links.shaped("eth0", 200e6, options=_links.options_of("4", {})) == _links.shaped("eth0", 200e6)
@@ -57,6 +58,17 @@ def test_two_jobs_have_hosts_of_their_own() -> None:
     assert (victim.benchmark, victim.hosts, others) == ("apps.fft_subcom3d", ("vc0", "vc2"), ("vc1", "vc3"))
     with pytest.raises(SpecError, match="each of the two jobs needs two"):
         loads.jobs(spec, testbeds.outline("virtual-cluster:2"))
+
+
+@pytest.mark.parametrize("limit", [1.0, 60.0, 86400.0])
+@pytest.mark.parametrize("aggressor", ["udp", "incast"])
+def test_no_load_goes_on_for_ever(aggressor: str, limit: float) -> None:
+    own = {"aggressor": aggressor, "lead": 300.0}
+    spec = benchmarks.resolve(Spec(benchmark="congestion.interference", size=8, ranks=2, options=own, testbed=TREE))
+    seconds = loads.bound(spec, Effort(time_limit=limit))
+    assert limit < seconds or limit > loads.LONGEST
+    for job, _, _ in loads.pair_of(spec).flows(spec, 2, seconds):
+        assert 300 < int(job.client[job.client.index("-t") + 1]) == job.time_limit <= loads.LONGEST == 600
 
 
 def test_several_clients_become_a_sum_and_streams() -> None:
@@ -105,7 +117,7 @@ def test_a_victim_suffers_beside_an_incast_in_every_pair(tmp_path: Path) -> None
     factor = study.factor(group)
     assert factor.low > 1, f"{factor}"
     assert [one.meta["order"][0] for one in group] == ["alone", "beside"] * 2 + ["alone"]
-    assert all(one.time_ns.shape == one.lanes["alone_ns"].shape == (2, 60) for one in group)
+    assert all(one.time_ns.shape == one.lanes["alone_ns"].shape == (2, 40) for one in group)
     assert all(np.all(one.time_ns > 0) and one.meta["verified"] for one in group)
     assert "It rose in 5 of 5 interleaved pairs" in study.findings()
     shown = Shown("64-interference-and-qos", asked | {"campaign": str(tmp_path)})
@@ -190,5 +202,5 @@ def test_on_a_network_without_classes_it_says_what_is_left_out() -> None:
 
 def test_interference_needs_the_time_it_was_told(tmp_path: Path) -> None:
     spec = Spec(benchmark="congestion.interference", size=8, ranks=2, options={"lead": -1.0}, testbed=TREE)
-    with pytest.raises(SpecError, match=r"lead=-1.0, but it must be 0 to 3600. Set lead=0"):
+    with pytest.raises(SpecError, match=r"lead=-1.0, but it must be 0 to 300. Set lead=0"):
         measuring.measure([spec], Effort(iterations=2), into=tmp_path)

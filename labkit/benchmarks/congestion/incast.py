@@ -40,7 +40,7 @@ def _check(spec: Spec) -> str:
     values = spec.values
     if not spec.size:
         return "size=0, but a call sends at least 1 B. Set size=131072."
-    for name, high in (("senders", 1024), ("streams", 128), ("duration", 3600)):
+    for name, high in (("senders", 1024), ("streams", 128), ("duration", 600)):
         if not 1 <= values[name] <= high:
             return f"{name}={values[name]}, but it must be 1 to {high}. Set {name}=1."
     if spec.transport not in ("auto", "tcp", "verbs"):

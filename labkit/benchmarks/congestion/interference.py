@@ -1,7 +1,8 @@
 """Interference of two jobs: a victim, whose ranks are timed alone and beside an aggressor on other hosts.
 
 Every launch is a pair: a start of the victim alone and one beside the aggressor, in turns first and second, with as
-many iterations. The aggressor begins `lead` seconds before the victim and is ended after it. The headline is the
+many iterations. The aggressor begins `lead` seconds before the victim and is ended after it; nobody's load goes
+on for more than ten minutes. The headline is the
 victim's time beside it, of its slowest rank; `alone_us` is that without; `impact_p50_times` the ratio of the medians.
 All ranks' iterations of both phases are kept. Hosts go to the two jobs by turns, the first to the victim, so that on a
 tree of switches both cross it.
@@ -73,20 +74,22 @@ def _ranks(spec: Spec, hosts: Sequence[str]) -> Spec | None:
     )  # fmt: skip
 
 
-def _flows(spec: Spec, hosts: int) -> "list[tuple[Job, int, int]]":
+def _flows(spec: Spec, hosts: int, seconds: int) -> "list[tuple[Job, int, int]]":
     """Floods from the first half of the hosts to the second, or connections of all into the last."""
     values, size = spec.values, spec.option("aggressor_size")
     if values["aggressor"] == "udp":
         half = max(hosts // 2, 1)
-        return [(iperf3.flood(values["offered"], size or _DATAGRAM), k, (k + half) % hosts) for k in range(half)]
+        flood = iperf3.flood(values["offered"], size or _DATAGRAM, seconds)
+        return [(flood, k, (k + half) % hosts) for k in range(half)]
     if values["aggressor"] == "incast":
-        return [(iperf3.pour(values["streams"], size or _CALL), k, hosts - 1) for k in range(max(hosts - 1, 1))]
+        pour = iperf3.pour(values["streams"], size or _CALL, seconds)
+        return [(pour, k, hosts - 1) for k in range(max(hosts - 1, 1))]
     return []
 
 
 def _check(spec: Spec) -> str:
     values = spec.values
-    limits = {"lead": (0, 3600), "aggressor_size": (0, 2**20), "aggressor_ranks": (0, 2**20), "cells": (1, 1000),
+    limits = {"lead": (0, 300), "aggressor_size": (0, 2**20), "aggressor_ranks": (0, 2**20), "cells": (1, 1000),
               "offered": (0, 1e6), "streams": (1, 128)}  # fmt: skip
     for name, (low, high) in limits.items():
         if not low <= values[name] <= high:

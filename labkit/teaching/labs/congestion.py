@@ -1,19 +1,24 @@
-"""Lab 7: what flows get that meet on a link, in an incast and on a tapered tree."""
+"""Lab 7: what flows get that meet on a link, in an incast, on a tapered tree, and with classes of traffic."""
 
 from __future__ import annotations
 
 import pandas as pd
 
+from labkit import testbeds
+from labkit.analysis.congestion import jain_fairness
 from labkit.spec import Effort, Spec, sweep
 from labkit.studies import number
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question
+from labkit.teaching.questions import Expected, Question, over_launches
 from labkit.teaching.results import Results
 
 TREE = "virtual-cluster:8,per_leaf=4,rate=50mbit,uplink=67mbit"
 RATE, UPLINK = 50e6 / 8e6, 67e6 / 8e6  # MB/s
 SENDER, RECEIVER, SPINE = "the senders' links", "the receiver's link", "the link from leaf to spine"
 WHERE = {"testbed": TREE, "transport": "tcp"}
+PAIR = "virtual-cluster:4,per_leaf=2,uplink=200mbit"
+QOS = {"off": "one queue for both", "shares": "a share of the link each", "priority": "the victim first"}
+QUEUE, TURN = "all bytes of the bulk that wait already", "at most a few frames of the bulk"
 
 
 def _specs() -> list[Spec]:
@@ -22,7 +27,17 @@ def _specs() -> list[Spec]:
     ]
     found += sweep("mpi.bandwidth", sizes="64Ki", ranks=2, hosts=("vc0", "vc4"), **WHERE)
     found += sweep("mpi.multi_bandwidth", sizes="64Ki", ranks=4, hosts=("vc0", "vc1", "vc2", "vc3"), window=8, **WHERE)
-    return found + sweep("mpi.multi_bandwidth", sizes="64Ki", ranks=8, window=8, **WHERE)
+    found += sweep("mpi.multi_bandwidth", sizes="64Ki", ranks=8, window=8, **WHERE)
+    found += sweep("congestion.incast", sizes="128Ki", senders=7, duration=3, testbed=TREE)
+    victim = {"victim": "latency", "aggressor": "incast", "lead": 1.0}
+    return found + sweep("congestion.interference", sizes="1Ki", testbed=[_place(mode) for mode in QOS], **victim)
+
+
+def _place(qos: str) -> str:
+    """The tree of the two jobs; the second host of each leaf sends what is bulk."""
+    own = {} if qos == "off" else {"qos": qos, "bulk": "vc1+vc3"}
+    name, argument, options = testbeds.parse(PAIR)
+    return testbeds.text_of(name, argument, options | own)
 
 
 def _incast(results: Results, ranks: int) -> Expected:
@@ -55,6 +70,38 @@ def _tree(results: Results) -> Expected:
     return Expected(SPINE if across < 0.75 * within else SENDER)
 
 
+def _fairness(results: Results) -> Expected:
+    """Jain's index of what seven senders got, launch by launch."""
+    rows = results.reported
+    rows = rows[(rows["benchmark"] == "congestion.incast") & (rows["name"] == "bandwidth_MBps") & rows["rank"].notna()]
+    return over_launches([jain_fairness(one["value"]) for _, one in rows.groupby("launch")])
+
+
+def _impact(results: Results, qos: str) -> Expected:
+    """How many times as long the victim takes beside the aggressor."""
+    where = {"testbed": _place(qos)}
+    return results.combined(
+        lambda beside, alone: beside / alone,
+        ("congestion.interference", "latency_us", where), ("congestion.interference", "alone_us", where),
+    )  # fmt: skip
+
+
+def _waits(results: Results) -> Expected:
+    """A victim that a share of its own frees waited for what lay in the queue before it."""
+    off, shares = (float(_impact(results, qos).centre) for qos in ("off", "shares"))
+    return Expected(QUEUE if off > 3 * shares else TURN)
+
+
+def _classes(results: Results) -> pd.DataFrame:
+    rows = []
+    for qos, words in QOS.items():
+        found, where = _impact(results, qos), {"testbed": _place(qos)}
+        times = [results.median("congestion.interference", name, **where) for name in ("alone_us", "latency_us")]
+        rows.append({"links": words, "qos": qos, "alone in µs": times[0], "beside in µs": times[1],
+                     "times": float(found.centre), "from": found.low, "to": found.high})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 def _flows(results: Results) -> pd.DataFrame:
     """Who sends to whom, and what all and each of them get."""
     rows = [("1 flow across the spine", 1, "mpi.bandwidth", 2), ("2 flows inside a leaf", 2, "mpi.multi_bandwidth", 4),
@@ -76,6 +123,7 @@ LAB = Lab(
     predictions=(
         Question(name="seven", unit="MB/s", text="Seven hosts send to one at the same time. What does each sender get?", of=lambda r: _incast(r, 8)),
         Question(name="four", unit="MB/s", text="Four hosts of one leaf send, each to its own partner on the other leaf. What do they get together?", of=_across),
+        Question(name="beside", text="A ping-pong of 1 KiB crosses the spine beside eight connections of another job that never pause. How many times as long does it take?", of=lambda r: _impact(r, "off")),
     ),
     questions=(
         Question(
@@ -98,6 +146,22 @@ LAB = Lab(
             name="where", text="Which link holds the four flows back?", choices=(SENDER, SPINE), of=_tree,
             hints=("Compare each of two flows inside a leaf with each of four across the spine.",),
         ),
+        Question(
+            name="fairness", text="Seven connections of iperf3 into one host: what is Jain's index of what they get? (Median over launches.)", of=_fairness,
+            hints=("(Σx)² / (n Σx²) of the seven rates of a launch.", "labkit.analysis.congestion.jain_fairness works it out; 1 is the same for all, 1/7 all for one."),
+        ),
+        Question(
+            name="impact", text="With one queue for both jobs: how many times as long does the ping-pong take beside the other job?", of=lambda r: _impact(r, "off"),
+            hints=("It is in the table of the classes, first row.", "The time beside over the time alone."),
+        ),
+        Question(
+            name="cure", text="How many times as long does it take where each job has a share of the link?", of=lambda r: _impact(r, "shares"),
+            hints=("The second row.",),
+        ),
+        Question(
+            name="waits", text="So what did the ping-pong wait for in the one queue?", choices=(QUEUE, TURN), of=_waits,
+            hints=("With shares, a frame waits for at most some frames of the other class.", "How many bytes leave by a link of 25 MB/s during a round trip beside the other job? That many lay before it."),
+        ),
     ),
-    shows={"flows": _flows},
+    shows={"flows": _flows, "classes": _classes},
 )  # fmt: skip

@@ -1,0 +1,182 @@
+"""A point that fails is measured once more by a fresh start, and the end of a run says what became of everything.
+
+The ranks are real; an mpirun of the test's own ends some starts before their time, and notes all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labkit import measuring
+from labkit.campaign import Campaign
+from labkit.errors import LaunchError
+from labkit.measuring import Point
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+
+pytestmark = pytest.mark.mpi
+EFFORT = Effort(iterations=50, launches=1)
+SUITE = """
+[parameters]
+launches = 1
+time_cap = 0.02
+[[notebook]]
+name = "10-latency"
+[notebook.parameters]
+sizes = "8,64"
+transports = "shm,tcp"
+allreduce = ""
+clock = false
+[[sweep]]
+[sweep.setting]
+launcher = ["{launcher}"]
+"""
+# a start is one that brings a plan; version queries are none
+WRAPPER = """#!{python} -S
+import os, signal, subprocess, sys
+words = sys.argv[1:]
+if len(words) > 2:
+    with open({log!r}, "a") as file:
+        file.write("start\\n")
+    number = len(open({log!r}).readlines())
+    {fault}
+os.execv({mpirun!r}, [{mpirun!r}, *words])
+"""
+REFUSED = "sys.exit('the switch is down')"
+
+
+def failing(folder: Path, mpirun: Path, fault: str) -> str:
+    """An mpirun with a statement of its own before each start, of which it knows number and words."""
+    log, path = folder / "starts", folder / "mpirun"
+    log.unlink(missing_ok=True)
+    path.write_text(WRAPPER.format(python=sys.executable, log=str(log), fault=fault, mpirun=str(mpirun)))
+    path.chmod(0o755)
+    return str(path)
+
+
+def starts(folder: Path) -> int:
+    return len((folder / "starts").read_text().splitlines())
+
+
+def points(held: Campaign) -> dict[int, Samples]:
+    return {one.spec.size: one for one in held.samples()}
+
+
+def test_a_start_that_fails_once_is_made_again_and_its_points_are_marked(tmp_path: Path, mpirun: Path) -> None:
+    launcher = failing(tmp_path, mpirun, f"if number == 1: {REFUSED}")
+    specs = [Spec(benchmark="mpi.latency", size=size, transport="shm", launcher=launcher) for size in (8, 64)]
+    held = measuring.measure(specs, EFFORT, into=tmp_path / "c")
+    assert starts(tmp_path) == 2
+    found = points(held)
+    assert len(found) == 2
+    for one in found.values():
+        assert one.n == 50
+        assert one.meta["retried"].startswith("the ranks ended before they had met, for mpi.latency")
+        assert one.meta["retried"].endswith("(the switch is down)")
+        assert f"measured by a second start, for the first failed: {one.meta['retried']}" in one.meta["warnings"]
+    log = (tmp_path / "c" / "log.txt").read_text()
+    assert log.count(" retrying mpi.latency") == 2
+    assert " failed " not in log
+
+
+def test_a_rank_that_dies_costs_its_point_alone_a_second_start(tmp_path: Path, mpirun: Path) -> None:
+    """Killed after its first point, which stays unmarked."""
+    folder = tmp_path / "c" / "samples" / "mpi.latency"
+    fault = f"""
+    if number == 1:
+        import glob, time
+        ranks = subprocess.Popen([{str(mpirun)!r}, *words])
+        while not glob.glob({str(folder)!r} + "/*.parquet"):
+            time.sleep(0.005)
+        ranks.kill()
+        sys.exit(9)
+    """.strip()
+    specs = [
+        Spec(benchmark="mpi.latency", size=size, transport="shm", launcher=failing(tmp_path, mpirun, fault))
+        for size in (8, 64, 512)
+    ]
+    held = measuring.measure(specs, Effort(iterations=100_000, launches=1), into=tmp_path / "c")
+    found = points(held)
+    assert sorted(found) == [8, 64, 512]
+    marked = [size for size, one in found.items() if "retried" in one.meta]
+    assert len(marked) == 1
+    assert 2 <= starts(tmp_path) <= 3  # the rest, and the one that was in flight
+    log = (tmp_path / "c" / "log.txt").read_text()
+    assert next(line.split()[-1] for line in log.splitlines() if " saved " in line) not in {
+        f"samples/mpi.latency/{found[size].meta['fingerprint']}-0.parquet" for size in marked
+    }
+
+
+def test_a_point_that_fails_twice_is_given_up_with_its_reason(tmp_path: Path, mpirun: Path) -> None:
+    launcher = failing(tmp_path, mpirun, f"if 'tcp,self' in words: {REFUSED}")
+    specs = [Spec(benchmark="mpi.latency", transport=path, launcher=launcher) for path in ("shm", "tcp")]
+    with pytest.raises(LaunchError, match=r"1 of 2 points failed, .*mpi\.latency 8 B, tcp, launch 0.*") as raised:
+        measuring.measure(specs, EFFORT, into=tmp_path / "c")
+    assert "the switch is down" in str(raised.value)
+    assert starts(tmp_path) == 3, "no third start"
+    (kept,) = Campaign(tmp_path / "c").samples()
+    assert (kept.spec.transport, "retried" in kept.meta) == ("shm", False)
+    log = (tmp_path / "c" / "log.txt").read_text()
+    assert log.count(" retrying mpi.latency 8 B, tcp launch 0") == 1
+    (failed,) = [line for line in log.splitlines() if " failed mpi.latency 8 B, tcp launch 0: " in line]
+    assert failed.endswith("(the switch is down)")
+
+
+def test_wrong_settings_are_not_tried_twice(tmp_path: Path, mpirun: Path) -> None:
+    """A spec that cannot be is refused before anything starts."""
+    with pytest.raises(Exception, match="knows auto, shm, tcp"):
+        measuring.measure(Spec(benchmark="mpi.latency", transport="pigeon"), EFFORT, into=tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+def run(folder: Path, launcher: str) -> subprocess.CompletedProcess[str]:
+    path = folder / "own.toml"
+    path.write_text(SUITE.format(launcher=launcher))
+    command = [sys.executable, "-m", "labkit.cli", "run", str(path), "--into", str(folder / "c")]
+    clean = {k: v for k, v in os.environ.items() if k != "LABKIT_LEASE"} | {"BROWSER_PATH": "/nowhere"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean, check=False)
+
+
+def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_path: Path, mpirun: Path) -> None:
+    launcher = failing(tmp_path, mpirun, f"if 'tcp,self' in words: {REFUSED}")
+    first = run(tmp_path, launcher)
+    assert first.returncode == 1, first.stderr
+    assert re.search(r"^failed  10-latency", first.stdout, re.M)
+    assert "0 of 1 notebooks done, 2 points measured, 0 were there already" in first.stdout
+    for size in ("8 B", "64 B"):
+        assert re.search(
+            rf"^failed: mpi\.latency {size}, tcp launch 0: the ranks ended .*\(the switch is down\)$",
+            first.stdout,
+            re.M,
+        )
+    assert len(re.findall(r"^failed: ", first.stdout, re.M)) == 2
+    assert re.search(r"^warning: .* \(\d records\)$", first.stdout, re.M), "badges at least: shared memory"
+    second = run(tmp_path, failing(tmp_path, mpirun, f"if number == 1: {REFUSED}"))
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert re.search(r"^done    10-latency", second.stdout, re.M)
+    assert "1 of 1 notebooks done, 2 points measured, 2 were there already" in second.stdout
+    assert not re.search(r"^failed: ", second.stdout, re.M), "what failed in the run before is no failure of this one"
+    assert "2 points needed a second start; they are marked" in second.stdout
+    assert re.search(
+        r"^warning: measured by a second start, for the first failed: .*switch is down\) \(2 records\)$",
+        second.stdout,
+        re.M,
+    )
+    shutil.rmtree(tmp_path / "c")
+
+
+def test_the_reason_of_a_retry_is_one_line(tmp_path: Path) -> None:
+    """The mark is one line, however much the ranks wrote."""
+    spec = Spec(benchmark="mpi.latency")
+    error = LaunchError("rank 1 died; alone", command=["mpirun"], exit_status=9, stderr="many\nlines\n")
+    again = measuring._again(measuring.Failure(Point(spec, 0, "f" * 16, "Open MPI"), error))
+    assert again.retried == "rank 1 died, alone (lines)"
+    said = "measured by a second start, for the first failed: rank 1 died, alone (lines)"
+    assert again.marks == ({"retried": "rank 1 died, alone (lines)"}, [said])

@@ -1,0 +1,61 @@
+"""Bytes of real ranks that took another path than the one named, and where a reader sees it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit import Spec, figures, launch, measuring, records, show
+from labkit.campaign import Campaign
+from labkit.report import sources, summary
+from labkit.report.content import Content
+from labkit.samples import Samples
+from labkit.spec import Effort
+from labkit.studies import bandwidth
+from labkit.testbeds import virtual_cluster
+
+pytestmark = [pytest.mark.netns, pytest.mark.mpi]
+BADGE = "path mismatch"
+
+
+def measured(held: Path, **fields: Any) -> Samples:
+    """A few iterations of MPICH that is said to send over TCP."""
+    if "mpich" not in launch.installed():
+        pytest.skip("mpich is not installed")
+    spec = Spec(benchmark="mpi.bandwidth", size=65536, launcher="mpich", transport="tcp", **fields)
+    (one,) = measuring.measure(spec, Effort(iterations=3, launches=1), into=held).samples()
+    assert "tcp" in one.spec.transport
+    return one
+
+
+def test_mpich_between_hosts_that_share_ipc_is_found_out_wherever_it_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # UCX takes ranks with one IPC namespace for ranks on one machine, whatever their host names and networks
+    shell = tmp_path / "shell.sh"
+    text = Path(virtual_cluster.SHELL).read_text()
+    assert " --ipc " in text
+    shell.write_text(text.replace(" --ipc ", " "))
+    shell.chmod(0o755)
+    monkeypatch.setattr(virtual_cluster, "SHELL", str(shell))
+    own = {"UCX_TLS": "sysv,posix,cma,self,tcp"}
+    one = measured(tmp_path / "held", testbed="virtual-cluster:2,rate=200mbit", environment=own)
+    assert one.meta["rank_hosts"] == ["vc0", "vc1"]
+    assert one.meta["evidence"]["vc0.eth0.tx_bytes"] < 0.1 * 3 * 64 * 65536
+    assert BADGE in one.meta["badges"]
+
+    held = Campaign(tmp_path / "held")
+    show.campaign(held, "*", "table", None)
+    assert BADGE in capsys.readouterr().out
+    rows = records.summary(records.table([one]))
+    figure = figures.versus_size(rows, "bandwidth_MBps")
+    assert BADGE in figure.data[0].hovertemplate  # what all points of a line share
+    study = bandwidth.Study(campaign=str(held.path), measure=False)
+    assert BADGE in study.warnings()
+    assert f"**{BADGE}**: 1 of 1 launches" in summary.warnings(Content((sources.read(held.path),), {}))
+
+
+def test_mpich_on_one_host_is_found_out(tmp_path: Path) -> None:
+    through = {"MPIR_CVAR_NOLOCAL": "0", "UCX_TLS": "sysv,posix,cma,self"}
+    assert BADGE in measured(tmp_path / "memory", environment=through).meta["badges"]
+    assert BADGE not in measured(tmp_path / "tcp").meta["badges"]
