@@ -167,7 +167,7 @@ def _edges(values: NDArray[np.float64], low: float, high: float, most: int) -> N
     if not high > low:
         return np.linspace(low, low + max(abs(low), 1e-9) * 0.01, most + 1)
     steps = np.diff(np.unique(values[values <= high]))
-    step = float(steps[steps > steps.max() * 1e-6].min())
+    step = float(np.median(steps[steps > steps.max() * 1e-6]))
     if (high - low) / step > 50 * most:  # fine enough not to show
         return np.linspace(low, high, most + 1)
     width = step * np.ceil((high - low) / step / most)
