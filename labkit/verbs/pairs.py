@@ -67,6 +67,7 @@ class Pair:
         else:
             attributes.qp_access_flags = ACCESS
         self.qp.to_init(attributes)
+        self._attributes = attributes
 
     def ready_to_receive(self, peer: Mapping[str, Any], *, mtu: int = 0, traffic_class: int = 0) -> None:
         """INIT → RTR: the peer is known, what it sends is taken.

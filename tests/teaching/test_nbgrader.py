@@ -6,6 +6,7 @@ import csv
 import os
 import shutil
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 
 import nbformat
@@ -18,6 +19,18 @@ from tests.teaching.test_labs import LABS, STEMS, name_of
 ROOT = Path(__file__).resolve().parents[2]
 NBGRADER = ROOT / ".venv-course" / "bin" / "nbgrader"
 FIRST = STEMS[0]
+COMMANDS = """
+import sys
+from nbgrader.apps.nbgraderapp import NbGraderApp
+
+for command in sys.argv[1:]:
+    NbGraderApp.clear_instance()
+    try:
+        NbGraderApp.launch_instance(command.split())
+    except SystemExit as ended:
+        if ended.code:
+            raise
+"""
 # where tests are required to run, a set-up without it fails
 pytestmark = pytest.mark.skipif(
     not NBGRADER.exists() and not os.environ.get("LABKIT_REQUIRE"), reason="no .venv-course. Run: make course"
@@ -49,13 +62,15 @@ class Course:
         path = f"{NBGRADER.parent}{os.pathsep}{os.environ['PATH']}"
         self.environment = os.environ | homes | {"LABKIT_LAB_SOURCE": "recorded", "PATH": path}
 
-    def __call__(self, *words: str) -> str:
-        done = subprocess.run([NBGRADER, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True)
+    def __call__(self, *commands: str) -> str:
+        """Run nbgrader's commands one after the other, in one process: each takes seconds to be imported."""
+        words = [NBGRADER.with_name("python"), "-c", COMMANDS, *commands]
+        done = subprocess.run(words, cwd=self.folder, env=self.environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout + done.stderr
 
-    def submit(self, stem: str, who: str, *, right: bool) -> None:
-        """What a learner hands in: the release version with answers."""
+    def submit(self, stem: str, who: str, wrong: Collection[str]) -> None:
+        """What a learner hands in: the release version with answers, some of them wrong."""
         target = self.folder / "submitted" / who / stem
         shutil.copytree(self.folder / "release" / stem, target)
         book = nbformat.read(target / f"{stem}.ipynb", as_version=4)
@@ -67,7 +82,9 @@ class Course:
             if cell.id.startswith("answer-"):
                 question = lab.question(cell.id.removeprefix("answer-"))
                 bad = "'none of these'" if question.choices else "1e12"
-                cell.source += "\n" + (solution_of(own[cell.id]) if right else f"{question.name} = {bad}")
+                cell.source += "\n" + (
+                    f"{question.name} = {bad}" if question.name in wrong else solution_of(own[cell.id])
+                )
         nbformat.write(book, target / f"{stem}.ipynb")
 
 
@@ -89,29 +106,28 @@ def unsolved(source: Path, release: Path) -> None:
     assert [path.name for path in release.parent.iterdir()] == [release.name]
 
 
-def round_trip(folder: Path, stem: str) -> None:
-    course = Course(folder)
-    course("generate_assignment", stem)
+def round_trip(folder: Path, stem: str, learners: dict[str, Collection[str]]) -> None:
+    """From the source to grades and feedback; learners and what they have wrong."""
+    course, questions = Course(folder), definition.get(name_of(stem)).questions
+    course(f"generate_assignment {stem}")
     unsolved(*(folder / where / stem / f"{stem}.ipynb" for where in ("source", "release")))
-    course.submit(stem, "ada", right=True)
-    course.submit(stem, "bob", right=False)
-    course("autograde", stem)
-    course("generate_feedback", stem)
-    course("export")
+    for who, wrong in learners.items():
+        course.submit(stem, who, wrong)
+    course(f"autograde {stem}", f"generate_feedback {stem}", "export")
     rows = csv.DictReader((folder / "grades.csv").read_text().splitlines())
     scores = {row["student_id"]: float(row["score"]) for row in rows if row["assignment"] == stem}
-    points = sum(question.points for question in definition.get(name_of(stem)).questions)
-    assert scores == {"ada": points, "bob": 0.0}
-    feedback = (folder / "feedback" / "bob" / stem / f"{stem}.html").read_text()
-    assert "AssertionError" in feedback or "SpecError" in feedback
-    assert (folder / "feedback" / "ada" / stem / f"{stem}.html").exists()
+    assert scores == {who: sum(q.points for q in questions if q.name not in wrong) for who, wrong in learners.items()}
+    for who, wrong in learners.items():
+        feedback = (folder / "feedback" / who / stem / f"{stem}.html").read_text()
+        assert ("AssertionError" in feedback or "SpecError" in feedback) == bool(wrong)
 
 
 def test_a_lab_goes_to_learners_and_back(tmp_path: Path) -> None:
-    round_trip(tmp_path, FIRST)
+    round_trip(tmp_path, FIRST, {"ada": [definition.get(name_of(FIRST)).questions[-1].name]})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", LABS[1:], ids=STEMS[1:])
+@pytest.mark.parametrize("path", LABS, ids=STEMS)
 def test_every_lab_goes_to_learners_and_back(path: Path, tmp_path: Path) -> None:
-    round_trip(tmp_path, path.stem)
+    every = [question.name for question in definition.get(name_of(path.stem)).questions]
+    round_trip(tmp_path, path.stem, {"ada": [], "bob": every})

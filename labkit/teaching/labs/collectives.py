@@ -77,7 +77,11 @@ def _law(results: Results) -> Expected:
 
 
 def _best(results: Results) -> Expected:
-    return Expected(min(FORMS, key=lambda name: results.median(*_point(name, 8)[:2], **_point(name, 8)[2])))
+    def time(name: str) -> float:
+        benchmark, metric, where = _point(name, 8)
+        return results.median(benchmark, metric, **where)
+
+    return Expected(min(FORMS, key=time))
 
 
 def _ratio(results: Results) -> Expected:
