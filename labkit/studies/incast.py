@@ -13,6 +13,7 @@ from labkit import benchmarks, figures, records, studies, testbeds
 from labkit.analysis import congestion
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement
+from labkit.testbeds import _links
 from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 INCAST = "congestion.incast"
 _POINT = ["testbed", "transport", "option_senders", "option_streams", "option_classes", "message_size_B"]
 _FULL = 0.9  # of the link's rate, from which it counts as full; TCP's payload is 95.6 % of it
+_SCARCE = 0.75  # of the link's rate, from which RDMA streams with their headers compete for it
 _OVER = 1.01  # of the link's rate, from which a sum must be wrong
 
 
@@ -179,11 +181,12 @@ class Study(studies.Study):
                 yield text + (f", {100 * share:.0f} % of the receiver's link, which {full}." if share else ".")
         if len(rows):
             few = rows[rows["message_size_B"] == rows["message_size_B"].min()].iloc[-1]
-            yield (
-                f"With calls of {size_words(few['message_size_B'])}, {few['option_senders']:.0f} senders bring "
-                f"{number(few['bandwidth_MBps_mean'])} MB/s: what a system call costs decides there, not the link."
-            )
-
+            below = not self.link_rate or few["bandwidth_MBps_mean"] < _FULL * self.link_rate
+            if below and few["message_size_B"] < rows["message_size_B"].max():
+                yield (
+                    f"With calls of {size_words(few['message_size_B'])}, {few['option_senders']:.0f} senders bring "
+                    f"{number(few['bandwidth_MBps_mean'])} MB/s: what a system call costs decides there, not the link."
+                )
         over = rows[rows["bandwidth_MBps_mean"] > _OVER * self.link_rate] if self.link_rate else rows.iloc[:0]
         if len(over):
             yield (
@@ -218,9 +221,15 @@ class Study(studies.Study):
     def _verbs(self) -> Iterator[str]:
         """What RDMA streams did, and what classes change."""
         for _, row in self.rows(transport="verbs").iterrows():
-            ratio = row["greatest"] / row["least"] if row["least"] else float("nan")
-            what = f"{row['option_senders']:.0f} RDMA streams" + (" in two classes" if row["option_classes"] else "")
-            yield (
-                f"{what} on {row['testbed']} bring {statement(row, 'bandwidth_MBps')}; the greatest gets "
-                f"{number(ratio)} times the least."
-            )
+            count, place = int(row["option_senders"]), testbeds.parse(row["testbed"])[2]
+            what = f"{count} RDMA stream{'s' * (count > 1)}" + (" in two classes" if row["option_classes"] else "")
+            text = f"{what} on {row['testbed']}: {statement(row, 'bandwidth_MBps')}"
+            if count > 1 and row["least"]:
+                text += f"; the greatest gets {number(row['greatest'] / row['least'])} times the least"
+            share = row["bandwidth_MBps_mean"] * 8e6 / _links.bits(place["rate"]) if "rate" in place else 1.0
+            if "ets" in place and share < _SCARCE:
+                text += (
+                    f". The link is used to {100 * share:.0f} % only: shares hold where it is full, so nothing can be "
+                    "said of them. Set a lower rate, or free the machine"
+                )
+            yield f"{text}."

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from labkit import Spec, benchmarks, measuring, studies, testbeds
+from labkit.campaign import Campaign
 from labkit.errors import SpecError
 from labkit.measuring import loads
+from labkit.samples import Samples
 from labkit.spec import Effort, Reported
 from labkit.studies import incast, interference_and_qos
 from labkit.testbeds import _links, virtual_cluster
@@ -80,6 +82,23 @@ def test_several_clients_become_a_sum_and_streams() -> None:
     total = [v for v in found if v.rank is None and not v.labels]
     assert [(v.name, v.value) for v in total] == [("bandwidth_MBps", 10.0), ("retransmits", 6.0)]
     assert [(v.rank, v.value, v.labels["sender"]) for v in found if v.rank is not None] == [(0, 4.0, 0), (1, 6.0, 1)]
+
+
+@pytest.mark.parametrize(("each", "said"), [(0.5, "The link is used to 33 % only"), (1.4, "1 times the least.")])
+def test_shares_of_a_link_that_is_not_full_say_nothing(each: float, said: str, tmp_path: Path) -> None:
+    spec = benchmarks.resolve(
+        Spec(benchmark="congestion.incast", size=10240, transport="verbs", testbed="soft-roce,ets=3:1,rate=24mbit",
+             options={"senders": 2, "classes": "104:40"})
+    )  # fmt: skip
+    parts = [Parsed(reported=(Reported("bandwidth_MBps", "MB/s", "mean", each),))] * 2
+    one = Samples(
+        spec=spec, effort=Effort(), host={}, launch=0, origin="reported", reported=_incast.together(parts).reported,
+        meta={"fingerprint": "0" * 16},
+    )  # fmt: skip
+    Campaign(tmp_path).save(one, "0" * 16)
+    found = incast.Study(campaign=str(tmp_path), measure=False).findings()
+    assert said in found
+    assert ("nothing can be said of them" in found) is (each < 1)
 
 
 @pytest.mark.netns
