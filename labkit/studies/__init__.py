@@ -179,10 +179,7 @@ class Study:
 
 
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
-    """A spec in a setting: launcher, bind, transport, hosts where it leaves them open; variables beside its own.
-
-    Specs without MPI ranks stay as they are, and those over shared memory take no hosts.
-    """
+    """A spec of MPI ranks in a setting: what it leaves open (hosts not over shared memory), variables beside its own."""
     benchmark = benchmarks.get(spec.benchmark)
     if benchmark.jobs or not benchmark.mpi or not setting:
         return spec

@@ -204,6 +204,7 @@ def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab) -> None
     assert all("side by side" in one.meta["badges"] for one in held)
 
 
+@pytest.mark.slow
 def test_a_suite_sweeps_places_in_the_tree(lab: Lab) -> None:
     suite = Path(lab.suite("places", sizes="8"))
     suite.write_text(suite.read_text() + '[[sweep]]\nsetting = {hosts = ["same-leaf", "across-leaves"]}\n')
