@@ -179,7 +179,7 @@ class Study:
 
 
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
-    """A spec of MPI ranks in a setting: what it leaves open (hosts not over shared memory), variables beside its own."""
+    """A spec of MPI ranks in a setting: what it leaves open (hosts not over shared memory), variables and variables."""
     benchmark = benchmarks.get(spec.benchmark)
     if benchmark.jobs or not benchmark.mpi or not setting:
         return spec
