@@ -18,6 +18,7 @@ import pytest
 from labkit import batch, show, studies
 from labkit.batch import plan
 from labkit.errors import SpecError
+from labkit.spec import Spec
 
 NOTEBOOKS = sorted(batch.NOTEBOOKS.glob("[0-9]*.ipynb"))
 TINY = """
@@ -165,6 +166,17 @@ def test_a_plan_says_what_is_missing_and_how_the_time_is_known(tmp_path: Path, m
     assert (one.known, one.missing) == (4, 10)
     assert one.seconds == pytest.approx(2 * 3.0 + 2 * 5.0 + 6 * 0.02)
     assert "4 as before, 6 at their limit" in show.suite([one], None)
+
+
+def test_hosts_are_a_setting_of_ranks_that_can_have_several(tmp_path: Path) -> None:
+    text = TINY + '[[sweep]]\nsetting = {hosts = ["same-leaf", "a,b"]}\n'
+    assert [entry.setting["hosts"] for entry in batch.load(suite(tmp_path, text)).entries] == ["same-leaf", "a,b"]
+    latency = Spec(benchmark="mpi.latency")
+    assert studies.settled(latency, {"hosts": "a,b"}).hosts == ("a", "b")
+    assert studies.settled(latency, {"hosts": "same-leaf", "transport": "tcp"}).hosts == ("same-leaf",)
+    assert studies.settled(latency, {"hosts": "same-leaf", "transport": "shm"}).hosts == ()
+    assert studies.settled(latency.replace(hosts=("c", "d")), {"hosts": "a,b"}).hosts == ("c", "d")
+    assert studies.settled(Spec(benchmark="sockets.tcp_rr", ranks=1), {"hosts": "a,b"}).hosts == ()
 
 
 @pytest.mark.parametrize(

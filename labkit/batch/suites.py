@@ -31,7 +31,7 @@ class Entry:
     notebook : source, without outputs.
     parameters : set in it.
     suffix : tells the executed copies of a swept notebook apart.
-    setting : launcher, bind, transport, ``env.NAME`` of all its MPI ranks, where its study leaves them open.
+    setting : launcher, bind, transport, hosts, ``env.NAME`` of all its MPI ranks, where its study leaves them open.
     """
 
     notebook: Path
@@ -147,7 +147,7 @@ def _sweep(suite: Path, one: Mapping[str, Any], names: Sequence[str]) -> dict[st
     axes = {**one.get("parameters", {}), **one.get("setting", {})}
     if wrong := [key for key, values in axes.items() if not isinstance(values, list) or not values]:
         raise SpecError(f"{suite}: [[sweep]] {wrong[0]}={axes[wrong[0]]!r}, but it must be a list of values.")
-    known_settings = ("launcher", "bind", "transport")
+    known_settings = ("launcher", "bind", "transport", "hosts")
     if wrong := [n for n in one.get("setting", {}) if n not in known_settings and not n.startswith("env.")]:
         raise SpecError(f"{suite}: {wrong[0]} is no setting. Settings are {', '.join(known_settings)} and env.NAME.")
     return {"notebooks": of, "parameters": one.get("parameters", {}), "setting": one.get("setting", {})}

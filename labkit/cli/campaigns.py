@@ -44,7 +44,7 @@ def _follow(held: Campaign) -> None:
     with Bar() as bar:
         for one in news(held):
             if isinstance(one, str):
-                say(one)
+                bar.say(one)
             else:
                 bar(one)
 

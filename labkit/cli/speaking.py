@@ -54,6 +54,14 @@ class Bar:
         if self._bar is not None:
             self._bar.close()
 
+    def say(self, text: str) -> None:
+        """A message above the bar."""
+        if self._bar is not None:
+            self._bar.clear()
+        say(text)
+        if self._bar is not None:
+            self._bar.refresh()
+
     def __call__(self, state: Progress) -> None:
         """Show a new state."""
         from tqdm import tqdm

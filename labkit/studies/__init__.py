@@ -179,16 +179,15 @@ class Study:
 
 
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
-    """A spec in a setting: launcher, bind, transport where it leaves them open; variables beside its own.
-
-    Specs without MPI ranks stay as they are.
-    """
+    """A spec of MPI ranks in a setting: what it leaves open (hosts not over shared memory), variables and variables."""
     benchmark = benchmarks.get(spec.benchmark)
     if benchmark.jobs or not benchmark.mpi or not setting:
         return spec
     opened = {name: value for name, value in setting.items() if getattr(spec, name, None) == "auto"}
     variables = {name.removeprefix("env."): value for name, value in setting.items() if name.startswith("env.")}
-    return spec.replace(**opened, environment={**variables, **dict(spec.environment)})
+    spec = spec.replace(**opened, environment={**variables, **dict(spec.environment)})
+    hosts = () if spec.hosts or spec.transport == "shm" else tuple(words(setting.get("hosts", "")))
+    return spec.replace(hosts=hosts) if hosts else spec
 
 
 def names() -> list[str]:

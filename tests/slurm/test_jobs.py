@@ -2,10 +2,7 @@
 
 import json
 import os
-import shlex
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +15,6 @@ from labkit import cli, jobs, measuring, records
 from labkit.batch import load
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError
-from labkit.jobs.systems import SYSTEMS
 from tests.slurm.cluster import until
 from tests.slurm.conftest import Lab
 
@@ -199,18 +195,24 @@ def test_a_job_whose_time_is_over_keeps_what_it_measured(background: Background)
     assert note["allocation"]["hosts"] == ["vc3"]
 
 
-def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab, background: Background) -> None:
-    into, words = lab.folder / "beside", ["-m", "8", "-i", "2000", "--launches", "1", "--factor", "env.SIDE=a,b"]
-    command = shlex.join([sys.executable, "-m", "labkit.cli", "measure", "mpi.latency", *words, "--into", str(into)])
-    settings = "OMPI_MCA_mpi_yield_when_idle=1 LABKIT_SIDE_BY_SIDE=1"
-    script = lab.folder / "beside.sh"
-    script.write_text(f"#!/bin/bash\ncd {ROOT} && {settings} {command}\n")
-    asked = ["sbatch", "--parsable", "--nodes=4", "--ntasks-per-node=1", "--exclusive", f"--output={into}.out"]
-    done = subprocess.run([*asked, script], capture_output=True, text=True, check=True)
-    state = SYSTEMS["slurm"].state
-    assert until(lambda: state(done.stdout.strip()).kind == "ended", 60), state(done.stdout.strip())
-    held = list(Campaign(into).samples())
-    assert sorted(one.meta["rank_hosts"] for one in held) == [["vc0", "vc1"], ["vc2", "vc3"]], Path(
-        f"{into}.out"
-    ).read_text()
+def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab) -> None:
+    suite = lab.suite("beside", sizes="8", transports="auto,tcp")
+    job = lab.submit(jobs.Request(suite=suite, nodes=4, beside=True), lab.site("vc[0-3]"))
+    assert "1 of 1 notebooks" in followed(job)
+    held = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
+    assert {tuple(one.meta["rank_hosts"]) for one in held} == {("vc0", "vc1"), ("vc2", "vc3")}
     assert all("side by side" in one.meta["badges"] for one in held)
+
+
+@pytest.mark.slow
+def test_a_suite_sweeps_places_in_the_tree(lab: Lab) -> None:
+    suite = Path(lab.suite("places", sizes="8"))
+    suite.write_text(suite.read_text() + '[[sweep]]\nsetting = {hosts = ["same-leaf", "across-leaves"]}\n')
+    job = lab.submit(jobs.Request(suite=str(suite), nodes=4, parameters=("launches=1",)), lab.site("vc[0-3]"))
+    assert "2 of 2 notebooks" in followed(job)
+    held = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
+    found = {(one.spec.hosts[0], tuple(one.meta["rank_hosts"]), one.meta["placement"]["span"]) for one in held}
+    assert found == {
+        ("same-leaf", ("vc0", "vc1"), "same leaf"),
+        ("across-leaves", ("vc0", "vc2"), "across leaves"),
+    }
