@@ -8,27 +8,31 @@ A page adds what its browser needs to draw at most 3000 points of a line; what i
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import time
 from collections.abc import Callable
 
 import numpy as np
+import plotly.graph_objects as go
 
-from labkit import campaign
+from labkit import campaign, figures
 from labkit.batch import HOME
 from labkit.explorer import live
 from labkit.explorer.live import Long
+from labkit.explorer.panels import point
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
 
 
-def median_ms(work: Callable[[], object], rounds: int) -> float:
-    """Time of one call, ms."""
+def told(what: str, work: Callable[[], object], rounds: int) -> None:
+    """Print the median time of a call, and of it the processor's, which a busy machine does not lengthen as much."""
     times = []
     for _ in range(rounds):
-        began = time.perf_counter()
+        began, computing = time.perf_counter(), time.process_time()
         work()
-        times.append(time.perf_counter() - began)
-    return float(np.median(times)) * 1e3
+        times.append((time.perf_counter() - began, time.process_time() - computing))
+    whole, own = np.median(times, axis=0) * 1e3
+    print(f"{what:50}{whole:8.1f} ms {own:8.1f} ms")
 
 
 def main() -> None:
@@ -42,25 +46,30 @@ def main() -> None:
     figure = live.blank(380)
     figure.add_scatter(name="rank 0")
     figure.add_scatter(name="rank 1")
-    ends = [0, given.samples]
-    print(
-        f"{given.samples} samples of 2 ranks, all of them       {median_ms(lambda: long.show(figure, *ends), given.rounds):7.1f} ms"
-    )
-    ends = [given.samples // 3, given.samples // 2]
-    print(
-        f"the same, zoomed into a sixth                 {median_ms(lambda: long.show(figure, *ends), given.rounds):7.1f} ms"
-    )
+    print(f"{'':50}{'time':>11}{'computing':>12}")
+    every = f"{given.samples} samples of 2 ranks, all of them"
+    told(every, lambda: long.show(figure, 0, given.samples), given.rounds)
+    ends = given.samples // 3, given.samples // 2
+    told("the same, zoomed into a sixth", lambda: long.show(figure, *ends), given.rounds)
 
     example = str(campaign.find(HOME / "data" / "campaigns" / "examples" / "two-cores"))
     shown, store = View(campaigns=(example,), benchmark="mpi.latency", metric="latency_us"), Store()
     held = live.blank(430)
-    print(
-        f"first look at a campaign                      {median_ms(lambda: store.summary([example], 'mpi.latency'), 1):7.1f} ms"
-    )
+    told("first look at a campaign", lambda: store.summary([example], "mpi.latency"), 1)
     summary = store.summary([example], "mpi.latency")
-    print(
-        f"another statistic or scale                    {median_ms(lambda: live.redraw(held, shown.figure(summary)), given.rounds):7.1f} ms"
-    )
+    told("another statistic or scale", lambda: live.redraw(held, shown.figure(summary)), given.rounds)
+
+    one = next(s for s in campaign.Campaign(example).samples("mpi.latency") if s.n)
+    times = rng.lognormal(7, size=(len(one.ranks), given.samples)).astype(np.int64)
+    big, looked = dataclasses.replace(one, time_ns=times), live.blank(380)
+    views: dict[str, Callable[[], go.Figure]] = {
+        "distribution": lambda: figures.distribution([big], "latency_us"),
+        "histogram": lambda: point.histogram(big, "latency_us"),
+        "iterations": lambda: point.over_iterations(big)[0],
+        "ranks": lambda: figures.per_rank([big]),
+    }
+    for name, draw in views.items():
+        told(f"point of {given.samples} samples: {name}", lambda draw=draw: live.redraw(looked, draw()), given.rounds)  # type: ignore[misc]
 
 
 if __name__ == "__main__":

@@ -69,9 +69,7 @@ def made(folder: Path, count: int) -> str:
     each = max(1, count // len(names))
     for name in names:
         (held.path / "samples" / name).mkdir(parents=True, exist_ok=True)
-        compacted.write(
-            points(name, each, like), held.path / "samples" / name / f"{compacted.PREFIX}{'0' * 16}.parquet"
-        )
+        compacted.write(points(name, each, like), held.path / "samples" / name)
     for key, raw in points("mpi.latency", each + APART, like):
         if int(key[0], 16) * LAUNCHES + key[1] >= each:
             held.save(samples.understood(raw, ""), key[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 Better = Literal["lower", "higher", ""]
@@ -189,6 +190,7 @@ def statistic_column(metric: str, statistic: str) -> str:
     return f"{metric}_{statistic}"
 
 
+@cache
 def split(column: str) -> tuple[str, str] | None:
     """Metric and statistic of a column, or None when it is neither.
 

@@ -383,7 +383,7 @@ def tried(fault: str, seed: int) -> str:
         with tempfile.TemporaryDirectory(prefix="labkit-fault-", ignore_cleanup_errors=True) as folder:
             run = Run(Path(folder))
             try:
-                return FAULTS[fault](run, random.Random(seed + 1_000_000 * again))
+                return FAULTS[fault](run, random.Random(f"{fault} {seed} {again}"))
             except MissedError as error:
                 missed = str(error)
             finally:

@@ -2,7 +2,11 @@
 
 import dataclasses
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Literal
@@ -10,12 +14,15 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from labkit import benchmarks, campaign, cli, explorer
+from labkit import benchmarks, campaign, cli, explorer, launch
 from labkit.batch import HOME
+from labkit.campaign import archive
 from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
-from labkit.explorer import export, job, live, panels, store, view
+from labkit.explorer import export, job, lacking, live, panels, store, view
 from labkit.explorer.form import Choices, Form, levels
+from labkit.explorer.panels.measure import _Measure as Measure
+from labkit.explorer.panels.point import _edges
 from labkit.explorer.selection import Selection
 from labkit.explorer.session import Session
 from labkit.explorer.store import Store
@@ -79,6 +86,20 @@ def test_what_cannot_be_chosen_is_grey_and_says_why() -> None:
     assert choices.value == ["openmpi"]
     assert choices.boxes["srun"].disabled
     assert choices.boxes["srun"].description == "srun (not installed)"
+
+
+def test_what_cannot_be_measured_here_is_told_apart_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lacking, "rdma_devices", list)
+    monkeypatch.setattr(lacking, "_absent", lambda: frozenset({"MPI_Bcast_init"}))
+    found = lacking.reasons()
+    assert "soft-roce" in found["verbs.write_latency"]
+    assert found["mpi.bcast_persistent"] == "this MPI library has no MPI_Bcast_init"
+    assert "mpi.latency" not in found
+    panel = Measure(Session([]))
+    assert set(dict(panel.benchmark.options).values()) == set(benchmarks.find()) - set(found)
+    assert all(name in panel.absent.value for name in found)
+    monkeypatch.setattr(launch, "installed", dict)
+    assert lacking.reasons()["mpi.latency"] == "no MPI launcher is installed"
 
 
 def test_levels_are_whole_numbers() -> None:
@@ -164,6 +185,38 @@ def test_a_view_falls_back_to_what_there_is() -> None:
     assert (now.metric, now.statistic, now.x) == ("bandwidth_MBps", "p50", "message_size_B")
 
 
+def test_the_lines_draw_it_in_a_python_of_its_own(tmp_path: Path) -> None:
+    summary = Store().summary(SHOWN.campaigns, SHOWN.benchmark)
+    path = export.write(SHOWN, summary, "py", tmp_path)
+    path.write_text(path.read_text() + "print(figure.to_json())\n")
+    done = subprocess.run([sys.executable, "-W", "error", path], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == SHOWN.figure(summary).to_json()
+
+
+def test_archives_and_others_numbers_come_on_show(example: Path, tmp_path: Path) -> None:
+    packed = archive.export(example, tmp_path / "friend.zip")
+    assert store.brought(str(packed)) == "added-friend"
+    assert len(store.opened("added-friend").done()) == len(store.opened("two-cores").done())
+    printed = Path(__file__).parent / "golden" / "omb" / "opt_latency_c.txt"
+    name = store.brought(str(printed))
+    assert store.benchmarks([name]) == ["mpi.latency"]
+    with pytest.raises(DataError, match="There is no campaign 'nowhere'"):
+        store.brought("nowhere")
+    assert store.brought(str(example)) == "two-cores"
+    for made in ("added-friend", name):
+        shutil.rmtree(campaign.root() / made)
+
+
+@pytest.mark.parametrize("values", [[5.0, 10, 10, 15, 400], [3.0, 3, 3], list(range(1000)), [0.1, 0.2, 0.3]])
+def test_a_histogram_has_no_range_that_the_clock_leaves_empty(values: list[float]) -> None:
+    taken = np.array(values)
+    edges = _edges(taken, taken.min(), taken.max(), 80)
+    assert np.histogram(taken, edges)[0].sum() == len(values)
+    assert len(edges) <= 82
+    if len(values) == 1000:
+        assert np.ptp(np.histogram(taken, edges)[0][:-1]) == 0
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet", "py", "html"])
 def test_an_export_lies_in_a_file(form: str, tmp_path: Path) -> None:
     summary = Store().summary(SHOWN.campaigns, SHOWN.benchmark)
@@ -216,13 +269,24 @@ def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:
         assert job.unfinished(held.path) == wanted
 
 
+def test_nothing_is_left_when_it_is_told_to_end(tmp_path: Path) -> None:
+    env = os.environ | {"TMPDIR": str(tmp_path), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
+    command = [sys.executable, "-m", "labkit.cli", "explore", "--no-browser"]
+    with subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as server:
+        end = time.monotonic() + 60
+        while not list(tmp_path.glob("labkit-explore-*/pages/explorer.ipynb")):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=60) == 128 + signal.SIGTERM
+    assert not list(tmp_path.glob("labkit-explore-*"))
+
+
 @pytest.mark.mpi
 def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
     session = Session([])
     made = {p.__name__.rpartition(".")[2]: p.build(session) for p in panels.find() if p.__name__.endswith("compare")}
-    from labkit.explorer.panels.measure import _Measure
-
-    panel = _Measure(session)
+    panel = Measure(session)
     panel.sizes.value, panel.into.value = "8,64", "run"
     panel.effort.fields["launches"].value, panel.effort.fields["time_cap"].value = 1, 0.02
     assert not panel.run.disabled, panel.why.value

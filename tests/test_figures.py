@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -567,3 +568,12 @@ def rows_with(**columns: list[float]) -> pd.DataFrame:
     """Two points of one benchmark with some statistics."""
     plain = {"benchmark": "mpi.iallreduce", "message_size_B": [8, 64], "origin": "measured", "headline": "", "n": 10}
     return pd.DataFrame(plain | columns)
+
+
+def test_benchmarks_beside_one_another_are_not_told_by_options_that_only_one_has() -> None:
+    both = [
+        replace(latency(), spec=Spec(benchmark=name, size=64, options=own))
+        for name, own in (("sockets.under_load", {"message_rate": 1000}), ("sockets.tcp_rr", {"congestion": ""}))
+    ]
+    drawn = figures.distribution(both, "round_trip_us").data
+    assert [trace.name for trace in drawn if trace.mode == "lines"] == ["sockets.under_load", "sockets.tcp_rr"]

@@ -156,6 +156,7 @@ def find() -> dict[str, Benchmark]:
     return dict(sorted(found.items()))
 
 
+@cache
 def _load(family: str, own: str) -> Benchmark:
     """The benchmark in one file, named after it."""
     module: ModuleType = importlib.import_module(f"{__name__}.{family}.{own}")
@@ -201,13 +202,24 @@ def resolve(spec: Spec) -> Spec:
             f"ranks={spec.ranks}, but {spec.benchmark} needs {needs}. "
             f"Set ranks={max(low, min(spec.ranks, high or spec.ranks))}."
         )
+    return checked(spec.replace(options=options))
+
+
+def checked(spec: Spec) -> Spec:
+    """A spec whose options are filled in, without a size where its benchmark has none.
+
+    Raises
+    ------
+    SpecError
+        For an impossible size.
+    """
+    benchmark = get(spec.benchmark)
     if not benchmark.sized:
         spec = spec.replace(size=0)
     if spec.size > benchmark.max_size:
         raise SpecError(
             f"size={spec.size} B, but {spec.benchmark} goes up to {benchmark.max_size} B. Set a smaller size."
         )
-    spec = spec.replace(options=options)
     problem = benchmark.check(spec) or (_divisible(spec, benchmark) if benchmark.kernel else "")
     if problem:
         raise SpecError(f"{spec.benchmark}: {problem}")

@@ -21,6 +21,8 @@ _STYLE = """<style>
 .lab-explorer .jupyter-button {width: auto; min-width: 72px}
 .lab-explorer .lab-why {color: #8c2d00; line-height: 1.35; white-space: normal}
 .lab-explorer .lab-same {color: #222}
+.lab-explorer .lab-off {color: #666}
+.lab-explorer .lab-text p {margin: 2px 0 6px}
 .lab-explorer .lab-text {line-height: 1.4; white-space: normal}
 .lab-explorer pre {font-size: 12px; line-height: 1.35; margin: 2px 0; white-space: pre-wrap; overflow-wrap: anywhere;
   max-height: 190px; overflow-y: auto}

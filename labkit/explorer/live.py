@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import traitlets
 from numpy.typing import NDArray
 
 from labkit.figures import style
@@ -14,8 +17,34 @@ from labkit.figures.iterations import thin
 POINTS = 3000  # of a line; a page is at most 1920 px wide
 
 
+@cache
+def _program() -> bytes:
+    """Plotly's program for a page, 5 MB."""
+    return str(go.FigureWidget._esm).encode()
+
+
 class LiveFigure(go.FigureWidget):  # type: ignore[misc]
-    """A FigureWidget that tells a page that comes back what it shows now; plotly's own tells what it showed first."""
+    """A FigureWidget that tells a page that comes back what it shows now; plotly's own tells what it showed first.
+
+    A page gets plotly's program once, by ``live.js``; plotly's own figures bring it once each, and give up after two
+    seconds.
+    """
+
+    _esm = Path(__file__).with_name("live.js")
+    _told = traitlets.Int(0).tag(sync=True)  # times that a page asked for the state
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.on_msg(self._asked)
+
+    def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
+        """Answer a page."""
+        question = content.get("ask") if isinstance(content, dict) else None
+        if question == "program":
+            self.send({}, [_program()])
+        elif question == "state":
+            self._trait_values["_told"] = self._told + 1  # no message of its own: the state carries it
+            self.send_state()
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> Any:
         """State for the page; complete when all of it is asked for."""
@@ -31,7 +60,10 @@ class LiveFigure(go.FigureWidget):  # type: ignore[misc]
 
 def blank(height: int) -> LiveFigure:
     """A figure without points."""
-    made = LiveFigure(layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True})
+    # below the buttons, and by the page and not by the axes: plotly forgets those when the page gets wider
+    legend = {"yref": "container", "y": 1 - 30 / height, "yanchor": "top"}
+    made = LiveFigure(layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True,
+                              "legend": legend})  # fmt: skip
     made._config = {**style.CONFIG, "showSendToCloud": False}
     made.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
     return made
@@ -61,6 +93,7 @@ def redraw(held: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> N
             held.layout[name] = layout.pop(name, {}) | {"visible": True} | ends
         for name in ("shapes", "annotations"):
             held.layout[name] = layout.pop(name, None)
+        layout.pop("legend", None)
         held.update_layout(layout)
     if not same:
         held.data = ()

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -58,7 +59,7 @@ def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str],
         If the server does not start, or the notebook does not run.
     """
     names = os.pathsep.join(shown(name) for name in campaigns)
-    with served(words, {CAMPAIGN: names}) as (tree, url, token):
+    with _ended_by_signals(), served(words, {CAMPAIGN: names}) as (tree, url, token):
         page = f"{url}doc/tree/{NOTEBOOK.name}?token={token}"
         say(f"the Explorer is ready at\n\n    {page}\n\nEnd it with Ctrl-C; runs that it started end with it.")
         if "--no-browser" not in words:
@@ -66,6 +67,21 @@ def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str],
         while tree.poll() is None:
             time.sleep(0.3)
         return int(tree.returncode or 0)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end it as Ctrl-C does, so that nothing is left behind."""
+
+    def end(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

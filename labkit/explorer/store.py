@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
-from labkit import campaign, records
-from labkit.campaign import Campaign
+from labkit import campaign, importing, records
+from labkit.campaign import Campaign, archive
 from labkit.errors import DataError
+from labkit.explorer import shown
 from labkit.samples import Samples
 
 Name = tuple[str, int]  # fingerprint and launch
@@ -20,6 +23,30 @@ def names() -> list[str]:
     root = campaign.root()
     found = sorted(root.glob("**/campaign.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     return [str(path.parent.relative_to(root)) for path in found]
+
+
+def brought(place: str) -> str:
+    """Name of a campaign that is put on show from elsewhere.
+
+    Parameters
+    ----------
+    place : its folder or name; or a file that `labkit export` wrote or that OSU's or Intel's benchmarks printed, whose
+        points are then kept in a campaign named after it.
+
+    Raises
+    ------
+    DataError
+        If it is none of these.
+    """
+    path = Path(place).expanduser()
+    if not path.is_file():
+        return shown(str(path))
+    into = campaign.root() / f"added-{path.stem}"
+    if zipfile.is_zipfile(path):
+        archive.merge([path], into)
+    else:
+        importing.bring([path], into=into)
+    return into.name
 
 
 def opened(name: str) -> Campaign:

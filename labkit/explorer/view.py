@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from labkit.figures import style
 
 SIZE = "message_size_B"
 HEIGHT = 430  # px
+_SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # tables, axes, and what tells their points apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,13 @@ class View:
 
     def series(self, summary: pd.DataFrame) -> list[str]:
         """Columns that make the lines: the campaign where there are several, then what tells the points apart."""
+        known = next((found for of, x, found in _SERIES if of is summary and x == self.x), None)
+        if known is None:
+            known = self._series(summary)
+            _SERIES.append((summary, self.x, known))
+        return list(known)
+
+    def _series(self, summary: pd.DataFrame) -> list[str]:
         several = ["campaign"] if summary["campaign"].nunique() > 1 else []
         parts = [rows for _, rows in summary.groupby("campaign", sort=False)] if several else [summary]
         found = [name for rows in parts for name in style.varying(rows, skip=[self.x, "campaign"])]

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from labkit import stats
+from labkit import benchmarks, stats
 from labkit.columns import METRICS, STATISTICS, Metric
 from labkit.errors import DataError
 from labkit.figures import style
@@ -28,7 +28,7 @@ _MARKED = ("p50", "p95", "p99")
 def _name(samples: Samples, all_of: Sequence[Samples]) -> str:
     """What tells these samples from the others in the figure."""
     spec = samples.spec
-    given = [one.spec.values for one in all_of]
+    given = [one.spec.values for one in all_of if one.spec.benchmark == spec.benchmark]
     # the tool is told by its library
     own = [k for k in spec.values if k != "tool" and len({str(values.get(k)) for values in given}) > 1]
     facts: list[tuple[str, Callable[[Samples], Any]]] = [
@@ -181,7 +181,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
         )  # fmt: skip
     long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
     each = "chunk" if samples.meta.get("timing") == "total" else "iteration"
-    small = f"{samples.spec}, launch {samples.launch}, n={samples.n:,}{long}"
+    small = f"{benchmarks.label(samples.spec)}, launch {samples.launch}, n={samples.n:,}{long}"
     figure.update_layout(
         xaxis={"title": {"text": style.note(each, small)}, "type": "linear"},
         yaxis={"type": "log" if times.min() > 0 else "linear", "title": {"text": f"time of the {each} (µs)"}},

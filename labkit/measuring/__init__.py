@@ -15,9 +15,9 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from labkit import benchmarks, campaign, host, launch, testbeds, tools
+from labkit import benchmarks, campaign, host, testbeds, tools
 from labkit.campaign import Campaign
-from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, SpecError
+from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
 from labkit.measuring import nodes
 from labkit.measuring.order import starts
 from labkit.spec import Effort, Spec
@@ -157,33 +157,13 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
     LaunchError
         If what a spec needs is not installed.
     """
-    points = []
-    for spec in dict.fromkeys(benchmarks.resolve(spec) for spec in specs):
-        named, library = _named(spec, effort)
-        fingerprint = nodes.fingerprint(named, library)
-        points += [Point(named, number, fingerprint, library) for number in range(effort.launches)]
-    return points
+    from labkit.measuring.naming import named
 
-
-def _named(spec: Spec, effort: Effort) -> tuple[Spec, str]:
-    """The spec with its launcher's name, and the library or tool behind it."""
-    from labkit.measuring import loads
-
-    benchmark = benchmarks.get(spec.benchmark)
-    spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
-    if (benchmark.jobs and spec.environment) or (spec.bind != "auto" and (benchmark.jobs or not benchmark.mpi)):
-        raise SpecError(
-            f"{spec.benchmark} has no MPI ranks, so environment and bind cannot reach them. Leave both out."
-        )
-    if benchmark.jobs:
-        job = tools.available(benchmark.jobs, spec, effort)
-        return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
-    if not benchmark.mpi:
-        return spec.replace(launcher="none"), "none"
-    launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
-    placed = loads.jobs(spec, outline)[0] if benchmark.pair else spec
-    launcher.command(launch.Placement.of(placed, launcher, outline), [])  # refuses a transport it has not
-    return spec.replace(launcher=launcher.name), launcher.library
+    return [
+        Point(spec, number, fingerprint, library)
+        for spec, library, fingerprint in named(specs, effort)
+        for number in range(effort.launches)
+    ]
 
 
 class Counter:

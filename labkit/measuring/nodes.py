@@ -27,7 +27,12 @@ PROBE = 20.0  # s; srun tries for ten to reach a node whose slurmd is dead
 
 def fingerprint(spec: Spec, library: str) -> str:
     """Name of a resolved spec's work here; the number of hosts is part of it where a batch job gives several."""
-    return benchmarks.identity(spec).fingerprint(host.identity(library) | _spread(spec))
+    return benchmarks.identity(spec).fingerprint(facts(spec, library))
+
+
+def facts(spec: Spec, library: str) -> dict[str, str]:
+    """What a fingerprint here holds beside the spec; no matter of its size."""
+    return host.identity(library) | _spread(spec)
 
 
 def _spread(spec: Spec) -> dict[str, str]:

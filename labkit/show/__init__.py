@@ -151,11 +151,9 @@ class _Unread(Iterable[Samples]):
 
 def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: str | None, full: bool) -> None:
     """Print or write records; what only samples tell comes from these."""
-    from labkit import classic
-    from labkit.analysis import gpcnet
-    from labkit.batch import save_records
-
     if form == "parquet":
+        from labkit.batch import save_records
+
         name = str(frame["campaign"].iloc[0]) if len(frame) else ""
         target = output or f"{name or 'records'}.parquet"
         save_records(frame, Path(target))
@@ -165,14 +163,21 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
         "table": lambda: result_table(frame, samples),
         "json": lambda: result_json(frame),
         "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
-        "gpcnet": lambda: gpcnet.text(list(samples)).removesuffix("\n"),
-        **{name: lambda: classic.text(list(samples), form, full=full).removesuffix("\n") for name in classic.FORMS},
     }
-    text = forms[form]()
+    text = forms[form]() if form in forms else _elsewhere(samples, form, full)
     if output:
         Path(output).write_text(text + "\n")
     else:
         print(text)
+
+
+def _elsewhere(samples: Iterable[Samples], form: str, full: bool) -> str:
+    """Results as other programs lay them out."""
+    from labkit import classic
+    from labkit.analysis import gpcnet
+
+    text = gpcnet.text(list(samples)) if form == "gpcnet" else classic.text(list(samples), form, full=full)
+    return text.removesuffix("\n")
 
 
 def listing(held: Campaign) -> str:

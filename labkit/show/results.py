@@ -72,15 +72,15 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         if _given(rows, metric):
             beside.append(f"{metric}_{records.headline_statistic(rows, metric)}")
     head += [_beside(column) for column in beside] + ["n", "launches"]
+    heads = {metric: records.headline_statistic(rows, metric) for metric in metrics}
     body = []
     for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
         cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [
             _level(row[c]) for c in differing
         ]
         for metric in metrics:
-            statistic = records.headline_statistic(rows, metric)
             cells += [
-                _digits(row.get(f"{metric}_{statistic}")),
+                _digits(row.get(f"{metric}_{heads[metric]}")),
                 _digits(row.get(f"{metric}_low")),
                 _digits(row.get(f"{metric}_high")),
             ]
@@ -93,7 +93,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     ])  # fmt: skip
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
     for metric in metrics:
-        if (statistic := records.headline_statistic(rows, metric)) != records.HEADLINES[0]:
+        if (statistic := heads[metric]) != records.HEADLINES[0]:
             notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
     notes += [f"badges: {', '.join(text for text, _ in studies.kinds(rows['badges']))}"]
     notes += [f"warning: {text}" for text, _ in studies.kinds(rows["warnings"])]

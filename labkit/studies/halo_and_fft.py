@@ -184,7 +184,7 @@ class Study(studies.Study):
             group = group.sort_values("option_neighbours", key=lambda column: column.astype(int))
             told = [f"{statement(row, 'latency_us')} with {row['option_neighbours']}" for _, row in group.iterrows()]
             yield (
-                f"Halo exchange, {group['ranks'].iloc[0]} ranks ({group['grid'].iloc[0]}) over {path}, slowest rank, "
+                f"Halo exchange, {group['ranks'].iloc[0]} ranks ({group['grid'].iloc[0]}){_over(path)}, slowest rank, "
                 f"by neighbours: {', '.join(told)}."
             )
 
@@ -199,8 +199,8 @@ class Study(studies.Study):
             near, path = ratio.idxmax()
             yield (
                 f"A grid that wraps around costs up to {number(float(ratio.max()))} times the open one, with {near} "
-                f"neighbours over {path}: no rank stands at an edge any more, and on a side of two both neighbours are "
-                "the same rank."
+                f"neighbours{_over(path)}: no rank stands at an edge any more, and on a side of two both neighbours "
+                "are the same rank."
             )
 
     def _transposes(self) -> Iterator[str]:
@@ -212,8 +212,8 @@ class Study(studies.Study):
                 for _, row in group.iterrows()
             ]
             yield (
-                f"Transposes of the FFT, {group['ranks'].iloc[0]} ranks ({group['grid'].iloc[0]}) over {path}, slowest "
-                f"rank: {', '.join(told)} between two ranks."
+                f"Transposes of the FFT, {group['ranks'].iloc[0]} ranks ({group['grid'].iloc[0]}){_over(path)}, "
+                f"slowest rank: {', '.join(told)} between two ranks."
             )
 
     def _ranks(self) -> Iterator[str]:
@@ -240,7 +240,12 @@ class Study(studies.Study):
                     f"{number(value / 1e3)} ms over {path}" for path, value in PUBLISHED[benchmark].items()
                 )
                 yield (
-                    f"{name} with the paper's arguments on {row['ranks']} ranks over {row['transport']}: "
+                    f"{name} with the paper's arguments on {row['ranks']} ranks{_over(row['transport'])}: "
                     f"{number(row['latency_us_osu_mean'] / 1e3)} ms, mean over ranks. The paper has {known}, on 48 "
                     "nodes with 100 Gb/s Ethernet."
                 )
+
+
+def _over(path: str) -> str:
+    """A path in words; nothing where the library chose it."""
+    return "" if path == "auto" else f" over {path}"

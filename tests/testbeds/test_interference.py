@@ -21,7 +21,7 @@ from tests.notebooks.test_measured import Shown
 from tests.testbeds.test_virtual_cluster import gone, links
 
 TREE = "virtual-cluster:4,per_leaf=2,rate=200mbit,uplink=200mbit"  # 2:1
-SHORT = {"iterations": 60, "lead": 0.3}
+SHORT = {"iterations": 40, "lead": 0.2}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_victim_suffers_beside_an_incast_in_every_pair(tmp_path: Path) -> None
     factor = study.factor(group)
     assert factor.low > 1, f"{factor}"
     assert [one.meta["order"][0] for one in group] == ["alone", "beside"] * 2 + ["alone"]
-    assert all(one.time_ns.shape == one.lanes["alone_ns"].shape == (2, 60) for one in group)
+    assert all(one.time_ns.shape == one.lanes["alone_ns"].shape == (2, 40) for one in group)
     assert all(np.all(one.time_ns > 0) and one.meta["verified"] for one in group)
     assert "It rose in 5 of 5 interleaved pairs" in study.findings()
     shown = Shown("64-interference-and-qos", asked | {"campaign": str(tmp_path)})

@@ -68,11 +68,29 @@ def build(session: Session) -> Any:
     session.on("campaigns", offered)
     session.on("view", locked)
     plots[0].figure.layout.on_change(lambda layout, *ends: locked(), "xaxis.range", "yaxis.range")
-    row = widgets.HBox([widgets.VBox([chosen], layout={"flex": "1 1 0%", "min_width": "200px"}),
+    row = widgets.HBox([widgets.VBox([chosen, _adder(session)], layout={"flex": "1 1 0%", "min_width": "200px"}),
                         widgets.VBox([anew, second, lock])])  # fmt: skip
     top = [widgets.Label("campaigns, newest first"), row, note]
     page = widgets.VBox([*top, plots[0].widget])  # a figure that is hidden when it is made stays empty
     return page
+
+
+def _adder(session: Session) -> Any:
+    """What puts a campaign from elsewhere, or others' numbers, on show."""
+    place = widgets.Text(placeholder="folder, archive, or output of OMB or IMB", layout={"width": "300px"})
+    bring = widgets.Button(description="Add", tooltip="put a campaign or others' numbers on show", icon="plus")
+    why = widgets.HTML().add_class("lab-why")
+
+    def brought(button: Any) -> None:
+        why.value = ""
+        try:
+            session.add(store.brought(place.value.strip()))
+            place.value = ""
+        except LabkitError as error:
+            why.value = html.escape(str(error))
+
+    bring.on_click(brought)
+    return widgets.VBox([widgets.HBox([place.add_class("lab-add-place"), bring.add_class("lab-add")]), why])
 
 
 class _Plot:

@@ -14,7 +14,7 @@ import ipywidgets as widgets
 from labkit import benchmarks, campaign, launch
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.explorer import job, store
+from labkit.explorer import job, lacking, store
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.job import Job
 from labkit.explorer.selection import PLAIN, Selection
@@ -36,13 +36,14 @@ class _Measure:
     """The form, and the run that it started."""
 
     def __init__(self, session: Session) -> None:
-        self._session, self._seen, self._cut = session, 0, ""
+        self._session, self._seen, self._cut, self._busy = session, 0, "", False
         self._job: Job | None = None
         self._task: asyncio.Task[None] | None = None  # the loop itself keeps none alive
-        found, look = benchmarks.find(), {"layout": {"width": "auto"}, "style": {"description_width": "96px"}}
+        look = {"layout": {"width": "auto"}, "style": {"description_width": "96px"}}
         self._lacking = "" if launch.installed() else "no MPI launcher"
-        names = [(self._titled(one), name) for name, one in found.items()]
-        self.benchmark = widgets.Dropdown(options=names, value=START, description="benchmark", **look)
+        self.benchmark = widgets.Dropdown(description="benchmark", **look)
+        self.absent = widgets.HTML().add_class("lab-absent").add_class("lab-text")
+        self._absent = widgets.Accordion([self.absent])
         self.sizes = widgets.Text(description="sizes", tooltip="MIN:MAX in powers of two, or a list", **look)
         self.ranks = widgets.Text(value="2", description="ranks", tooltip="several are compared: 2,4", **look)
         self.into = widgets.Text(value=datetime.now().strftime("explore-%Y%m%d-%H%M%S"), description="keep in", **look)
@@ -64,10 +65,13 @@ class _Measure:
         for name in ("benchmark", "sizes", "ranks", "into"):
             getattr(self, name).add_class(f"lab-field-{name}")
         self.widget = widgets.VBox([
-            self.benchmark, self.sizes, self.ranks, self.transports.widget, self.launchers.widget, more, self.into,
-            widgets.HBox([self.run, self.halt, self.resume]), self.why, self.bar, self.status, logs,
+            self.benchmark, self._absent, self.sizes, self.ranks, self.transports.widget, self.launchers.widget, more,
+            self.into, widgets.HBox([self.run, self.halt, self.resume]), self.why, self.bar, self.status, logs,
         ])  # fmt: skip
-        self.benchmark.observe(lambda change: self._other(), "value")
+        self._offer_benchmarks()
+        self._other()
+        self.benchmark.observe(lambda change: None if self._busy else self._other(), "value")
+        self.setting.fields["testbed"].observe(lambda change: self._offer_benchmarks(), "value")
         for field in (self.sizes, self.ranks, self.into):
             field.continuous_update = False
             field.observe(lambda change: self._changed(), "value")
@@ -75,12 +79,26 @@ class _Measure:
         self.halt.on_click(lambda button: self._stop())
         self.resume.on_click(lambda button: self._continue())
         session.on("campaigns", self._offer)
-        self._other()
 
-    def _titled(self, one: benchmarks.Benchmark) -> str:
-        """A benchmark in the list, with why it cannot run here."""
-        lacking = self._lacking if one.mpi and not one.jobs else ""
-        return f"{one.name} – {one.title}" + (f" ({lacking})" if lacking else "")
+    def _offer_benchmarks(self) -> None:
+        """Offer what can be measured on the testbed; the others stand below with why they cannot."""
+        why = lacking.reasons(self.setting.raw["testbed"])
+        offered = [(f"{name} – {one.title}", name) for name, one in benchmarks.find().items() if name not in why]
+        if offered and list(self.benchmark.options) != offered:
+            before = self.benchmark.value or START
+            self._busy = True  # other options choose the first of them for a moment
+            self.benchmark.options = offered
+            self.benchmark.value = before if before in dict(offered).values() else offered[0][1]
+            self._busy = False
+            if self.benchmark.value != before:
+                self._other()
+        names: dict[str, list[str]] = {}
+        for name, reason in why.items():
+            names.setdefault(reason, []).append(name)
+        self.absent.value = "".join(f"<p>{html.escape(reason)}:<br><span class='lab-off'>{', '.join(of)}</span></p>"
+                                    for reason, of in names.items())  # fmt: skip
+        self._absent.titles = (f"{len(why)} benchmarks cannot run here",)
+        self._absent.layout.display = "" if why else "none"
 
     def _launchers(self) -> dict[str, str]:
         there = launch.installed()

@@ -9,6 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from labkit import benchmarks, figures, records
 from labkit.columns import METRICS
@@ -143,7 +144,7 @@ def histogram(one: Samples, metric: str) -> go.Figure:
     """
     values = records.values(one, metric)
     low, high = float(values.min()), float(np.quantile(values, 0.995))
-    edges = np.linspace(low, high if high > low else low + max(abs(low), 1e-9) * 0.01, 81 if len(values) > 400 else 31)
+    edges = _edges(values, low, high, 80 if len(values) > 400 else 30)
     counts, _ = np.histogram(values, edges)
     beyond, what = int((values > edges[-1]).sum()), METRICS[metric]
     figure = go.Figure(
@@ -159,6 +160,18 @@ def histogram(one: Samples, metric: str) -> go.Figure:
         showlegend=False,
     )
     return style.finish(figure)
+
+
+def _edges(values: NDArray[np.float64], low: float, high: float, most: int) -> NDArray[np.float64]:
+    """Ends of equal ranges between two values, each a multiple of the clock's own step, so that none is empty by it."""
+    if not high > low:
+        return np.linspace(low, low + max(abs(low), 1e-9) * 0.01, most + 1)
+    steps = np.diff(np.unique(values[values <= high]))
+    step = float(steps[steps > steps.max() * 1e-6].min())
+    if (high - low) / step > 50 * most:  # fine enough not to show
+        return np.linspace(low, high, most + 1)
+    width = step * np.ceil((high - low) / step / most)
+    return np.asarray(low - step / 2 + width * np.arange(np.ceil((high - low + step) / width) + 1))
 
 
 def over_iterations(one: Samples) -> tuple[go.Figure, Long]:

@@ -1,0 +1,93 @@
+"""Specs resolved and named: with a launcher's name instead of ``auto``, the library behind it, and a fingerprint."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from labkit import benchmarks, launch, testbeds, tools
+from labkit.errors import SpecError
+from labkit.measuring import nodes
+from labkit.spec import Effort, Spec
+
+
+@dataclass(frozen=True)
+class Named:
+    """What specs have in common that differ in their size only.
+
+    Parameters
+    ----------
+    spec : resolved, with a launcher's name.
+    identity : of it, without options that have their defaults.
+    library : MPI library or tool, with its version.
+    facts : what the fingerprint holds beside the spec.
+    """
+
+    spec: Spec
+    identity: Spec
+    library: str
+    facts: Mapping[str, str]
+
+    def sized(self, size: int) -> Named:
+        """The same for another size, checked."""
+        spec = benchmarks.checked(_sized(self.spec, size))
+        return Named(spec, _sized(self.identity, spec.size), self.library, self.facts)
+
+
+def named(specs: Sequence[Spec], effort: Effort) -> Iterator[tuple[Spec, str, str]]:
+    """Every spec once: resolved, its library, its fingerprint. What does not depend on size is found out once.
+
+    Raises
+    ------
+    SpecError
+        If a spec is impossible.
+    LaunchError
+        If what a spec needs is not installed.
+    """
+    likes: dict[Spec, Named] = {}
+    seen = set[Spec]()
+    for spec in dict.fromkeys(specs):
+        key = _sized(spec, 0)
+        benchmark = benchmarks.get(spec.benchmark)
+        if key in likes and not benchmark.jobs and not benchmark.pair:
+            one = likes[key].sized(spec.size)
+        else:
+            one = likes[key] = _one(benchmarks.resolve(spec), effort)
+        if one.spec not in seen:
+            seen.add(one.spec)
+            yield one.spec, one.library, one.identity.fingerprint(one.facts)
+
+
+def _one(spec: Spec, effort: Effort) -> Named:
+    """A resolved spec with its names."""
+    spec, library = _launched(spec, effort)
+    return Named(spec, benchmarks.identity(spec), library, nodes.facts(spec, library))
+
+
+def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
+    """The spec with its launcher's name, and the library or tool behind it."""
+    from labkit.measuring import loads
+
+    benchmark = benchmarks.get(spec.benchmark)
+    spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
+    if (benchmark.jobs and spec.environment) or (spec.bind != "auto" and (benchmark.jobs or not benchmark.mpi)):
+        raise SpecError(
+            f"{spec.benchmark} has no MPI ranks, so environment and bind cannot reach them. Leave both out."
+        )
+    if benchmark.jobs:
+        job = tools.available(benchmark.jobs, spec, effort)
+        return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
+    if not benchmark.mpi:
+        return spec.replace(launcher="none"), "none"
+    launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
+    placed = loads.jobs(spec, outline)[0] if benchmark.pair else spec
+    launcher.command(launch.Placement.of(placed, launcher, outline), [])  # refuses a transport it has not
+    return spec.replace(launcher=launcher.name), launcher.library
+
+
+def _sized(spec: Spec, size: int) -> Spec:
+    """A spec for another size, which is known to be one; much quicker than `Spec.replace`."""
+    found = copy.copy(spec)
+    object.__setattr__(found, "size", size)
+    return found
