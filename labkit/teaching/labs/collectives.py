@@ -167,7 +167,7 @@ LAB = Lab(
         ),
     ),
     shows={
-        "growth": lambda r: figures.versus(_rows(r), "ranks", TIME, series=["algorithm"], even=True),
+        "growth": lambda r: figures.versus(_rows(r), "ranks", TIME, series=["algorithm"], even=True, log=False),
         "scaling": _scaling,
         "violations": lambda r: _violations(r)[["guideline", "message_size_B", "left_us", "right_us", "ratio", "certain", "basis"]].rename(
             columns={"left_us": "left in µs", "right_us": "right in µs"}

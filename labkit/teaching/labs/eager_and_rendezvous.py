@@ -65,6 +65,13 @@ def _figure(results: Results) -> go.Figure:
     return mark_breaks(drawn, protocol.of(rows).breaks, {"btl_vader_eager_limit": 4096})
 
 
+def _both(results: Results) -> go.Figure:
+    """The curves with either limit."""
+    rows = results.rows(POINT[0])
+    words = rows[LIMIT].map(lambda value: "limit 16 KiB" if value == "16384" else "usual limit")
+    return figures.versus_size(rows.assign(limit=words), POINT[1], series=["limit"], tail=None)
+
+
 LAB = Lab(
     title="Eager and rendezvous",
     specs=_specs,
@@ -94,6 +101,6 @@ LAB = Lab(
     ),
     shows={
         "curve": _figure,
-        "both": lambda r: figures.versus_size(r.rows(POINT[0]), POINT[1], series=[LIMIT], tail=None),
+        "both": _both,
     },
 )  # fmt: skip
