@@ -67,9 +67,14 @@ class Lab:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory, campaigns: Path) -> Iterator[Lab]:
-    with slurm(tmp_path_factory.mktemp("slurm")) as cluster, pytest.MonkeyPatch.context() as patch:
-        found = Lab(cluster, campaigns)
-        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), found.shims(), path()]))
-        patch.setenv("SLURM_CONF", str(cluster.folder / "slurm.conf"))
+    with slurm(tmp_path_factory.mktemp("slurm")) as cluster:
+        yield Lab(cluster, campaigns)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _on_the_first_node(lab: Lab) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), lab.shims(), path()]))
+        patch.setenv("SLURM_CONF", str(lab.cluster.folder / "slurm.conf"))
         patch.setenv("BROWSER_PATH", "/nowhere")  # static figures are not what is tested here
-        yield found
+        yield
