@@ -15,8 +15,8 @@ from typing import Any
 from labkit import benchmarks, supervise, testbeds, tools
 from labkit.benchmarks import Pair
 from labkit.campaign import Campaign
-from labkit.errors import LabkitError, LaunchError, SpecError
-from labkit.measuring import Counter, Failure, Point, ranks
+from labkit.errors import LaunchError, SpecError
+from labkit.measuring import Counter, Failure, Point, programs, ranks
 from labkit.samples import Samples
 from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
@@ -32,14 +32,7 @@ def run(
     points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
 ) -> Iterator[Failure]:
     """Measure both phases of every point, one start of the victim for each, and keep them together."""
-    for point in points:
-        counter.tell(point)
-        try:
-            _keep(point, effort, held, testbed)
-        except LabkitError as error:
-            yield Failure(point, error)
-        counter.done += 1
-        counter.tell(point)
+    return programs.each(points, counter, lambda point: _keep(point, effort, held, testbed))
 
 
 def jobs(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:

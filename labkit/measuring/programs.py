@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
 
@@ -20,10 +20,15 @@ def run(
     points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
 ) -> Iterator[Failure]:
     """Run the tool of every point and keep what it gave: samples, or the values it reports."""
+    return each(points, counter, lambda point: _keep(point, effort, held, testbed))
+
+
+def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None]) -> Iterator[Failure]:
+    """Measure points one by one; those that fail do not stop the others."""
     for point in points:
         counter.tell(point)
         try:
-            _keep(point, effort, held, testbed)
+            keep(point)
         except LabkitError as error:
             yield Failure(point, error)
         counter.done += 1
