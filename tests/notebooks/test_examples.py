@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import nbformat
-import papermill
 import pytest
 
 from labkit import batch, load
+from labkit.batch import rereading
 from labkit.campaign import Campaign
 
 EXAMPLES = sorted(p.parent for p in (batch.HOME / "data" / "campaigns" / "examples").glob("**/campaign.json"))
@@ -49,12 +49,15 @@ def test_examples_are_there_small_and_readable() -> None:
 
 
 @pytest.mark.parametrize(("name", "where"), NOTEBOOKS)
-def test_a_notebook_reads_the_example_and_shows_figures(name: str, where: str, example: Path, tmp_path: Path) -> None:
-    path, out = batch.NOTEBOOKS / f"{name}.ipynb", tmp_path / f"{name}.ipynb"
-    parameters = {"campaign": str(example.parent / where), "measure": False}
-    parameters |= json.loads((example.parent / where / "campaign.json").read_text())["parameters"][name]
-    papermill.execute_notebook(str(path), str(out), parameters=parameters, progress_bar=False, cwd=str(tmp_path))
-    book = nbformat.read(out, as_version=4)
+def test_a_notebook_reads_the_example_and_shows_figures(name: str, where: str, example: Path) -> None:
+    held = Campaign(example.parent / where)
+    [entry] = [one for one in rereading.missing(held) if one.name == name]
+    before = held.done()
+    done = batch.execute(entry, held)
+    assert not done.error
+    assert held.done() == before, "measured"
+    assert name not in [one.name for one in rereading.missing(held)]
+    book = nbformat.read(done.path, as_version=4)
     outputs = [o for cell in book.cells if cell.cell_type == "code" for o in cell.outputs if "data" in o]
     figures = [o["data"][batch.PLOTLY] for o in outputs if batch.PLOTLY in o["data"]]
     assert len(figures) >= 2
@@ -63,6 +66,18 @@ def test_a_notebook_reads_the_example_and_shows_figures(name: str, where: str, e
         assert figure["layout"]["template"]
         assert "sendChartToCloud" in str(figure["layout"])
     assert any(word in str(o["data"]) for o in outputs for word in ("takes", "µs", "MB/s"))
+
+
+def test_copies_of_swept_notebooks_are_known_by_their_names(tmp_path: Path) -> None:
+    swept = {"10-latency-1-0.02": {"seed": 1}, "20-bandwidth": {}, "99-of-another-labkit": {}}
+    held = Campaign(
+        tmp_path / "c", {"parameters": swept, "sweep": {"settings": {"10-latency-1-0.02": {"bind": "core"}}}}
+    )
+    (held.path / "notebooks").mkdir()
+    (held.path / "notebooks" / "20-bandwidth.ipynb").touch()
+    [entry] = rereading.missing(held)
+    assert (entry.notebook.stem, entry.suffix, entry.setting) == ("10-latency", "-1-0.02", {"bind": "core"})
+    assert entry.parameters == {"seed": 1, "measure": False, "campaign": str(held.path.resolve())}
 
 
 def test_nothing_after_the_samples_file_needs_mpi(example: Path, tmp_path: Path) -> None:
