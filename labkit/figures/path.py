@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +13,9 @@ from plotly.subplots import make_subplots
 from labkit.errors import DataError
 from labkit.figures import style
 
-_ROW, _REST = 26, 110  # px
+_ROW, _LINE = 24, 100  # px of a row, characters of small print in a line
 _CHEAPER = (0, 50, 90, 100)  # %
+_QUIET = {"size": 11, "color": "#555"}
 
 
 @dataclass(frozen=True)
@@ -64,33 +67,48 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
     DataError
         If there is no part.
     """
-    rows = [(stack, part, begin) for stack in stacks for part, begin in _placed(stack)]
-    if not rows:
+    rows: list[tuple[Stack, Part | None, float]] = []
+    for stack in stacks:
+        rows += [(stack, None, 0.0), *((stack, part, begin) for part, begin in _placed(stack))]
+    drawn = [(n, part, begin, stack.origin) for n, (stack, part, begin) in enumerate(rows) if part]
+    if not drawn:
         raise DataError("There are no parts to draw. Measure, or name what is made of parts.")
-    kinds = list(dict.fromkeys((part.kind, stack.origin) for stack, part, _ in rows))
-    order, figure = list(dict.fromkeys(kind for kind, _ in kinds)), go.Figure()
-    for kind, origin in kinds:
-        own = [row for row in rows if (row[1].kind, row[0].origin) == (kind, origin)]
-        colour, look = style.COLOURS[order.index(kind) % len(style.COLOURS)], style.ORIGINS[origin].pattern
-        parts = [part for _, part, _ in own]
-        figure.add_bar(
-            y=[[stack.title for stack, _, _ in own], [part.text for part in parts]], x=[part.value for part in parts],
-            base=[begin for *_, begin in own], orientation="h", name=f"{kind} ({origin})",
-            marker={"color": colour, "line": {"color": colour, "width": 1},
-                    "pattern": {"shape": look, "fgcolor": colour, "bgcolor": "white", "size": 6}},
-            text=[style.number(part.value) for part in parts], textposition="outside", cliponaxis=False,
-            **_bars(parts), hovertemplate=f"%{{y}}: %{{text}} {unit}<extra>%{{fullData.name}}</extra>",
-        )  # fmt: skip
-    order_of_rows = [[stack.title for stack, *_ in rows], [part.text for _, part, _ in rows]]
-    figure.update_layout(
-        yaxis={"type": "multicategory", "autorange": "reversed", "ticks": "", "dividercolor": "#aaa"},
-        xaxis={"rangemode": "tozero", "title": {"text": style.note(f"time ({unit})", note)}},
-        barmode="overlay", bargap=0.25, showlegend=True, legend={"traceorder": "normal"}, margin={"b": 80, "r": 50},
+    looks, figure = list(dict.fromkeys((part.kind, origin) for _, part, _, origin in drawn)), go.Figure()
+    kinds = dict.fromkeys(kind for kind, _ in looks)
+    colours = {kind: style.COLOURS[n % len(style.COLOURS)] for n, kind in enumerate(kinds)}
+    for kind, origin in looks:
+        own = [row for row in drawn if (row[1].kind, row[3]) == (kind, origin)]
+        figure.add_trace(_bars([row[:3] for row in own], kind, origin, colours[kind], unit))
+    figure.add_scatter(
+        x=[begin + (part.value if part.high is None else part.high) for _, part, begin, _ in drawn],
+        y=[n for n, *_ in drawn], text=[f"  {style.number(part.value)}" for _, part, *_ in drawn],
+        mode="text", textposition="middle right", cliponaxis=False, showlegend=False, hoverinfo="skip",
     )  # fmt: skip
-    # an empty trace that holds every row first: the categories stand in the order of the path, not of the legend
-    figure.add_bar(y=order_of_rows, x=[None] * len(rows), showlegend=False, hoverinfo="skip")
-    figure.data = (figure.data[-1], *figure.data[:-1])
-    return style.finish(figure, height=_REST + 30 + _ROW * len(rows))
+    _legend(figure, [f'<span style="color:{colours[kind]}">■</span> {kind} ({origin})' for kind, origin in looks])
+    lines = textwrap.wrap(note, _LINE)
+    _small(figure, lines, 52)
+    heads = [f"<b>{stack.title}</b>" if part is None else part.text for stack, part, _ in rows]
+    figure.update_layout(
+        yaxis={"range": [len(rows) - 0.5, -0.5], "tickvals": list(range(len(rows))), "ticktext": heads, "ticks": "",
+               "showgrid": False},
+        xaxis={"rangemode": "tozero", "title": {"text": f"time ({unit})"}},
+        barmode="overlay", showlegend=False, margin={"t": 40, "r": 60, "b": 60 + 15 * len(lines)},
+    )  # fmt: skip
+    return style.finish(figure, height=100 + 15 * len(lines) + _ROW * len(rows))
+
+
+def _legend(figure: go.Figure, words: Sequence[str]) -> None:
+    """A line above the axes: plotly would break a legend to their width, of which names of parts leave little."""
+    figure.add_annotation(x=1, y=1, xref="paper", yref="paper", xanchor="right", yanchor="bottom", yshift=6,
+                          text="   ".join(words), showarrow=False)  # fmt: skip
+
+
+def _small(figure: go.Figure, lines: Sequence[str], below: float) -> None:
+    """Write lines in small print, so many px below the axes, where they have all the width."""
+    if lines:
+        text = "<br>".join(html.escape(line, quote=False) for line in lines)
+        figure.add_annotation(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="top", align="left",
+                              yshift=-below, text=text, showarrow=False, font=_QUIET)  # fmt: skip
 
 
 def _placed(stack: Stack) -> list[tuple[Part, float]]:
@@ -102,21 +120,23 @@ def _placed(stack: Stack) -> list[tuple[Part, float]]:
     return found + ([(stack.observed, 0.0)] if stack.observed else [])
 
 
-def _bars(parts: Sequence[Part]) -> dict[str, object]:
-    """Error bars, where there are intervals."""
-    if all(part.low is None for part in parts):
-        return {}
-    return {
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [0.0 if part.high is None else part.high - part.value for part in parts],
-            "arrayminus": [0.0 if part.low is None else part.value - part.low for part in parts],
-            "thickness": 1.2,
-            "width": 4,
-            "color": "#222",
-        }
-    }
+def _bars(rows: Sequence[tuple[int, Part, float]], kind: str, origin: str, colour: str, unit: str) -> go.Bar:
+    """Bars of one kind and origin: row, part, where it begins; with intervals, where there are any."""
+    parts = [part for _, part, _ in rows]
+    marker = {"color": colour, "line": {"color": colour, "width": 1}}
+    look = {"shape": style.ORIGINS[origin].pattern, "fgcolor": colour, "bgcolor": "white", "size": 6}
+    bar = go.Bar(
+        y=[n for n, *_ in rows], x=[part.value for part in parts], base=[begin for *_, begin in rows], width=0.75,
+        orientation="h", name=f"{kind} ({origin})", marker=marker | {"pattern": look},
+        customdata=[[part.text] for part in parts],
+        hovertemplate=f"%{{customdata[0]}}: %{{x:,.4~r}} {unit}<extra>%{{fullData.name}}</extra>",
+    )  # fmt: skip
+    if any(part.low is not None for part in parts):
+        above = [0.0 if part.high is None else part.high - part.value for part in parts]
+        below = [0.0 if part.low is None else part.value - part.low for part in parts]
+        bar.error_x = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2,
+                       "width": 4, "color": "#222"}  # fmt: skip
+    return bar
 
 
 def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figure:
@@ -149,12 +169,10 @@ def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figu
             drawn.add(name)
         figure.add_vline(90, line={"color": "#555", "width": 1, "dash": "dot"}, row=1, col=column)
         figure.add_annotation(x=89, y=1, yref="y domain", yanchor="top", xanchor="right", text="10 times cheaper",
-                              showarrow=False, font={"size": 11, "color": "#555"}, row=1, col=column)  # fmt: skip
+                              showarrow=False, font=_QUIET, row=1, col=column)  # fmt: skip
         figure.update_xaxes(range=[0, 102], title={"text": "component cheaper by (%)"}, row=1, col=column)
     figure.update_yaxes(rangemode="tozero")
     figure.update_yaxes(title={"text": "saved of the whole (%)"}, row=1, col=1)
     figure.update_layout(margin={"t": 110, "b": 90}, legend={"y": 1.13})
-    if note:
-        figure.add_annotation(x=0, y=-0.2, xref="paper", yref="paper", xanchor="left", yanchor="top", align="left",
-                              text=style.note("", note).removeprefix("<br>"), showarrow=False)  # fmt: skip
+    _small(figure, textwrap.wrap(note, _LINE), 55)
     return style.finish(figure, height=470)

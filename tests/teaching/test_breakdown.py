@@ -50,8 +50,9 @@ def test_measured_and_published_are_drawn_in_their_own_style(session: teaching.S
         assert bars
         assert all(trace.name.endswith(f"({origin})") for trace in bars)
         assert all(trace.marker.pattern.shape == figures.ORIGINS[origin].pattern for trace in bars)
-    assert "Zambre et al." in figure.layout.xaxis.title.text
-    assert "time (ns)" in figure.layout.xaxis.title.text
+        assert f"({origin})" in figure.layout.annotations[0].text
+    assert "Zambre et al." in figure.layout.annotations[1].text
+    assert figure.layout.xaxis.title.text == "time (ns)"
 
 
 def test_a_part_begins_where_the_one_before_ends() -> None:

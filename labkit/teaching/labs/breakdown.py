@@ -147,7 +147,10 @@ def _curves(_: Results) -> Any:
     panels = {
         paper[total].text: {name: _share(paper, total, name) for name in shown} for total in ("injection", "latency")
     }
-    return figures.saving(panels, f"Computed from published parts ({SOURCE}), as its Figure 17.")
+    return figures.saving(
+        panels,
+        f"Computed from published parts ({SOURCE}), as its Figure 17. What is no part of a whole saves nothing: its line lies on 0.",
+    )
 
 
 def _try(results: Results) -> WhatIf:
