@@ -145,6 +145,7 @@ def test_a_learner_tries_what_a_cheaper_component_brings(server: str, chromium: 
         page.wait_for_selector(".lab-what-if :text('64 B over TCP')")
         page.locator(".lab-what-if :text('1.22 times as fast')").wait_for(state="detached")
         if os.environ.get("LABKIT_PICTURES"):
+            tried.evaluate("e => e.scrollIntoView({block: 'end'})")
             page.screenshot(path=str(Path(os.environ["LABKIT_PICTURES"]) / "lab-what-if.png"))
         assert page.locator(".lab-bound .lab-said:has-text('right')").count() == 1
         assert not [words for kind, words in said if kind == "error"]
