@@ -19,7 +19,7 @@ import pytest
 
 from labkit import batch
 
-STEM = "1-latency-and-bandwidth"
+STEM, WHAT_IF = "1-latency-and-bandwidth", "10-breakdown"
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 OPEN = """async (path) => { const app = window.jupyterapp; await app.restored;
   const w = await app.commands.execute('docmanager:open', {path, factory: 'Notebook'});
@@ -34,9 +34,13 @@ NAMES = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    """Address, with its token, of a JupyterLab on a copy of the lab."""
-    shutil.copytree(batch.NOTEBOOKS / "labs" / STEM, tmp_path / "root", ignore=shutil.ignore_patterns("run-*"))
+def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Address, with its token, of a JupyterLab on a copy of a lab."""
+    shutil.copytree(
+        batch.NOTEBOOKS / "labs" / getattr(request, "param", STEM),
+        tmp_path / "root",
+        ignore=shutil.ignore_patterns("run-*"),
+    )
     homes = {name: str(tmp_path / name.lower()) for name in NAMES}
     for home in homes.values():
         Path(home).mkdir()
@@ -116,3 +120,34 @@ def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: P
     assert held["predictions"]["tcp_8"] == 12
     assert held["answers"]["alpha"]["right"]
     assert held["answers"]["alpha"]["tries"] == 3
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("server", [WHAT_IF], indirect=True)
+def test_a_learner_tries_what_a_cheaper_component_brings(server: str, chromium: Path) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    said: list[tuple[str, str]] = []
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=str(chromium), args=FLAGS)
+        page: Any = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(120_000)
+        page.on("console", lambda m: said.append((m.type, m.text)))
+        page.on("pageerror", lambda e: said.append(("error", str(e))))
+        page.goto(server)
+        page.wait_for_function("() => window.jupyterapp !== undefined")
+        page.evaluate(OPEN, f"{WHAT_IF}.ipynb")
+        assert page.evaluate(RUN) == []
+        tried = page.locator(".lab-what-if")
+        tried.scroll_into_view_if_needed()
+        page.wait_for_selector(".lab-what-if :text('1.22 times as fast')")
+        tried.locator("select").select_option("kernel, copying, waking (parts of your run)")
+        page.wait_for_selector(".lab-what-if :text('64 B over TCP')")
+        page.locator(".lab-what-if :text('1.22 times as fast')").wait_for(state="detached")
+        if os.environ.get("LABKIT_PICTURES"):
+            tried.evaluate("e => e.scrollIntoView({block: 'end'})")
+            page.screenshot(path=str(Path(os.environ["LABKIT_PICTURES"]) / "lab-what-if.png"))
+        assert page.locator(".lab-bound .lab-said:has-text('right')").count() == 1
+        assert not [words for kind, words in said if kind == "error"]
+        page.evaluate("async () => { await window.jupyterapp.serviceManager.sessions.shutdownAll() }")
+        browser.close()
