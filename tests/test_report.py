@@ -462,12 +462,12 @@ def test_words_in_the_place_of_a_table_keep_its_number(tmp_path: Path) -> None:
     notebook = first_notebook()
     words = new_output("display_data", data={"text/markdown": "*Nothing to measure.*"})
     cell = new_code_cell('#| label: tbl-words\n#| tbl-cap: "Of nothing."\ntable()', outputs=[words])
-    notebook.cells += [cell, new_markdown_cell("As @tbl-words shows.")]
+    notebook.cells += [cell, new_markdown_cell("As @tbl-words shows; [-@tbl-words] alone.")]
     nbformat.write(notebook, folder / "notebooks" / "10-latency.ipynb")
     made = report.build([folder], engine="plain")
     for text in (pages(made)["10-latency.html"].text, text_of(made)):
         flat = " ".join(text.replace("\xa0", " ").split())
-        for wanted in ("Nothing to measure.", "Table 1.2: Of nothing.", "As Table 1.2 shows."):
+        for wanted in ("Nothing to measure.", "Table 1.2: Of nothing.", "As Table 1.2 shows; 1.2 alone."):
             assert wanted in flat
 
 

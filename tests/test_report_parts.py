@@ -288,9 +288,11 @@ def test_the_look_for_quarto_compiles_and_numbers_by_chapter(tmp_path: Path) -> 
         "= One",
         cell,
         cell,
+        "$ b $",
         equation,
         "#show: appendix",
         "= Extra",
+        "==== Fourth",
         cell,
     ]
     body = "\n\n".join(f"```{{=typst}}\n{part}\n```" for part in parts)
@@ -303,6 +305,7 @@ def test_the_look_for_quarto_compiles_and_numbers_by_chapter(tmp_path: Path) -> 
     text = " ".join(page.extract_text() for page in pypdf.PdfReader(tmp_path / "a.pdf").pages).replace("\xa0", " ")
     for wanted in ("Figure 1: C", "1 One", "Figure 1.1: C", "Figure 1.2: C", "(1.1)", "A Extra", "Figure A.1: C"):
         assert wanted in " ".join(text.split()), wanted
+    assert "(1.2)" not in text, "an equation without a label has no number"
 
 
 def test_offline_filter_takes_out_what_quarto_adds(tmp_path: Path) -> None:

@@ -175,7 +175,8 @@ local resolve = {
       if names[x.id:match("^(%a+)%-")] then
         if not refs[x.id] then error("nothing is numbered " .. x.id) end
         if #out > 0 then out:extend { pandoc.Str ",", pandoc.Space() } end
-        out:insert(pandoc.Link(refs[x.id], "#" .. x.id, "", { class = "ref" }))
+        local text = x.mode == "SuppressAuthor" and refs[x.id]:gsub("^.*\u{a0}", "") or refs[x.id]
+        out:insert(pandoc.Link(text, "#" .. x.id, "", { class = "ref" }))
       else
         papers:insert(x)
       end
