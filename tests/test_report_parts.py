@@ -332,7 +332,10 @@ def test_offline_filter_makes_quartos_script_one_that_loads_from_disk(tmp_path: 
     folder = tmp_path / "site_libs" / "quarto-html"
     (folder / "tabsets").mkdir(parents=True)
     (folder / "tabsets" / "tabsets.js").write_text("export function init() { return 1; }\n")
-    (folder / "quarto.js").write_text('import * as tabsets from "./tabsets/tabsets.js";\ntabsets.init();\n')
+    (folder / "axe.js").write_text("export async function start() { await 1; }\n")
+    (folder / "quarto.js").write_text(
+        'import * as tabsets from "./tabsets/tabsets.js";\nimport * as axe from "./axe.js";\ntabsets.init();\n'
+    )
     (tmp_path / "methods.html").write_text(
         '<h2 data-anchor-id="sec-a-b"><span class="header-section-number">3.1</span> A</h2>'
     )
@@ -359,4 +362,5 @@ def test_offline_filter_makes_quartos_script_one_that_loads_from_disk(tmp_path: 
         script = (folder / "quarto.js").read_text()
         assert "import" not in script
         assert "export" not in script
+        assert "return { start };" in script
         assert script.index("function init") < script.index("tabsets.init();")

@@ -10,7 +10,7 @@ from pathlib import Path
 from labkit.errors import ReportError
 from labkit.report.book import Book
 
-MINIMUM = (1, 9, 20)  # the first with all that the format uses, by its source; 1.9.38 is tried
+MINIMUM = (1, 9, 20)  # the oldest that was tried; 1.9.17 lacks parts of the format
 _WANTED = ".".join(map(str, MINIMUM))
 
 

@@ -17,13 +17,20 @@ local function write(path, text)
 end
 
 local function plain(folder)        -- whether the script there is no module any more
-  local main, tabs = read(folder .. "/quarto.js"), read(folder .. "/tabsets/tabsets.js")
+  local main, whole = read(folder .. "/quarto.js"), true
   if not main or main:find("^%(%(%) => {") then return main ~= nil end
-  local body, found = main:gsub('import %* as tabsets from "%./tabsets/tabsets%.js";', "")
-  if found ~= 1 or not tabs or ("\n" .. body):find("\n%s*[ie][mx]port ") then return false end
-  tabs = "const tabsets = (() => {\n" .. tabs:gsub("export function", "function") .. "\nreturn { init };\n})();\n"
-  write(folder .. "/quarto.js", "(() => {\n" .. tabs .. body .. "\n})();\n")
-  return true
+  main = main:gsub('import %* as ([%w_]+) from "%./([^"]+)";', function(name, path)
+    local names, text = {}, read(folder .. "/" .. path) or ""
+    text = text:gsub("export (%l*%s*function ([%w_]+))", function(start, known)
+      names[#names + 1] = known
+      return start
+    end)
+    whole = whole and #names > 0 and not text:find("%f[%w]export ")
+    return "const " .. name .. " = (() => {\n" .. text .. "\nreturn { " .. table.concat(names, ", ") .. " };\n})();"
+  end)
+  whole = whole and not ("\n" .. main):find("\n%s*import [%w{*\"']")
+  if whole then write(folder .. "/quarto.js", "(() => {\n" .. main .. "\n})();\n") end
+  return whole
 end
 
 local function numbered(text, folder)
@@ -48,7 +55,7 @@ for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
     text = numbered(text, file:match("^.*/") or "")
     if no_module then
       text = text:gsub('(quarto%-html/quarto%.js") type="module"', "%1 defer")
-                 :gsub('<script src="[^"]*quarto%-html/tabsets/tabsets%.js"[^>]*></script>%s*', "")
+                 :gsub('<script src="[^"]*quarto%-html/[^"]*" type="module"></script>%s*', "")
     end
     write(file, text)
   end
