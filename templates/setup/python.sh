@@ -49,7 +49,8 @@ make_venv() {
 # Installs into venv $1 with the rest of the arguments.
 install() {
     local venv=$1; shift
-    if [ -n "$uv_path" ]; then "$uv_path" pip install -q --python "$venv/bin/python" "$@"
+    # every rank, notebook and tool starts a Python: compiled once here, pandas alone comes a second sooner
+    if [ -n "$uv_path" ]; then "$uv_path" pip install -q --compile-bytecode --python "$venv/bin/python" "$@"
     else "$venv/bin/python" -m pip install -q --disable-pip-version-check --root-user-action=ignore "$@"; fi
 }
 
@@ -68,6 +69,7 @@ labkit() {
     local again=(--force-reinstall); [ -z "$uv_path" ] || again=(--reinstall-package labkit)
     rm -f labkit/kernels/_kernels_*.so
     install "$1" --no-deps --no-build-isolation "${again[@]}" -e .
+    "$1/bin/python" -m compileall -q labkit || true
     compgen -G 'labkit/kernels/_kernels_*.so' >/dev/null \
         || say "The C kernels could not be compiled (is there a C compiler?). The mpi4py loops stand in: latency, bandwidth, allreduce, bcast."
 }

@@ -55,7 +55,7 @@ def background(lab: Lab) -> Iterator[Background]:
     for process in [psutil.Process(int(runs)), *psutil.Process(int(runs)).children(recursive=True)]:
         process.suspend()
     array = lab.submit(jobs.Request(suite=lab.suite("small"), nodes=2, array=2), lab.site("vc[0-1]", "srun"))
-    slow = lab.suite("cut", sizes="8,16,32,64,128", cap=0.8, ci=1e-6, transports="shm")
+    slow = lab.suite("cut", sizes="8,16,32,64,128", cap=4, ci=1e-6, transports="shm")
     cut = lab.submit(jobs.Request(suite=slow, nodes=1), lab.site("vc2"))
     yield Background(limit, array, cut)
     for job in (limit, array, cut):
