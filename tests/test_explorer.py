@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Literal
@@ -19,7 +20,7 @@ from labkit.batch import HOME
 from labkit.campaign import archive
 from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
-from labkit.explorer import export, job, lacking, live, panels, store, view
+from labkit.explorer import export, job, lacking, live, panels, server, store, view
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.panels.measure import _Measure as Measure
 from labkit.explorer.panels.point import _edges
@@ -280,6 +281,34 @@ def test_nothing_is_left_when_it_is_told_to_end(tmp_path: Path) -> None:
         server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=60) == 128 + signal.SIGTERM
     assert not list(tmp_path.glob("labkit-explore-*"))
+
+
+def test_what_a_killed_server_left_goes_with_the_next_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    owner = """
+import os, signal, time
+from labkit.explorer import server
+with server._folder() as folder:
+    (folder / "pages").mkdir()
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", owner], env=env, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        theirs = Path(other.stdout.readline().strip())
+        without = tmp_path / "labkit-explore-of-somebody"
+        without.mkdir()
+        with server._folder() as mine:
+            assert (theirs / "pages").is_dir()
+        other.kill()
+        other.wait()
+        assert theirs.is_dir()
+        with server._folder() as mine:
+            assert set(tmp_path.iterdir()) == {mine, without}
+    assert set(tmp_path.iterdir()) == {without}
 
 
 @pytest.mark.mpi

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,23 @@ def _program() -> bytes:
     return str(go.FigureWidget._esm).encode()
 
 
-class LiveFigure(go.FigureWidget):  # type: ignore[misc]
+def _plotly() -> Any:
+    """Plotly's own figure for a page.
+
+    It brings nbformat and jsonschema, and this a grammar of international addresses that takes more than a second to
+    read and that nobody asks for here: left out, as where it is not installed.
+    """
+    grammar, modules = "rfc3987_syntax", sys.modules
+    if grammar in modules:
+        return go.FigureWidget
+    modules[grammar] = None  # type: ignore[assignment]
+    try:
+        return go.FigureWidget
+    finally:
+        del modules[grammar]
+
+
+class LiveFigure(_plotly()):  # type: ignore[misc]
     """A FigureWidget that tells a page that comes back what it shows now; plotly's own tells what it showed first.
 
     A page gets plotly's program once, by ``live.js``; plotly's own figures bring it once each, and give up after two

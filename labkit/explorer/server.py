@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
@@ -26,6 +27,7 @@ from labkit.explorer import CAMPAIGN, shown
 
 NOTEBOOK = NOTEBOOKS / "explorer.ipynb"
 SETTINGS = NOTEBOOKS.parent / "templates" / "jupyter"
+FOLDER, OWNER = "labkit-explore-", "owner"  # begins the name of a server's folder; file in it that its owner locks
 BEGINS = 60.0  # s in which the server must answer
 RUNS = 120.0  # s in which the cells must end
 
@@ -92,18 +94,33 @@ def served(words: Sequence[str], variables: dict[str, str]) -> Iterator[tuple[su
     ------
     The server's processes, its address and its token.
     """
-    folder, token = Path(tempfile.mkdtemp(prefix="labkit-explore-")), secrets.token_hex(24)
-    runtime = folder / "runtime"
-    env = environment() | variables | {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
-    pages = folder / "pages"
-    pages.mkdir()
-    shutil.copy(NOTEBOOK, pages)
-    argv = command(pages, ["--no-browser", *(word for word in words if word != "--no-browser")])
-    try:
+    with _folder() as folder:
+        token, runtime, pages = secrets.token_hex(24), folder / "runtime", folder / "pages"
+        env = environment() | variables | {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
+        pages.mkdir()
+        shutil.copy(NOTEBOOK, pages)
+        argv = command(pages, ["--no-browser", *(word for word in words if word != "--no-browser")])
         with supervise.start(argv, env=env, stdout=supervise.DEVNULL, grace=4.0) as tree:
             url = _address(tree, runtime)
             _execute(url, token, runtime, pages / NOTEBOOK.name)
             yield tree, url, token
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder for one server, locked while its owner lives; those of owners that were killed are removed."""
+    for mark in Path(tempfile.gettempdir()).glob(f"{FOLDER}*/{OWNER}"):
+        with suppress(OSError):
+            if mark.parent.lstat().st_uid == mark.lstat().st_uid == os.geteuid() and not mark.parent.is_symlink():
+                with mark.open("rb") as held:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its owner lives
+                    shutil.rmtree(mark.parent, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+    try:
+        with (folder / "owned").open("wb") as mine:
+            fcntl.flock(mine, fcntl.LOCK_EX)
+            (folder / "owned").rename(folder / OWNER)  # so that it is never there without its lock
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

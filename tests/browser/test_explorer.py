@@ -45,7 +45,11 @@ def measuring(home: Path) -> dict[int, str]:
             kind = next(
                 (k for k in ("labkit.worker", "labkit.cli", "mpirun", "guard.py") if k in " ".join(words[:8])), ""
             )
-            if kind and mark in (path / "environ").read_bytes().split(b"\0") and "jupyterlab" not in words:
+            if (
+                kind
+                and mark in (path / "environ").read_bytes().split(b"\0")
+                and not {"jupyterlab", "voila"} & set(words)
+            ):
                 found[int(path.name)] = kind
     return found
 
