@@ -24,8 +24,8 @@ _STYLE = """<style>
 .lab-explorer .lab-off {color: #666}
 .lab-explorer .lab-text p {margin: 2px 0 6px}
 .lab-explorer .lab-text {line-height: 1.4; white-space: normal}
-.lab-explorer pre {font-size: 12px; line-height: 1.35; margin: 2px 0; white-space: pre-wrap; overflow-wrap: anywhere;
-  max-height: 190px; overflow-y: auto}
+.lab-explorer pre {font: 12px/1.35 var(--jp-code-font-family, monospace); margin: 2px 0; white-space: pre-wrap;
+  overflow-wrap: anywhere; max-height: 190px; overflow-y: auto}
 .lab-explorer input:disabled, .lab-explorer select:disabled, .lab-explorer button:disabled {opacity: .5}
 .lab-explorer .lab-choice:has(input:disabled) {opacity: .55}
 </style>"""

@@ -52,7 +52,15 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._drawn: dict[str, Any] = {}  # ranges of the axes as the figure has them
         self.on_msg(self._asked)
+
+    def zoom(self, name: str) -> Any:
+        """Range of an axis that the reader chose; None for that of the figure or of plotly, which grow with points."""
+        own = self.layout[name].to_plotly_json()
+        ends, drawn = own.get("range"), self._drawn.get(name)
+        same = ends is None or (drawn is not None and list(ends) == list(drawn))
+        return None if same or own.get("autorange") else ends
 
     def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
         """Answer a page."""
@@ -104,10 +112,12 @@ def redraw(held: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> N
                 old.update(new.to_plotly_json(), overwrite=False)
         layout = figure.layout.to_plotly_json()
         layout.pop("template", None)
-        zoom = {name: held.layout[name].range for name in ("xaxis", "yaxis")} if keep_zoom else {}
+        zoom = {name: held.zoom(name) for name in ("xaxis", "yaxis")} if keep_zoom else {}
         for name in ("xaxis", "yaxis"):  # each at once: plotly refuses a part of what the same message replaces
             ends = {"range": zoom[name]} if zoom.get(name) is not None else {}
-            held.layout[name] = layout.pop(name, {}) | {"visible": True} | ends
+            axis = layout.pop(name, {})
+            held._drawn[name] = axis.get("range")
+            held.layout[name] = axis | {"visible": True} | ends
         for name in ("shapes", "annotations"):
             held.layout[name] = layout.pop(name, None)
         layout.pop("legend", None)
