@@ -23,6 +23,7 @@ import plotly.graph_objects as go
 
 from labkit import campaign, figures
 from labkit.batch import HOME
+from labkit.columns import STATISTICS
 from labkit.explorer import live, server
 from labkit.explorer.live import Long
 from labkit.explorer.panels import point
@@ -37,17 +38,21 @@ SHOWN = {
     "kind": "g => g._fullLayout.yaxis.type",
     "data": "g => [...g.data.slice(0, 2)].map(t => `${t.x.length} ${t.x[3]} ${t.y[3]}`).join()",
 }
-WATCH = """([select, shown, kind]) => { const g = document.querySelector(select), state = eval(shown), before = state(g);
+WATCH = """([select, shown, kind]) => {
+  const g = document.querySelector(select), state = eval(shown), before = state(g);
   let began, last, timer;
   document.addEventListener(kind, () => { began = performance.now() }, {capture: true, once: true});
-  window.labAnswer = new Promise((done) => { const seen = () => {
+  window.labAnswer = new Promise((done, fail) => {
+    setTimeout(fail, 30000, 'the plot stays as it is'); const seen = () => {
     if (began === undefined || state(g) === before) return;
     last = performance.now(); clearTimeout(timer);
     timer = setTimeout(() => { g.removeListener('plotly_afterplot', seen); done(last - began) }, 400) };
     g.on('plotly_afterplot', seen) }) }"""
-PLACE = """([select, i]) => { const g = document.querySelector(select), f = g._fullLayout, r = g.getBoundingClientRect(),
-  t = g.data[0]; return [r.x + f._size.l + f.xaxis.d2p(t.x[i]), r.y + f._size.t + f.yaxis.d2p(t.y[i])] }"""
-AXES = """(select) => { const g = document.querySelector(select), s = g._fullLayout._size, r = g.getBoundingClientRect();
+PLACE = """([select, i]) => {
+  const g = document.querySelector(select), f = g._fullLayout, r = g.getBoundingClientRect(), t = g.data[0];
+  return [r.x + f._size.l + f.xaxis.d2p(t.x[i]), r.y + f._size.t + f.yaxis.d2p(t.y[i])] }"""
+AXES = """(select) => {
+  const g = document.querySelector(select), s = g._fullLayout._size, r = g.getBoundingClientRect();
   return [r.x + s.l, r.y + s.t, s.w, s.h] }"""
 
 
@@ -64,11 +69,13 @@ def told(what: str, work: Callable[[], object], rounds: int) -> None:
 
 def lengthened(samples: int, root: Path) -> None:
     """Make a campaign of points with many samples: a simulated one, for the numbers are drawn by lot."""
-    rng, held = np.random.default_rng(1), campaign.Campaign(root / "long")
-    sources = [s for s in campaign.Campaign(EXAMPLE).samples("mpi.latency") if s.n and s.spec.transport == "shm"]
-    for number, one in enumerate({s.spec.size: s for s in sources}.values()):
-        times = rng.lognormal(7 + number / 9, size=(len(one.ranks), samples)).astype(np.int64)
-        held.save(dataclasses.replace(one, time_ns=times, extras={}, origin="simulated"), f"{number:016x}")
+    rng, source, held = np.random.default_rng(1), campaign.Campaign(EXAMPLE), campaign.Campaign(root / "long")
+    for number, (of, fingerprint, launch) in enumerate(sorted(source.done())):
+        if (of, launch) == ("mpi.latency", 0):
+            (one,) = source.samples(of, {(fingerprint, launch)})
+            if one.n and one.spec.transport == "shm":
+                times = rng.lognormal(7 + number / 99, size=(len(one.ranks), samples)).astype(np.int64)
+                held.save(dataclasses.replace(one, time_ns=times, extras={}, origin="simulated"), fingerprint)
 
 
 class Reader:
@@ -92,10 +99,13 @@ class Reader:
 
     def click(self, number: int) -> None:
         """Click one point or another."""
-        x, y = self._page.evaluate(PLACE, [PLOT, number % 3])
+        x, y = self._page.evaluate(PLACE, [PLOT, 2 + number % 3])
+        hover = self._page.locator(".lab-plot-A .hovertext")
+        self._page.mouse.move(5, 5)
+        hover.first.wait_for(state="detached")
         self._page.mouse.move(x - 4, y)
         self._page.mouse.move(x, y)
-        self._page.locator(".lab-plot-A .hovertext").first.wait_for(state="attached")
+        hover.first.wait_for(state="attached")
         self._page.mouse.click(x, y)
 
     def zoom(self, number: int) -> None:
@@ -123,19 +133,19 @@ def whole(samples: int, rounds: int) -> None:
         with server.served([], {campaign.HOME: root, "LABKIT_EXPLORE": "two-cores"}) as (_, url, token):
             browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
             page = browser.new_page(viewport={"width": 1600, "height": 1600})
-            page.set_default_timeout(90_000)
+            page.set_default_timeout(45_000)
             page.goto(f"{url}doc/tree/{server.NOTEBOOK.name}?token={token}")
             page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
             print(f"\n{'in the page, load ' + format(os.getloadavg()[0], '.1f'):50}{'median':>11}{'longest':>12}")
             reader = Reader(page, rounds)
-            other = "another statistic"
-            reader.told(other, reader.choose("lab-statistic", "p99", "p50"), PLOT, "title", "change")
+            two = [STATISTICS[name].label for name in ("p99", "p50")]
+            reader.told("another statistic", reader.choose("lab-statistic", *two), PLOT, "title", "change")
             scale = reader.choose("lab-y-log", "linear", "logarithmic")
             reader.told("switch of scale", scale, PLOT, "kind", "change")
             for name in ("long", "two-cores"):  # the one in, the other out
                 page.locator(".lab-campaigns").get_by_text(name).click()
             page.wait_for_function(f"document.querySelector('{PLOT}').data.length === 1")
-            reader.click(2)
+            reader.click(1)
             page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
             page.locator(POINT).scroll_into_view_if_needed()
             what = f"click on a point of {samples} samples: "

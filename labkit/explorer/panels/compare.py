@@ -99,7 +99,10 @@ class _Plot:
     def __init__(self, session: Session, letter: str) -> None:
         self._session, self._letter, self._busy, self.shown = session, letter, False, True
         session.views[letter] = View()
-        narrow = {"layout": {"width": "auto", "flex": "1 1 170px"}, "style": {"description_width": "initial"}}
+        narrow = {
+            "layout": {"width": "auto", "flex": "1 1 170px", "max_width": "300px"},
+            "style": {"description_width": "initial"},
+        }
         self.benchmark = widgets.Dropdown(description="benchmark", **narrow)
         self.metric = widgets.Dropdown(description="metric", **narrow)
         self.statistic = widgets.Dropdown(description="statistic", **narrow)
