@@ -41,9 +41,7 @@ def build(session: Session) -> Any:
         for box in boxes:
             box.observe(picked, "value")
         chosen.children = boxes
-        note.value = (
-            "" if names else "There is no campaign yet: measure one, or bring one in with <code>labkit import</code>."
-        )
+        note.value = "" if names else "There is no campaign yet: measure one, or add one from elsewhere."
         session.tell("data")
 
     def picked(change: Any) -> None:
