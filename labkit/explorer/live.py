@@ -109,7 +109,8 @@ def redraw(held: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> N
         }
         if same:
             for old, new in zip(held.data, figure.data, strict=True):
-                old.update(new.to_plotly_json(), overwrite=False)
+                before = old.to_plotly_json()
+                old.update({k: v for k, v in new.to_plotly_json().items() if not _same(before.get(k), v)})
         layout = figure.layout.to_plotly_json()
         layout.pop("template", None)
         zoom = {name: held.zoom(name) for name in ("xaxis", "yaxis")} if keep_zoom else {}
@@ -125,6 +126,15 @@ def redraw(held: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> N
     if not same:
         held.data = ()
         held.add_traces([trace.to_plotly_json() for trace in figure.data])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two properties of a trace are equal; plotly would look at every one of them more slowly."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return type(one) is type(other) and np.array_equal(one, other)
+    return bool(one == other)
 
 
 class Long:
