@@ -67,8 +67,8 @@ test-all: venvs course ## every test, and those with ranks on three MPIs, at mos
 bench: setup ## print how fast the lab itself is, side by side with others; asserts nothing
 	@for file in $(wildcard bench/*.py); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-faults: setup ## kill, fill and cut 200 times each, and write the table of docs/reliability.md; TRIES=n for fewer
-	@$(BIN)/python tests/faults.py $(or $(TRIES),200)
+faults: setup ## kill, fill and cut 200 times each, and write the table of docs/reliability.md; TRIES=n for fewer, OTHERS=n of what is no signal
+	@$(BIN)/python tests/faults.py $(or $(TRIES),200) $(or $(SEED),1) $(OTHERS)
 
 lab: setup ## open JupyterLab on the notebooks
 	@$(BIN)/labkit lab

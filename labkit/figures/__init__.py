@@ -12,6 +12,7 @@ from labkit.figures.iterations import distribution, over_iterations
 from labkit.figures.nodes import scatter
 from labkit.figures.pairs import pairs
 from labkit.figures.parts import parts
+from labkit.figures.path import Part, Stack, saving, stacked
 from labkit.figures.points import bars, versus_size
 from labkit.figures.ranks import per_rank
 from labkit.figures.ratios import ratios
@@ -25,6 +26,8 @@ from labkit.figures.twice import twice
 __all__ = [
     "CONFIG",
     "ORIGINS",
+    "Part",
+    "Stack",
     "bars",
     "beside",
     "bundle",
@@ -38,7 +41,9 @@ __all__ = [
     "per_rank",
     "phases",
     "ratios",
+    "saving",
     "scatter",
+    "stacked",
     "svgs",
     "together",
     "topology",

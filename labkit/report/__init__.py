@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from labkit.errors import ReportError
+from labkit.campaign import Campaign
+from labkit.errors import LaunchError, ReportError
 
 Engine = Literal["auto", "quarto", "plain"]
 
@@ -47,6 +48,9 @@ def build(
 ) -> Built:
     """Make the report of one or more campaigns in the first one's folder ``report/``.
 
+    Notebooks of a campaign that were executed elsewhere, and whose executed copies are not in it, are executed
+    first; they measure nothing.
+
     Parameters
     ----------
     campaigns : their folders; the chapters follow in this order.
@@ -65,6 +69,7 @@ def build(
     DataError
         If a folder is no campaign.
     """
+    from labkit.batch import rereading
     from labkit.report import plain, quarto
     from labkit.report.check import check
     from labkit.report.sources import read
@@ -73,6 +78,12 @@ def build(
     if not campaigns:
         raise ReportError("No campaign was given, but a report needs at least one. Name its folder.")
     chosen, warnings = _engine(engine, quarto.usable())
+    for path in map(Path, campaigns):
+        try:
+            if (path / "campaign.json").is_file():
+                rereading.reread(Campaign(path), progress)
+        except LaunchError as error:
+            warnings.append(f"Notebooks that are not there yet are left out: {error}")
     progress("reading samples")
     sources = [read(Path(path)) for path in campaigns]
     progress("preparing the chapters")

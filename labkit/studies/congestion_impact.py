@@ -39,7 +39,7 @@ class Parameters(studies.Parameters):
     congestors : what the others do, a list of incast, alltoall, put_incast, get_broadcast and mixed. The first is that
         of the sweeps.
     share : % of the nodes that are congestors.
-    shares : further ones, of the first pattern beside the first congestor; empty leaves them out.
+    further_shares : others than share, of the first pattern beside the first congestor; empty leaves them out.
     fan_ins : ranks that send to one, of the same; empty leaves them out.
     congestor_size : B of one message of the congestors.
     ranks : how many. Without ppn every rank counts as a node, so that victims and congestors meet on hosts too.
@@ -55,7 +55,7 @@ class Parameters(studies.Parameters):
     bandwidth_size: int = 16384
     congestors: str = "incast,alltoall"
     share: float = 50.0
-    shares: str = "25,75"
+    further_shares: str = "25,75"
     fan_ins: str = "1,3"
     congestor_size: int = 4096
     ranks: int = 8
@@ -85,8 +85,8 @@ class Study(studies.Study):
             found += sweep(LOADED, sizes=size, pattern=pattern, congestor=kinds, **self._load(), **where)
         own: dict[str, Any] = {"sizes": [SMALL.get(patterns[0], v.bandwidth_size)], "pattern": patterns[0]}
         own |= {"congestor": kinds[0]} | where
-        if v.shares:
-            shares = [float(one) for one in counts(v.shares, "shares")]
+        if v.further_shares:
+            shares = [float(one) for one in counts(v.further_shares, "further_shares")]
             found += sweep(LOADED, **own, **(self._load() | {"share": shares}))
         if v.fan_ins:
             found += sweep(LOADED, **own, **(self._load() | {"fan_in": counts(v.fan_ins, "fan_ins")}))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from IPython.display import DisplayHandle, Markdown, display
+from ipywidgets import Widget
 
 from labkit import lab as book
 from labkit.campaign import Campaign
@@ -114,19 +115,24 @@ class Session:
     # ---- after
 
     def show(self, name: str) -> None:
-        """Display a figure, a table or a sentence of this lab."""
+        """Display a figure, a table, a sentence or something to try of this lab."""
         if name not in self.lab.shows:
             raise SpecError(f"There is no {name!r} to show. There are: {', '.join(self.lab.shows)}.")
         thing = self.lab.shows[name](self.results)
-        book.table(thing) if hasattr(thing, "itertuples") else book.show(thing)
+        if isinstance(thing, Widget):
+            display(thing)
+        else:
+            book.table(thing) if hasattr(thing, "itertuples") else book.show(thing)
 
     def compare(self) -> None:
         """Display predictions beside results."""
-        rows = ["| asked | predicted | measured | |", "|:--|--:|--:|:--|"]
+        rows = ["| asked | predicted | found | |", "|:--|--:|--:|:--|"]
         for question in self.lab.predictions:
             given, expected = self.diary.predictions.get(question.name), question.of(self.results)
             if isinstance(expected.centre, str):
                 found = expected.centre
+            elif not expected.basis:
+                found = f"{number(expected.centre)} {question.unit} (computed from {expected.by})"
             else:
                 ends = f"{number(expected.low)} to {number(expected.high)}, {expected.basis}"
                 found = f"{number(expected.centre)} {question.unit} ({ends})"

@@ -27,7 +27,7 @@ class Lab:
     recorded : example campaigns that hold these points, for where nothing can be measured.
     predictions : asked before the measurement.
     questions : asked after it.
-    shows : figures, tables (data frames) and sentences by name.
+    shows : figures, tables (data frames), sentences and widgets by name.
     effort : how long to measure.
     """
 

@@ -25,12 +25,14 @@ class Expected:
     centre : the value; a text for a question with choices.
     low, high : ends of what counts as right; NaN for a choice.
     basis : what the ends are, such as ``95 % interval of 6 launches``.
+    by : whose answer it is.
     """
 
     centre: float | str
     low: float = math.nan
     high: float = math.nan
     basis: str = ""
+    by: str = "your run"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,16 +139,19 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
     if question.choices:
         if given not in question.choices:
             raise SpecError(f"The answer is {given!r}, but it must be one of: {'; '.join(question.choices)}.")
-        return Verdict(given == expected.centre, "right" if given == expected.centre else "not what your run says")
+        return Verdict(
+            given == expected.centre,
+            "right" if given == expected.centre else f"not what {expected.by} say{'s' * (expected.by == 'your run')}",
+        )
     value = number_of(given)
     low, high = tolerance(expected)
     if low <= value <= high:
-        return Verdict(True, f"right: inside the {expected.basis or 'tolerance'} of your run")
+        return Verdict(True, f"right: inside the {expected.basis or 'tolerance'} of {expected.by}")
     side = "high" if value > high else "low"
     far = value / float(expected.centre) if expected.centre else math.nan
     if far > 0 and not 1 / 3 <= far <= 3:
         return Verdict(False, f"too {side}, by more than a factor of 3: check the unit, and what is divided by what")
-    return Verdict(False, f"too {side}: outside the {expected.basis or 'tolerance'} of your run")
+    return Verdict(False, f"too {side}: outside the {expected.basis or 'tolerance'} of {expected.by}")
 
 
 def compared(question: Question, expected: Expected, given: Any) -> str:
@@ -164,5 +169,5 @@ def compared(question: Question, expected: Expected, given: Any) -> str:
     return (
         f"{times:.2g} times too {'high' if value > centre else 'low'}"
         if times >= 1.05
-        else "close, outside the interval"
+        else f"close{', outside the interval' if expected.low < expected.high else ''}"
     )

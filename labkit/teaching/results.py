@@ -34,7 +34,7 @@ class Results:
 
     Parameters
     ----------
-    samples : from any campaigns.
+    samples : from any campaigns; of a launch that several hold, the first counts.
     specs : of the lab; other samples are left out.
 
     Raises
@@ -45,7 +45,11 @@ class Results:
 
     def __init__(self, samples: Iterable[Samples], specs: Iterable[Spec]) -> None:
         wanted = {work_of(spec) for spec in specs}
-        self.samples = [one for one in samples if work_of(one.spec) in wanted]
+        held: dict[tuple[Any, int], Samples] = {}
+        for one in samples:
+            if (work := work_of(one.spec)) in wanted:
+                held.setdefault((one.meta.get("fingerprint") or work, one.launch), one)
+        self.samples = list(held.values())
         if not self.samples:
             raise DataError("The campaign has no point of this lab. Measure, or set source='recorded'.")
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import socket
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -238,8 +241,13 @@ class Setting:
         """An open file: one for all, or one for each rank."""
         mpi, options, spec = self._mpi, self._options, self._spec
         alone = options.get("access") == "single" or options.get("pointer") == "private"
-        name = f"labkit-mpi-io-{os.getpid()}" if alone else comm.bcast(f"labkit-mpi-io-{os.getpid()}")
-        path = os.path.join(options["directory"] or tempfile.gettempdir(), name)  # noqa: PTH118 (bytes for C)
+        folder, ours = options["directory"] or tempfile.gettempdir(), f"labkit-mpi-io-{socket.gethostname()}-"
+        for left in glob.glob(os.path.join(folder, f"{ours}*")):  # noqa: PTH118, PTH207
+            if not os.path.exists(f"/proc/{left.rpartition('-')[2]}"):  # noqa: PTH110 (its rank was killed)
+                with suppress(OSError):
+                    os.unlink(left)  # noqa: PTH108
+        name = f"{ours}{os.getpid()}" if alone else comm.bcast(f"{ours}{os.getpid()}")
+        path = os.path.join(folder, name)  # noqa: PTH118 (bytes for C)
         group, amode = (mpi.COMM_SELF if alone else comm), mpi.MODE_CREATE | mpi.MODE_RDWR
         found: dict[str, Any] = {"path": path.encode(), "amode": amode, "seek_set": mpi.SEEK_SET}
         self.path, self.offset = path, 0 if alone else spec.size * self._rank

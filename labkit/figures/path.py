@@ -1,0 +1,178 @@
+"""What a whole is made of: stacks whose parts begin where the one before ends, and what cheaper parts would save."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from labkit.errors import DataError
+from labkit.figures import style
+
+_ROW, _LINE = 24, 100  # px of a row, characters of small print in a line
+_CHEAPER = (0, 50, 90, 100)  # %
+_QUIET = {"size": 11, "color": "#555"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a stack.
+
+    Parameters
+    ----------
+    text : what it is.
+    value : in the unit of the figure.
+    kind : class of the component; one colour each.
+    low, high : ends of its interval, None where it has none.
+    """
+
+    text: str
+    value: float
+    kind: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A whole and its parts.
+
+    Parameters
+    ----------
+    title : of the whole.
+    parts : in order; the next begins where one ends.
+    origin : of the parts and of what is observed.
+    observed : the whole itself, to hold the parts against; None where it was not observed.
+    """
+
+    title: str
+    parts: Sequence[Part]
+    origin: str
+    observed: Part | None = None
+
+
+def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
+    """Draw stacks below one another, a row for each part, then the whole as it was observed.
+
+    Parameters
+    ----------
+    note : small print below the axis, such as the source.
+
+    Raises
+    ------
+    DataError
+        If there is no part.
+    """
+    rows: list[tuple[Stack, Part | None, float]] = []
+    for stack in stacks:
+        rows += [(stack, None, 0.0), *((stack, part, begin) for part, begin in _placed(stack))]
+    drawn = [(n, part, begin, stack.origin) for n, (stack, part, begin) in enumerate(rows) if part]
+    if not drawn:
+        raise DataError("There are no parts to draw. Measure, or name what is made of parts.")
+    looks, figure = list(dict.fromkeys((part.kind, origin) for _, part, _, origin in drawn)), go.Figure()
+    kinds = dict.fromkeys(kind for kind, _ in looks)
+    colours = {kind: style.COLOURS[n % len(style.COLOURS)] for n, kind in enumerate(kinds)}
+    for kind, origin in looks:
+        own = [row for row in drawn if (row[1].kind, row[3]) == (kind, origin)]
+        figure.add_trace(_bars([row[:3] for row in own], kind, origin, colours[kind], unit))
+    figure.add_scatter(
+        x=[begin + (part.value if part.high is None else part.high) for _, part, begin, _ in drawn],
+        y=[n for n, *_ in drawn], text=[f"  {style.number(part.value)}" for _, part, *_ in drawn],
+        mode="text", textposition="middle right", cliponaxis=False, showlegend=False, hoverinfo="skip",
+    )  # fmt: skip
+    _legend(figure, [f'<span style="color:{colours[kind]}">■</span> {kind} ({origin})' for kind, origin in looks])
+    lines = textwrap.wrap(note, _LINE)
+    _small(figure, lines, 52)
+    heads = [f"<b>{stack.title}</b>" if part is None else part.text for stack, part, _ in rows]
+    figure.update_layout(
+        yaxis={"range": [len(rows) - 0.5, -0.5], "tickvals": list(range(len(rows))), "ticktext": heads, "ticks": "",
+               "showgrid": False},
+        xaxis={"rangemode": "tozero", "title": {"text": f"time ({unit})"}},
+        barmode="overlay", showlegend=False, margin={"t": 40, "r": 60, "b": 60 + 15 * len(lines)},
+    )  # fmt: skip
+    return style.finish(figure, height=100 + 15 * len(lines) + _ROW * len(rows))
+
+
+def _legend(figure: go.Figure, words: Sequence[str]) -> None:
+    """A line above the axes: plotly would break a legend to their width, of which names of parts leave little."""
+    figure.add_annotation(x=1, y=1, xref="paper", yref="paper", xanchor="right", yanchor="bottom", yshift=6,
+                          text="   ".join(words), showarrow=False)  # fmt: skip
+
+
+def _small(figure: go.Figure, lines: Sequence[str], below: float) -> None:
+    """Write lines in small print, so many px below the axes, where they have all the width."""
+    if lines:
+        text = "<br>".join(html.escape(line, quote=False) for line in lines)
+        figure.add_annotation(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="top", align="left",
+                              yshift=-below, text=text, showarrow=False, font=_QUIET)  # fmt: skip
+
+
+def _placed(stack: Stack) -> list[tuple[Part, float]]:
+    """The parts of a stack, each with where it begins."""
+    found, end = [], 0.0
+    for part in stack.parts:
+        found.append((part, end))
+        end += part.value
+    return found + ([(stack.observed, 0.0)] if stack.observed else [])
+
+
+def _bars(rows: Sequence[tuple[int, Part, float]], kind: str, origin: str, colour: str, unit: str) -> go.Bar:
+    """Bars of one kind and origin: row, part, where it begins; with intervals, where there are any."""
+    parts = [part for _, part, _ in rows]
+    marker = {"color": colour, "line": {"color": colour, "width": 1}}
+    look = {"shape": style.ORIGINS[origin].pattern, "fgcolor": colour, "bgcolor": "white", "size": 6}
+    bar = go.Bar(
+        y=[n for n, *_ in rows], x=[part.value for part in parts], base=[begin for *_, begin in rows], width=0.75,
+        orientation="h", name=f"{kind} ({origin})", marker=marker | {"pattern": look},
+        customdata=[[part.text] for part in parts],
+        hovertemplate=f"%{{customdata[0]}}: %{{x:,.4~r}} {unit}<extra>%{{fullData.name}}</extra>",
+    )  # fmt: skip
+    if any(part.low is not None for part in parts):
+        above = [0.0 if part.high is None else part.high - part.value for part in parts]
+        below = [0.0 if part.low is None else part.value - part.low for part in parts]
+        bar.error_x = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2,
+                       "width": 4, "color": "#222"}  # fmt: skip
+    return bar
+
+
+def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figure:
+    """Draw which part of a whole is saved when one of its components becomes cheaper, a line each.
+
+    Parameters
+    ----------
+    panels : title of a whole → component → its share of that whole, %.
+    note : small print below the axis, such as the source.
+
+    Raises
+    ------
+    DataError
+        If there is no component.
+    """
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    if not names:
+        raise DataError("There are no components to draw. Name some, with their shares.")
+    figure = make_subplots(1, len(panels), shared_yaxes=True, subplot_titles=list(panels), horizontal_spacing=0.06)
+    drawn: set[str] = set()
+    for column, (title, lines) in enumerate(panels.items(), 1):
+        for name, share in lines.items():
+            colour, dash = style.COLOURS[names.index(name) % len(style.COLOURS)], style.ORIGINS["modelled"].dash
+            figure.add_scatter(
+                x=_CHEAPER, y=[share * x / 100 for x in _CHEAPER], mode="lines", name=f"{name} (modelled)",
+                line={"color": colour, "width": 2, "dash": dash},
+                legendgroup=name, showlegend=name not in drawn, row=1, col=column,
+                hovertemplate=f"{name} %{{x}} % cheaper: {title} %{{y:.3~r}} % less<extra></extra>",
+            )  # fmt: skip
+            drawn.add(name)
+        figure.add_vline(90, line={"color": "#555", "width": 1, "dash": "dot"}, row=1, col=column)
+        figure.add_annotation(x=89, y=1, yref="y domain", yanchor="top", xanchor="right", text="10 times cheaper",
+                              showarrow=False, font=_QUIET, row=1, col=column)  # fmt: skip
+        figure.update_xaxes(range=[0, 102], title={"text": "component cheaper by (%)"}, row=1, col=column)
+    figure.update_yaxes(rangemode="tozero")
+    figure.update_yaxes(title={"text": "saved of the whole (%)"}, row=1, col=1)
+    figure.update_layout(margin={"t": 110, "b": 90}, legend={"y": 1.13})
+    _small(figure, textwrap.wrap(note, _LINE), 55)
+    return style.finish(figure, height=470)

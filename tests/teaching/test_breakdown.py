@@ -1,0 +1,110 @@
+"""Lab 10: parts sum to the whole, published and measured stay apart, and what is tried out is computed rightly."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from labkit import figures, reference, teaching
+from labkit.campaign import Campaign
+from labkit.errors import DataError
+from labkit.teaching import sources
+from labkit.teaching.labs import breakdown
+from labkit.teaching.questions import Expected, Question, compared, judge
+from labkit.teaching.results import Results
+from labkit.teaching.what_if import WhatIf
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> teaching.Session:
+    one = teaching.Session("breakdown", tmp_path_factory.mktemp("run"), "recorded")
+    one.measure()
+    return one
+
+
+def test_own_parts_sum_to_the_whole(session: teaching.Session) -> None:
+    parts, whole = breakdown._parts(session.results), breakdown._whole(session.results)
+    assert sum(float(one.centre) for one in parts.values()) == pytest.approx(float(whole.centre), rel=0.05)
+
+
+def test_a_launch_that_two_campaigns_hold_counts_once_and_the_first_wins() -> None:
+    folders = [sources.EXAMPLES / name for name in breakdown.LAB.recorded]
+    specs = breakdown.LAB.specs()
+
+    def launches(*order: Path) -> list[float]:
+        samples = (one for folder in order for one in Campaign(folder).samples("sockets.tcp_rr"))
+        return list(Results(samples, specs).launches(*breakdown.TCP[:2]))
+
+    alone = launches(folders[0])
+    assert launches(*folders) == alone
+    assert len(launches(*reversed(folders))) == len(alone)
+    assert launches(*reversed(folders)) != alone
+
+
+def test_measured_and_published_are_drawn_in_their_own_style(session: teaching.Session) -> None:
+    for name, origin in (("own", "measured"), ("published", "published")):
+        figure = session.lab.shows[name](session.results)
+        bars = [trace for trace in figure.data if trace.name]
+        assert bars
+        assert all(trace.name.endswith(f"({origin})") for trace in bars)
+        assert all(trace.marker.pattern.shape == figures.ORIGINS[origin].pattern for trace in bars)
+        assert f"({origin})" in figure.layout.annotations[0].text
+    assert "Zambre et al." in figure.layout.annotations[1].text
+    assert figure.layout.xaxis.title.text == "time (ns)"
+
+
+def test_a_part_begins_where_the_one_before_ends() -> None:
+    parts = [figures.Part("first", 2.0, "x"), figures.Part("second", 3.0, "x", 2.5, 4.0)]
+    figure = figures.stacked([figures.Stack("both", parts, "measured", figures.Part("whole", 5.0, "y"))], "µs")
+    bars = [trace for trace in figure.data if trace.name]
+    assert [list(trace.base) for trace in bars] == [[0, 2], [0]]
+    assert list(bars[0].error_x.array) == [0, 1]
+    with pytest.raises(DataError, match="no parts"):
+        figures.stacked([], "µs")
+
+
+def test_lines_of_savings_are_straight_and_say_that_they_are_modelled(session: teaching.Session) -> None:
+    figure = session.lab.shows["curves"](session.results)
+    for trace in figure.data:
+        assert trace.name.endswith("(modelled)")
+        assert [y * 100 for y in trace.y] == pytest.approx([x * trace.y[-1] for x in trace.x])
+    with pytest.raises(DataError, match="no components"):
+        figures.saving({})
+
+
+def test_what_is_tried_is_computed(session: teaching.Session) -> None:
+    widget = session.lab.shows["try"](session.results)
+    assert isinstance(widget, WhatIf)
+    widget.component.value = ("published parts", breakdown.WIRE)
+    widget.cheaper.value = 90
+    text = re.sub(r"<[^>]+>", "", widget.said.value)
+    assert "1,387 → 1,140 ns: 17.8 % saved, 1.22 times as fast" in text
+    assert "265 → 265 ns: nothing saved" in text
+    assert "not measured" in text
+    widget.component.value = ("parts of your run", breakdown.KERNEL)
+    widget.cheaper.value = 100
+    text = re.sub(r"<[^>]+>", "", widget.said.value)
+    assert "64 B over TCP8.17 → 2.95 µs" in text
+    assert "latency" not in text
+
+
+def test_an_answer_from_published_numbers_is_judged_by_two_digits_and_says_by_what(session: teaching.Session) -> None:
+    question = session.lab.question("wire")
+    expected = question.of(session.results)
+    assert judge(question, expected, 18).text == "right: inside the tolerance of the published numbers"
+    assert "published numbers" in judge(question, expected, 22).text
+    assert not judge(question, expected, 22).right
+    first = session.lab.question("first")
+    assert judge(first, first.of(session.results), breakdown.WIRE).text == "not what the published numbers say"
+    own = Question(name="q", text="?", of=lambda r: Expected("a"), choices=("a", "b"))
+    assert judge(own, Expected("a"), "b").text == "not what your run says"
+    assert compared(question, expected, 17.8) == "close"
+
+
+def test_tables_hold_every_model_and_claim(session: teaching.Session) -> None:
+    paper = reference.load(breakdown.PAPER)
+    sums = session.lab.shows["sums"](session.results)
+    assert list(sums["sum of its parts in ns"]) == pytest.approx([295.73, 1135.8, 264.97, 1387.02])
+    assert len(session.lab.shows["claims"](session.results)) == len(paper.claims)
