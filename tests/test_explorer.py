@@ -248,6 +248,16 @@ def test_a_figure_that_comes_back_shows_what_it_showed_last() -> None:
     assert len(held.get_state()["_widget_data"]) == len(held.data) > 0
 
 
+def test_a_figure_that_changes_in_place_keeps_nothing_of_before() -> None:
+    summary, held = Store().summary(SHOWN.campaigns, SHOWN.benchmark), live.blank(300)
+    for changed in ({}, {"statistic": "max"}, {"y_log": False}, {"statistic": "p99"}):
+        drawn = dataclasses.replace(SHOWN, **changed).figure(summary)  # type: ignore[arg-type]
+        live.redraw(held, drawn)
+        for shown, trace in zip(held.data, drawn.data, strict=True):
+            one, other = ({k: repr(v) for k, v in t.to_plotly_json().items() if k != "uid"} for t in (shown, trace))
+            assert one == other
+
+
 def test_axes_grow_with_the_points_of_a_run_unless_the_reader_zoomed() -> None:
     held = live.blank(300)
     drawn = SHOWN.figure(Store().summary(SHOWN.campaigns, SHOWN.benchmark))

@@ -103,14 +103,16 @@ def redraw(held: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> N
     figure : to show.
     keep_zoom : leave the ranges of the axes as the reader set them.
     """
+    same = [(t.name, t.type) for t in held.data] == [(t.name, t.type) for t in figure.data]
+    if not same:
+        held.data = ()  # first, so that the page does not draw these once more under other axes
     with held.batch_update():
-        same = [t.name for t in held.data] == [t.name for t in figure.data] and {t.type for t in held.data} == {
-            t.type for t in figure.data
-        }
         if same:
             for old, new in zip(held.data, figure.data, strict=True):
-                before = old.to_plotly_json()
-                old.update({k: v for k, v in new.to_plotly_json().items() if not _same(before.get(k), v)})
+                before, after = old.to_plotly_json(), new.to_plotly_json()
+                for name in before.keys() | after.keys():
+                    if name != "uid" and not _same(before.get(name), after.get(name)):
+                        old[name] = after.get(name)
         layout = figure.layout.to_plotly_json()
         layout.pop("template", None)
         zoom = {name: held.zoom(name) for name in ("xaxis", "yaxis")} if keep_zoom else {}
@@ -124,7 +126,6 @@ def redraw(held: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> N
         layout.pop("legend", None)
         held.update_layout(layout)
     if not same:
-        held.data = ()
         held.add_traces([trace.to_plotly_json() for trace in figure.data])
 
 

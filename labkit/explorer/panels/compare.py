@@ -60,7 +60,7 @@ def build(session: Session) -> Any:
         elif change is not None and change.owner is lock:
             plots[1].refresh()
 
-    anew.on_click(lambda button: offered())
+    anew.on_click(lambda button: session.tell("campaigns"))
     second.observe(both, "value")
     lock.observe(locked, "value")
     session.on("campaigns", offered)
