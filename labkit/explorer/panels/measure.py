@@ -45,7 +45,7 @@ class _Measure:
         self.absent = widgets.HTML().add_class("lab-absent").add_class("lab-text")
         self._absent = widgets.Accordion([self.absent])
         self.sizes = widgets.Text(description="sizes", tooltip="MIN:MAX in powers of two, or a list", **look)
-        self.ranks = widgets.Text(value="2", description="ranks", tooltip="several are compared: 2,4", **look)
+        self.ranks = widgets.Text(value="2", description="ranks", **look)
         self.into = widgets.Text(value=datetime.now().strftime("explore-%Y%m%d-%H%M%S"), description="keep in", **look)
         self.launchers = Choices("launchers to compare", self._launchers(), ["auto"], self._changed)
         self.transports = Choices("transports to compare", {"auto": "", "shm": "", "tcp": ""}, ["auto"], self._changed)
@@ -112,6 +112,7 @@ class _Measure:
         self.sizes.disabled, self.sizes.placeholder = not one.sized, one.sizes if one.sized else "means nothing here"
         low, high = one.ranks
         self.ranks.disabled = low == high
+        self.ranks.tooltip = f"{one.name} needs exactly {low}" if low == high else "several are compared: 2,4"
         self.ranks.value = str(max(low, 2) if high != 1 else 1)
         self.sizes.value = ""
         ranked = one.mpi and not one.jobs
