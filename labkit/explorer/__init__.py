@@ -20,6 +20,9 @@ _STYLE = """<style>
 .lab-explorer :is(button, input, select, textarea, a):focus-visible {outline: 3px solid #0072b2; outline-offset: 1px}
 .lab-explorer .jupyter-button {width: auto; min-width: 72px}
 .lab-explorer .lab-columns {gap: 8px}
+.lab-explorer button.lab-fold {width: 100%; text-align: left; font-weight: 600; background: #eef1f5; color: #222;
+  box-shadow: none; border: 1px solid #c8ced6; margin: 2px 0}
+.lab-explorer .lab-folded {padding: 2px 0 6px 10px}
 .lab-explorer .widget-html-content {line-height: 1.4}
 .lab-explorer .lab-why {color: #8c2d00; white-space: normal}
 .lab-explorer .lab-same {color: #222}
