@@ -178,6 +178,10 @@ def built(campaign: Path) -> report.Built:
 
 @pytest.fixture(scope="module")
 def pdf(built: report.Built) -> str:
+    return text_of(built)
+
+
+def text_of(built: report.Built) -> str:
     """Text of the PDF, as it reads."""
     import pypdf
 
@@ -319,7 +323,7 @@ def test_references_are_numbered_links(built: report.Built) -> None:
 
 
 def test_captions_have_the_same_numbers_in_html_and_pdf(built: report.Built, pdf: str) -> None:
-    caption = re.compile(r"(Figure|Table)\s([A-Z\d.]*\d): (\w+)")
+    caption = re.compile(r"(Figure|Table)\s([A-Z\d.]*\d):\s+(\w+)")
     order = ["index.html", "10-latency.html", "20-bandwidth.html", "methods.html", "references.html", "artifact.html"]
     html = [match for name in order for match in caption.findall(pages(built)[name].text)]
     assert len(html) >= 14
@@ -453,6 +457,20 @@ def test_two_campaigns_share_a_report(tmp_path: Path) -> None:
     assert (built.html.parent / "data" / "2-checksums.txt").is_file()
 
 
+def test_words_in_the_place_of_a_table_keep_its_number(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path / "c")
+    notebook = first_notebook()
+    words = new_output("display_data", data={"text/markdown": "*Nothing to measure.*"})
+    cell = new_code_cell('#| label: tbl-words\n#| tbl-cap: "Of nothing."\ntable()', outputs=[words])
+    notebook.cells += [cell, new_markdown_cell("As @tbl-words shows; [-@tbl-words] alone.")]
+    nbformat.write(notebook, folder / "notebooks" / "10-latency.ipynb")
+    made = report.build([folder], engine="plain")
+    for text in (pages(made)["10-latency.html"].text, text_of(made)):
+        flat = " ".join(text.replace("\xa0", " ").split())
+        for wanted in ("Nothing to measure.", "Table 1.2: Of nothing.", "As Table 1.2 shows; 1.2 alone."):
+            assert wanted in flat
+
+
 def test_a_sweep_shows_a_notebook_twice(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "a")
     for name in ("15-latency-tcp", "16-latency-shm"):
@@ -549,7 +567,7 @@ def test_quarto_is_used_only_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert "no quarto on PATH" in quarto.usable()
     with pytest.raises(ReportError, match="shall be made by Quarto, but there is no quarto on PATH"):
         report.build([campaign], engine="quarto")
-    assert "typst books need 1.9.17" in quarto.obstacle((1, 9, 16))
+    assert "typst books need 1.9.20" in quarto.obstacle((1, 9, 19))
     assert quarto.obstacle((1, 10, 0)) == ""
 
 
@@ -558,10 +576,19 @@ def test_quarto_gives_the_same_numbers(campaign: Path, tmp_path: Path, built: re
         pytest.skip(obstacle)
     folder = tmp_path / "synthetic"
     shutil.copytree(campaign, folder)
-    caption = re.compile(r"(Figure|Table)\s([A-Z\d.]*\d): (\w+)")
-    made = pages(report.build([folder], engine="quarto"))
+    caption = re.compile(r"(Figure|Table)\s([A-Z\d.]*\d):\s+(\w+)")
+    again = report.build([folder], engine="quarto")
+    made = pages(again)
     for name, page in pages(built).items():
         assert sorted(set(caption.findall(made[name].text))) == sorted(set(caption.findall(page.text))), name
+        for file in made[name].loaded:
+            assert file.startswith("data:") or (again.html.parent / file).is_file(), f"{name}: {file}"
+        assert 'type="module"' not in (again.html.parent / name).read_text()
+    assert "A note." in text_of(again)
+    assert "Another note." in text_of(again)
+    assert sorted(set(caption.findall(text_of(again)))) == sorted(set(caption.findall(text_of(built))))
+    assert "Section 3.3 explains" in made["index.html"].text.replace("\xa0", " ")
+    assert "Chapter 1: Latency" in made["index.html"].text.replace("\xa0", " ")
 
 
 @pytest.fixture(scope="module")

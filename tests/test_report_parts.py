@@ -202,10 +202,20 @@ def test_relabel_touches_known_labels_only(tmp_path: Path) -> None:
 
 
 def test_notes_get_the_name_of_their_chapter_outside_code(tmp_path: Path) -> None:
-    (tmp_path / "a.qmd").write_text("x[^n] `[^n]` {{< var v >}}\n\n[^n]: y")
+    shown = new_output("display_data", data={"text/markdown": "z[^n]"})
+    code = new_code_cell('#| label: tbl-a\n#| tbl-cap: "T[^n]"\na = "[^n]"', outputs=[shown])
+    made = notebook.finish(write(tmp_path, new_markdown_cell("# T {#sec-t}\n\nx[^n] `[^n]`\n\n[^n]: y"), code))
+    notebook.own_notes(made, "a")
+    prose, cell = made.notebook.cells
+    assert prose.source == "# T {#sec-t}\n\nx[^a-n] `[^n]`\n\n[^a-n]: y"
+    assert cell.source == '#| label: tbl-a\n#| tbl-cap: "T[^a-n]"\na = "[^n]"'
+    assert cell.outputs[0].data["text/markdown"] == "z[^a-n]"
+
+
+def test_variables_are_written_out(tmp_path: Path) -> None:
+    (tmp_path / "a.qmd").write_text("x {{< var v >}}")
     text = flatten.flatten(Book(tmp_path, {"book": {"chapters": ["a.qmd"]}}, {"v": "value"}))
-    assert "x[^a-n] `[^n]` value" in text
-    assert "[^a-n]: y" in text
+    assert "x value" in text
 
 
 def widths(*rows: list[str]) -> list[Any]:
@@ -233,6 +243,33 @@ def test_columns_of_a_wide_table_share_the_line_without_cutting_words() -> None:
     assert found[1] * 92 >= len("12000")
 
 
+def test_a_word_that_would_fill_the_line_may_be_cut() -> None:
+    from labkit.report.stage import TEMPLATES
+
+    found = widths(["point", "reason"], ["latency 8 B " * 3, "{" + "x," * 90 + "} was said"])
+    assert found[0] * 92 >= len("latency")
+    assert found[1] * 92 < 92
+    extra = [f"--lua-filter={TEMPLATES / 'filters' / 'widths.lua'}"]
+    text = markdown.table(["a"], [["short " + "y" * 40]])
+    made = pypandoc.convert_text(text, "html", format="markdown", extra_args=extra)
+    assert f'short <span class="long">{"y" * 40}</span>' in " ".join(made.split())
+
+
+def test_long_words_are_cut_after_a_sign_in_the_pdf(tmp_path: Path) -> None:
+    import pypdf
+    import typst
+
+    from labkit.report.stage import TEMPLATES
+
+    look = (TEMPLATES / "_extensions/report/typst-template.typ").read_text()
+    body = '\n#set page(width: 5cm, margin: 5mm)\n#breakable(30, [#("program,"*9)end])\n\n#breakable(99, [#("program,"*9)end])'
+    (tmp_path / "a.typ").write_text(look + body)
+    typst.compile(str(tmp_path / "a.typ"), output=str(tmp_path / "a.pdf"))
+    lines = pypdf.PdfReader(tmp_path / "a.pdf").pages[0].extract_text().replace("\u200b", "").splitlines()
+    assert len([line for line in lines if line.strip()]) >= 4
+    assert any(line.strip() == "program," * 9 + "end" for line in lines)
+
+
 def test_the_look_for_quarto_compiles_and_numbers_by_chapter(tmp_path: Path) -> None:
     """The format's parts as Quarto puts them together; Quarto itself is not needed for that."""
     import typst
@@ -251,9 +288,11 @@ def test_the_look_for_quarto_compiles_and_numbers_by_chapter(tmp_path: Path) -> 
         "= One",
         cell,
         cell,
+        "$ b $",
         equation,
         "#show: appendix",
         "= Extra",
+        "==== Fourth",
         cell,
     ]
     body = "\n\n".join(f"```{{=typst}}\n{part}\n```" for part in parts)
@@ -266,6 +305,7 @@ def test_the_look_for_quarto_compiles_and_numbers_by_chapter(tmp_path: Path) -> 
     text = " ".join(page.extract_text() for page in pypdf.PdfReader(tmp_path / "a.pdf").pages).replace("\xa0", " ")
     for wanted in ("Figure 1: C", "1 One", "Figure 1.1: C", "Figure 1.2: C", "(1.1)", "A Extra", "Figure A.1: C"):
         assert wanted in " ".join(text.split()), wanted
+    assert "(1.2)" not in text, "an equation without a label has no number"
 
 
 def test_offline_filter_takes_out_what_quarto_adds(tmp_path: Path) -> None:
@@ -284,3 +324,39 @@ def test_offline_filter_takes_out_what_quarto_adds(tmp_path: Path) -> None:
         check=True,
     )
     assert page.read_text() == "<p>kept</p>"
+
+
+def test_offline_filter_makes_quartos_script_one_that_loads_from_disk(tmp_path: Path) -> None:
+    from labkit.report.stage import TEMPLATES
+
+    folder = tmp_path / "site_libs" / "quarto-html"
+    (folder / "tabsets").mkdir(parents=True)
+    (folder / "tabsets" / "tabsets.js").write_text("export function init() { return 1; }\n")
+    (folder / "quarto.js").write_text('import * as tabsets from "./tabsets/tabsets.js";\ntabsets.init();\n')
+    (tmp_path / "methods.html").write_text(
+        '<h2 data-anchor-id="sec-a-b"><span class="header-section-number">3.1</span> A</h2>'
+    )
+    page = tmp_path / "index.html"
+    page.write_text(
+        '<script src="site_libs/quarto-html/quarto.js" type="module"></script>\n'
+        '<script src="site_libs/quarto-html/tabsets/tabsets.js" type="module"></script>\n'
+        '<a href="methods.html#sec-a-b" class="quarto-xref"><span>A</span></a>\n'
+        '<a href="1.html" class="quarto-xref"><span>1&nbsp; One</span></a>\n'
+        '<a href="b.html" class="quarto-xref"><span>Appendix B — Extra</span></a>\n'
+    )
+    for _ in range(2):  # a second rendering finds the script as the first left it
+        subprocess.run(
+            [pypandoc.get_pandoc_path(), "lua", str(TEMPLATES / "filters" / "offline.lua")],
+            env={"QUARTO_PROJECT_OUTPUT_FILES": str(page), "QUARTO_PROJECT_OUTPUT_DIR": str(tmp_path)},
+            check=True,
+        )
+        assert page.read_text() == (
+            '<script src="site_libs/quarto-html/quarto.js" defer></script>\n'
+            '<a href="methods.html#sec-a-b" class="quarto-xref"><span>Section&nbsp;3.1</span></a>\n'
+            '<a href="1.html" class="quarto-xref"><span>Chapter&nbsp;1</span></a>\n'
+            '<a href="b.html" class="quarto-xref"><span>Appendix&nbsp;B</span></a>\n'
+        )
+        script = (folder / "quarto.js").read_text()
+        assert "import" not in script
+        assert "export" not in script
+        assert script.index("function init") < script.index("tabsets.init();")

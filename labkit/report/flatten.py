@@ -8,7 +8,6 @@ from typing import Any
 
 from labkit.report import markdown
 from labkit.report.book import Book, Piece
-from labkit.report.markdown import mask
 
 _SHORTCODE = re.compile(r"\{\{<\s*(?:var\s+([\w.-]+)|pagebreak)\s*>\}\}")
 
@@ -18,17 +17,8 @@ def flatten(book: Book) -> str:
     parts = []
     for file, kind in book.chapters:
         body = "\n\n".join(_piece(piece, book) for piece in book.pieces(file))
-        body = _own_notes(body, Path(file).stem)
         parts.append(f":::::::::: {{.item kind={kind} file={Path(file).stem}}}\n\n{body}\n\n::::::::::")
     return "\n\n".join(parts) + "\n"
-
-
-def _own_notes(text: str, name: str) -> str:
-    """Footnotes of a chapter under names of their own; those of two chapters may be equal."""
-    found = [match.start(1) for match in re.finditer(r"\[\^([\w-]+)\]", mask(text))]
-    for start in reversed(found):
-        text = f"{text[:start]}{name}-{text[start:]}"
-    return text
 
 
 def _piece(piece: Piece, book: Book) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
+_SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellipsis
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
@@ -21,8 +22,10 @@ def escape(text: object) -> str:
     --------
     >>> print(escape("a_b | @c"))
     a\_b \| \@c
+    >>> print(escape('"-n" -- ...'))
+    \"-n\" \-\- \.\.\.
     """
-    return literal(" ".join(str(text).split()))
+    return _SMART.sub(lambda match: "".join(f"\\{c}" for c in match[0]), literal(" ".join(str(text).split())))
 
 
 def code(text: object) -> str:

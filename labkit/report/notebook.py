@@ -245,6 +245,25 @@ def relabel(chapter: Chapter, known: set[str], suffix: str) -> None:
     chapter.label += suffix if chapter.label in known else ""
 
 
+def own_notes(chapter: Chapter, name: str) -> None:
+    """Put `name` before the marks of a chapter's footnotes.
+
+    A book's PDF is one text, in which the notes of two chapters must not share a mark.
+    """
+
+    def renamed(text: str) -> str:
+        for match in reversed(list(re.finditer(r"\[\^(?=[\w-]+\])", markdown.mask(text)))):
+            text = f"{text[: match.end()]}{name}-{text[match.end() :]}"
+        return text
+
+    for cell in chapter.notebook.cells:
+        places = r"(?s:.+)" if cell.cell_type == "markdown" else r"^#\| *(?:fig|tbl)-cap:.*$"
+        cell.source = re.sub(places, lambda match: renamed(match[0]), cell.source, flags=re.M)
+        for out in cell.get("outputs", []):
+            if "text/markdown" in out.get("data", {}):
+                out.data["text/markdown"] = renamed(out.data["text/markdown"])
+
+
 def retitle(chapter: Chapter, addition: str) -> None:
     """Add words to the heading of the chapter, so that it differs from others."""
     for cell in chapter.notebook.cells:

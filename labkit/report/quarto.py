@@ -10,7 +10,7 @@ from pathlib import Path
 from labkit.errors import ReportError
 from labkit.report.book import Book
 
-MINIMUM = (1, 9, 17)  # the first with typst books, by its changelog
+MINIMUM = (1, 9, 20)  # the first with all that the format uses, by its source; 1.9.38 is tried
 _WANTED = ".".join(map(str, MINIMUM))
 
 
@@ -31,8 +31,8 @@ def parsed(text: str) -> tuple[int, ...] | None:
 
     Examples
     --------
-    >>> parsed("1.9.17\n"), parsed("no")
-    ((1, 9, 17), None)
+    >>> parsed("1.9.20\n"), parsed("no")
+    ((1, 9, 20), None)
     """
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", text.strip())
     return tuple(map(int, match.groups())) if match else None

@@ -123,7 +123,9 @@ def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], 
                 notebook.retitle(chapter, markdown.escape(source.name))
         for path, chapter in made.items():
             _distinguish(chapter, path.stem, chapters)
-            chapters[path.name if number == 1 else f"{path.stem}-c{number}.ipynb"] = chapter
+            name = path.stem if number == 1 else f"{path.stem}-c{number}"
+            notebook.own_notes(chapter, name)
+            chapters[f"{name}.ipynb"] = chapter
             warnings += [f"{path} failed: {chapter.error}"] if chapter.error else []
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
     return chapters, warnings

@@ -1,15 +1,55 @@
--- Quarto, after rendering: drop the two scripts from elsewhere that it adds to pages with HTML outputs.
--- Nothing here uses them, and a reader behind a firewall would wait for them.
+-- Quarto, after rendering: make the site work when it is opened from disk.
+-- The two scripts from elsewhere that it adds to pages with HTML outputs go: nothing here uses them, and a reader
+-- behind a firewall would wait for them. Its own script becomes a plain one, since browsers load no modules from disk.
+-- On the first page, which has no number, references to chapters and sections get titles: make them numbers as elsewhere.
+local function read(path)
+  local handle = io.open(path)
+  if not handle then return nil end
+  local text = handle:read("a")
+  handle:close()
+  return text
+end
+
+local function write(path, text)
+  local handle = assert(io.open(path, "w"))
+  handle:write(text)
+  handle:close()
+end
+
+local function plain(folder)        -- whether the script there is no module any more
+  local main, tabs = read(folder .. "/quarto.js"), read(folder .. "/tabsets/tabsets.js")
+  if not main or main:find("^%(%(%) => {") then return main ~= nil end
+  local body, found = main:gsub('import %* as tabsets from "%./tabsets/tabsets%.js";', "")
+  if found ~= 1 or not tabs or ("\n" .. body):find("\n%s*[ie][mx]port ") then return false end
+  tabs = "const tabsets = (() => {\n" .. tabs:gsub("export function", "function") .. "\nreturn { init };\n})();\n"
+  write(folder .. "/quarto.js", "(() => {\n" .. tabs .. body .. "\n})();\n")
+  return true
+end
+
+local function numbered(text, folder)
+  local section = '(href="([^"#]+)#(sec%-[%w_-]+)" class="quarto%-xref"><span>)([^<]*)'
+  return text:gsub('(quarto%-xref"><span>)(%d+)&nbsp; [^<]*', "%1Chapter&nbsp;%2")
+             :gsub('(quarto%-xref"><span>Appendix) (%u) [^<]*', "%1&nbsp;%2")
+             :gsub(section, function(start, page, id, words)
+               local id_there = 'data%-anchor%-id="' .. id:gsub("%p", "%%%0") .. '"><span class="header%-section%-number">'
+               local number = (read(folder .. page) or ""):match(id_there .. "([%w.]+)<")
+               return start .. (number and "Section&nbsp;" .. number or words)
+             end)
+end
+
+local output = os.getenv("QUARTO_PROJECT_OUTPUT_DIR")
+local no_module = output and plain(output .. "/site_libs/quarto-html")
 for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
   if file:match("%.html$") then
-    local handle = assert(io.open(file))
-    local text = handle:read("a")
-    handle:close()
+    local text = assert(read(file))
     text = text:gsub('<script src="https://[^"]*/require[^"]*"[^>]*></script>%s*', "")
                :gsub('<script src="https://[^"]*/jquery[^"]*"[^>]*></script>%s*', "")
                :gsub("<script type=\"application/javascript\">define%('jquery'.-</script>%s*", "")
-    handle = assert(io.open(file, "w"))
-    handle:write(text)
-    handle:close()
+    text = numbered(text, file:match("^.*/") or "")
+    if no_module then
+      text = text:gsub('(quarto%-html/quarto%.js") type="module"', "%1 defer")
+                 :gsub('<script src="[^"]*quarto%-html/tabsets/tabsets%.js"[^>]*></script>%s*', "")
+    end
+    write(file, text)
   end
 end

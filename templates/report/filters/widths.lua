@@ -1,11 +1,14 @@
--- Columns of wide tables: no word is cut, and what room is left goes to the longer texts.
+-- Columns of wide tables: no word is cut but one that would fill the line, and what room is left goes to the longer
+-- texts. Words that may be cut get the class "long".
 -- pandoc gives a long table's columns the widths of the dashes in its source, whatever the cells hold.
 local LINE = 92                     -- characters of a table's text that fit on a line of the page
 local GAP = 2                       -- of them, between columns
 
+local LONG = 32                     -- characters of a word that may be cut
+
 local function lengths(cell)        -- longest word, whole text
   local text, word = pandoc.utils.stringify(cell.contents), 0
-  for w in text:gmatch("%S+") do word = math.max(word, pandoc.text.len(w)) end
+  for w in text:gmatch("%S+") do word = math.max(word, math.min(pandoc.text.len(w), LONG)) end
   return word, pandoc.text.len(text)
 end
 
@@ -23,10 +26,15 @@ local function measure(t)
   return words, texts
 end
 
+local function breakable(x)
+  if pandoc.text.len(x.text) >= LONG then return pandoc.Span({ x }, { class = "long" }) end
+end
+
 function Table(t)
+  t = t:walk { Str = breakable, Code = breakable }
   local relative = false
   for _, spec in ipairs(t.colspecs) do relative = relative or spec[2] ~= nil end
-  if not relative then return nil end
+  if not relative then return t end
   local words, texts = measure(t)
   local narrow, wide = 0, 0
   for i in ipairs(t.colspecs) do

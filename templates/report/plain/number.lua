@@ -92,6 +92,7 @@ local function cell(div)
     blocks:insert(figure(div, label, outs, caption))
     return blocks
   end
+  local shown = pandoc.Blocks {}
   for _, out in ipairs(outs) do
     for _, b in ipairs(out.content) do
       local inner = b.t == "RawBlock" and b.text:find("<table", 1, true) and html_tables(b) or pandoc.Blocks { b }
@@ -103,9 +104,14 @@ local function cell(div)
           return t
         end }
       end
-      blocks:extend(inner)
+      shown:extend(inner)
     end
   end
+  if kind == "tbl" and not refs[label] then  -- words in a table's place
+    number(label, kind)
+    shown = pandoc.Blocks { pandoc.Figure(shown, captioned(label, caption), { id = label }) }
+  end
+  blocks:extend(shown)
   return blocks
 end
 
@@ -169,7 +175,8 @@ local resolve = {
       if names[x.id:match("^(%a+)%-")] then
         if not refs[x.id] then error("nothing is numbered " .. x.id) end
         if #out > 0 then out:extend { pandoc.Str ",", pandoc.Space() } end
-        out:insert(pandoc.Link(refs[x.id], "#" .. x.id, "", { class = "ref" }))
+        local text = x.mode == "SuppressAuthor" and refs[x.id]:gsub("^.*\u{a0}", "") or refs[x.id]
+        out:insert(pandoc.Link(text, "#" .. x.id, "", { class = "ref" }))
       else
         papers:insert(x)
       end
