@@ -1,27 +1,61 @@
-"""How long does the Explorer take to answer? Prints milliseconds on the kernel's side, asserts nothing.
+"""How long does the Explorer take to answer? Prints milliseconds, asserts nothing.
 
-    python bench/explorer.py [--samples 100000] [--rounds 21]
+    python bench/explorer.py [--samples 100000] [--rounds 21] [--kernel]
 
-A page adds what its browser needs to draw at most 3000 points of a line; what is printed is everything before that.
+First the kernel's side alone, then the whole way in a JupyterLab and a headless Chromium: from the choice in the page
+until plotly has redrawn for the last time.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
+import shutil
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import psutil
 
 from labkit import campaign, figures
 from labkit.batch import HOME
-from labkit.explorer import live
+from labkit.columns import STATISTICS
+from labkit.explorer import live, server
 from labkit.explorer.live import Long
 from labkit.explorer.panels import point
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
+
+EXAMPLE = HOME / "data" / "campaigns" / "examples" / "two-cores"
+PLOT, POINT = ".lab-plot-A .js-plotly-plot", ".lab-point-panel .js-plotly-plot"
+# what must have changed in a figure, so that an answer is one
+SHOWN = {
+    "title": "g => g.layout.yaxis.title.text",
+    "kind": "g => g._fullLayout.yaxis.type",
+    "data": "g => [...g.data.slice(0, 2)].map(t => `${t.x.length} ${t.x[3]} ${t.y[3]}`).join()",
+}
+WATCH = """([select, shown, kind]) => {
+  const g = document.querySelector(select), state = eval(shown), before = state(g);
+  let began, last, timer;
+  document.addEventListener(kind, () => { began = performance.now() }, {capture: true, once: true});
+  window.labAnswer = new Promise((done, fail) => {
+    setTimeout(fail, 30000, 'the plot stays as it is'); const seen = () => {
+    if (began === undefined || state(g) === before) return;
+    last = performance.now(); clearTimeout(timer);
+    timer = setTimeout(() => { g.removeListener('plotly_afterplot', seen); done(last - began) }, 400) };
+    g.on('plotly_afterplot', seen) }) }"""
+PLACE = """([select, i]) => {
+  const g = document.querySelector(select), f = g._fullLayout, r = g.getBoundingClientRect(), t = g.data[0];
+  return [r.x + f._size.l + f.xaxis.d2p(t.x[i]), r.y + f._size.t + f.yaxis.d2p(t.y[i])] }"""
+AXES = """(select) => {
+  const g = document.querySelector(select), s = g._fullLayout._size, r = g.getBoundingClientRect();
+  return [r.x + s.l, r.y + s.t, s.w, s.h] }"""
 
 
 def told(what: str, work: Callable[[], object], rounds: int) -> None:
@@ -35,12 +69,131 @@ def told(what: str, work: Callable[[], object], rounds: int) -> None:
     print(f"{what:50}{whole:8.1f} ms {own:8.1f} ms")
 
 
+def lengthened(samples: int, root: Path) -> None:
+    """Make a campaign of points with many samples: a simulated one, for the numbers are drawn by lot."""
+    rng, source, held = np.random.default_rng(1), campaign.Campaign(EXAMPLE), campaign.Campaign(root / "long")
+    for number, (of, fingerprint, launch) in enumerate(sorted(source.done())):
+        if (of, launch) == ("mpi.latency", 0):
+            (one,) = source.samples(of, {(fingerprint, launch)})
+            if one.n and one.spec.transport == "shm":
+                times = rng.lognormal(7 + number / 99, size=(len(one.ranks), samples)).astype(np.int64)
+                held.save(dataclasses.replace(one, time_ns=times, extras={}, origin="simulated"), fingerprint)
+
+
+def computing() -> Any:
+    """Processor's time so far of the kernel and of the page, in ms."""
+    spent = {"ipykernel_launcher": 0.0, "--type=renderer": 0.0}
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            words = " ".join(process.cmdline())
+            for name in spent:
+                if name in words:
+                    spent[name] += sum(process.cpu_times()[:2]) * 1e3
+    return np.array(list(spent.values()))
+
+
+class Reader:
+    """Somebody who chooses, clicks and zooms in the page, with a clock."""
+
+    def __init__(self, page: Any, rounds: int) -> None:
+        self._page, self._rounds = page, rounds
+
+    def told(self, what: str, act: Callable[[int], None], plot: str, shown: str, kind: str) -> None:
+        """Print the median time from an event that an act makes until its plot shows something else.
+
+        And the processor's time of kernel and page, which a busy machine does not lengthen as much: all of it, also for
+        moving the mouse and for what is drawn after plotly has ended.
+        """
+        times = []
+        for number in range(self._rounds + 1):
+            self._page.wait_for_timeout(500)
+            before = computing()
+            self._page.evaluate(WATCH, [plot, SHOWN[shown], kind])
+            act(number)
+            times.append((self._page.evaluate("window.labAnswer"), *(computing() - before)))
+        (whole, kernel, page), longest = np.median(times[1:], axis=0), np.max(times[1:], axis=0)[0]
+        print(f"{what:50}{whole:8.1f} ms {longest:8.1f} ms {kernel:8.0f} ms {page:8.0f} ms")
+
+    def choose(self, field: str, *values: str) -> Callable[[int], None]:
+        """Choose one value after the other in a list."""
+        return lambda number: self._page.locator(f".{field}-A select").select_option(values[number % len(values)])
+
+    def click(self, number: int) -> None:
+        """Click one point or another."""
+        x, y = self._page.evaluate(PLACE, [PLOT, 2 + number % 3])
+        hover = self._page.locator(".lab-plot-A .hovertext")
+        self._page.mouse.move(5, 5)
+        hover.first.wait_for(state="detached")
+        self._page.mouse.move(x - 4, y)
+        self._page.mouse.move(x, y)
+        hover.first.wait_for(state="attached")
+        self._page.mouse.click(x, y)
+
+    def zoom(self, number: int) -> None:
+        """Drag over some of the iterations, of all of them or of those that are shown."""
+        left, top, width, height = self._page.evaluate(AXES, POINT)
+        self._page.mouse.move(left + width * 0.3, top + height / 2)
+        self._page.mouse.down()
+        self._page.mouse.move(left + width * 0.5, top + height / 2, steps=4)
+        self._page.mouse.move(left + width * (0.6 + number % 3 / 10), top + height / 2)
+        self._page.mouse.up()
+
+    def view(self, *names: str) -> Callable[[int], None]:
+        """Look at a point in another way."""
+        return lambda number: self._page.locator(".lab-views").get_by_text(names[number % len(names)]).click()
+
+
+def whole(samples: int, rounds: int) -> None:
+    """Print the times of a reader in JupyterLab."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
+    with tempfile.TemporaryDirectory() as root, sync_playwright() as play:
+        shutil.copytree(EXAMPLE, Path(root) / "two-cores")
+        lengthened(samples, Path(root))
+        with server.served([], {campaign.HOME: root, "LABKIT_EXPLORE": "two-cores"}) as (_, url, token):
+            browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+            page = browser.new_page(viewport={"width": 1600, "height": 1600})
+            page.set_default_timeout(45_000)
+            page.goto(f"{url}doc/tree/{server.NOTEBOOK.name}?token={token}")
+            page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
+            load = f"in the page, load {os.getloadavg()[0]:.1f}"
+            print(f"\n{load:50}{'median':>11}{'longest':>12}{'kernel':>12}{'browser':>12}")
+            reader = Reader(page, rounds)
+            two = [STATISTICS[name].label for name in ("p99", "p50")]
+            reader.told("another statistic", reader.choose("lab-statistic", *two), PLOT, "title", "change")
+            scale = reader.choose("lab-y-log", "linear", "logarithmic")
+            reader.told("switch of scale", scale, PLOT, "kind", "change")
+            for name in ("long", "two-cores"):  # the one in, the other out
+                page.locator(".lab-campaigns").get_by_text(name).click()
+            page.wait_for_function(f"document.querySelector('{PLOT}').data.length === 1")
+            reader.click(1)
+            page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
+            page.locator(POINT).scroll_into_view_if_needed()
+            what = f"click on a point of {samples} samples: "
+            reader.told(f"{what}distribution", reader.click, POINT, "data", "mouseup")
+            views = reader.view("histogram", "over iterations")
+            reader.told("another view of that point", views, POINT, "data", "click")
+            reader.view("over iterations")(0)
+            page.wait_for_timeout(1000)
+            reader.told("zoom in its iterations", reader.zoom, POINT, "data", "mouseup")
+            browser.close()
+
+
 def main() -> None:
     """Print all of them."""
     words = argparse.ArgumentParser()
     words.add_argument("--samples", type=int, default=100_000)
     words.add_argument("--rounds", type=int, default=21)
+    words.add_argument("--kernel", action="store_true", help="its side alone")
     given = words.parse_args()
+    kernel(given)
+    if not given.kernel:
+        whole(given.samples, min(given.rounds, 9))
+
+
+def kernel(given: argparse.Namespace) -> None:
+    """Print the times of the kernel's side."""
     rng = np.random.default_rng(1)
     long = Long({f"rank {rank}": rng.lognormal(size=given.samples) for rank in range(2)}, live.POINTS // 2)
     figure = live.blank(380)
@@ -52,7 +205,7 @@ def main() -> None:
     ends = given.samples // 3, given.samples // 2
     told("the same, zoomed into a sixth", lambda: long.show(figure, *ends), given.rounds)
 
-    example = str(campaign.find(HOME / "data" / "campaigns" / "examples" / "two-cores"))
+    example = str(campaign.find(EXAMPLE))
     shown, store = View(campaigns=(example,), benchmark="mpi.latency", metric="latency_us"), Store()
     held = live.blank(430)
     told("first look at a campaign", lambda: store.summary([example], "mpi.latency"), 1)

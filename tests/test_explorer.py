@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from labkit import benchmarks, campaign, cli, explorer, launch
@@ -245,6 +246,35 @@ def test_a_figure_that_comes_back_shows_what_it_showed_last() -> None:
     held = live.blank(300)
     live.redraw(held, SHOWN.figure(Store().summary(SHOWN.campaigns, SHOWN.benchmark)))
     assert len(held.get_state()["_widget_data"]) == len(held.data) > 0
+
+
+def test_a_figure_that_changes_in_place_keeps_nothing_of_before() -> None:
+    summary, held = Store().summary(SHOWN.campaigns, SHOWN.benchmark), live.blank(300)
+    for changed in ({}, {"statistic": "max"}, {"y_log": False}, {"statistic": "p99"}):
+        drawn = dataclasses.replace(SHOWN, **changed).figure(summary)  # type: ignore[arg-type]
+        live.redraw(held, drawn)
+        for shown, trace in zip(held.data, drawn.data, strict=True):
+            one, other = ({k: repr(v) for k, v in t.to_plotly_json().items() if k != "uid"} for t in (shown, trace))
+            assert one == other
+
+
+def test_axes_grow_with_the_points_of_a_run_unless_the_reader_zoomed() -> None:
+    held = live.blank(300)
+    drawn = SHOWN.figure(Store().summary(SHOWN.campaigns, SHOWN.benchmark))
+    own = drawn.layout.xaxis.range
+    live.redraw(held, go.Figure(drawn).update_xaxes(range=[-1, 0]))
+    live.redraw(held, drawn, keep_zoom=True)
+    assert held.layout.xaxis.range == own
+    drawn.update_xaxes(range=None)
+    live.redraw(held, drawn)
+    found = {"xaxis": {"range": [1, 2]}, "yaxis": {"range": [1, 2]}}  # by plotly itself, as the page tells it
+    held._js2py_layoutDelta = {"layout_delta": found, "layout_edit_id": held._last_layout_edit_id}
+    assert held.layout.xaxis.range == (1, 2)
+    live.redraw(held, drawn, keep_zoom=True)
+    assert held.layout.xaxis.to_plotly_json().get("range") is None
+    held.plotly_relayout({"xaxis.range[0]": 3, "xaxis.range[1]": 4, "xaxis.autorange": False})
+    live.redraw(held, drawn, keep_zoom=True)
+    assert list(held.layout.xaxis.to_plotly_json()["range"]) == [3, 4]
 
 
 def test_panels_are_files_and_the_page_holds_them_all() -> None:

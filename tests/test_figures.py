@@ -169,6 +169,13 @@ def test_hover_says_n_launches_host_badges_and_interval() -> None:
     assert any("95 % interval of 6 launches" in str(cell) for cell in line.customdata[0])
 
 
+def test_hover_text_is_no_wider_than_a_page() -> None:
+    long = "; ".join(["2 ranks on 2 cores leave none for the system, the tail may be <false>"] * 4)
+    said = style.hover([], {"warnings": [long]})["hovertemplate"].partition("<extra>")[0]
+    assert max(map(len, said.split("<br>"))) < 100
+    assert said.count("&lt;false&gt;") == 4
+
+
 def test_unreliable_percentile_says_so() -> None:
     over = records.summary(records.table([latency(8, n=100), latency(64, n=100)]))
     figure = figures.versus_size(over, "latency_us")

@@ -153,6 +153,13 @@ def test_a_launcher_is_found_by_its_place(tmp_path: Path) -> None:
     assert launch.get(str(tmp_path / "intel")).name == f"intelmpi@{hydra}"
     with pytest.raises(LaunchError, match=f"no launcher of the kind mpich at {tmp_path}/ompi. Name the mpirun"):
         launch.get(f"mpich@{tmp_path}/ompi")
+    silent = program(tmp_path / "else", "mpirun", "")
+    with pytest.raises(LaunchError, match=r"a program whose --version prints '(\\n|nothing, and ended with status 0)'"):
+        launch.get(str(silent))
+    silent.chmod(0o644)
+    launch._version_text.cache_clear()
+    with pytest.raises(LaunchError, match=r"a program whose --version prints 'nothing: Permission denied'"):
+        launch.get(str(silent))
 
 
 def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,10 +125,15 @@ class Campaign:
         except FileNotFoundError:
             return []
 
-    def done(self) -> set[tuple[str, str, int]]:
-        """Benchmark, fingerprint and launch of every point that is there; reads names only."""
-        found = {(benchmark, *name) for benchmark in self.benchmarks() for name in self.files(benchmark).points}
-        for benchmark in self.benchmarks():
+    def done(self, like: str = "*") -> set[tuple[str, str, int]]:
+        """Benchmark, fingerprint and launch of every point that is there; reads names only.
+
+        Parameters
+        ----------
+        like : name of a benchmark, or a pattern such as ``mpi.*``.
+        """
+        found = {(benchmark, *name) for benchmark in self.benchmarks(like) for name in self.files(benchmark).points}
+        for benchmark in self.benchmarks(like):
             for path in self.files(benchmark).compacted:
                 found.update((benchmark, *name) for name in compacted.names(path))
         return found

@@ -19,13 +19,19 @@ _STYLE = """<style>
   overflow: visible}
 .lab-explorer :is(button, input, select, textarea, a):focus-visible {outline: 3px solid #0072b2; outline-offset: 1px}
 .lab-explorer .jupyter-button {width: auto; min-width: 72px}
-.lab-explorer .lab-why {color: #8c2d00; line-height: 1.35; white-space: normal}
+.lab-explorer .lab-columns {gap: 8px}
+.lab-explorer button.lab-fold {width: 100%; text-align: left; font-weight: 600; background: #eef1f5; color: #222;
+  box-shadow: none; border: 1px solid #c8ced6; margin: 2px 0}
+.lab-explorer .lab-folded {padding: 2px 0 6px 10px}
+.lab-explorer .widget-html-content {line-height: 1.4}
+.lab-explorer .lab-why {color: #8c2d00; white-space: normal}
 .lab-explorer .lab-same {color: #222}
 .lab-explorer .lab-off {color: #666}
 .lab-explorer .lab-text p {margin: 2px 0 6px}
-.lab-explorer .lab-text {line-height: 1.4; white-space: normal}
-.lab-explorer pre {font-size: 12px; line-height: 1.35; margin: 2px 0; white-space: pre-wrap; overflow-wrap: anywhere;
-  max-height: 190px; overflow-y: auto}
+.lab-explorer .lab-text {white-space: normal}
+.lab-explorer .lab-python {max-height: 340px}
+.lab-explorer pre {font: 12px/1.35 var(--jp-code-font-family, monospace); margin: 2px 0; white-space: pre-wrap;
+  word-break: normal; overflow-wrap: anywhere; max-height: 190px; overflow-y: auto}
 .lab-explorer input:disabled, .lab-explorer select:disabled, .lab-explorer button:disabled {opacity: .5}
 .lab-explorer .lab-choice:has(input:disabled) {opacity: .55}
 </style>"""
@@ -73,6 +79,8 @@ def page(campaigns: Sequence[str]) -> Any:
         widgets.VBox(places["main"], layout={"flex": "1 1 0%", "min_width": "0", "overflow": "visible"}),
     ]
     body = widgets.HBox(columns, layout={"width": "100%", "align_items": "flex-start"})
+    for box in (body, *columns):
+        box.add_class("lab-columns")
     made = widgets.VBox([widgets.HTML(_STYLE, layout={"display": "none"}), body]).add_class("lab-explorer")
     session.tell("campaigns")
     return made

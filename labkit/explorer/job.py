@@ -65,10 +65,11 @@ class Job:
             rest = f" · {format_duration(round(left))} left" if left == left and seen else ""
             word = "stopping" if self.stopping else "running"
             return f"{word}: {count}{rest} · {seen['label']}" if seen else f"{word}: starting"
+        kept = f"all {len(self.campaign.done())} in the campaign are kept"
         if self.stopping:
-            return f"stopped; {count or 'nothing'} measured and kept"
+            return f"stopped; {count or 'nothing'} measured, {kept}"
         if self._tree.returncode:
-            return f"ended with an error; {count or 'nothing'} measured and kept"
+            return f"ended with an error; {count or 'nothing'} measured, {kept}"
         return f"done: {count} measured" if seen else "done: nothing was missing"
 
     def error(self) -> str:

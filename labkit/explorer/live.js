@@ -33,7 +33,17 @@ export default () => {
       })();
     },
     async render({ model, el }) {
-      return (await figure).render({ model, el });
+      const end = await (await figure).render({ model, el });
+      // plotly looks at the width of its place when it is made and when the window changes, not when the place does
+      const place = new ResizeObserver(() => {
+        const drawn = el._fullLayout?.width;
+        if (drawn && el.clientWidth && drawn !== el.clientWidth) globalThis.dispatchEvent(new Event("resize"));
+      });
+      place.observe(el);
+      return () => {
+        place.disconnect();
+        end?.();
+      };
     },
   };
 };

@@ -52,7 +52,15 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._drawn: dict[str, Any] = {}  # ranges of the axes as the figure has them
         self.on_msg(self._asked)
+
+    def zoom(self, name: str) -> Any:
+        """Range of an axis that the reader chose; None for that of the figure or of plotly, which grow with points."""
+        own = self.layout[name].to_plotly_json()
+        ends, drawn = own.get("range"), self._drawn.get(name)
+        same = ends is None or (drawn is not None and list(ends) == list(drawn))
+        return None if same or own.get("autorange") else ends
 
     def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
         """Answer a page."""
@@ -95,26 +103,39 @@ def redraw(held: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> N
     figure : to show.
     keep_zoom : leave the ranges of the axes as the reader set them.
     """
+    same = [(t.name, t.type) for t in held.data] == [(t.name, t.type) for t in figure.data]
+    if not same:
+        held.data = ()  # first, so that the page does not draw these once more under other axes
     with held.batch_update():
-        same = [t.name for t in held.data] == [t.name for t in figure.data] and {t.type for t in held.data} == {
-            t.type for t in figure.data
-        }
         if same:
             for old, new in zip(held.data, figure.data, strict=True):
-                old.update(new.to_plotly_json(), overwrite=False)
+                before, after = old.to_plotly_json(), new.to_plotly_json()
+                for name in before.keys() | after.keys():
+                    if name != "uid" and not _same(before.get(name), after.get(name)):
+                        old[name] = after.get(name)
         layout = figure.layout.to_plotly_json()
         layout.pop("template", None)
-        zoom = {name: held.layout[name].range for name in ("xaxis", "yaxis")} if keep_zoom else {}
+        zoom = {name: held.zoom(name) for name in ("xaxis", "yaxis")} if keep_zoom else {}
         for name in ("xaxis", "yaxis"):  # each at once: plotly refuses a part of what the same message replaces
             ends = {"range": zoom[name]} if zoom.get(name) is not None else {}
-            held.layout[name] = layout.pop(name, {}) | {"visible": True} | ends
+            axis = layout.pop(name, {})
+            held._drawn[name] = axis.get("range")
+            held.layout[name] = axis | {"visible": True} | ends
         for name in ("shapes", "annotations"):
             held.layout[name] = layout.pop(name, None)
         layout.pop("legend", None)
         held.update_layout(layout)
     if not same:
-        held.data = ()
         held.add_traces([trace.to_plotly_json() for trace in figure.data])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two properties of a trace are equal; plotly would look at every one of them more slowly."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return type(one) is type(other) and np.array_equal(one, other)
+    return bool(one == other)
 
 
 class Long:

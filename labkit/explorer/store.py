@@ -62,7 +62,7 @@ def benchmarks(held: Sequence[str]) -> list[str]:
 def launches(name: str, benchmark: str, fingerprint: str) -> list[Samples]:
     """All launches of a point."""
     held = opened(name)
-    wanted = {(found, launch) for of, found, launch in held.done() if (of, found) == (benchmark, fingerprint)}
+    wanted = {(found, launch) for _, found, launch in held.done(benchmark) if found == fingerprint}
     return sorted(held.samples(benchmark, wanted), key=lambda one: one.launch)
 
 
@@ -84,7 +84,7 @@ class Store:
         """Rows of one benchmark in a campaign; the column campaign has the name it was asked by."""
         key, held = (name, benchmark), opened(name)
         seen = self._seen.get(key, set())
-        there = {(found, launch) for of, found, launch in held.done() if of == benchmark}
+        there = {(found, launch) for _, found, launch in held.done(benchmark)}
         if seen - there:
             seen = set()
         new = self._load(held, benchmark, there - seen)

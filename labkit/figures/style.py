@@ -27,6 +27,7 @@ MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:11px;color:#555"
 _FITS = 105  # characters of small print in a line
+HOVER = 76  # of hover text: all of it must be in the page
 _TELLING = ("benchmark", "message_size_B", "transport", "ranks", "ppn", "engine", "library", "launcher", "testbed",
             "host", "campaign")  # fmt: skip
 
@@ -189,7 +190,10 @@ def _text(value: Any) -> str:
     """Value for the hover text; a dash for none."""
     if value is None or value == "" or pd.isna(value):
         return "–"
-    return number(value) if isinstance(value, float) else html.escape(str(value), quote=False).replace("%{", "% {")
+    if isinstance(value, float):
+        return number(value)
+    lines = textwrap.wrap(str(value), HOVER, break_long_words=False)
+    return "<br>    ".join(html.escape(line, quote=False).replace("%{", "% {") for line in lines)
 
 
 def common(rows: pd.DataFrame) -> dict[str, Sequence[Any]]:

@@ -202,9 +202,10 @@ def _placed(kind: str, place: Path) -> Launcher:
         found = _recognised(name, str(place)) if place.is_file() else _search(name, [str(place / "bin"), str(place)])
         if found is not None:
             return replace(found, name=f"{name}@{found.program}")
+    said = f": it is a program whose --version prints {_version_text(str(place))[:200]!r}" if place.is_file() else ""
     raise LaunchError(
-        f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}. Name the mpirun or mpiexec of an "
-        "MPI library, or the folder it is installed in."
+        f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}{said}. Name the mpirun or mpiexec of "
+        "an MPI library, or the folder it is installed in."
     )
 
 
@@ -234,9 +235,11 @@ def _library(module: ModuleType, text: str) -> tuple[str, tuple[int, ...]]:
 
 @cache
 def _version_text(program: str) -> str:
-    """What ``program --version`` prints; empty when it does not run."""
+    """What ``program --version`` prints, or why it prints nothing."""
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    except OSError as error:
+        return f"nothing: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return "nothing for 60 s"
+    return done.stdout + done.stderr or f"nothing, and ended with status {done.returncode}"

@@ -121,7 +121,8 @@ def test_what_cannot_be_measured_is_refused_with_the_reason(page: Any) -> None:
 
 def test_a_run_goes_on_over_a_reload_and_stops_when_told(page: Any, here: tuple[str, str, Path]) -> None:
     folder = here[2] / "mine"
-    page.get_by_text("how long").click()
+    page.get_by_role("button", name="how long").focus()
+    page.keyboard.press("Enter")
     for name, text in {"sizes": "8,512,32Ki,256Ki", "into": "mine", "launches": "400", "time-cap": "0.3"}.items():
         fill(page, name, text)
     playwright.expect(page.locator(".lab-same")).to_contain_text("--launches 400 --time-cap 0.3")

@@ -12,14 +12,17 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from labkit import batch
+from labkit.teaching import definition
 
 STEM, WHAT_IF = "1-latency-and-bandwidth", "10-breakdown"
+STEMS = sorted(path.stem for path in (batch.NOTEBOOKS / "labs").glob("*/*.ipynb"))
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 OPEN = """async (path) => { const app = window.jupyterapp; await app.restored;
   const w = await app.commands.execute('docmanager:open', {path, factory: 'Notebook'});
@@ -81,8 +84,9 @@ def _address(process: subprocess.Popen[bytes], runtime: Path, folder: Path) -> s
     raise AssertionError((folder / "log.txt").read_text())
 
 
-@pytest.mark.browser
-def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: Path, tmp_path: Path) -> None:
+@contextmanager
+def opened(server: str, chromium: Path, stem: str) -> Iterator[Any]:
+    """A page with a lab whose cells ran without error; its console must stay clean to the end."""
     sync_api = pytest.importorskip("playwright.sync_api")
     said: list[tuple[str, str]] = []
     with sync_api.sync_playwright() as play:
@@ -93,8 +97,23 @@ def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: P
         page.on("pageerror", lambda e: said.append(("error", str(e))))
         page.goto(server)
         page.wait_for_function("() => window.jupyterapp !== undefined")
-        page.evaluate(OPEN, f"{STEM}.ipynb")
+        page.evaluate(OPEN, f"{stem}.ipynb")
         assert page.evaluate(RUN) == []
+        yield page
+        assert not [words for kind, words in said if kind == "error"]
+        page.evaluate("async () => { await window.jupyterapp.serviceManager.sessions.shutdownAll() }")
+        browser.close()
+
+
+def picture(page: Any, name: str) -> None:
+    """A picture of the page, for who asked for them."""
+    if os.environ.get("LABKIT_PICTURES"):
+        page.screenshot(path=str(Path(os.environ["LABKIT_PICTURES"]) / f"{name}.png"))
+
+
+@pytest.mark.browser
+def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: Path, tmp_path: Path) -> None:
+    with opened(server, chromium, STEM) as page:
         page.locator(".lab-tcp-8 input").fill("12")
         page.locator(".lab-tcp-8 .lab-press").click()
         page.wait_for_selector(".lab-tcp-8 .lab-said:has-text('kept')")
@@ -106,16 +125,11 @@ def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: P
         page.wait_for_selector(".lab-alpha .lab-said:has-text('too high')")
         asked.locator(".lab-hint").click()
         page.wait_for_selector(".lab-alpha :text('1. ')")
-        if os.environ.get("LABKIT_PICTURES"):
-            page.screenshot(path=str(Path(os.environ["LABKIT_PICTURES"]) / "lab-wrong.png"))
+        picture(page, "lab-wrong")
         asked.locator("input").fill(right)
         asked.locator(".lab-press").click()
         page.wait_for_selector(".lab-alpha .lab-said:has-text('right')")
-        if os.environ.get("LABKIT_PICTURES"):
-            page.screenshot(path=str(Path(os.environ["LABKIT_PICTURES"]) / "lab-right.png"))
-        assert not [words for kind, words in said if kind == "error"]
-        page.evaluate("async () => { await window.jupyterapp.serviceManager.sessions.shutdownAll() }")
-        browser.close()
+        picture(page, "lab-right")
     held = json.loads((tmp_path / "root" / "run-latency-and-bandwidth" / "diary.json").read_text())
     assert held["predictions"]["tcp_8"] == 12
     assert held["answers"]["alpha"]["right"]
@@ -124,30 +138,39 @@ def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: P
 
 @pytest.mark.browser
 @pytest.mark.slow
+@pytest.mark.parametrize(("server", "stem"), [(stem, stem) for stem in STEMS], indirect=["server"], ids=STEMS)
+def test_every_lab_tells_right_from_wrong(server: str, stem: str, chromium: Path) -> None:
+    questions = definition.get(stem.partition("-")[2].replace("-", "_")).questions
+    with opened(server, chromium, stem) as page:
+        for question in questions[:2]:
+            asked = page.locator(f".lab-{question.name.replace('_', '-')}").first
+            asked.scroll_into_view_if_needed()
+            field = asked.locator("select" if question.choices else "input")
+            right = field.input_value()
+            if question.choices:
+                wrong = next(one for one in question.choices if one != right)
+                field.select_option(label=wrong)
+            else:
+                field.fill("-1e9")
+            asked.locator(".lab-press").click()
+            asked.locator(".lab-said:has-text('✗')").wait_for()
+            picture(page, f"{stem}-{question.name}")
+            field.select_option(label=right) if question.choices else field.fill(right)
+            asked.locator(".lab-press").click()
+            asked.locator(".lab-said:has-text('✓')").wait_for()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
 @pytest.mark.parametrize("server", [WHAT_IF], indirect=True)
 def test_a_learner_tries_what_a_cheaper_component_brings(server: str, chromium: Path) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    said: list[tuple[str, str]] = []
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=str(chromium), args=FLAGS)
-        page: Any = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.set_default_timeout(120_000)
-        page.on("console", lambda m: said.append((m.type, m.text)))
-        page.on("pageerror", lambda e: said.append(("error", str(e))))
-        page.goto(server)
-        page.wait_for_function("() => window.jupyterapp !== undefined")
-        page.evaluate(OPEN, f"{WHAT_IF}.ipynb")
-        assert page.evaluate(RUN) == []
+    with opened(server, chromium, WHAT_IF) as page:
         tried = page.locator(".lab-what-if")
         tried.scroll_into_view_if_needed()
         page.wait_for_selector(".lab-what-if :text('1.22 times as fast')")
         tried.locator("select").select_option("kernel, copying, waking (parts of your run)")
         page.wait_for_selector(".lab-what-if :text('64 B over TCP')")
         page.locator(".lab-what-if :text('1.22 times as fast')").wait_for(state="detached")
-        if os.environ.get("LABKIT_PICTURES"):
-            tried.evaluate("e => e.scrollIntoView({block: 'end'})")
-            page.screenshot(path=str(Path(os.environ["LABKIT_PICTURES"]) / "lab-what-if.png"))
+        tried.evaluate("e => e.scrollIntoView({block: 'end'})")
+        picture(page, "lab-what-if")
         assert page.locator(".lab-bound .lab-said:has-text('right')").count() == 1
-        assert not [words for kind, words in said if kind == "error"]
-        page.evaluate("async () => { await window.jupyterapp.serviceManager.sessions.shutdownAll() }")
-        browser.close()

@@ -41,9 +41,7 @@ def build(session: Session) -> Any:
         for box in boxes:
             box.observe(picked, "value")
         chosen.children = boxes
-        note.value = (
-            "" if names else "There is no campaign yet: measure one, or bring one in with <code>labkit import</code>."
-        )
+        note.value = "" if names else "There is no campaign yet: measure one, or add one from elsewhere."
         session.tell("data")
 
     def picked(change: Any) -> None:
@@ -62,7 +60,7 @@ def build(session: Session) -> Any:
         elif change is not None and change.owner is lock:
             plots[1].refresh()
 
-    anew.on_click(lambda button: offered())
+    anew.on_click(lambda button: session.tell("campaigns"))
     second.observe(both, "value")
     lock.observe(locked, "value")
     session.on("campaigns", offered)
@@ -99,7 +97,10 @@ class _Plot:
     def __init__(self, session: Session, letter: str) -> None:
         self._session, self._letter, self._busy, self.shown = session, letter, False, True
         session.views[letter] = View()
-        narrow = {"layout": {"width": "auto", "flex": "1 1 170px"}, "style": {"description_width": "initial"}}
+        narrow = {
+            "layout": {"width": "auto", "flex": "1 1 170px", "max_width": "300px"},
+            "style": {"description_width": "initial"},
+        }
         self.benchmark = widgets.Dropdown(description="benchmark", **narrow)
         self.metric = widgets.Dropdown(description="metric", **narrow)
         self.statistic = widgets.Dropdown(description="statistic", **narrow)

@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from labkit import campaign
 from labkit.errors import LabkitError
 from labkit.explorer import export
+from labkit.explorer.folds import Folds
 from labkit.explorer.session import Session
 
 TITLE, PLACE, ORDER = "Take away", "main", 2
@@ -52,4 +53,4 @@ def build(session: Session) -> Any:
     letter.observe(lambda change: told(), "value")
     session.on("view", told)
     row = widgets.HBox([letter, *buttons], layout={"flex_flow": "row wrap"})
-    return widgets.VBox([row, note, widgets.Accordion([lines], titles=("the Python lines that draw it",))])
+    return widgets.VBox([row, note, Folds([lines], ["the Python lines that draw it"])])

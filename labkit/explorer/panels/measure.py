@@ -15,6 +15,7 @@ from labkit import benchmarks, campaign, launch
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.explorer import job, lacking, store
+from labkit.explorer.folds import Folds
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.job import Job
 from labkit.explorer.selection import PLAIN, Selection
@@ -43,17 +44,17 @@ class _Measure:
         self._lacking = "" if launch.installed() else "no MPI launcher"
         self.benchmark = widgets.Dropdown(description="benchmark", **look)
         self.absent = widgets.HTML().add_class("lab-absent").add_class("lab-text")
-        self._absent = widgets.Accordion([self.absent])
+        self._absent = Folds([self.absent], ["cannot run here"])
         self.sizes = widgets.Text(description="sizes", tooltip="MIN:MAX in powers of two, or a list", **look)
-        self.ranks = widgets.Text(value="2", description="ranks", tooltip="several are compared: 2,4", **look)
+        self.ranks = widgets.Text(value="2", description="ranks", **look)
         self.into = widgets.Text(value=datetime.now().strftime("explore-%Y%m%d-%H%M%S"), description="keep in", **look)
         self.launchers = Choices("launchers to compare", self._launchers(), ["auto"], self._changed)
         self.transports = Choices("transports to compare", {"auto": "", "shm": "", "tcp": ""}, ["auto"], self._changed)
         self.setting = Form(Spec, "the setting", self._changed, PLAIN)
         self.effort = Form(Effort, "the effort", self._changed, launches=3, time_cap=1.0)
         self.own = widgets.VBox()
-        more = widgets.Accordion([self.own, self.setting.widget, self.effort.widget], layout={"margin": "4px 0"})
-        more.titles = ("options of the benchmark", "where and how", "how long")
+        titles = ("options of the benchmark", "where and how", "how long")
+        more = Folds([self.own, self.setting.widget, self.effort.widget], titles)
         self.run = widgets.Button(description="Run", button_style="primary", icon="play").add_class("lab-run")
         self.halt = widgets.Button(description="Stop", icon="stop", disabled=True).add_class("lab-stop")
         self.resume = widgets.Button(description="Continue", icon="forward").add_class("lab-continue")
@@ -61,7 +62,7 @@ class _Measure:
         self.bar = widgets.FloatProgress(min=0, max=1, layout={"width": "auto", "height": "14px"})
         self.status = widgets.HTML("nothing runs").add_class("lab-status").add_class("lab-text")
         self.log = widgets.HTML().add_class("lab-log")
-        logs = widgets.Accordion([self.log], titles=("log",))
+        logs = Folds([self.log], ["log"])
         for name in ("benchmark", "sizes", "ranks", "into"):
             getattr(self, name).add_class(f"lab-field-{name}")
         self.widget = widgets.VBox([
@@ -97,7 +98,7 @@ class _Measure:
             names.setdefault(reason, []).append(name)
         self.absent.value = "".join(f"<p>{html.escape(reason)}:<br><span class='lab-off'>{', '.join(of)}</span></p>"
                                     for reason, of in names.items())  # fmt: skip
-        self._absent.titles = (f"{len(why)} benchmarks cannot run here",)
+        self._absent.name(0, f"{len(why)} benchmarks cannot run here")
         self._absent.layout.display = "" if why else "none"
 
     def _launchers(self) -> dict[str, str]:
@@ -112,6 +113,7 @@ class _Measure:
         self.sizes.disabled, self.sizes.placeholder = not one.sized, one.sizes if one.sized else "means nothing here"
         low, high = one.ranks
         self.ranks.disabled = low == high
+        self.ranks.tooltip = f"{one.name} needs exactly {low}" if low == high else "several are compared: 2,4"
         self.ranks.value = str(max(low, 2) if high != 1 else 1)
         self.sizes.value = ""
         ranked = one.mpi and not one.jobs

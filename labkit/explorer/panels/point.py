@@ -64,11 +64,15 @@ class _Point:
         except LabkitError as error:
             self.facts.value = html.escape(str(error))
             return
+        if not self._samples:
+            self.facts.value = f"Its samples are no longer in {html.escape(row['campaign'])}. Press Look again."
+            self.widget.children = (self.facts,)
+            return
         self._metric = chosen.metric
         self.facts.value = facts(self._samples, row)
         have = [one.launch for one in self._samples if one.n]
         if have:
-            self.launch.options = [(str(number + 1), number) for number in have]
+            self.launch.options = [(str(number), number) for number in have]
             self.launch.value = have[0]
             self._draw()
         self.widget.children = (self.facts, self._inside) if have else (self.facts,)
@@ -130,7 +134,8 @@ def _command(first: Samples) -> str:
     if first.origin in ("measured", "reported"):
         text = f"labkit {shlex.join(Selection.of(first).words())}"
     else:
-        text = str(first.meta.get("command") or first.source or "")[:2000]
+        said = first.meta.get("command") or first.source or ""
+        text = (said if isinstance(said, str) else shlex.join(map(str, said)))[:2000]
     return f"<pre class='lab-command'>{html.escape(text)}</pre>" if text else ""
 
 
@@ -149,7 +154,7 @@ def histogram(one: Samples, metric: str) -> go.Figure:
     beyond, what = int((values > edges[-1]).sum()), METRICS[metric]
     figure = go.Figure(
         go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), marker={"color": style.COLOURS[0]},
-               name=f"launch {one.launch + 1}",
+               name=f"launch {one.launch}",
                hovertemplate=f"%{{x:,.4~r}} {what.unit}: %{{y:,}} iterations<extra></extra>")
     )  # fmt: skip
     small = f"n={len(values):,}; {beyond} above {style.number(float(edges[-1]), what.unit)} are not shown"

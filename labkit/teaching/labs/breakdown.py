@@ -93,9 +93,9 @@ def _sums(_: Results) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "model": one.text,
-            "sum of its parts in ns": paper.sum(one.name),
-            "as printed in ns": one.value,
-            "observed in ns": paper[one.observed].value,
+            "sum of its parts in ns": f"{paper.sum(one.name):,.2f}",
+            "as printed in ns": f"{one.value:,.2f}",
+            "observed in ns": f"{paper[one.observed].value:,.2f}",
             "sum off by %": _off(paper, one.name),
             "where": one.where,
         }
