@@ -571,6 +571,28 @@ def test_quarto_is_used_only_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert quarto.obstacle((1, 10, 0)) == ""
 
 
+def test_warnings_and_failures_of_quarto_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, campaign: Path
+) -> None:
+    """A program in Quarto's place, which says and leaves what it would."""
+    folder = tmp_path / "synthetic"
+    shutil.copytree(campaign, folder)
+    program = tmp_path / "bin" / "quarto"
+    program.parent.mkdir()
+    head = '#!/bin/sh\n[ "$1" = render ] || { echo 1.9.38; exit 0; }\necho "[WARNING] Duplicate note reference" >&2\n'
+    program.write_text(head + "mkdir html && echo page > html/index.html && echo pdf > html/report.pdf\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    made = report.build([folder], engine="auto")
+    assert made.engine == "quarto"
+    assert made.pdf == folder / "report" / "report.pdf"
+    assert made.pdf.read_text() == "pdf\n"
+    assert made.warnings[-1] == "Quarto: [WARNING] Duplicate note reference"
+    program.write_text(head + "exit 3\n")
+    with pytest.raises(ReportError, match=r"(?s)quarto render failed in .* exit status 3:.*Duplicate note"):
+        report.build([folder], engine="quarto")
+
+
 def test_quarto_gives_the_same_numbers(campaign: Path, tmp_path: Path, built: report.Built) -> None:
     if obstacle := quarto.usable():
         pytest.skip(obstacle)

@@ -90,8 +90,8 @@ def build(
     book, found = stage(sources, style=style, engine=chosen)
     check(book)
     progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
-    html, pdf = quarto.render(book) if chosen == "quarto" else plain.render(book, TEMPLATES)
-    return Built(html, pdf, chosen, warnings + found)
+    html, pdf, said = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])
+    return Built(html, pdf, chosen, warnings + found + said)
 
 
 def _engine(wanted: str, obstacle: str) -> tuple[str, list[str]]:

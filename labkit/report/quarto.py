@@ -54,12 +54,12 @@ def usable() -> str:
     return obstacle(version())
 
 
-def render(book: Book) -> tuple[Path, Path]:
+def render(book: Book) -> tuple[Path, Path, list[str]]:
     """Site and PDF of a staged book.
 
     Returns
     -------
-    ``html/index.html`` and ``report.pdf`` in the book's folder.
+    ``html/index.html`` and ``report.pdf`` in the book's folder, and the warnings that Quarto and pandoc gave.
 
     Raises
     ------
@@ -74,4 +74,4 @@ def render(book: Book) -> tuple[Path, Path]:
         tail = "\n".join(said.strip().splitlines()[-20:])
         raise ReportError(f"quarto render failed in {book.folder} with exit status {done.returncode}:\n{tail}")
     pdf = Path(shutil.copy(made, book.folder / "report.pdf"))
-    return html, pdf
+    return html, pdf, [f"Quarto: {line.strip()}" for line in said.splitlines() if re.search(r"\bWARN(ING)?\b", line)]
