@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: unbuilt help setup system venvs course report survey test test-all bench faults lab lint format lock clean
+.PHONY: unbuilt help setup wheelhouse system venvs course report survey test test-all bench faults lab lint format lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -45,6 +45,9 @@ unbuilt:
 	@touch $@
 
 venvs: setup $(OTHER_MPIS:%=%/.labkit) ## two more environments, with the MPIs of PyPI: Open MPI 5 and MPICH
+
+wheelhouse: ## fetch all Python packages into a folder, for a machine without internet; `make setup` there takes them from it
+	@templates/setup/python.sh wheelhouse requirements.lock templates/setup/uv.lock
 
 course: setup .venv-course/.labkit ## an environment with nbgrader, for teachers of the labs
 

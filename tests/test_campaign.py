@@ -99,6 +99,28 @@ def test_a_stale_lease_is_recognised(tmp_path: Path, host: str, age: float, stal
             pass
 
 
+def test_a_lease_is_ours_although_the_answer_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked_twice(source: Path, target: Path) -> None:
+        link(source, target)
+        link(source, target)
+
+    link = os.link
+    monkeypatch.setattr(lease.os, "link", asked_twice)
+    with Campaign(tmp_path).lease():
+        assert lease.holder(tmp_path)
+
+
+def test_a_lease_that_was_put_away_is_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "HEARTBEAT", 0.02)
+    with Campaign(tmp_path).lease():
+        (tmp_path / "lease.json").unlink()
+        end = time.monotonic() + 10
+        while not lease.holder(tmp_path) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert lease.holder(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["campaign.json"]
+
+
 def test_following_tells_results_as_they_come_until_the_run_ends(tmp_path: Path) -> None:
     held = Campaign(tmp_path)
     held.save(some(), "0" * 16)

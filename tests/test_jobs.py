@@ -102,7 +102,7 @@ def test_an_impossible_request_is_refused(
 
 
 def test_flux_has_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SpecError, match="Flux has no arrays"):
+    with pytest.raises(SpecError, match=r"Flux has no arrays of jobs.* submit again when the job has ended"):
         rendered("flux", jobs.Request(suite="quick", array=2), monkeypatch)
 
 

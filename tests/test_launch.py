@@ -162,6 +162,16 @@ def test_a_launcher_is_found_by_its_place(tmp_path: Path) -> None:
         launch.get(str(silent))
 
 
+def test_the_launcher_that_comes_first_on_the_path_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "site", "mpiexec", "HYDRA build details:\n    Version:  4.2.1")
+    program(tmp_path / "system", "mpirun", "mpirun (Open MPI) 5.0.7")
+    monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "python" / "bin" / "python"))
+    site, system = f"{tmp_path}/site/bin/", f"{tmp_path}/system/bin"
+    for path, order in {f"{site}:{system}": ["mpich", "openmpi"], f"{system}:{site}": ["openmpi", "mpich"]}.items():
+        monkeypatch.setenv("PATH", f"{path}:/usr/bin")
+        assert list(launch.installed.__wrapped__())[:2] == order
+
+
 def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     says = "slurm 22.05.8\nMPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4"
     program(tmp_path, "srun", says)

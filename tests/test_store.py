@@ -61,6 +61,15 @@ def test_a_compacted_campaign_is_the_same_in_one_file(tmp_path: Path) -> None:
     assert held.compact() == {}, "there is nothing to do twice"
 
 
+def test_who_reads_while_points_are_compacted_gets_all_of_them(tmp_path: Path) -> None:
+    held = filled(tmp_path)
+    before = everything(held)
+    reading = held.samples()
+    first = known(next(reading))
+    held.compact()
+    assert [first, *map(known, reading)] == before
+
+
 def raws(held: Campaign) -> list[tuple[Path, str, samples.Raw]]:
     found = held.files("mpi.allreduce").read()
     return [(path, samples.understood(raw, path).meta.get("i", "tool"), raw) for path, raw in found]

@@ -73,6 +73,7 @@ class Campaign:
     def __init__(self, path: str | Path, facts: Mapping[str, Any] | None = None) -> None:
         self.path = Path(path)
         self._file = self.path / "campaign.json"
+        lease.fresh(self.path)
         if not self._file.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -119,6 +120,7 @@ class Campaign:
 
     def benchmarks(self, like: str = "*") -> list[str]:
         """Benchmarks that have samples here, those of a name or of a pattern such as ``sockets.*``."""
+        lease.fresh(self.path)
         try:
             names = sorted(entry.name for entry in os.scandir(self.path / "samples") if entry.is_dir())
             return fnmatch.filter(names, like)

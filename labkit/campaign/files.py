@@ -69,7 +69,7 @@ class Files:
         """Every point once, with what reads it."""
         rows = [_rows(path, place, wanted, checked) for place, path in enumerate(self.compacted)]
         own = (
-            (name, len(rows), path, lambda path=path: samples.read(path, checked=checked))
+            (name, len(rows), path, lambda name=name, path=path: _own(name, path, checked))
             for name, path in sorted(self.points.items())
             if wanted is None or name in wanted
         )
@@ -151,6 +151,19 @@ class Files:
             for name, raw in compacted.read(path, self.points.keys(), checked=True):
                 if (own := self.points.get(name)) and not _same(raw, samples.read(own, checked=True)):
                     raise DataError(f"{own} and its point in {path} differ. Keep the right one, and delete the other.")
+
+
+def _own(name: Name, path: Path, checked: bool) -> Raw:
+    """A point's own file, or what holds the point where it was compacted since the folder was read."""
+    try:
+        return samples.read(path, checked=checked)
+    except DataError:
+        there = Files.of(path.parent)
+        if name not in there.points:
+            for many in there.compacted:
+                for _, raw in compacted.read(many, {name}, checked=checked):
+                    return raw
+        raise
 
 
 def _rows(

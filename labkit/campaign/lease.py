@@ -2,11 +2,13 @@
 
 It is taken by making a link, which one process alone can do, on NFS too, and is kept by heartbeats. Ages are taken from
 one clock, that of the file server, so that clocks that differ or jump do not make a living holder look dead; on the
-holder's own host the process itself is looked for.
+holder's own host the process itself is looked for. A heartbeat replaces the file: on NFS, whoever reads it in that
+moment may be told that it is stale (ESTALE), which says nothing of the holder.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -22,6 +24,7 @@ from typing import Any
 from labkit.errors import LaunchError
 
 HEARTBEAT = 10.0  # s; a lease is stale after three missed ones
+TRIES = 3  # to read a file that is replaced meanwhile
 OWNER = "LABKIT_LEASE"
 NAME = "lease.json"
 
@@ -89,7 +92,8 @@ def _take(path: Path, mine: Mapping[str, Any]) -> None:
             try:
                 os.link(aside, path)
             except FileExistsError:
-                continue  # somebody else was quicker: look at who it is
+                if not _ours(path, mine):  # it is where NFS 3 asked twice, because the first answer was lost
+                    continue  # somebody else was quicker: look at who it is
             return
     finally:
         aside.unlink(missing_ok=True)
@@ -112,11 +116,28 @@ def _put_away(path: Path, stale: Mapping[str, Any] | None) -> None:
 
 def _read(path: Path) -> dict[str, Any] | None:
     """A lease, or None where there is none that can be read."""
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
+    found: Any = None
+    for _ in range(TRIES):
+        fresh(path.parent)
+        try:
+            found = json.loads(path.read_text())
+        except OSError as error:
+            if error.errno == errno.ESTALE:
+                continue
+        except ValueError:
+            pass
+        break
     return found if isinstance(found, dict) and {"token", "pid", "host", "start", "heartbeat"} <= set(found) else None
+
+
+def fresh(folder: Path) -> None:
+    """Have a network file system ask its server what is in a folder.
+
+    Clients believe for up to a minute what they have seen, also that a file is not there; but they ask when a folder is
+    opened.
+    """
+    with suppress(OSError):
+        os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
 def _alive(folder: Path, lease: Mapping[str, Any]) -> bool:
@@ -135,12 +156,20 @@ def _age(folder: Path, lease: Mapping[str, Any]) -> float:
     probe = folder / f".{NAME}.{secrets.token_hex(8)}"
     try:
         probe.touch()
-        return probe.stat().st_mtime - (folder / NAME).stat().st_mtime
+        now = probe.stat().st_mtime
     except OSError:
         return time.time() - float(lease["heartbeat"])
     finally:
         with suppress(OSError):
             probe.unlink(missing_ok=True)
+    for _ in range(TRIES):
+        try:
+            return now - (folder / NAME).stat().st_mtime
+        except FileNotFoundError:
+            return float("inf")
+        except OSError:
+            continue
+    return 0.0  # replaced again and again
 
 
 def _place() -> str:
@@ -171,10 +200,15 @@ def _beats(path: Path, mine: Mapping[str, Any], ended: threading.Event) -> None:
     """Signs of life until the end, or until somebody else took a lease that had become stale."""
     aside = path.with_name(f".{path.name}.{mine['token']}")
     while not ended.wait(HEARTBEAT):
-        if not _ours(path, mine):
+        there = _read(path)
+        if there and there["token"] != mine["token"]:
             return
         try:
             aside.write_text(_text(mine))
-            aside.rename(path)
+            if there:
+                aside.rename(path)
+            else:  # put away by somebody who thought it stale, or for a moment
+                os.link(aside, path)
+                aside.unlink()
         except OSError:
-            aside.unlink(missing_ok=True)  # a full disk: the next beat may come through
+            aside.unlink(missing_ok=True)  # a full disk, or somebody took it: the next beat may come through

@@ -111,6 +111,8 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
     script = own / f"{number}.{SYSTEMS[site.system].template.rpartition('.')[2]}"
     script.write_text(render(request, site, into, submission=number, exclude=exclude))
     (own / f"{number}.toml").write_text(place.read_text() if place else f'system = "{site.system}"\n')
+    # before the job is there: two hosts that add to one file on NFS overwrite each other's lines
+    held.log(f"submission {number} to {site.system}, {request.nodes} nodes, {request.minutes} minutes")
     try:
         job = Job(into, number, site.system, SYSTEMS[site.system].submit(str(script)), time.time())
     except LaunchError:
@@ -119,7 +121,6 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
         raise
     facts = {"system": job.system, "number": job.number, "submitted": job.submitted, "request": request.__dict__}
     (own / f"{number}.json").write_text(json.dumps(facts, default=list, indent=1) + "\n")
-    held.log(f"submitted job {job.number} to {job.system}, {request.nodes} nodes, {request.minutes} minutes")
     return job
 
 

@@ -70,7 +70,10 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
     partition = request.partition or site.partition
     site.check(partition, request.minutes, request.nodes)
     if request.array > 1 and site.system == "flux":
-        raise SpecError(f"--array {request.array}, but Flux has no arrays of jobs. Submit with -p launches=N instead.")
+        raise SpecError(
+            f"--array {request.array}, but Flux has no arrays of jobs. Leave it out, and submit again when the job has "
+            "ended, with more launches each time (-p launches=6, then 12): each job adds its share."
+        )
     suite = str(Path(request.suite).resolve()) if request.suite.endswith(".toml") else request.suite
     words = [word for pair in request.parameters for word in ("-p", pair)]
     held = folder / "jobs" / f"{submission}.toml"
@@ -83,7 +86,7 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
         "options": list(site.options), "submission": str(submission), "id": "{{id}}",
         "folder": shlex.quote(str(folder)), "home": shlex.quote(str(HOME)), "suite": shlex.quote(suite),
         "python": shlex.quote(site.python or sys.executable),
-        "setup": "\n".join([*site.setup, *(f"module load {shlex.quote(name)}" for name in site.modules)]),
+        "setup": "\n".join([*site.setup, *(f"module load {shlex.quote(name)} || exit" for name in site.modules)]),
         "variables": variables(site, submission, request.beside),
         "parameters": shlex.join([*words, "--site", str(held)]),
     }  # fmt: skip

@@ -128,11 +128,11 @@ def names() -> list[str]:
 
 @cache
 def installed() -> dict[str, Launcher]:
-    """Launchers found beside the running Python and on PATH; the one beside Python comes first.
+    """Launchers found beside the running Python and on PATH, in the order of its folders: a module that is loaded wins.
 
     srun comes last, and counts only inside a Slurm job: elsewhere it would wait for an allocation.
     """
-    folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
+    folders = [str(Path(folder)) for folder in (str(Path(sys.executable).parent), *os.get_exec_path())]
     found: dict[str, Launcher] = {}
     for name in names():
         launcher = _search(name, folders) if name != "srun" else None
@@ -141,8 +141,12 @@ def installed() -> dict[str, Launcher]:
     if "SLURM_JOB_ID" in os.environ:
         with suppress(LaunchError):
             found["srun"] = _srun("srun", None)
-    here, order = folders[0], ("openmpi", "mpich", "intelmpi", "srun")
-    return dict(sorted(found.items(), key=lambda one: (not one[1].program.startswith(here), order.index(one[0]))))
+    order = ("openmpi", "mpich", "intelmpi", "srun")
+
+    def rank(one: Launcher) -> tuple[bool, int, int]:
+        return one.name == "srun", folders.index(str(Path(one.program).parent)), order.index(one.name)
+
+    return {one.name: one for one in sorted(found.values(), key=rank)}
 
 
 def get(name: str) -> Launcher:

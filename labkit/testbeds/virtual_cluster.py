@@ -94,7 +94,10 @@ def _refusal(error: str, options: Options) -> SpecError | LaunchError:
         way = f"Run it as root, or have user namespaces allowed ({allow})"
         way = "Give the container CAP_SYS_ADMIN and CAP_NET_ADMIN" if os.geteuid() == 0 else way
         return SpecError(f"testbed virtual-cluster: the kernel does not permit it to this user ({error}). {way}.")
-    return LaunchError(f"The virtual cluster did not come up: {error}")
+    missing = (
+        ". It is covered while the cluster is up; as root: touch /etc/hosts" if "/etc/hosts: No such" in error else ""
+    )
+    return LaunchError(f"The virtual cluster did not come up: {error}{missing}")
 
 
 def attach(handle: Mapping[str, Any]) -> Testbed:

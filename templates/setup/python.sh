@@ -2,7 +2,9 @@
 # A virtual environment from a lock, and labkit in it.
 #   python.sh packages VENV LOCK…   makes VENV where it is not there, installs the locked packages
 #   python.sh labkit VENV           builds the C kernels and installs this checkout as labkit, editable
+#   python.sh wheelhouse LOCK…      fetches the locked packages into the folder wheelhouse, for a machine without internet
 # uv where there is one, else a uv of its own in .venv-uv, else venv and pip. PYTHON names another interpreter.
+# Where there is a folder wheelhouse, packages come from it, and no network is asked.
 set -euo pipefail
 
 say() { printf '%s\n' "$*"; }
@@ -46,6 +48,23 @@ make_venv() {
     fi
 }
 
+# Wheels for the interpreter that set-up would take, checked against the lock; uv downloads none, pip does.
+wheelhouse() {
+    local venv locks=()
+    venv=$(mktemp -d)
+    trap 'rm -rf "'"$venv"'"' EXIT
+    uv_path=$(find_uv) || uv_path=
+    if [ -n "$uv_path" ]; then "$uv_path" venv -q --clear --seed --python "${PYTHON:->=3.11}" "$venv"; else make_venv "$venv"; fi
+    for lock in "$@"; do locks+=(-r "$lock"); done
+    local fetch=("$venv/bin/python" -m pip download -q --disable-pip-version-check --only-binary :all: -d wheelhouse)
+    "${fetch[@]}" --require-hashes "${locks[@]}"
+    # 3.11.2 there takes other versions of a few than 3.11.7 here; installing compares their checksums too
+    for pinned in $(sed -nE "s/^([^ ]+) ; .*python_full_version [<>=]+ '[0-9]+\.[0-9]+\.[0-9]+'.*/\1/p" "$@"); do
+        "${fetch[@]}" --no-deps --ignore-requires-python "$pinned"
+    done
+    say "wheelhouse: $(find wheelhouse -name '*.whl' | wc -l) wheels, $(du -sh wheelhouse | cut -f1), for $("$venv/bin/python" -V) on $(uname -m)."
+}
+
 # Installs into venv $1 with the rest of the arguments.
 install() {
     local venv=$1; shift
@@ -58,7 +77,7 @@ packages() {
     local venv=$1; shift
     uv_path=$(find_uv) || { own_uv && uv_path=$(find_uv); } || uv_path=
     make_venv "$venv"
-    say "Installing Python packages into $venv with ${uv_path:-pip}: $*"
+    say "Installing Python packages into $venv with ${uv_path:-pip}${UV_OFFLINE:+ from wheelhouse}: $*"
     local locks=(); for lock in "$@"; do locks+=(-r "$lock"); done
     install "$venv" --require-hashes "${locks[@]}"
 }
@@ -75,7 +94,10 @@ labkit() {
 }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+if [ -d wheelhouse ] && [ "${1:-}" != wheelhouse ]; then
+    export PIP_NO_INDEX=1 PIP_FIND_LINKS=$PWD/wheelhouse UV_OFFLINE=1 UV_NO_INDEX=1 UV_FIND_LINKS=$PWD/wheelhouse
+fi
 case ${1:-} in
-    packages | labkit) "$@" ;;
-    *) fail "python.sh: ${1:-nothing} was asked, but it knows: packages VENV LOCK…, labkit VENV." ;;
+    packages | labkit | wheelhouse) "$@" ;;
+    *) fail "python.sh: ${1:-nothing} was asked, but it knows: packages VENV LOCK…, labkit VENV, wheelhouse LOCK…." ;;
 esac

@@ -38,6 +38,7 @@ WANTED=(
     "slurmd /usr/sbin/slurmd|slurmd slurm-wlm-basic-plugins|those tests"
     "sbatch|slurm-client|those tests"
     "munged /usr/sbin/munged|munge|those tests"
+    "modulecmd|environment-modules|the test of a job that loads a module"
 )
 NOT_FREE=(
     "netperf|netperf|netperf itself; iperf3 measures the streams over TCP and UDP, sockperf or qperf the round trips"
@@ -45,6 +46,7 @@ NOT_FREE=(
 )
 PYVERBS="|python3-pyverbs|the loops over RDMA verbs that give every iteration; perftest stands in"
 KERNEL="|$IMAGE|the kernel of that guest; the one that runs here stays as it is"
+PMIX="|libpmix-dev|those tests with srun: Slurm's plugin loads libpmix.so, which no other package brings"
 FONTS="|fonts-liberation|the fonts of static figures; others stand in"
 VENV="|python3-venv|a Python environment without uv"
 
@@ -70,6 +72,7 @@ all_missing() {
     missing "${WANTED[@]}"
     compgen -G '/usr/lib*/python3*/*-packages/pyverbs/__init__.py' >/dev/null || say "$PYVERBS"
     compgen -G '/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*' >/dev/null || say "$KERNEL"
+    compgen -G '/usr/lib*/*-linux-gnu/libpmix.so' >/dev/null || say "$PMIX"
     compgen -G '/usr/share/fonts/truetype/liberation*/*' >/dev/null || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
     have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python" || python3 -c 'import ensurepip, venv' 2>/dev/null || say "$VENV"
 }

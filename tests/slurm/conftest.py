@@ -15,6 +15,7 @@ from tests.slurm.cluster import Cluster, path, program, slurm
 SITE = """launcher = "{launcher}"
 options = ["--nodelist={nodes}"]
 setup = {setup}
+modules = {modules}
 environment = {{ OMPI_MCA_mpi_yield_when_idle = "1", OMPI_MCA_hwloc_base_binding_policy = "none" }}
 """
 SUITE = """title = "{name}"
@@ -46,9 +47,11 @@ class Lab:
         path.write_text(SUITE.format(name=name, sizes=sizes, cap=cap, ci=ci, transports=transports))
         return str(path)
 
-    def site(self, nodes: str, launcher: str = "mpirun", setup: tuple[str, ...] = ()) -> Path:
+    def site(
+        self, nodes: str, launcher: str = "mpirun", setup: tuple[str, ...] = (), modules: tuple[str, ...] = ()
+    ) -> Path:
         path = self.folder / f"site-{len(list(self.folder.glob('site-*')))}.toml"
-        path.write_text(SITE.format(nodes=nodes, launcher=launcher, setup=list(setup)))
+        path.write_text(SITE.format(nodes=nodes, launcher=launcher, setup=list(setup), modules=list(modules)))
         return path
 
     def submit(self, request: jobs.Request, site: Path) -> jobs.Job:

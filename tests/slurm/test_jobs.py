@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -55,7 +56,7 @@ def background(lab: Lab) -> Iterator[Background]:
     for process in [psutil.Process(int(runs)), *psutil.Process(int(runs)).children(recursive=True)]:
         process.suspend()
     array = lab.submit(jobs.Request(suite=lab.suite("small"), nodes=2, array=2), lab.site("vc[0-1]", "srun"))
-    slow = lab.suite("cut", sizes="8,16,32,64,128", cap=4, ci=1e-6, transports="shm")
+    slow = lab.suite("cut", sizes="64Ki,128Ki,256Ki,512Ki,1Mi", cap=3, ci=1e-6, transports="shm")
     cut = lab.submit(jobs.Request(suite=slow, nodes=1), lab.site("vc2"))
     yield Background(limit, array, cut)
     for job in (limit, array, cut):
@@ -195,13 +196,45 @@ def test_a_job_whose_time_is_over_keeps_what_it_measured(background: Background)
     assert note["allocation"]["hosts"] == ["vc3"]
 
 
-def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab) -> None:
-    suite = lab.suite("beside", sizes="8", transports="auto,tcp")
-    job = lab.submit(jobs.Request(suite=suite, nodes=4, beside=True), lab.site("vc[0-3]"))
-    assert "1 of 1 notebooks" in followed(job)
-    held = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
+def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab, capfd: pytest.CaptureFixture[str]) -> None:
+    suite, site = lab.suite("beside", sizes="8", transports="auto,tcp"), str(lab.site("vc[0-3]"))
+    assert cli.main(["submit", suite, "--nodes", "4", "--side-by-side", "--site", site]) == 0
+    said = capfd.readouterr()
+    assert "1 of 1 notebooks" in said.out + said.err
+    held = [one for one in Campaign(lab.campaigns / "beside").samples() if one.spec.family == "mpi"]
     assert {tuple(one.meta["rank_hosts"]) for one in held} == {("vc0", "vc1"), ("vc2", "vc3")}
     assert all("side by side" in one.meta["badges"] for one in held)
+
+
+MODULES = Path("/etc/profile.d/modules.sh")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MODULES.exists(), reason="needs the package environment-modules")
+def test_a_job_measures_with_the_mpi_of_its_module(lab: Lab) -> None:
+    site = lab.folder / "site-software"
+    (site / "mpi" / "bin").mkdir(parents=True)
+    # MPICH where it is installed beside Open MPI, which would be taken otherwise; else Open MPI by another path
+    mpich = bool(shutil.which("hydra_pmi_proxy"))
+    names = (
+        {"mpiexec": "mpiexec.hydra", "hydra_pmi_proxy": "hydra_pmi_proxy"} if mpich else {"mpirun": "mpirun.openmpi"}
+    )
+    for name, program in names.items():
+        (site / "mpi" / "bin" / name).symlink_to(str(shutil.which(program)))
+    (site / "files").mkdir()
+    (site / "files" / "labmpi").write_text(f"#%Module1.0\nprepend-path PATH {site}/mpi/bin\n")
+    setup = (f"source {MODULES}", f"module use {site}/files")
+    suite = lab.suite("module", sizes="8")
+    once = jobs.Request(suite=suite, parameters=("launches=1",))
+    job = lab.submit(once, lab.site("vc[0-1]", setup=setup, modules=("labmpi",)))
+    assert "1 of 1 notebooks" in followed(job)
+    held = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
+    assert all(f"{site}/mpi/bin/{next(iter(names))}" in one.meta["command"] for one in held)
+    kinds = {row["library"].partition(" ")[0] for row in records.table(held).to_dict("records")}
+    assert kinds == {"MPICH" if mpich else "Open"}
+    job = lab.submit(jobs.Request(suite=suite, nodes=1), lab.site("vc0", setup=setup, modules=("labmpi/9",)))
+    with pytest.raises(LaunchError, match=r"ended before labkit began.*(?s:.*)Unable to locate a modulefile"):
+        followed(job)
 
 
 @pytest.mark.slow

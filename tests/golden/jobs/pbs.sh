@@ -11,7 +11,7 @@
 #PBS -o /scratch/ada/labkit/quick/jobs/2-pbs.out
 
 source /etc/profile.d/modules.sh
-module load mpich/4.2
+module load mpich/4.2 || exit
 export LABKIT_SUBMISSION=2
 [ -d /scratch/ada/labkit/quick/jobs ] || { echo "/scratch/ada/labkit/quick is not to be seen from $(hostname). Use a folder that all nodes share." >&2; exit 1; }
 cd /home/ada/labkit || exit

@@ -14,7 +14,7 @@
 #SBATCH --output=/scratch/ada/labkit/quick/jobs/2-%j.out
 
 source /etc/profile.d/modules.sh
-module load openmpi/4.1
+module load openmpi/4.1 || exit
 export LABKIT_SUBMISSION=2 LABKIT_LAUNCH_FLAGS=--mpi=pmix
 [ -d /scratch/ada/labkit/quick/jobs ] || { echo "/scratch/ada/labkit/quick is not to be seen from $(hostname). Use a folder that all nodes share." >&2; exit 1; }
 cd /home/ada/labkit || exit
