@@ -83,7 +83,7 @@ def over_launches(values: Iterable[float], also: Iterable[float] = ()) -> Expect
     Examples
     --------
     >>> over_launches([1.0, 2.0, 4.0])
-    Expected(centre=2.0, low=1.0, high=4.0, basis='range of 3 launches')
+    Expected(centre=2.0, low=1.0, high=4.0, basis='range of 3 launches', by='your run')
     """
     held = [float(value) for value in values]
     over = stats.headline(held)
