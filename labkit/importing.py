@@ -106,7 +106,12 @@ def read(path: str | Path) -> File:
 
 
 def bring(
-    paths: Sequence[str | Path], *, into: Campaign | str | Path | None = None, ranks: int = 0, testbed: str = ""
+    paths: Sequence[str | Path],
+    *,
+    into: Campaign | str | Path | None = None,
+    ranks: int = 0,
+    testbed: str = "",
+    published: str = "",
 ) -> Outcome:
     """Import files into a campaign; what the same text brought before is not added again.
 
@@ -116,6 +121,8 @@ def bring(
     into : campaign or its folder; a new one named after the time when left out.
     ranks : how many there were, where neither test nor text tell it; 0 for not known.
     testbed : where it was measured; empty for not known.
+    published : paper, table or figure and conditions of numbers that somebody published and that were written down in
+        one of the layouts; their origin is then ``published`` instead of ``imported``.
 
     Raises
     ------
@@ -124,6 +131,8 @@ def bring(
     """
     files, warnings = [read(path) for path in paths], list[str]()
     points = [point for file in files for point in _points(file, ranks, testbed, warnings)]
+    if published:
+        points = [_published(point, " ".join(published.split())) for point in points]
     if not points:
         raise DataError(f"Nothing was imported. {' '.join(warnings)} 'labkit list' shows the benchmarks.")
     fresh = campaign.root() / datetime.now().strftime("import-%Y%m%d-%H%M%S")
@@ -144,10 +153,17 @@ def _launches(held: Campaign) -> dict[tuple[str, str], dict[str, int]]:
     """Launches of every imported point of a campaign by the place in the text they came from."""
     found: dict[tuple[str, str], dict[str, int]] = {}
     for one in held.samples():
-        if one.origin == "imported":
+        if one.origin in ("imported", "published"):
             launches = found.setdefault((one.spec.benchmark, str(one.meta["fingerprint"])), {})
             launches[str(one.meta.get("place", f"launch {one.launch}"))] = one.launch
     return found
+
+
+def _published(point: Samples, reference: str) -> Samples:
+    """A point of a publication; every table and figure says which."""
+    said = [*point.meta["warnings"], f"published, not measured here: {reference}"]
+    told = {"engine": "published", "library": "not told", "reference": reference, "warnings": said}
+    return dataclasses.replace(point, origin="published", meta={**point.meta, **told})
 
 
 def _points(file: File, ranks: int, testbed: str, warnings: list[str]) -> Iterator[Samples]:

@@ -48,6 +48,17 @@ def test_records_follow_from_it_as_from_any_other(tmp_path: Path) -> None:
     assert records.headline_statistic(frame[frame["benchmark"] == "mpi.allreduce"], "latency_us") == "osu_mean"
 
 
+def test_published_numbers_are_told_from_all_others(tmp_path: Path) -> None:
+    text = tmp_path / "table.txt"
+    text.write_text("# OSU MPI Bandwidth Test\n# Size      Bandwidth (MB/s)\n4194304      12125.00\n")
+    for added in (1, 0):
+        held = importing.bring([text], into=tmp_path / "c", testbed="RoCE", published="Kenny et al. 2020,\n Fig. 2")
+        assert held.added == added
+    [row] = records.table(held.campaign.samples()).to_dict("records")
+    assert (row["origin"], row["testbed"], row["bandwidth_MBps_mean"]) == ("published", "RoCE", 12125)
+    assert "published, not measured here: Kenny et al. 2020, Fig. 2" in row["warnings"]
+
+
 def test_the_same_text_adds_nothing_twice(tmp_path: Path) -> None:
     copy = tmp_path / "copy.txt"
     copy.write_bytes(LATENCY.read_bytes())

@@ -178,7 +178,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ("attach", jobs.attach, jobs.campaign_options, "Follow the job of a campaign again.", "labkit attach quick"),
     ("cancel", jobs.cancel, jobs.campaign_options, "End the job of a campaign; what was measured is kept.", "labkit cancel quick"),
     ("import", campaigns.import_, campaigns.import_options, "Keep what the OSU or Intel MPI benchmarks printed in a campaign.",
-     "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\nlabkit import osu_allreduce.txt --ranks 64"),
+     "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\nlabkit import osu_allreduce.txt --ranks 64\nlabkit import table2.txt --testbed \"RoCE, 100 Gb/s\" --published \"Kenny et al. 2020, Fig. 2\""),
     ("show", campaigns.show_, campaigns.show_options, "Print the results of a campaign.", "labkit show quick --benchmark mpi.latency --format csv"),
     ("compact", campaigns.compact, campaigns.compact_options, "Put the finished points of each benchmark into one file; loses nothing.", "labkit compact quick"),
     ("export", campaigns.export, campaigns.export_options, "Write a campaign as one archive with checksums.", "labkit export quick --output quick.zip"),

@@ -131,13 +131,25 @@ def import_options(verb: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="where it was measured; files with the same name are repeats of one another (default: the file's name, and none are)",
     )
+    verb.add_argument(
+        "--published",
+        default="",
+        metavar="WORDS",
+        help="paper, table and conditions of numbers that were published, and written down as one of the programs prints them",
+    )
 
 
 def import_(options: argparse.Namespace) -> int:
     """Keep what others measured in a campaign."""
     from labkit import importing
 
-    outcome = importing.bring(options.file, into=options.into, ranks=options.ranks, testbed=options.testbed)
+    outcome = importing.bring(
+        options.file,
+        into=options.into,
+        ranks=options.ranks,
+        testbed=options.testbed,
+        published=options.published,
+    )
     for text in outcome.warnings:
         warn(text)
     print(outcome.text())
