@@ -1,9 +1,9 @@
 """What runs in every rank: takes a plan, runs its points, and sends frames to the parent.
 
-``python -m labkit.worker PLAN``. A frame is `MAGIC`, the lengths of header and payload, a JSON header and raw int64;
-only rank 0 sends, on the standard output it was born with. Everything else that is printed goes to standard error, and
-so does the one line with which any rank tells why it gave up. Loads the standard library, numpy and mpi4py, nothing
-else. This module is what parent and rank share.
+``python -m labkit.worker PLAN``. A frame is `MAGIC`, the lengths of header and payload, a JSON header, raw int64 and
+`END`, since Open MPI 5 keeps back what ends in the middle of a line; only rank 0 sends, on the standard output it was
+born with. Everything else that is printed goes to standard error, and so does the one line with which any rank tells
+why it gave up. Loads the standard library, numpy and mpi4py, nothing else. This module is what parent and rank share.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from labkit.errors import LabkitError
 from labkit.spec import Effort, Spec
 
 MAGIC = b"\x93LABKIT\n"  # no text has it
+END = b"\n"
 _LENGTHS = struct.Struct("<IQ")
 FAILED = "labkit-rank-failed: "
 ABSENT = "not in this MPI"  # how the reason begins when the library lacks what a benchmark calls
@@ -39,7 +40,7 @@ class Frame:
     def encode(self) -> bytes:
         """As bytes for the pipe."""
         header, payload = json.dumps(self.header).encode(), self.values.astype("<i8", copy=False).tobytes()
-        return MAGIC + _LENGTHS.pack(len(header), len(payload)) + header + payload
+        return MAGIC + _LENGTHS.pack(len(header), len(payload)) + header + payload + END
 
 
 class Reader:
@@ -66,11 +67,11 @@ class Reader:
             if at < 0 or len(self._held) < start:
                 return
             head, body = _LENGTHS.unpack(self._held[len(MAGIC) : start])
-            if len(self._held) < start + head + body:
+            if len(self._held) < start + head + body + len(END):
                 return
             header = json.loads(self._held[start : start + head])
             values = np.frombuffer(bytes(self._held[start + head : start + head + body]), "<i8").astype(np.int64)
-            del self._held[: start + head + body]
+            del self._held[: start + head + body + len(END)]
             yield Frame(header, values)
 
 
