@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit import show
-from labkit.cli.speaking import ERROR, OK, Bar, output, say, warn
+from labkit.cli.speaking import ERROR, OK, Bar, ReadBar, output, say, warn
 
 if TYPE_CHECKING:
     from labkit.campaign import Campaign
@@ -143,13 +143,15 @@ def import_(options: argparse.Namespace) -> int:
     """Keep what others measured in a campaign."""
     from labkit import importing
 
-    outcome = importing.bring(
-        options.file,
-        into=options.into,
-        ranks=options.ranks,
-        testbed=options.testbed,
-        published=options.published,
-    )
+    with ReadBar() as bar:
+        outcome = importing.bring(
+            options.file,
+            into=options.into,
+            ranks=options.ranks,
+            testbed=options.testbed,
+            published=options.published,
+            progress=bar,
+        )
     for text in outcome.warnings:
         warn(text)
     print(outcome.text())

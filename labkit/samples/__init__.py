@@ -88,6 +88,21 @@ class Samples:
         return int(self.time_ns.shape[1])
 
 
+def header(samples: Samples) -> dict[str, Any]:
+    """The metadata of a samples file."""
+    return {
+        "format": FORMAT,
+        "spec": samples.spec.as_dict(),
+        "effort": samples.effort.as_dict(),
+        "host": dict(samples.host),
+        "launch": samples.launch,
+        "origin": samples.origin,
+        "meta": dict(samples.meta),
+        "reported": [value.as_dict() for value in samples.reported],
+        "source": samples.source,
+    }
+
+
 def save(samples: Samples, path: Path) -> None:
     """Write a samples file: first aside, then renamed, so that no reader ever sees half of one."""
     import pyarrow as pa
@@ -102,18 +117,7 @@ def save(samples: Samples, path: Path) -> None:
         "time_ns": np.ascontiguousarray(samples.time_ns, np.int64).ravel(),
     }
     columns |= {name: np.ascontiguousarray(values).ravel() for name, values in samples.extras.items()}
-    header = {
-        "format": FORMAT,
-        "spec": samples.spec.as_dict(),
-        "effort": samples.effort.as_dict(),
-        "host": dict(samples.host),
-        "launch": samples.launch,
-        "origin": samples.origin,
-        "meta": dict(samples.meta),
-        "reported": [value.as_dict() for value in samples.reported],
-        "source": samples.source,
-    }
-    table, text = pa.table(columns), json.dumps(header, allow_nan=False).encode()
+    table, text = pa.table(columns), json.dumps(header(samples), allow_nan=False).encode()
     metadata = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
