@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from labkit import studies
+from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.jobs.inside import left_out
 from labkit.units import format_duration
@@ -47,7 +47,7 @@ def warnings(held: Campaign) -> list[tuple[str, int]]:
     path = held.path / "records.parquet"
     if not path.exists():
         return []
-    return studies.kinds(pd.read_parquet(path, columns=["warnings"])["warnings"].fillna(""))
+    return doubts.kinds(pd.read_parquet(path, columns=["warnings"])["warnings"].fillna(""))
 
 
 def _notes(held: Campaign) -> list[dict[str, Any]]:

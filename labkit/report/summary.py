@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit import units
+from labkit.analysis import doubts
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import KeyNumber, key_numbers, plural, sized, title
-from labkit.studies import kinds
 
 _HOST_FIRST = (
     "name",
@@ -54,7 +54,7 @@ def _badges(content: Content) -> str:
         prefix = f"{escape(source.name)}: " if content.several else ""
         for column in ("badges", "warnings") if len(source.records) else ():
             once = ["; ".join(dict.fromkeys(text.split("; "))) for text in source.records[column]]
-            for text, count in kinds(once):
+            for text, count in doubts.kinds(once):
                 items.append(f"{prefix}**{escape(text.rstrip('.'))}**: {count} of {len(source.records)} launches")
     return markdown.callout("warning", "What may mislead", markdown.bullets(items)) if items else ""
 

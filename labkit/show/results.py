@@ -56,7 +56,8 @@ def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> b
 
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     """Lines of one benchmark."""
-    from labkit import records, studies
+    from labkit import records
+    from labkit.analysis import doubts
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if _given(rows, m)]
@@ -95,8 +96,8 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     for metric in metrics:
         if (statistic := heads[metric]) != records.HEADLINES[0]:
             notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
-    notes += [f"badges: {', '.join(text for text, _ in studies.kinds(rows['badges']))}"]
-    notes += [f"warning: {text}" for text, _ in studies.kinds(rows["warnings"])]
+    notes += [f"badges: {', '.join(text for text, _ in doubts.kinds(rows['badges']))}"]
+    notes += [f"warning: {text}" for text, _ in doubts.kinds(rows["warnings"])]
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
 
 
