@@ -63,9 +63,9 @@ def key_table(content: Content) -> str:
     """Table of the key numbers."""
     rows = [(source, _key_row(one)) for source in content.sources for one in key_numbers(source)]
     return content.table(
-        ["quantity", "path", "ranks", "size", "value", "low to high", "what low and high are", "n"],
+        ["quantity", "path", "ranks", "setting", "size", "value", "low to high", "what low and high are", "n"],
         rows,
-        align="lllrrllr",
+        align="llrlrrllr",
         caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. {#tbl-key}",
         empty="There are no samples in this campaign yet, so there are no key numbers.",
     )
@@ -77,6 +77,7 @@ def _key_row(one: KeyNumber) -> list[str]:
         f"{one.title}{origin}",
         escape(one.transport),
         str(one.ranks),
+        escape(one.setting) or "–",
         _size(one.size) if sized(one.benchmark) else "–",
         f"**{one.text}**\u00a0{one.unit}",
         one.range,
