@@ -90,7 +90,7 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
 def is_file(target: str | Path) -> bool:
     """Whether an output is a regular file that is there already."""
     try:
-        return str(target) != STDOUT and stat.S_ISREG(os.stat(target).st_mode)
+        return str(target) != STDOUT and stat.S_ISREG(Path(target).stat().st_mode)
     except OSError:
         return False
 
@@ -133,7 +133,7 @@ class _Stream(io.FileIO):
 def _kind(target: str | Path, place: Path) -> str:
     """``regular``, ``stream`` or ``fifo``."""
     try:
-        mode = os.stat(target).st_mode
+        mode = Path(target).stat().st_mode
     except FileNotFoundError:
         if not place.parent.is_dir():
             raise
