@@ -45,6 +45,7 @@ _RANKS = re.compile(r"# #processes = (\d{1,9})(?: \(threads: (\d{1,9})\))?(?:; r
 _GROUPS = re.compile(r"# \( (\d{1,9}) groups of (\d{1,9}) processes each running simultaneous \) *")
 _MODE = re.compile(r"# +MODE: (AGGREGATE|NON-AGGREGATE) *")
 _FAILED = re.compile(r" *(\d{1,18}) ((?:out-of-mem\.|int-overflow|time-out\.).*)")
+_CALL = re.compile(r"# ((?:\S*/)?IMB-\w+(?: .*?)?) *")  # the command line
 _FACT = re.compile(r"# ([A-Za-z_][^:=]{1,40}?) *[:=] *(\S.*?) *")
 
 
@@ -86,6 +87,8 @@ def parse(text: str, where: str = "IMB's output") -> tuple[Table, ...]:
             raise lines.wrong(
                 "'#    Intel(R) MPI Benchmarks …'" if not title else "a line of dashes and '# Benchmarking …'"
             )
+        elif call := _CALL.fullmatch(ahead):
+            facts["call"] = call[1]
         elif fact := _FACT.fullmatch(ahead):
             facts.setdefault(fact[1], fact[2])
         lines.take()
@@ -201,6 +204,8 @@ def reported(table: Table, row: Row) -> list[Reported]:
     for column, value in zip(table.columns, row.values, strict=False):
         if column in _METRICS and isinstance(value, int | float) and not (column == "Mbytes/sec" and row.size == 0):
             name, unit, statistic = _METRICS[column]
+            if column == "t[usec]" and table.test.startswith("IMB-P2P"):  # the mean over ranks there
+                statistic = "osu_mean"
             number = float(value) * (_mega(table.version) if column == "Mbytes/sec" else 1)
             found.append(Reported(name, METRICS[name].unit if name in METRICS else unit, statistic, number))
     return found
