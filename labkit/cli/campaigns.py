@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import show
+from labkit import show, writing
 from labkit.cli.speaking import ERROR, OK, Bar, output, say, warn
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def export(options: argparse.Namespace) -> int:
     from labkit.campaign import archive
 
     target = archive.export(campaign.find(options.campaign), Path(options.output) if options.output else None)
-    print(f"archive: {target}, {target.stat().st_size:,} B; check it with: labkit verify {target}")
+    if writing.is_file(target):
+        print(f"archive: {target}, {target.stat().st_size:,} B; check it with: labkit verify {target}")
     return OK
 
 

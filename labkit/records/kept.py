@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -48,7 +49,20 @@ def _stamp(folder: Path) -> bytes:
     files = (
         sorted((e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in os.scandir(folder)) if folder.is_dir() else []
     )
-    return hashlib.sha256(repr((__version__, folder.parent.parent.name, files)).encode()).hexdigest().encode()
+    made = (__version__, _rules(), folder.parent.parent.name, files)
+    return hashlib.sha256(repr(made).encode()).hexdigest().encode()
+
+
+@cache
+def _rules() -> str:
+    """What turns samples into records: its source, for a version of labkit does not change with every commit."""
+    from labkit import columns, records, stats
+
+    parts = [
+        Path(str(columns.__file__)),
+        *(p for m in (records, stats) for p in Path(str(m.__file__)).parent.glob("*.py")),
+    ]
+    return hashlib.sha256(b"".join(part.read_bytes() for part in sorted(parts))).hexdigest()
 
 
 def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
