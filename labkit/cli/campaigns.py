@@ -163,6 +163,12 @@ def report_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--style", default="report", help="look of the report: report or letter (default: %(default)s)")
     engines, what = ("auto", "quarto", "plain"), "what renders it (default: Quarto when it is installed)"
     verb.add_argument("--engine", choices=engines, default="auto", help=what)
+    verb.add_argument(
+        "--execute",
+        action=argparse.BooleanOptionalAction,
+        help="run labkit's own notebooks on the samples, also those that the campaign holds executed copies of; "
+        "--no-execute runs none (default: those without a copy). Notebooks stored in a campaign are never run",
+    )
 
 
 def report_(options: argparse.Namespace) -> int:
@@ -170,7 +176,7 @@ def report_(options: argparse.Namespace) -> int:
     from labkit import campaign, report
 
     folders = [campaign.find(name) for name in options.campaign]
-    built = report.build(folders, style=options.style, engine=options.engine, progress=say)
+    built = report.build(folders, style=options.style, engine=options.engine, execute=options.execute, progress=say)
     for text in built.warnings:
         warn(text)
     print(f"HTML report: {built.html}")
