@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks
+from labkit import benchmarks, outside
 from labkit.columns import METRICS
 from labkit.samples import Samples
 from labkit.show.results import result_table, text_table
@@ -166,7 +166,7 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
     }
     text = forms[form]() if form in forms else _elsewhere(samples, form, full)
     if output:
-        Path(output).write_text(text + "\n")
+        outside.write(Path(output), text + "\n")
     else:
         print(text)
 
