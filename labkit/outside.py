@@ -56,8 +56,7 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
         named = error.filename if error.filename is not None else path
         where = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "labkit"
         said = error.strerror or str(error) or type(error).__name__
-        remedy = _REMEDIES.get(error.errno or 0, "Check this file, or name another one")
-        return DataError(f"{_short(where)}: {said}. {remedy}.")
+        return DataError(f"{_short(where)}: {said}. {remedy(error)}.")
     where = _short(str(path)) or "The input"
     if isinstance(error, UnicodeError):
         place = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
@@ -67,6 +66,11 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
     if isinstance(error, MemoryError):
         return DataError(f"{where} needs more memory than this machine has. Ask for less, or use a larger machine.")
     return DataError(f"{where} cannot be read: {_short(str(error), 200)}. Correct or restore it.")
+
+
+def remedy(error: OSError) -> str:
+    """What to do about an error of the system."""
+    return _REMEDIES.get(error.errno or 0, "Check it, or name another place")
 
 
 @contextmanager
@@ -144,43 +148,6 @@ def json_object(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise DataError(f"{path} holds {type(found).__name__}, but it must be a JSON object. Restore it.")
     return found
-
-
-def writable(path: Path) -> Path:
-    """The path, if a file of that name can be written; a device or a pipe can.
-
-    Raises
-    ------
-    DataError
-        If it cannot.
-    """
-    with about(path):
-        try:
-            if stat.S_ISDIR(path.stat().st_mode):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-            return path
-        except FileNotFoundError:
-            if not stat.S_ISDIR(path.parent.stat().st_mode):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent)) from None
-    return path
-
-
-def write(path: Path, content: str) -> None:
-    """Write a text; what a full disk cut off is removed again.
-
-    Raises
-    ------
-    DataError
-        If it cannot be written.
-    """
-    with about(path):
-        new = not os.path.lexists(path)
-        try:
-            writable(path).write_text(content, encoding="utf-8", errors="surrogateescape")
-        except OSError:
-            if new:
-                path.unlink(missing_ok=True)
-            raise
 
 
 def _short(words: str, most: int = 300) -> str:

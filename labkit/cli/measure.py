@@ -6,10 +6,9 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import outside, show
+from labkit import show, writing
 from labkit.cli.speaking import INTERVAL, OK, Bar, output
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep
@@ -158,7 +157,7 @@ def run(options: argparse.Namespace) -> int:
     asked = {} if options.ci is None else {"ci": options.ci}
     effort = Effort(**{name: getattr(options, name) for name in names}, **asked)
     if options.output:
-        outside.writable(Path(options.output))
+        writing.check(options.output)
     points = measuring.expand(_specs(options), effort)
     if options.dry_run:
         print(show.plan(points, effort))
