@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import show
+from labkit import show, writing
 from labkit.cli.speaking import ERROR, OK, Bar, output, say, warn
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def export(options: argparse.Namespace) -> int:
     from labkit.campaign import archive
 
     target = archive.export(campaign.find(options.campaign), Path(options.output) if options.output else None)
-    print(f"archive: {target}, {target.stat().st_size:,} B; check it with: labkit verify {target}")
+    if writing.is_file(target):
+        print(f"archive: {target}, {target.stat().st_size:,} B; check it with: labkit verify {target}")
     return OK
 
 
@@ -162,6 +163,12 @@ def report_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--style", default="report", help="look of the report: report or letter (default: %(default)s)")
     engines, what = ("auto", "quarto", "plain"), "what renders it (default: Quarto when it is installed)"
     verb.add_argument("--engine", choices=engines, default="auto", help=what)
+    verb.add_argument(
+        "--execute",
+        action=argparse.BooleanOptionalAction,
+        help="run labkit's own notebooks on the samples, also those that the campaign holds executed copies of; "
+        "--no-execute runs none (default: those without a copy). Notebooks stored in a campaign are never run",
+    )
 
 
 def report_(options: argparse.Namespace) -> int:
@@ -169,7 +176,7 @@ def report_(options: argparse.Namespace) -> int:
     from labkit import campaign, report
 
     folders = [campaign.find(name) for name in options.campaign]
-    built = report.build(folders, style=options.style, engine=options.engine, progress=say)
+    built = report.build(folders, style=options.style, engine=options.engine, execute=options.execute, progress=say)
     for text in built.warnings:
         warn(text)
     print(f"HTML report: {built.html}")
