@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 HEAD, TAIL, LINE = 8, 12, 400  # lines shown from the beginning and from the end, characters shown of a line
 _RULE = re.compile(r"[\s\-=*_#.|~]*")  # lines that only decorate
-_WORDS = re.compile(r"\b(error|fail(ed|s)?|failure|fatal|cannot|could not|unable|denied|refused|not found|no such)\b", re.I)
+_WORDS = re.compile(r"\b(error|fail(ed|s)?|fatal|cannot|could not|unable|denied|refused|not found|no such)\b", re.I)
 _MORE = "Raise the limit with `ulimit -n 4096` (or ask for a higher hard limit), then repeat the command."
 
 # whether a second start fails alike, what a line says, what to do; the earliest line that fits is the cause
