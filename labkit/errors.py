@@ -6,7 +6,10 @@ Every message says what is, what must be, and what to do.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
+
+from labkit import causes
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,99}")  # of what becomes a file's name
 
@@ -33,7 +36,8 @@ class LaunchError(LabkitError):
     command : the exact command line.
     exit_status : of the command; None when it was ended from outside.
     rank : the rank that failed, where known.
-    stderr : the end of what it wrote on standard error.
+    stderr : what it wrote on standard error, its beginning and its end at least.
+    lasting : whether a second start would fail alike, whatever `stderr` tells.
     """
 
     def __init__(
@@ -44,31 +48,39 @@ class LaunchError(LabkitError):
         exit_status: int | None = None,
         rank: int | None = None,
         stderr: str = "",
+        lasting: bool = False,
     ) -> None:
         super().__init__(message)
         self.command = tuple(command)
         self.exit_status = exit_status
         self.rank = rank
         self.stderr = stderr
+        self.lasting = lasting or (self.cause is not None and self.cause.lasting)
 
     def __str__(self) -> str:
         parts = [super().__str__()]
+        if self.cause is not None:
+            parts.append(f"cause: {self.cause.line}\n       {self.cause.remedy}")
         if self.rank is not None:
             parts.append(f"rank: {self.rank}")
         if self.command:
-            parts.append(f"command: {' '.join(self.command)}")
+            parts.append(f"command: {shlex.join(self.command)}")
         if self.exit_status is not None:
             parts.append(f"exit status: {self.exit_status}")
         if self.stderr.strip():
-            parts.append("end of stderr:\n" + "\n".join(self.stderr.strip().splitlines()[-20:]))
+            parts.append("stderr:\n" + causes.excerpt(self.stderr))
         return "\n".join(parts)
 
     @property
+    def cause(self) -> causes.Cause | None:
+        """What the program said went wrong, where labkit knows it."""
+        return causes.known(self.stderr)
+
+    @property
     def brief(self) -> str:
-        """The reason in a line, with the last words on standard error."""
-        words = self.stderr.split("\n") if self.stderr.strip() else []
-        last = next((line.strip() for line in reversed(words) if line.strip(" -=*\t")), "")
-        return f"{super().brief} ({last[:200]})" if last and last not in super().brief else super().brief
+        """The reason in a line, with the first cause that standard error tells."""
+        first = causes.first(self.stderr)
+        return f"{super().brief} ({first[:200]})" if first and first not in super().brief else super().brief
 
 
 class KernelError(LabkitError):

@@ -86,7 +86,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         type=float,
         default=60.0,
         metavar="S",
-        help="s without a sign of life after which a point is ended (default: %(default)s)",
+        help="s without a sign of life after which a start or a point is ended (default: %(default)s)",
     )
     add("--seed", type=int, default=1, help="of the random order of points (default: %(default)s)")
     add("--into", metavar="CAMPAIGN", help="campaign to keep the samples in (default: a new one, named after the time)")
