@@ -37,6 +37,7 @@ _METRICS = {
     "Mbytes/sec": ("bandwidth_MBps", "MB/s", "mean"), "Msg/sec": ("message_rate_per_s", "1/s", "mean"),
     "defects": ("defects", "", "value"),
 }  # fmt: skip
+_MOVING = ("pingpong", "pingping", "sendrecv", "exchange")
 _WHOLE = ("Group", "#repetitions", "Msg/sec")
 _RULE = re.compile(r"#-{20,}")
 _TITLE = re.compile(r"# +Intel\(R\) MPI Benchmarks (\S+), (\S+) part(?:n#-+|.*)")
@@ -238,12 +239,7 @@ def columns(test: str) -> tuple[str, ...]:
     one = (part == "IMB-MPI1" and name[:4] == "Ping") or part == "IMB-P2P" or (part == "IMB-IO" and name[:2] == "S_")
     if one or (part in ("IMB-RMA", "IMB-EXT") and test not in _RANGES):
         return ("#repetitions", "t[usec]", "Mbytes/sec", *(["Msg/sec"] if part == "IMB-P2P" else []))
-    moving = name[:2] in ("P_", "C_") or name.lower().removesuffix("mt") in (
-        "pingpong",
-        "pingping",
-        "sendrecv",
-        "exchange",
-    )
+    moving = name[:2] in ("P_", "C_") or name.lower().removesuffix("mt") in _MOVING
     return ("#repetitions", *_RANGE, *(["Mbytes/sec"] if moving else []))
 
 
