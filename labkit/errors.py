@@ -5,10 +5,13 @@ Every message says what is, what must be, and what to do.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 
 from labkit import causes
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,99}")  # of what becomes a file's name
 
 
 class LabkitError(Exception):
@@ -100,10 +103,30 @@ class LabkitWarning(UserWarning):
     """Doubtful data: the number is kept and marked, never silently passed."""
 
 
-def known(kind: str, wanted: str, names: Sequence[str]) -> SpecError:
-    """Error for a name that does not exist, listing those that do (closest first)."""
+def named(kind: str, wanted: str, names: Sequence[str] = ()) -> str:
+    """The name, if it is one: letters, digits, dot, plus, minus and underscore; never a path, never several lines.
+
+    Raises
+    ------
+    SpecError
+        If it is not.
+    """
+    if NAME.fullmatch(wanted):
+        return wanted
+    there = f" There are: {', '.join(sorted(names))}." if names else ""
+    raise SpecError(
+        f"There is no {kind} {wanted[:60]!r}: a name has letters, digits and . + - _ only, and is no path.{there}"
+    )
+
+
+def closest(wanted: str, names: Sequence[str]) -> str:
+    """Names as a list for a message, those that are alike first."""
     import difflib
 
-    close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
-    rest = [name for name in sorted(names) if name not in close]
-    return SpecError(f"There is no {kind} {wanted!r}. There are: {', '.join([*close, *rest])}.")
+    close = difflib.get_close_matches(wanted[:100], names, n=3, cutoff=0.5)
+    return ", ".join([*close, *(name for name in names if name not in close)])
+
+
+def known(kind: str, wanted: str, names: Sequence[str]) -> SpecError:
+    """Error for a name that does not exist, listing those that do (closest first)."""
+    return SpecError(f"There is no {kind} {wanted[:100]!r}. There are: {closest(wanted, sorted(names))}.")

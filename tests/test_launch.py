@@ -215,6 +215,19 @@ def test_more_ranks_than_cores_are_oversubscribed_on_this_machine_only() -> None
     assert not Placement(ranks=64, hosts=("a", "b"), cores=2).oversubscribed
 
 
+def test_a_launcher_of_a_new_file_comes_after_those_of_its_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "mpirun"
+    program.touch()
+    found = {name: replace(OPENMPI, name=name, program=str(program)) for name in ("aaa", "intelmpi", "openmpi")}
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(launch, "names", lambda: sorted(found))
+    monkeypatch.setattr(launch, "_search", lambda name, folders: found[name])
+    assert list(launch.installed.__wrapped__()) == ["openmpi", "intelmpi", "aaa"]
+
+
 @pytest.mark.parametrize(
     ("placement", "crowded"),
     [

@@ -143,10 +143,11 @@ def installed() -> dict[str, Launcher]:
     if "SLURM_JOB_ID" in os.environ:
         with suppress(LaunchError):
             found["srun"] = _srun("srun", None)
-    order = ("openmpi", "mpich", "intelmpi", "srun")
+    order = ("openmpi", "mpich", "intelmpi")  # where a folder has several; those of other files come after them
 
-    def rank(one: Launcher) -> tuple[bool, int, int]:
-        return one.name == "srun", folders.index(str(Path(one.program).parent)), order.index(one.name)
+    def rank(one: Launcher) -> tuple[bool, int, int, str]:
+        place = order.index(one.name) if one.name in order else len(order)
+        return one.name == "srun", folders.index(str(Path(one.program).parent)), place, one.name
 
     return {one.name: one for one in sorted(found.values(), key=rank)}
 
