@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import campaign, measuring, studies
+from labkit import campaign, measuring, writing
+from labkit.analysis import doubts
 from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited
 from labkit.batch.suites import HOME, NOTEBOOKS, SUITES, Entry, Suite, load, names
 from labkit.campaign import Campaign
@@ -108,7 +109,7 @@ def run(
     save_records(table, held.path / "records.parquet")
     held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
     failed, retried = _told(held)
-    new, warnings = held.done() - before, studies.kinds([*table["warnings"], *table["badges"]])
+    new, warnings = held.done() - before, doubts.kinds([*table["warnings"], *table["badges"]])
     return Outcome(held.path, tuple(executed), len(new), len(before), failed, retried, tuple(warnings))
 
 
@@ -120,11 +121,10 @@ def _told(held: Campaign) -> tuple[tuple[str, ...], int]:
     return tuple(dict.fromkeys(failed)), sum(bool(re.match(r"\S+ retrying ", line)) for line in lines[last:])
 
 
-def save_records(frame: pd.DataFrame, path: Path) -> None:
-    """Write records to Parquet by renaming; an option that benchmarks give different types becomes text."""
-    aside = path.with_name(f".{path.name}.aside")
-    frame.astype({name: "string" for name in frame if name.startswith("option_")}).to_parquet(aside)
-    aside.rename(path)
+def save_records(frame: pd.DataFrame, target: str | Path) -> None:
+    """Write records to Parquet; an option that benchmarks give different types becomes text."""
+    with writing.opened(target) as file:
+        frame.astype({name: "string" for name in frame if name.startswith("option_")}).to_parquet(file)
 
 
 def _missing(entry: Entry, there: set[tuple[str, str, int]]) -> int:

@@ -6,7 +6,6 @@ An archive is a zip file of the campaign's folder and `manifest-sha256.txt`, whi
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import tempfile
@@ -17,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from labkit import samples
+from labkit import samples, writing
 from labkit.campaign import Campaign, find
 from labkit.errors import DataError
 from labkit.samples import compacted
@@ -42,25 +41,18 @@ def export(campaign: Path, output: Path | None = None) -> Path:
     held, target = Campaign(campaign), output or Path(f"{campaign.resolve().name}.zip")
     if held.in_use:
         raise DataError(f"{campaign} is being measured into. Wait for its end, so that the archive is of one moment.")
-    if target.exists():
+    if writing.is_file(target):
         raise DataError(f"{target} is there already. Name another file with --output, or remove it.")
-    aside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
-            lines = []
-            for path in _files(campaign):
-                name = path.relative_to(campaign).as_posix()
-                kind = zipfile.ZIP_STORED if path.suffix == ".parquet" else zipfile.ZIP_DEFLATED
-                entry = zipfile.ZipInfo.from_file(path, name)
-                entry.compress_type = kind
-                with path.open("rb") as file, archive.open(entry, "w", force_zip64=True) as into:
-                    lines.append(f"{_digest(file, into)}  {name}\n")
-            archive.writestr(MANIFEST, "".join(lines))
-        aside.rename(target)
-    except OSError as error:
-        raise DataError(f"{target} cannot be written: {error.strerror}. Make room, or name another place.") from error
-    finally:
-        aside.unlink(missing_ok=True)
+    with writing.opened(target) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        lines = []
+        for path in _files(campaign):
+            name = path.relative_to(campaign).as_posix()
+            kind = zipfile.ZIP_STORED if path.suffix == ".parquet" else zipfile.ZIP_DEFLATED
+            entry = zipfile.ZipInfo.from_file(path, name, strict_timestamps=False)
+            entry.compress_type = kind
+            with path.open("rb") as file, archive.open(entry, "w", force_zip64=True) as into:
+                lines.append(f"{_digest(file, into)}  {name}\n")
+        archive.writestr(MANIFEST, "".join(lines))
     return target
 
 

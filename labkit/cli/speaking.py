@@ -36,7 +36,9 @@ def output(verb: argparse.ArgumentParser) -> None:
     """The options of verbs that print results."""
     formats(verb, *RESULTS)
     verb.add_argument("--full", action="store_true", help="with --format omb: the columns that -f adds to collectives")
-    verb.add_argument("--output", metavar="FILE", help="write there instead of standard output")
+    verb.add_argument(
+        "--output", metavar="FILE", help="write to a file, a device or a pipe instead of standard output (-)"
+    )
 
 
 class Bar:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import plotly.io
 
+from labkit import writing
 from labkit.errors import ReportError
 from labkit.explorer.view import View
 from labkit.figures import static
@@ -51,9 +52,8 @@ def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
     path = folder / f"{stem}.{form}"
     folder.mkdir(parents=True, exist_ok=True)
     data = _content(view, summary, form)
-    aside = path.with_name(f".{path.name}")
-    aside.write_bytes(data)
-    aside.rename(path)
+    with writing.opened(path) as file:
+        file.write(data)
     return path
 
 

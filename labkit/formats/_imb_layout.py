@@ -13,6 +13,7 @@ PARTS = {
     "MPI-1": "IMB-MPI1", "MPI-2": "IMB-EXT", "MPI-IO": "IMB-IO", "MPI-NBC": "IMB-NBC", "MPI-RMA": "IMB-RMA",
     "RMA": "IMB-RMA", "MPI-4": "IMB-MPI4", "IMB-P2P": "IMB-P2P", "MT": "IMB-MT",
 }  # fmt: skip
+_MOVING = ("pingpong", "pingping", "sendrecv", "exchange")
 _RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
 _OVERLAP = ("t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", "overlap[%]")
 _RANGES = ("IMB-EXT Accumulate", "IMB-EXT Window", *(f"IMB-RMA {name}" for name in (
@@ -33,12 +34,7 @@ def columns(test: str) -> tuple[str, ...]:
     one = (part == "IMB-MPI1" and name[:4] == "Ping") or part == "IMB-P2P" or (part == "IMB-IO" and name[:2] == "S_")
     if one or (part in ("IMB-RMA", "IMB-EXT") and test not in _RANGES):
         return ("#repetitions", "t[usec]", "Mbytes/sec", *(["Msg/sec"] if part == "IMB-P2P" else []))
-    moving = name[:2] in ("P_", "C_") or name.lower().removesuffix("mt") in (
-        "pingpong",
-        "pingping",
-        "sendrecv",
-        "exchange",
-    )
+    moving = name[:2] in ("P_", "C_") or name.lower().removesuffix("mt") in _MOVING
     return ("#repetitions", *_RANGE, *(["Mbytes/sec"] if moving else []))
 
 

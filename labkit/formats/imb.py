@@ -43,6 +43,7 @@ _RANKS = re.compile(r"# #processes = (\d{1,9})(?: \(threads: (\d{1,9})\))?(?:; r
 _GROUPS = re.compile(r"# \( (\d{1,9}) groups of (\d{1,9}) processes each running simultaneous \)")
 _MODE = re.compile(r"# +MODE: (AGGREGATE|NON-AGGREGATE)")
 _FAILED = re.compile(r" *(?:(\d{1,9}) +)?(\d{1,18}) ((?:out-of-mem\.|int-overflow|time-out\.).*)")
+_CALL = re.compile(r"# ((?:\S*/)?IMB-\w+(?: .*)?)")  # the command line
 _FACT = re.compile(r"# ([A-Za-z_][^:=]{1,40}?) *[:=] *(\S.*?)")
 _CUT = (
     f"Where the run was ended early, delete what is below its last whole table, write {END!r} there, and import again."
@@ -102,6 +103,8 @@ def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
             title = None
         elif is_row(ahead) or _NAME.fullmatch(ahead) or _is_head(ahead):
             raise lines.wrong("a line of dashes and '# Benchmarking …' above")
+        elif call := _CALL.fullmatch(ahead):
+            facts["call"] = call[1]
         elif fact := _FACT.fullmatch(ahead):
             facts.setdefault(fact[1], fact[2])
         if ahead and ahead.lstrip()[0] != "#":
@@ -269,6 +272,8 @@ def meanings(table: Table) -> list[Meaning]:
         if column in _METRICS:
             name, unit, statistic = _METRICS[column]
             bandwidth = column == "Mbytes/sec"
+            if column == "t[usec]" and table.test.startswith("IMB-P2P"):  # the mean over ranks there
+                statistic = "osu_mean"
             known = METRICS[name].unit if name in METRICS else unit
             factor = _mega(table.version) if bandwidth else 1.0
             found.append(Meaning(place, name, known, statistic, factor, sized=bandwidth))

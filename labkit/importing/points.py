@@ -18,9 +18,9 @@ from typing import Any
 
 from labkit import benchmarks, samples
 from labkit.benchmarks import Benchmark
-from labkit.errors import SpecError
 from labkit.formats._table import Meaning, Row, Table, Value
 from labkit.importing.known import Known, Slot
+from labkit.importing.telling import doubts_of, ranks_of, spec_of
 from labkit.importing.text import Text
 from labkit.importing.words import Notes
 from labkit.samples import Samples
@@ -28,12 +28,6 @@ from labkit.spec import Effort, Scalar, Spec
 
 SHOWN = 2048  # characters of a table up to which every point has all of it
 _PATTERNS = 256  # kinds of tables that are remembered, and kinds of rows of each
-_DATATYPES = {"MPI_CHAR": "uint8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"}
-_WINDOWS = {
-    "MPI_Win_create": "create", "MPI_Win_allocate": "allocate", "MPI_Win_create_dynamic": "dynamic",
-    "MPI_Win_lock/unlock": "lock", "MPI_Win_flush": "flush", "MPI_Win_flush_local": "flush_local",
-    "MPI_Win_lock_all/unlock_all": "lock_all", "MPI_Win_post/start/complete/wait": "pscw", "MPI_Win_fence": "fence",
-}  # fmt: skip
 _GAP = secrets.token_hex(8)  # no text can hold it
 _SIZE, _LAUNCH, _NAME, _PLACE, _VALUES, _SOURCE = (f"{_GAP}{place}" for place in range(6))
 _FLOATS = {float}
@@ -91,8 +85,18 @@ class Kind:
     def __init__(self, text: Text, table: Table, test: Test, given: Given, slots: Callable[[str, str], Slot]) -> None:
         self._text, self._table, self._given, self._slots = text, table, given, slots
         self._benchmark, self._fixed = test
-        self._ranks, self.doubts = _ranks(table, self._benchmark, given.ranks)
-        self._values = _Values(text.form.meanings(table))
+        self._ranks, self.doubts = ranks_of(table, self._benchmark, given.ranks)
+        alike = table.test.replace(" Multi-", " ")
+        if alike in self._benchmark.unlike:
+            self.doubts.append(f"{alike} is not quite {self._benchmark.name}: {self._benchmark.unlike[alike]}")
+        how = self._benchmark.converted.get(alike)
+        self._factors = how(self._spec(table.rows[0])) if how and table.rows else {}
+        self._values = _Values(
+            [
+                dataclasses.replace(one, factor=one.factor * self._factors.get(one.name, 1))
+                for one in text.form.meanings(table)
+            ]
+        )
         self._patterns: dict[object, _Pattern] = {}
         names = ("Window", "Group", "Validation", "Iterations", "#repetitions")
         places = [table.columns.index(name) for name in names if name in table.columns]
@@ -103,7 +107,7 @@ class Kind:
         """Slot and metadata of every row; None for one that was there before. Those without a value are noted."""
         whole, above = _sources(table)
         digest, sized, windows = self._text.digest[:16], self._benchmark.sized, table.columns[0] == "Window"
-        patterns, keyed, threads = self._patterns, self._key, self._threads
+        patterns, keyed, threads, of_size = self._patterns, self._key, self._threads, self._factors.get("size", 1)
         for row in table.rows:
             values = self._values.text(row)
             if not values:
@@ -113,7 +117,7 @@ class Kind:
                 continue
             key = keyed(row.values)
             pattern = patterns.get(key) or self._pattern(key, row)
-            size = (row.size or 0) // threads if sized else 0
+            size = int((row.size or 0) // threads * of_size) if sized else 0
             slot = pattern.known.get(size) or pattern.slot(size)
             if known and (slot.fingerprint, digest, row.line) in known:
                 yield None
@@ -131,10 +135,15 @@ class Kind:
         self._patterns[key] = made = self._made(row)
         return made
 
+    def _spec(self, row: Row) -> Spec:
+        """What a row measured, without its size."""
+        where = self._given.testbed or self._text.path.name
+        return spec_of(self._benchmark, self._fixed, self._table, row, self._ranks, where)
+
     def _made(self, row: Row) -> _Pattern:
         """The pattern of rows like this one."""
         table, given = self._table, self._given
-        spec = _spec(self._benchmark, self._fixed, table, row, self._ranks, given.testbed or self._text.path.name)
+        spec = self._spec(row)
         told, options = table.parameters, dict(spec.options)
         measured_by = told.get("Measured by", "").partition(";")[0]  # a line of labkit's own
         library = measured_by or " ".join(filter(None, [self._text.kind, table.version]))
@@ -142,8 +151,9 @@ class Kind:
         checked = table.value(row, "Validation")
         meta: dict[str, Any] = {
             "engine": self._text.kind, "library": library, "verified": checked == "Pass", "stopped_by": "tool",
-            "timing": _timing(table), "cadence": options.get("cadence", self._benchmark.cadence), "fingerprint": "",
-            "badges": [], "warnings": [*self.doubts, *_doubts(table, checked)], "test": table.test,
+            "timing": options.get("timing", "total" if table.test.startswith(("IMB-IO", "IMB-RMA")) else "each"),
+            "cadence": options.get("cadence", self._benchmark.cadence), "fingerprint": "",
+            "badges": [], "warnings": [*self.doubts, *doubts_of(table, checked)], "test": table.test,
             "parameters": dict(told), "file": str(self._text.path), "place": "",
         }  # fmt: skip
         origin = "imported"
@@ -224,65 +234,3 @@ def _sources(table: Table) -> tuple[str, str]:
         return json.dumps("".join(f"{line}\n" for line in table.lines)), ""
     above = [*table.preamble, *([table.head] if table.head else [])]
     return "", "".join(f"{line}\n" for line in above)[-4 * SHOWN :]
-
-
-def _ranks(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[str]]:
-    """How many ranks took part, and a doubt where it had to be assumed."""
-    told, (low, high) = table.parameters, benchmark.ranks
-    if "#processes" in told:
-        groups = int(told.get("groups", 1))
-        many = [f"{groups} groups ran at once (-multi); each shares the network with the others"] if groups > 1 else []
-        return int(told["#processes"]), many
-    pairs = told.get("pairs") or told.get("Pairs") or ""
-    if pairs.isdigit():
-        return 2 * int(pairs), []
-    if low == high:
-        return low, []
-    if given and given < low:
-        raise SpecError(
-            f"--ranks {given}, but {benchmark.name} ({table.test}) needs at least {low}. Set --ranks {low}."
-        )
-    if given:
-        return given, []
-    return max(low, 2), [f"the text does not tell the number of ranks: {max(low, 2)} assumed. Say it with --ranks."]
-
-
-def _spec(benchmark: Benchmark, fixed: Mapping[str, Scalar], table: Table, row: Row, ranks: int, testbed: str) -> Spec:
-    """What was measured, as far as the text tells."""
-    told, options = table.parameters, dataclasses.asdict(benchmark.options()) | dict(fixed)
-    window = table.value(row, "Window") or told.get("window size") or told.get("window_size")
-    datatype = told.get("Datatype") or told.get("MPI_Datatype for reductions") or ""
-    if "window" in options and str(window).isdigit():
-        options["window"] = int(str(window))
-    if "threads" in options and told.get("threads", "").isdigit():
-        options["threads"] = int(told["threads"])
-    if "datatype" in options and datatype:
-        options["datatype"] = _DATATYPES.get(datatype, datatype)
-    if "timing" in options:
-        options["timing"] = _timing(table)
-    if "MODE" in told:
-        options["aggregate"] = told["MODE"] == "AGGREGATE"
-    for name, word in (("Window creation", "memory"), ("Synchronization", "synchronisation")):
-        if name in told:
-            options[word] = _WINDOWS.get(told[name], told[name])
-    where = [testbed]
-    if "groups" in told:  # IMB's -multi: other groups are at work beside
-        group = table.value(row, "Group")
-        where += [f"groups={told['groups']}", *([f"group={group}"] if group is not None else [])]
-    return Spec(
-        benchmark=benchmark.name, size=0, ranks=max(ranks, 1), launcher="unknown", testbed=",".join(where),
-        options=tuple(options.items()),
-    )  # fmt: skip
-
-
-def _doubts(table: Table, checked: object) -> Sequence[str]:
-    """What is doubtful about a row."""
-    found = ["validation failed: wrong bytes"] if checked == "Fail" else []
-    if "Transmit Size" in table.columns:
-        found.append("a derived datatype (-D) was sent; the text does not tell which")
-    return found
-
-
-def _timing(table: Table) -> str:
-    """OMB times every iteration, IMB the loop."""
-    return "total" if table.test.startswith("IMB") else "each"

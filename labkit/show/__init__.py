@@ -7,10 +7,9 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks
+from labkit import benchmarks, writing
 from labkit.columns import METRICS
 from labkit.samples import Samples
 from labkit.show.results import result_table, text_table
@@ -68,7 +67,9 @@ def doctor(form: str) -> tuple[str, bool]:
 
     from labkit import host, testbeds
 
-    checks = [*host.checks(host.describe()), *testbeds.checks()]
+    watch, machine, mine = host.Watch(), host.describe(), testbeds.checks()
+    machine["load"]["others"] = watch.after_a_while()
+    checks = [*host.checks(machine), *mine]
     sound = all(check.state != "bad" for check in checks)
     if form == "json":
         return json.dumps([dataclasses.asdict(check) for check in checks], indent=1), sound
@@ -156,7 +157,7 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
 
         name = str(frame["campaign"].iloc[0]) if len(frame) else ""
         target = output or f"{name or 'records'}.parquet"
-        save_records(frame, Path(target))
+        save_records(frame, target)
         print(f"records: {target}", file=sys.stderr)
         return
     forms: dict[str, Callable[[], str]] = {
@@ -166,7 +167,7 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
     }
     text = forms[form]() if form in forms else _elsewhere(samples, form, full)
     if output:
-        Path(output).write_text(text + "\n")
+        writing.text(output, text + "\n")
     else:
         print(text)
 

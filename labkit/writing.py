@@ -1,0 +1,197 @@
+"""Writes output files: a regular file aside and renamed, a device or a pipe directly.
+
+Whoever reads a regular file sees the old content or the new one, never half of it. A device, a FIFO and ``-`` (standard
+output) must not be replaced by a file, so they are written in place.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from labkit import outside
+from labkit.errors import DataError
+
+STDOUT = "-"
+PATIENCE = 10.0  # s that a FIFO may be without a reader
+_DIRECT = ("/dev/fd/", "/dev/std", "/proc/")  # names of descriptors: a renamed file would leave the descriptor empty
+
+
+@contextmanager
+def opened(target: str | Path) -> Iterator[IO[bytes]]:
+    """Open an output for writing; a regular file appears complete when the context ends, or not at all.
+
+    Parameters
+    ----------
+    target : a file, a device, a FIFO, or ``-`` for standard output. A link is followed.
+
+    Raises
+    ------
+    DataError
+        If it cannot be written: says why and what to do.
+    """
+    try:
+        if str(target) == STDOUT:
+            sys.stdout.flush()
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+            return
+        place = Path(os.path.realpath(target))
+        kind = _kind(target, place)
+        if kind == "regular":
+            with _aside(place) as file:
+                yield file
+        else:
+            with io.BufferedWriter(_Stream(_descriptor(Path(target), kind), "wb")) as file:
+                yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritable(target, error) from error
+    except ValueError as error:  # a name with a zero byte
+        if "\0" not in str(target):
+            raise
+        raise DataError(
+            f"{str(target)!r} cannot be written: its name holds a zero byte. Name another place."
+        ) from error
+
+
+def text(target: str | Path, words: str) -> None:
+    """Write text as UTF-8."""
+    with opened(target) as file:
+        file.write(words.encode("utf-8", errors="surrogateescape"))
+
+
+def replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Have a function write a file aside, and rename it; for writers that want a path.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing is left aside.
+    """
+    aside = _name(path)
+    try:
+        write(aside)
+        aside.rename(path)
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def is_file(target: str | Path) -> bool:
+    """Whether an output is a regular file that is there already."""
+    try:
+        return str(target) != STDOUT and stat.S_ISREG(Path(target).stat().st_mode)
+    except OSError:
+        return False
+
+
+def unwritable(target: str | Path, error: OSError) -> DataError:
+    """The error for an output that cannot be written, with the remedy."""
+    remedies = {
+        errno.EISDIR: "Name a file in it",
+        errno.ENOENT: f"Make its folder first: mkdir -p {Path(target).parent}",
+        errno.ENOTDIR: "Name a file in a folder",
+        errno.ENXIO: f"Nobody has read the pipe for {PATIENCE:g} s. Start its reader first",
+    }
+    remedy = remedies.get(error.errno or 0) or outside.remedy(error)
+    return DataError(f"{target} cannot be written: {error.strerror or error}. {remedy}.")
+
+
+def check(target: str | Path) -> None:
+    """Refuse an output that cannot be written, before the work that it is for.
+
+    Raises
+    ------
+    DataError
+        If it is a folder, or its own folder is not there.
+    """
+    try:
+        if str(target) != STDOUT:
+            _kind(target, Path(os.path.realpath(target)))
+    except OSError as error:
+        raise unwritable(target, error) from error
+
+
+class _Stream(io.FileIO):
+    """A device or a pipe. It has no positions, although /dev/null answers to `tell` and `seek`."""
+
+    def seekable(self) -> bool:
+        """Never."""
+        return False
+
+    def tell(self) -> int:
+        """Refused."""
+        raise io.UnsupportedOperation("a stream has no position")
+
+    def seek(self, *_: object) -> int:
+        """Refused."""
+        raise io.UnsupportedOperation("a stream has no position")
+
+
+def _kind(target: str | Path, place: Path) -> str:
+    """``regular``, ``stream`` or ``fifo``."""
+    try:
+        mode = Path(target).stat().st_mode
+    except FileNotFoundError:
+        if not place.parent.is_dir():
+            raise
+        return "regular"
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+    if stat.S_ISFIFO(mode):
+        return "fifo"
+    if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+        what = "a block device" if stat.S_ISBLK(mode) else "a socket"
+        raise OSError(errno.EINVAL, f"it is {what}")
+    named = os.path.abspath(target)  # noqa: PTH100 (links must stay as they are)
+    return "regular" if stat.S_ISREG(mode) and not named.startswith(_DIRECT) else "stream"
+
+
+def _descriptor(path: Path, kind: str) -> int:
+    """A descriptor to write to; waits a while for the reader of a FIFO."""
+    if kind != "fifo":
+        return os.open(path, os.O_WRONLY)
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO or time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+        else:
+            os.set_blocking(handle, True)
+            return handle
+
+
+def _name(path: Path) -> Path:
+    """A short name beside a file, so that a long one still fits."""
+    return path.with_name(f".labkit-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[IO[bytes]]:
+    """A file beside the target, renamed to it at the end, removed when the context fails."""
+    if len(os.fsencode(path.name)) > 255:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+    aside = _name(path)
+    try:
+        with aside.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(path)
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)

@@ -1,0 +1,148 @@
+"""Outputs: files appear whole, links stay links, devices stay devices, what cannot be written is named."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from labkit import writing
+from labkit.campaign import archive
+from labkit.cli import main
+from labkit.errors import DataError
+
+from .test_store import filled
+
+EXAMPLE = "data/campaigns/examples/two-cores"
+
+
+def device(path: Path, minor: int) -> Path:
+    """A node of our own like /dev/null (3) or /dev/full (7), so that the machine's own is never at risk."""
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+        path.write_bytes(b"")
+    except OSError:
+        pytest.skip("no device node can be made here: not root, or the file system forbids it")
+    return path
+
+
+def drained(fifo: Path) -> tuple[threading.Thread, list[bytes]]:
+    """A reader of a pipe."""
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(fifo.read_bytes()), daemon=True)
+    reader.start()
+    return reader, found
+
+
+def test_a_regular_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    target.write_text("before")
+    with pytest.raises(TypeError), writing.opened(target) as file:
+        file.writelines([b"half", None])  # type: ignore[list-item]
+    assert target.read_text() == "before"
+    writing.text(target, "µ")
+    assert target.read_bytes() == "µ".encode()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.txt").write_text("before")
+    (tmp_path / "link").symlink_to("real.txt")
+    writing.text(tmp_path / "link", "after")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "after"
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "table"])
+def test_results_go_to_a_device_that_stays_one(tmp_path: Path, form: str) -> None:
+    null = device(tmp_path / "null", 3)
+    before = null.stat()
+    words = ["show", EXAMPLE, "--benchmark", "mpi.latency", "--format", form, "--output", str(null)]
+    assert main(words) == 0
+    after = null.stat()
+    assert stat.S_ISCHR(after.st_mode)
+    assert (after.st_ino, after.st_rdev) == (before.st_ino, before.st_rdev)
+
+
+def test_an_archive_goes_to_a_device_and_to_a_pipe(tmp_path: Path) -> None:
+    held, null, fifo = filled(tmp_path / "c", 4), device(tmp_path / "null", 3), tmp_path / "fifo"
+    inode = null.stat().st_ino
+    assert main(["export", str(held.path), "--output", str(null)]) == 0
+    assert (stat.S_ISCHR(null.stat().st_mode), null.stat().st_ino) == (True, inode)
+    os.mkfifo(fifo)
+    reader, found = drained(fifo)
+    assert main(["export", str(held.path), "--output", str(fifo)]) == 0
+    reader.join(10)
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+    (tmp_path / "c.zip").write_bytes(found[0])
+    assert archive.verify(tmp_path / "c.zip")[1] == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "c.zip", "fifo", "null"]
+
+
+def test_results_go_to_a_pipe(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader, found = drained(fifo)
+    words = ["show", EXAMPLE, "--benchmark", "mpi.latency", "--format", "parquet", "--output", str(fifo)]
+    assert main(words) == 0
+    reader.join(10)
+    assert pq.read_table(io.BytesIO(found[0])).num_rows > 0
+
+
+def test_a_dash_is_standard_output(tmp_path: Path) -> None:
+    held = filled(tmp_path / "c", 4)
+    command = [sys.executable, "-m", "labkit.cli", "export", str(held.path), "--output", "-"]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert zipfile.ZipFile(io.BytesIO(done.stdout)).testzip() is None
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_pipe_that_nobody_reads_is_an_error_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "PATIENCE", 0.2)
+    os.mkfifo(tmp_path / "fifo")
+    began = time.monotonic()
+    with pytest.raises(DataError, match=r"fifo cannot be written: .*Start its reader first"):
+        writing.text(tmp_path / "fifo", "x")
+    assert time.monotonic() - began < 5
+
+
+def test_a_full_device_is_named(tmp_path: Path) -> None:
+    full = device(tmp_path / "full", 7)
+    with pytest.raises(DataError, match=r"full cannot be written: No space left on device\. Make room"):
+        writing.text(full, "x" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("folder", "it is a folder. Name a file in it"),
+        ("missing/a.txt", "No such file or directory. Make its folder first: mkdir -p .*missing"),
+        ("file/a.txt", "cannot be written"),
+        ("x" * 300, "File name too long. Choose a shorter name"),
+        ("loop", "Its links lead in a circle"),
+        ("nul\0", "cannot be written"),
+    ],
+)
+def test_what_cannot_be_written_is_named_with_the_remedy(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(DataError, match=said):
+        writing.text(tmp_path / name, "x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_long_name_that_fits_is_written(tmp_path: Path) -> None:
+    writing.text(tmp_path / ("x" * 255), "y")
+    assert (tmp_path / ("x" * 255)).read_text() == "y"
