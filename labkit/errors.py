@@ -80,6 +80,10 @@ class DataError(LabkitError):
     """A file is not what it must be: path, line, found, wanted."""
 
 
+class LostError(DataError):
+    """The campaign that is measured into was moved, replaced, deleted or cannot be written: the run stops at once."""
+
+
 class ReportError(LabkitError):
     """A notebook or the report failed; says which, and where what exists was saved."""
 

@@ -39,7 +39,7 @@ def reread(held: Campaign, progress: Callable[[str], None]) -> None:
     entries = missing(held)
     if not entries:
         return
-    with held.lease(), inherited(held.path):
+    with held.lease(), inherited(held):
         for number, entry in enumerate(entries, 1):
             progress(f"executing {entry.name}, which measures nothing ({number} of {len(entries)})")
             execute(entry, held)

@@ -1,6 +1,6 @@
 """A campaign: the folder with everything one run of a suite produced. It can be moved, shared and read for ever.
 
-campaign.json   suite, versions, host
+campaign.json   identity, suite, versions, host
 samples/<benchmark>/<fingerprint>-<launch>.parquet
 samples/<benchmark>/compacted-<digest>.parquet   finished points, many in one file
 notebooks/      executed
@@ -14,46 +14,24 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import secrets
+import threading
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from labkit import __version__, samples
-from labkit.campaign import lease
+from labkit.campaign import identity, lease, names, reading
+from labkit.campaign.anchor import Anchor, unwritable
 from labkit.campaign.files import Files
-from labkit.errors import DataError
+from labkit.campaign.places import HOME, find, fresh, root
+from labkit.errors import DataError, LostError
 from labkit.samples import Samples, compacted
 
 FORMAT = 1
-HOME = "LABKIT_CAMPAIGNS"
-
-
-def root() -> Path:
-    """Folder of all campaigns: $LABKIT_CAMPAIGNS, else data/campaigns of the checkout or of the working folder."""
-    if os.environ.get(HOME):
-        return Path(os.environ[HOME])
-    checkout = Path(__file__).resolve().parent.parent.parent
-    base = checkout if (checkout / "pyproject.toml").exists() else Path.cwd()
-    return base / "data" / "campaigns"
-
-
-def find(name: str | Path) -> Path:
-    """Folder of a campaign from its path or its name below `root`.
-
-    Raises
-    ------
-    DataError
-        If there is none; lists those there are.
-    """
-    for path in (Path(name), root() / name):
-        if (path / "campaign.json").exists():
-            return path
-    names = sorted(str(p.parent.relative_to(root())) for p in root().glob("**/campaign.json"))
-    raise DataError(
-        f"There is no campaign {str(name)!r}. There are: {', '.join(names) or 'none yet; see labkit run --help'}."
-    )
+__all__ = ["FORMAT", "HOME", "Campaign", "find", "fresh", "root"]
 
 
 class Campaign:
@@ -67,23 +45,60 @@ class Campaign:
     Raises
     ------
     DataError
-        If the folder's campaign.json is unreadable or of another format.
+        If the folder's campaign.json is unreadable or of another format, or the folder cannot be made.
     """
 
     def __init__(self, path: str | Path, facts: Mapping[str, Any] | None = None) -> None:
         self.path = Path(path)
         self._file = self.path / "campaign.json"
+        self._anchor: Anchor | None = None
         lease.fresh(self.path)
-        if not self._file.exists():
-            self.path.mkdir(parents=True, exist_ok=True)
-            created = datetime.now(UTC).isoformat(timespec="seconds")
-            self.update(
-                {"format": FORMAT, "name": self.path.name, "created": created, "labkit": __version__, **(facts or {})}
-            )
-        if self.facts.get("format") != FORMAT:
+        try:
+            if not self._file.exists():
+                self._begin(facts or {})
+        except OSError as error:
             raise DataError(
-                f"{self._file} has format {self.facts.get('format')}, but this labkit reads {FORMAT}. Update labkit."
-            )
+                f"{self.path} cannot be made or written: {error.strerror}. Name another folder, or make it writable."
+            ) from error
+        if (told := self.facts.get("format")) != FORMAT:
+            raise DataError(f"{self._file} has format {told}, but this labkit reads {FORMAT}. Update labkit.")
+
+    def _begin(self, facts: Mapping[str, Any]) -> None:
+        """Make the folder and its campaign.json; of two processes that do so at once, one makes it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        usual = {"format": FORMAT, "name": self.path.absolute().name, "created": created, "labkit": __version__}
+        aside = self.path / f".campaign.json.{os.getpid()}-{secrets.token_hex(4)}"
+        try:
+            aside.write_text(_json({**usual, **facts, identity.KEY: identity.new()}))
+            with suppress(FileExistsError):
+                os.link(aside, self._file)
+        finally:
+            aside.unlink(missing_ok=True)
+
+    @classmethod
+    def existing(cls, path: str | Path, wanted: str = "") -> Campaign:
+        """A campaign that is there already.
+
+        Parameters
+        ----------
+        wanted : its identity; any when left out.
+
+        Raises
+        ------
+        DataError
+            If there is no campaign in the folder.
+        LostError
+            If it is another one.
+        """
+        if not (Path(path) / "campaign.json").exists():
+            if wanted:
+                raise LostError(f"{path} is gone: the campaign was moved or deleted while a run measured into it.")
+            raise DataError(f"{path} is no campaign: it has no campaign.json. Name the folder that has one.")
+        held = cls(path)
+        if wanted and held.identity != wanted:
+            raise LostError(f"{path} is another campaign now: the one that a run measured into was moved.")
+        return held
 
     @property
     def name(self) -> str:
@@ -94,29 +109,75 @@ class Campaign:
     def facts(self) -> dict[str, Any]:
         """What campaign.json holds."""
         try:
-            held: dict[str, Any] = json.loads(self._file.read_text())
-        except (OSError, json.JSONDecodeError) as error:
+            return reading.checked(reading.table(self._place / "campaign.json"), self._file)
+        except (OSError, DataError) as error:
+            self.check()
+            said = str(error).replace(str(self._place), str(self.path))
             raise DataError(
-                f"{self._file} cannot be read: {error}. Restore it, or delete it to have a new one made."
+                f"{self._file} cannot be read: {said} Restore it, or delete it to have a new one made."
             ) from error
-        return held
+
+    @property
+    def identity(self) -> str:
+        """UUID that stays the same when the folder is renamed, copied or archived."""
+        return identity.of(self.facts, self._place)
+
+    @property
+    def _place(self) -> Path:
+        """The folder to write to: while measuring the open one, whatever its name."""
+        return self._anchor.place if self._anchor else self.path
+
+    def check(self) -> None:
+        """See that the folder is still the one that is measured into; nothing when nobody does.
+
+        Raises
+        ------
+        LostError
+            If it was moved, replaced or deleted.
+        """
+        if self._anchor:
+            self._anchor.check()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Turns what cannot be written into one error."""
+        self.check()
+        try:
+            yield
+        except OSError as error:
+            self.check()
+            raise unwritable(self.path, error, self._anchor.saved if self._anchor else 0) from error
+
+    def put(self, name: str, text: str) -> None:
+        """Write a small file of the campaign, by writing aside and renaming.
+
+        Raises
+        ------
+        LostError
+            If it cannot be written.
+        """
+        aside = self._place / f".{name}.{os.getpid()}-{threading.get_ident()}"
+        with self.writing():
+            try:
+                aside.write_text(text)
+                aside.rename(self._place / name)
+            finally:
+                with suppress(OSError):
+                    aside.unlink(missing_ok=True)
 
     def update(self, facts: Mapping[str, Any]) -> None:
-        """Add to campaign.json, by writing aside and renaming."""
-        held = self.facts if self._file.exists() else {}
-        aside = self._file.with_name(f".campaign.json.{os.getpid()}")
-        aside.write_text(json.dumps(held | dict(facts), indent=1, sort_keys=True) + "\n")
-        aside.rename(self._file)
+        """Add to campaign.json."""
+        self.put("campaign.json", _json(self.facts | dict(facts)))
 
     def log(self, text: str) -> None:
         """One line with the time, in one write."""
         line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        with (self.path / "log.txt").open("ab", buffering=0) as file:
-            file.write(line.encode())
+        with self.writing(), (self._place / "log.txt").open("ab", buffering=0) as file:
+            file.write(line.encode(errors="replace"))
 
     def file(self, benchmark: str, fingerprint: str, launch: int) -> Path:
         """Where the samples of a point and launch lie."""
-        return self.path / "samples" / benchmark / f"{fingerprint}-{launch}.parquet"
+        return self.path / names.point(benchmark, fingerprint, launch)
 
     def benchmarks(self, like: str = "*") -> list[str]:
         """Benchmarks that have samples here, those of a name or of a pattern such as ``sockets.*``."""
@@ -124,7 +185,7 @@ class Campaign:
         try:
             names = sorted(entry.name for entry in os.scandir(self.path / "samples") if entry.is_dir())
             return fnmatch.filter(names, like)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def done(self, like: str = "*") -> set[tuple[str, str, int]]:
@@ -145,11 +206,21 @@ class Campaign:
         return Files.of(self.path / "samples" / benchmark)
 
     def save(self, point: Samples, fingerprint: str) -> Path:
-        """Keep a point; it is acknowledged in log.txt once it is on disk."""
-        path = self.file(point.spec.benchmark, fingerprint, point.launch)
-        samples.save(point, path)
-        self.log(f"sha256:{compacted.digest(path)} saved {path.relative_to(self.path)}")
-        return path
+        """Keep a point; it is acknowledged in log.txt once it is on disk.
+
+        Raises
+        ------
+        LostError
+            If the campaign was moved or cannot be written; nothing was written elsewhere.
+        """
+        name = names.point(point.spec.benchmark, fingerprint, point.launch)
+        with self.writing():
+            path = names.inside(self._place, name)
+            samples.save(point, path)
+            self.log(f"sha256:{compacted.digest(path)} saved {name}")
+        if self._anchor:
+            self._anchor.saved += 1
+        return self.path / name
 
     def samples(self, benchmark: str = "*", wanted: Collection[tuple[str, int]] | None = None) -> Iterator[Samples]:
         """Samples by benchmark, fingerprint and launch; each once, however often it is kept.
@@ -195,17 +266,33 @@ class Campaign:
                     self.log(f"compacted {name}: {done[name]} points in one file")
         return done
 
-    def lease(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def lease(self) -> Iterator[None]:
         """Tell others that somebody measures here; a child of the holder may share it.
 
         Raises
         ------
         LaunchError
             If somebody else holds it and gave a sign of life lately.
+        DataError
+            If the folder cannot be written.
         """
-        return lease.held(self.path)
+        with lease.held(self.path):
+            before = self._anchor
+            mine = before or Anchor(self.path)
+            self._anchor = mine
+            try:
+                yield
+            finally:
+                self._anchor = before
+                if before is None:
+                    mine.close()
 
     @property
     def in_use(self) -> bool:
         """Whether somebody measures here."""
         return lease.holder(self.path) is not None
+
+
+def _json(facts: Mapping[str, Any]) -> str:
+    return json.dumps(dict(facts), indent=1, sort_keys=True) + "\n"
