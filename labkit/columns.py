@@ -65,7 +65,7 @@ METRICS = {
         Metric("compute_us", "cost", 1e6, "µs", "computation", "Time of the computation while a request or a window was under way."),
         Metric("compute_alone_us", "cost", 1e6, "µs", "computation alone", "Time of the same computation with nothing under way."),
         Metric("overlap_osu_percent", "share", 1.0, "%", "overlap (OSU)", "Part of the pure time that computation hid: 100 - (total - computation) / pure, at least 0 (OMB)."),
-        Metric("overlap_imb_percent", "share", 1.0, "%", "overlap (IMB)", "Time saved against pure time and computation one after the other, as a part of the shorter of the two (IMB-NBC)."),
+        Metric("overlap_imb_percent", "share", 1.0, "%", "overlap (IMB)", "Time saved against pure time and computation one after the other, as a part of the longer of the two (IMB-NBC; for files of the shorter, as IMB-IO)."),
         Metric("deregistration_us", "cost", 1e6, "µs", "deregistration", "Time to deregister the memory again."),
         Metric("open_device_us", "cost", 1e6, "µs", "open device", "Time to open the device."),
         Metric("protection_domain_us", "cost", 1e6, "µs", "protection domain", "Time to make a protection domain."),
@@ -110,18 +110,23 @@ STATISTICS = {
         Statistic("p50", "median", "Median over iterations."),
         Statistic("ci_low", "lower end of ci_within", "Lower end of the 95 % rank interval of the median inside one launch (ci_within)."),
         Statistic("ci_high", "upper end of ci_within", "Upper end of the 95 % rank interval of the median inside one launch (ci_within)."),
-        Statistic("p95", "95th percentile", "19 of 20 iterations were at least as fast; unreliable when fewer than 10 samples lie beyond."),
-        Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast; unreliable when fewer than 10 samples lie beyond."),
+        Statistic("p95", "95th percentile", "19 of 20 iterations were at least as fast; given from 20 samples on, unreliable when fewer than 10 lie beyond."),
+        Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast; given from 100 samples on, unreliable when fewer than 10 lie beyond."),
         Statistic("p999", "99.9th percentile", "Given from 10 000 samples on."),
         Statistic("max", "maximum", "Slowest iteration for costs; rate of the fastest iteration for rates."),
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
         Statistic("osu_mean", "mean over ranks", "From the mean over ranks of each rank's mean time, as OSU's collectives print; dilutes a slow rank."),
         Statistic("value", "value", "One value worked out from all samples together, or given by a tool without saying how."),
-        Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval, or of the range, over launches; `headline` says which."),
-        Statistic("high", "upper end of the headline interval", "Only in summaries: upper end of the interval, or of the range, over launches; `headline` says which."),
+        Statistic("step", "resolution", "Least difference that the clock can tell apart: its step, as it shows in the times, in the metric's unit (for a rate, at its median)."),
+        Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),
+        Statistic("high", "upper end of the headline interval", "Only in summaries: upper end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),
     )
 }  # fmt: skip
+
+ENDS = ("low", "high")  # of an interval over launches
+# What a reader may choose to see of a metric; the rest are ends of intervals and the resolution.
+SHOWN = tuple(s for s in STATISTICS if s not in ("ci_low", "ci_high", "step", *ENDS))
 
 
 @dataclass(frozen=True)
@@ -179,6 +184,7 @@ SUMMARY = {
     c.name: c
     for c in (
         Column("launches", "int64", "", "Launches behind the row."),
+        Column("left_out", "str", "", "Statistics that only a part of the launches has and that the row does not give, separated by '; '."),
         Column("headline", "str", "", "What low and high are: '95 % interval of 6 launches', 'range of 3 launches', or '1 launch' (none)."),
         Column("spread_between", "float64", "", "Spread of the launch medians, defined like spread_within, which is then the median over launches."),
     )
@@ -188,6 +194,19 @@ SUMMARY = {
 def statistic_column(metric: str, statistic: str) -> str:
     """Name of a column: ``statistic_column("latency_us", "p50")`` is ``latency_us_p50``."""
     return f"{metric}_{statistic}"
+
+
+def end_column(metric: str, statistic: str, end: str) -> str:
+    """Name of a column of a summary: ``end_column("latency_us", "p99", "low")`` is ``latency_us_p99_low``."""
+    return f"{metric}_{statistic}_{end}"
+
+
+@cache
+def split_end(column: str) -> tuple[str, str, str] | None:
+    """Metric, statistic and end of a column of `end_column`, or None when it is none."""
+    name, _, end = column.rpartition("_")
+    parts = split(name) if end in ENDS else None
+    return (*parts, end) if parts and parts[1] in SHOWN else None
 
 
 @cache
@@ -217,6 +236,9 @@ def title(column: str) -> str:
     if parts:
         metric, statistic = METRICS[parts[0]], STATISTICS[parts[1]]
         return f"{metric.label}, {statistic.label} ({metric.unit})"
+    if ends := split_end(column):
+        side = "lower" if ends[2] == "low" else "upper"
+        return f"{METRICS[ends[0]].label}, {side} end of the interval of the {STATISTICS[ends[1]].label} ({METRICS[ends[0]].unit})"
     if column in METRICS:
         return METRICS[column].title
     found = (COLUMNS | SUMMARY).get(column)
@@ -262,8 +284,14 @@ A column with a number is named `<metric>_<statistic>`, such as `latency_us_p50`
 
 ## Statistics
 
-For a rate the tail is the slow side: `p99` is the rate of the iteration that is slower than 99 % of all.
+For a rate the tail is the slow side: `p99` is the rate of the iteration that is slower than 99 % of all. In every row
+min ≤ p50 ≤ p95 ≤ p99 ≤ p999 ≤ max holds for a cost, and min ≤ p999 ≤ p99 ≤ p95 ≤ p50 ≤ max for a rate.
 How intervals and percentiles are worked out: [statistics](statistics.md).
 
 {_rows("statistic, label, meaning", statistics)}
+
+A row of the summary gives the median over launches of each statistic, all of the same launches. Each has an interval
+of its own: `<metric>_<statistic>_low` and `_high`, such as `latency_us_p99_low`; `headline` says what they are.
+`<metric>_low` and `_high` are those of the metric's headline statistic: the median; where there is none, the mean, the
+value or the mean over ranks.
 """

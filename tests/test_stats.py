@@ -22,7 +22,8 @@ def exact_coverage(n: int, q: Fraction, low: int, high: int) -> Fraction:
 @given(times)
 def test_percentiles_lie_between_the_extremes_and_rise(values: list[float]) -> None:
     s = stats.summarize(values)
-    assert s.min <= s.p50 <= s.p95 <= s.p99 <= s.max
+    known = [value for value in (s.min, s.p50, s.p95, s.p99, s.p999, s.max) if value == value]
+    assert known == sorted(known)
     assert min(values) == s.min
     assert max(values) == s.max
     assert s.n == len(values)
@@ -39,7 +40,7 @@ def test_scaling_commutes(values: list[float], power: int) -> None:
     factor = 2.0**power  # exact in binary, so equality may be asked for
     plain, scaled = stats.summarize(values), stats.summarize(np.asarray(values) * factor)
     for name in ("p50", "p95", "p99", "min", "max", "mean"):
-        assert getattr(scaled, name) == getattr(plain, name) * factor
+        assert getattr(scaled, name) == pytest.approx(getattr(plain, name) * factor, rel=0, abs=0, nan_ok=True)
     assert scaled.within.relative_width == plain.within.relative_width
 
 
@@ -119,6 +120,21 @@ def test_percentile_by_nearest_rank() -> None:
 @pytest.mark.parametrize(("n", "unreliable"), [(199, ("p95", "p99")), (200, ("p99",)), (999, ("p99",)), (1000, ())])
 def test_reliability(n: int, unreliable: tuple[str, ...]) -> None:
     assert stats.summarize(np.arange(n)).unreliable == unreliable
+
+
+@pytest.mark.parametrize(("name", "least"), [("p95", 20), ("p99", 100)])
+def test_a_percentile_that_would_be_the_maximum_is_not_given(name: str, least: int) -> None:
+    assert math.isnan(getattr(stats.summarize(np.arange(least - 1)), name))
+    assert getattr(stats.summarize(np.arange(least)), name) == least - 2
+
+
+def test_the_step_of_the_clock_shows_in_the_times() -> None:
+    random = np.random.default_rng(1)
+    assert stats.clock_step(random.integers(1, 500, 1000) * 10) == 10
+    assert stats.clock_step(random.integers(1, 5000, 1000)) == 1
+    assert stats.clock_step(np.array([5000, 7000])) == 1  # two times tell nothing
+    assert stats.clock_step(np.zeros(50, np.int64)) == 1
+    assert stats.clock_step(np.array([*[1000] * 30, 1001])) == 1
 
 
 def test_p999_from_ten_thousand_samples_on() -> None:

@@ -205,9 +205,11 @@ def _points(group: pd.DataFrame) -> list[_Point]:
 
 def _value(row: dict[str, Any], centre: str) -> _Value:
     """Latency and the best interval there is: over 6 launches, the range of fewer, inside the only one."""
-    ends = [row.get(f"latency_us_{end}", math.nan) for end in ("low", "high")]
+    ends = [row.get(f"{centre}_{end}", math.nan) for end in ("low", "high")]
     basis = row["headline"]
-    if math.isnan(ends[0]):
+    if math.isnan(ends[0]) and not centre.endswith("_p50"):
+        basis = "no interval"
+    elif math.isnan(ends[0]):
         ends = [row.get(f"latency_us_{end}", math.nan) for end in ("ci_low", "ci_high")]
         basis = "no interval" if math.isnan(ends[0]) else f"{stats.LEVEL * 100:.0f} % interval inside 1 launch"
     return _Value(row[centre], ends[0], ends[1], basis)

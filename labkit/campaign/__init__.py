@@ -12,20 +12,17 @@ lease.json      while somebody measures into it
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
-import secrets
-import threading
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from labkit import __version__, samples
-from labkit.campaign import identity, lease, names, reading
-from labkit.campaign.anchor import Anchor, unwritable
+from labkit.campaign import derived, lease, names
+from labkit.campaign.anchor import Anchor
 from labkit.campaign.files import Files
+from labkit.campaign.folder import Folder
 from labkit.campaign.places import HOME, find, fresh, root
 from labkit.errors import DataError, LostError
 from labkit.samples import Samples, compacted
@@ -34,7 +31,7 @@ FORMAT = 1
 __all__ = ["FORMAT", "HOME", "Campaign", "find", "fresh", "root"]
 
 
-class Campaign:
+class Campaign(Folder):
     """A campaign folder, made when it is not there.
 
     Parameters
@@ -49,32 +46,17 @@ class Campaign:
     """
 
     def __init__(self, path: str | Path, facts: Mapping[str, Any] | None = None) -> None:
-        self.path = Path(path)
-        self._file = self.path / "campaign.json"
-        self._anchor: Anchor | None = None
+        super().__init__(Path(path))
         lease.fresh(self.path)
         try:
             if not self._file.exists():
-                self._begin(facts or {})
+                self.begin({"format": FORMAT, "labkit": __version__}, facts or {})
         except OSError as error:
             raise DataError(
                 f"{self.path} cannot be made or written: {error.strerror}. Name another folder, or make it writable."
             ) from error
         if (told := self.facts.get("format")) != FORMAT:
             raise DataError(f"{self._file} has format {told}, but this labkit reads {FORMAT}. Update labkit.")
-
-    def _begin(self, facts: Mapping[str, Any]) -> None:
-        """Make the folder and its campaign.json; of two processes that do so at once, one makes it."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        usual = {"format": FORMAT, "name": self.path.absolute().name, "created": created, "labkit": __version__}
-        aside = self.path / f".campaign.json.{os.getpid()}-{secrets.token_hex(4)}"
-        try:
-            aside.write_text(_json({**usual, **facts, identity.KEY: identity.new()}))
-            with suppress(FileExistsError):
-                os.link(aside, self._file)
-        finally:
-            aside.unlink(missing_ok=True)
 
     @classmethod
     def existing(cls, path: str | Path, wanted: str = "") -> Campaign:
@@ -106,74 +88,17 @@ class Campaign:
         return self.path.name
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """What campaign.json holds."""
-        try:
-            return reading.checked(reading.table(self._place / "campaign.json"), self._file)
-        except (OSError, DataError) as error:
-            self.check()
-            said = str(error).replace(str(self._place), str(self.path))
-            raise DataError(
-                f"{self._file} cannot be read: {said} Restore it, or delete it to have a new one made."
-            ) from error
+    def bundled(self) -> bool:
+        """Whether this is one of the examples that come with labkit, which stay as they are."""
+        return derived.bundled(self.path)
 
     @property
-    def identity(self) -> str:
-        """UUID that stays the same when the folder is renamed, copied or archived."""
-        return identity.of(self.facts, self._place)
+    def derived(self) -> Path:
+        """Folder for what is made from the campaign: the campaign itself, or another where nothing may be written here.
 
-    @property
-    def _place(self) -> Path:
-        """The folder to write to: while measuring the open one, whatever its name."""
-        return self._anchor.place if self._anchor else self.path
-
-    def check(self) -> None:
-        """See that the folder is still the one that is measured into; nothing when nobody does.
-
-        Raises
-        ------
-        LostError
-            If it was moved, replaced or deleted.
+        Reports, notebooks executed for them, kept records and exports lie there. It need not exist yet.
         """
-        if self._anchor:
-            self._anchor.check()
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Turns what cannot be written into one error."""
-        self.check()
-        try:
-            yield
-        except OSError as error:
-            self.check()
-            raise unwritable(self.path, error, self._anchor.saved if self._anchor else 0) from error
-
-    def put(self, name: str, text: str) -> None:
-        """Write a small file of the campaign, by writing aside and renaming.
-
-        Raises
-        ------
-        LostError
-            If it cannot be written.
-        """
-        aside = self._place / f".{name}.{os.getpid()}-{threading.get_ident()}"
-        with self.writing():
-            try:
-                aside.write_text(text)
-                aside.rename(self._place / name)
-            finally:
-                with suppress(OSError):
-                    aside.unlink(missing_ok=True)
-
-    def update(self, facts: Mapping[str, Any]) -> None:
-        """Add to campaign.json."""
-        self.put("campaign.json", _json(self.facts | dict(facts)))
-
-    def log(self, text: str) -> None:
-        """One line with the time, in one write."""
-        line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        with self.writing(), (self._place / "log.txt").open("ab", buffering=0) as file:
-            file.write(line.encode(errors="replace"))
+        return derived.folder(self.path, root())
 
     def file(self, benchmark: str, fingerprint: str, launch: int) -> Path:
         """Where the samples of a point and launch lie."""
@@ -275,8 +200,13 @@ class Campaign:
         LaunchError
             If somebody else holds it and gave a sign of life lately.
         DataError
-            If the folder cannot be written.
+            If it is an example that comes with labkit, or the folder cannot be written.
         """
+        if self.bundled:
+            raise DataError(
+                f"{self.path} is an example that comes with labkit and stays as it is. Name another campaign with "
+                "--into, or copy the folder and use the copy."
+            )
         with lease.held(self.path):
             before = self._anchor
             mine = before or Anchor(self.path)
@@ -288,11 +218,18 @@ class Campaign:
                 if before is None:
                     mine.close()
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Tell others that somebody writes derived files; also for a campaign that stays as it is.
+
+        Raises
+        ------
+        LaunchError
+            If somebody else does, or measures into the campaign.
+        """
+        self.derived.mkdir(parents=True, exist_ok=True)
+        return lease.held(self.derived)
+
     @property
     def in_use(self) -> bool:
         """Whether somebody measures here."""
         return lease.holder(self.path) is not None
-
-
-def _json(facts: Mapping[str, Any]) -> str:
-    return json.dumps(dict(facts), indent=1, sort_keys=True) + "\n"

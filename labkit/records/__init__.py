@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, stats
 from labkit.columns import COLUMNS, METRICS, STATISTICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
-from labkit.records.over_launches import GIVEN, HEADLINES, KEY, headline_statistic, order, summary
+from labkit.records.over_launches import GIVEN, HEADLINES, KEY, headline_statistic, order, statistic_of, summary
 from labkit.samples import ORIGINS, Samples
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "order",
     "reported",
     "seconds",
+    "statistic_of",
     "summary",
     "table",
     "typed",
@@ -125,6 +126,8 @@ def _metric(metric: Metric, work: float, s: Mapping[str, float]) -> dict[str, fl
         found = {name: value / work * metric.factor for name, value in s.items()} if work else {}
     else:
         found = {name: work / value * metric.factor if value else math.nan for name, value in s.items()}
+        if "step" in s:
+            found["step"] = found["p50"] * s["step"] / s["p50"] if s["p50"] else math.nan
         swapped = {"ci_low": "ci_high", "ci_high": "ci_low", "min": "max", "max": "min"}
         found = {swapped.get(name, name): value for name, value in found.items()}
     return {statistic_column(metric.name, name): value for name, value in found.items()}
@@ -144,8 +147,8 @@ def _numbers(samples: Samples) -> dict[str, Any]:
     time: dict[str, float] = {"mean": float(np.average(times, weights=held[0]))}
     row: dict[str, Any] = {}
     if not total:
-        s = stats.summarize(times)
-        time |= _plain(s)
+        s, step = stats.summarize(times), stats.clock_step(samples.time_ns) * 1e-9
+        time |= _plain(s) | {"step": step}
         width = s.within.relative_width
         row = {"ci_width": math.nan if width is None else width, "spread_within": s.spread}
         row["unreliable"] = "; ".join(s.unreliable)
@@ -167,6 +170,30 @@ def _reported_numbers(samples: Samples) -> dict[str, float]:
     plain = [v for v in samples.reported if v.rank is None and v.t is None and not v.labels]
     known = [v for v in plain if v.name in METRICS and v.statistic in STATISTICS]
     return {statistic_column(v.name, v.statistic): float(v.value) for v in known}
+
+
+def _orderly(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without those percentiles of a tool that lie beyond its own extremes, or below a smaller percentile.
+
+    Tools that count in a histogram can state a percentile above the maximum; what contradicts itself is not shown.
+    """
+    said = []
+    for metric in dict.fromkeys(parts[0] for name in row if (parts := split(name))):
+        sign = -1 if METRICS[metric].kind == "rate" else 1  # the tail of a rate is its slow side
+        ends = [sign * row.get(statistic_column(metric, end), math.nan) for end in ("min", "max")[::sign]]
+        last, limit = -math.inf if math.isnan(ends[0]) else ends[0], ends[1]
+        for name in stats.QUANTILES:
+            value = sign * row.get(column := statistic_column(metric, name), math.nan)
+            if value < last or value > limit:
+                unit, words = METRICS[metric].unit, STATISTICS[name].label
+                said.append(
+                    f"the tool's {words} of {sign * value:.6g} {unit} contradicts its other statistics, left out"
+                )
+                del row[column]
+            elif value == value:
+                last = value
+    row["warnings"] = "; ".join(part for part in (row["warnings"], *said) if part)
+    return row
 
 
 def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
@@ -232,7 +259,8 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
     rows = []
     for one in samples:
         _check(one)
-        rows.append(_identity(one, campaign) | (_numbers(one) if one.n else _reported_numbers(one)))
+        what = _identity(one, campaign)
+        rows.append(what | _numbers(one) if one.n else _orderly(what | _reported_numbers(one)))
     return typed(pd.DataFrame(rows), [name for row in rows for name in row])
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +34,7 @@ def _one(held: Campaign, benchmark: str) -> pd.DataFrame:
     """Records of one benchmark."""
     from labkit import records
 
-    path = held.path / "records" / f"{benchmark}.parquet"
+    path = held.derived / "records" / f"{benchmark}.parquet"
     stamp = _stamp(held.path / "samples" / benchmark)
     if (kept := _read(path, stamp)) is not None:
         return kept
@@ -48,7 +49,20 @@ def _stamp(folder: Path) -> bytes:
     files = (
         sorted((e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in os.scandir(folder)) if folder.is_dir() else []
     )
-    return hashlib.sha256(repr((__version__, folder.parent.parent.name, files)).encode()).hexdigest().encode()
+    made = (__version__, _rules(), folder.parent.parent.name, files)
+    return hashlib.sha256(repr(made).encode()).hexdigest().encode()
+
+
+@cache
+def _rules() -> str:
+    """What turns samples into records: its source, for a version of labkit does not change with every commit."""
+    from labkit import columns, records, stats
+
+    parts = [
+        Path(str(columns.__file__)),
+        *(p for m in (records, stats) for p in Path(str(m.__file__)).parent.glob("*.py")),
+    ]
+    return hashlib.sha256(b"".join(part.read_bytes() for part in sorted(parts))).hexdigest()
 
 
 def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
@@ -75,7 +89,7 @@ def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
         table = pa.Table.from_pandas(frame, preserve_index=False)
         if not table.to_pandas().equals(frame):
             return
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: stamp}), aside)
         aside.rename(path)
     except (OSError, pa.ArrowException):

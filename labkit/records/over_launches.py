@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import stats
-from labkit.columns import COLUMNS, METRICS, STATISTICS, SUMMARY, split, statistic_column
+from labkit.columns import COLUMNS, ENDS, METRICS, SHOWN, STATISTICS, SUMMARY, end_column, split, statistic_column
 
 HEADLINES = ("p50", "mean", "value", "osu_mean")  # the statistic that stands for a metric, best first
 GIVEN = ("option_", "env_")  # how columns begin that only some points have
@@ -21,7 +21,12 @@ KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one an
 def order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Columns that occur, in the order of `labkit.columns`."""
     seen = dict.fromkeys(name for row in rows for name in row)
-    numbers = [statistic_column(m, s) for m in METRICS for s in STATISTICS]
+    numbers = [
+        name
+        for m in METRICS
+        for s in STATISTICS
+        for name in (statistic_column(m, s), *(end_column(m, s, end) for end in ENDS if s in SHOWN))
+    ]
     given = sorted((n for n in seen if n.startswith(GIVEN)), key=lambda name: (name.startswith(GIVEN[1]), name))
     return [*COLUMNS, *(name for name in numbers if name in seen), *given]
 
@@ -32,42 +37,97 @@ def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
     return names[0] if names else HEADLINES[0]
 
 
+def statistic_of(row: Mapping[str, Any], metric: str) -> str:
+    """Statistic that stands for a metric in one row: the first of `HEADLINES` that it has; empty where it has none."""
+    held = ((s, row.get(statistic_column(metric, s), math.nan)) for s in HEADLINES)
+    return next((s for s, value in held if value == value), "")
+
+
 def _union(texts: Iterable[str]) -> str:
     """All parts of '; '-separated texts, each once, in order."""
     return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
 
 
-def _point(columns: Mapping[str, Any], middle: Mapping[str, float]) -> dict[str, Any]:
-    """One summary row from the columns of a point's launches and their medians."""
+def _point(columns: Mapping[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """One summary row from the columns of a point's launches and what its numbers are over them."""
     row: dict[str, Any] = {name: held[0] for name, held in columns.items() if not split(name) and name != "launch"}
     row |= {name: _union(columns[name]) for name in ("badges", "warnings", "unreliable", "stopped_by")}
     row |= {"n": int(columns["n"].sum()), "verified": bool(columns["verified"].all()), "start": min(columns["start"])}
-    elapsed = columns["elapsed_s"]
-    row |= {
-        "elapsed_s": np.nansum(elapsed) if not np.isnan(elapsed).all() else math.nan,
-        "launches": len(columns["n"]),
-        "headline": "",
-        "spread_between": math.nan,
-    }
-    row |= middle
-    for metric in dict.fromkeys(parts[0] for name in columns if (parts := split(name))):
-        found = next((held for s in HEADLINES if (held := _numbers(columns, metric, s)).size), np.empty(0))
-        if found.size:
-            over = stats.headline(found)
-            row |= {statistic_column(metric, "low"): over.low, statistic_column(metric, "high"): over.high}
-            if not row["headline"]:
-                row |= {"headline": over.label, "spread_between": stats.relative_spread(found)}
-    return row
+    row |= {name: float(np.median(columns[name])) for name in ("ci_width", "spread_within")}
+    row |= {name: _of_known(columns[name], how) for name, how in (("timer_overhead_ns", np.median), ("elapsed_s", sum))}
+    return row | {"launches": len(columns["n"])} | over
 
 
-def _numbers(columns: Mapping[str, Any], metric: str, statistic: str) -> NDArray[np.float64]:
-    """Values of a statistic that are there."""
-    held = np.asarray(columns.get(statistic_column(metric, statistic), ()), np.float64)
-    return held[~np.isnan(held)]
+def _of_known(values: NDArray[np.float64], how: Callable[[Any], Any]) -> float:
+    """What a function makes of the values that are there; NaN where none is."""
+    held = values[~np.isnan(values)]
+    return float(how(held)) if held.size else math.nan
+
+
+def _metric(
+    metric: str, names: Sequence[str], block: NDArray[np.float64], behind: int
+) -> tuple[dict[str, float], list[str], NDArray[np.float64]]:
+    """Statistics of a metric over the launches that have the one standing for it.
+
+    Parameters
+    ----------
+    names : statistics that any launch has.
+    block : (launches, statistics), NaN where a launch has none.
+    behind : launches of which `headline` speaks; 0 where no metric was seen before.
+
+    Returns
+    -------
+    Columns of the row, what it leaves out and why, and the values of the statistic that stands for the metric.
+    """
+    have = np.asarray(~np.isnan(block), bool)
+    count = dict(zip(names, have.sum(axis=0).tolist(), strict=True))
+    lead = max((s for s in (*HEADLINES, *STATISTICS) if s in count), key=lambda s: count[s])  # the first of the best
+    same = block[have[:, names.index(lead)]]
+    whole = np.asarray(~np.isnan(same).any(axis=0), bool)
+    centre, low, high = stats.over_launches(same)
+    row: dict[str, float] = {}
+    missing = []
+    for place, name in enumerate(names):
+        if not whole[place]:
+            missing.append(f"{statistic_column(metric, name)}: {count[name]} of {len(block)} launches have it")
+            continue
+        row[statistic_column(metric, name)] = float(centre[place])
+        if name in SHOWN:
+            ends = (float(low[place]), float(high[place])) if behind in (0, len(same)) else (math.nan, math.nan)
+            row |= {end_column(metric, name, end): value for end, value in zip(ENDS, ends, strict=True)}
+    if (step := statistic_column(metric, "step")) in row:
+        row[step] = float(same[:, names.index("step")].max())
+    if behind and behind != len(same):
+        missing.append(f"interval of {metric}: {len(same)} of {len(block)} launches have the metric")
+    if lead in HEADLINES and end_column(metric, lead, "low") in row:
+        row |= {statistic_column(metric, end): row[end_column(metric, lead, end)] for end in ENDS}
+    return row, missing, same[:, names.index(lead)]
+
+
+def _numbers(metrics: Mapping[str, Sequence[tuple[str, int]]], block: NDArray[np.float64]) -> dict[str, Any]:
+    """Numbers of one point over its launches: (launches, numeric columns) to columns of the summary."""
+    there = np.asarray(~np.isnan(block).all(axis=0), bool)
+    row: dict[str, Any] = {"headline": "", "spread_between": math.nan}
+    left_out: list[str] = []
+    behind = 0
+    for metric, places in metrics.items():
+        held = [(name, place) for name, place in places if there[place]]
+        if not held:
+            continue
+        found, missing, values = _metric(metric, [name for name, _ in held], block[:, [p for _, p in held]], behind)
+        row |= found
+        left_out += missing
+        if not behind and any(name in HEADLINES for name, _ in held):
+            behind = len(values)
+            row |= {"headline": stats.launches_label(behind), "spread_between": stats.relative_spread(values)}
+    return row | {"left_out": "; ".join(left_out)}
 
 
 def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
-    """One row per point: the median over launches of every statistic, and an interval that says what it is.
+    """One row per point: the median over launches of every statistic, each with an interval of its own.
+
+    All statistics of a metric come from the same launches, so that their order (median, p95, p99, maximum) holds. A
+    statistic that only a part of them has is left out; the column `left_out` says so.
 
     Parameters
     ----------
@@ -77,19 +137,22 @@ def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
     Returns
     -------
     Columns of the records without launch, with n in total, and those of `labkit.columns.SUMMARY`;
-    ``<metric>_low`` and ``<metric>_high`` enclose the median (mean where there is none) over launches. Unions
-    of badges and warnings; `verified` only if every launch was.
+    ``<metric>_<statistic>_low`` and ``_high`` enclose each statistic over launches, ``<metric>_low`` and ``_high`` the
+    one that stands for the metric. Unions of badges and warnings; `verified` only if every launch was.
     """
     groups = records.groupby(list(key), sort=False)
-    numeric = ["ci_width", "spread_within", "timer_overhead_ns", *(name for name in records.columns if split(name))]
-    medians = groups[numeric].median().to_dict("records")
+    numeric = [name for name in records.columns if split(name)]
+    metrics: dict[str, list[tuple[str, int]]] = {}
+    for place, name in enumerate(numeric):
+        if parts := split(name):
+            metrics.setdefault(parts[0], []).append((parts[1], place))
+    values = records[numeric].to_numpy(np.float64)
     held = {name: records[name].to_numpy() for name in records.columns}
-    places = [groups.indices[name] for name in groups.groups]  # by values
     rows = [
-        _point({name: column[place] for name, column in held.items()}, middle)
-        for place, middle in zip(places, medians, strict=True)
+        _point({name: column[place] for name, column in held.items()}, _numbers(metrics, values[place]))
+        for place in (groups.indices[name] for name in groups.groups)
     ]
-    names = [name for name in order(rows) if name != "launch"]
+    names = [name for name in order([dict.fromkeys(numeric), *rows]) if name != "launch"]
     place = names.index("n")
     frame = pd.DataFrame(rows, columns=[*names[:place], *SUMMARY, *names[place:]])
     return frame.sort_values(["benchmark", "message_size_B", "fingerprint"], ignore_index=True, kind="stable")

@@ -15,20 +15,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labkit.errors import DataError
+from labkit.stats.rank_interval import LEVEL as LEVEL
+from labkit.stats.rank_interval import ranks as ranks
 
-LEVEL = 0.95
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 BEYOND = 10  # samples that must lie beyond a percentile before it is relied on
+NEEDED = {"p95": 20, "p99": 100, "p999": 10_000}  # fewest samples with which a percentile is given at all
 LAUNCHES = 6  # fewest launches with a 95 % rank interval of their median
+_TELLING = 20  # times whose common divisor is no chance any more
 IQR_OF_NORMAL = 1.349  # 2 Φ⁻¹(3/4): quartiles of a normal distribution are so many standard deviations apart
-_EXACT = 500  # n·min(q, 1−q) up to which binomial ranks are summed exactly; 0.5**1000 is still a normal float
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Summary:
     Parameters
     ----------
     n : samples.
-    p50, p95, p99, p999 : percentiles; `p999` is NaN below 10 000 samples.
+    p50, p95, p99, p999 : percentiles; NaN where there are too few samples, see `given`.
     within : 95 % rank interval of the median inside the launch.
     min, max, mean : of all samples; none is removed as an outlier.
     spread : of the quartiles, as a part of the median; see `relative_spread`.
@@ -105,58 +105,6 @@ def _samples(values: ArrayLike) -> NDArray[np.float64]:
     if np.isnan(array).any():
         raise DataError(f"{int(np.isnan(array).sum())} of {array.size} samples are NaN, but each must be a number.")
     return array
-
-
-def _binomial_ranks(n: int, r: float, tail: float) -> tuple[int, int]:
-    """Equal-tailed ranks of the r-quantile for r <= 1/2: P(B < low) <= tail and P(B < high) >= 1 - tail."""
-    probability = (1 - r) ** n
-    cumulative, low = 0.0, 0
-    for k in range(n + 1):
-        cumulative += probability
-        if cumulative <= tail:
-            low = k + 1
-        if cumulative >= 1 - tail:
-            return low, k + 1
-        probability *= (n - k) / (k + 1) * r / (1 - r)
-    return low, n + 1
-
-
-@lru_cache(maxsize=4096)
-def ranks(n: int, q: float = 0.5, level: float = LEVEL) -> tuple[int, int] | None:
-    """Which two of n sorted samples enclose the q-quantile with at least this confidence.
-
-    Parameters
-    ----------
-    n : samples.
-    q : quantile, inside (0, 1).
-    level : confidence, inside (0, 1).
-
-    Returns
-    -------
-    Ranks counted from 1, or None when even the smallest and largest sample are not enough: below 6 samples for
-    the median at 95 %.
-
-    Notes
-    -----
-    Exact binomial, equal tails, while n·min(q, 1−q) <= 500; the normal approximation of [1]_ and [2]_ above:
-    ⌊nq − z√(nq(1−q))⌋ and ⌈nq + z√(nq(1−q))⌉ + 1.
-
-    Examples
-    --------
-    >>> ranks(5), ranks(6), ranks(100)
-    (None, (1, 6), (40, 61))
-    """
-    if not (0 < q < 1 and 0 < level < 1):
-        raise DataError(f"q={q}, level={level}, but both must lie between 0 and 1.")
-    tail = (1 - level) / 2
-    if n * min(q, 1 - q) <= _EXACT:
-        low, high = _binomial_ranks(n, min(q, 1 - q), tail)
-        if q > 0.5:
-            low, high = n + 1 - high, n + 1 - low
-    else:
-        half = NormalDist().inv_cdf(1 - tail) * math.sqrt(n * q * (1 - q))
-        low, high = math.floor(n * q - half), math.ceil(n * q + half) + 1
-    return (low, high) if low >= 1 and high <= n else None
 
 
 def _rank(n: int, q: float) -> int:
@@ -210,6 +158,29 @@ def reliable(n: int, q: float) -> bool:
     return round(n * min(q, 1 - q), 9) >= BEYOND
 
 
+def given(name: str, n: int) -> bool:
+    """Whether n samples have a percentile: p95 from 20 on, p99 from 100, p99.9 from 10 000.
+
+    With fewer, the nearest rank of p95 and p99 is the largest sample: the maximum under another name.
+    """
+    return n >= NEEDED.get(name, 1)
+
+
+def clock_step(time_ns: NDArray[np.int64]) -> int:
+    """Step of the clock as it shows in the times, ns: what all of them are multiples of; 1 for fewer than 20.
+
+    Examples
+    --------
+    >>> clock_step(np.arange(0, 500, 10)), clock_step(np.arange(7, 500))
+    (10, 1)
+    """
+    flat = time_ns.ravel()
+    if flat.size < _TELLING:
+        return 1
+    first = int(np.gcd.reduce(flat[:_TELLING]))
+    return first if first == 1 else int(np.gcd.reduce(flat)) or 1
+
+
 def mean_rate(work: ArrayLike, seconds: ArrayLike) -> float:
     """Σ work / Σ time: what was really moved per time, never the mean of rates.
 
@@ -261,14 +232,15 @@ def summarize(seconds: ArrayLike) -> Summary:
     array = _samples(seconds)
     n = array.size
     inside = within(array)
-    tails = {name: _rank(n, q) for name, q in QUANTILES.items() if name != "p50"}
-    picked = _picked(array, list(tails.values()))
+    tails = {name: _rank(n, q) for name, q in QUANTILES.items() if name != "p50" and given(name, n)}
+    picked = _picked(array, list(tails.values())) if tails else {}
+    p95, p99, p999 = (picked.get(tails.get(name, 0), math.nan) for name in NEEDED)
     return Summary(
         n=n,
         p50=inside.centre,
-        p95=picked[tails["p95"]],
-        p99=picked[tails["p99"]],
-        p999=picked[tails["p999"]] if reliable(n, 0.999) else math.nan,
+        p95=p95,
+        p99=p99,
+        p999=p999,
         within=inside,
         min=float(array.min()),
         max=float(array.max()),
@@ -287,9 +259,23 @@ def headline(medians: ArrayLike) -> Headline:
     Headline(centre=2.0, low=1.0, high=3.0, launches=3, label='range of 3 launches')
     """
     array = _samples(medians)
-    n, over = array.size, interval(array)
+    centre, low, high = over_launches(array[:, None])
+    return Headline(float(centre[0]), float(low[0]), float(high[0]), array.size, launches_label(array.size))
+
+
+def over_launches(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Median over launches of several statistics at once, (launches, statistics), and the ends of their intervals."""
+    n = len(values)
+    sorted_values = np.sort(values, axis=0)
+    centre = (sorted_values[(n - 1) // 2] + sorted_values[n // 2]) / 2
     if n == 1:
-        return Headline(over.centre, math.nan, math.nan, 1, "1 launch")
+        return centre, np.full_like(centre, math.nan), np.full_like(centre, math.nan)
+    low, high = ranks(n) or (1, n)
+    return centre, sorted_values[low - 1], sorted_values[high - 1]
+
+
+def launches_label(n: int) -> str:
+    """What the ends of `over_launches` are for n launches."""
     if n < LAUNCHES:
-        return Headline(over.centre, float(array.min()), float(array.max()), n, f"range of {n} launches")
-    return Headline(over.centre, over.low, over.high, n, f"{LEVEL:.0%} interval of {n} launches".replace("%", " %"))
+        return "1 launch" if n == 1 else f"range of {n} launches"
+    return f"{LEVEL * 100:.0f} % interval of {n} launches"

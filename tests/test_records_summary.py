@@ -1,0 +1,146 @@
+"""A summary over launches: no statistic stands in for another, and an interval belongs to its statistic."""
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit import columns, records, stats
+from labkit.campaign import Campaign
+from labkit.columns import METRICS, statistic_column
+from labkit.samples import Samples
+from labkit.spec import Effort, Reported, Spec
+
+EXAMPLES = sorted(Path(__file__).parents[1].glob("data/campaigns/examples/*/campaign.json"))
+COST = ("min", "p50", "p95", "p99", "p999", "max")
+RATE = ("min", "p999", "p99", "p95", "p50", "max")
+LATENCY = Spec(benchmark="mpi.latency", size=8)
+BANDWIDTH = Spec(benchmark="mpi.bandwidth", size=1000, options={"window": 64})
+
+
+def measured(spec: Spec, times, launch: int = 0) -> Samples:
+    held = np.atleast_2d(np.asarray(times, np.int64))
+    return Samples(spec=spec, effort=Effort(), host={"name": "a"}, launch=launch, time_ns=held, ranks=(0,), meta={})
+
+
+def tool(launch: int = 0, metric: str = "latency_us", unit: str = "µs", **values: float) -> Samples:
+    given = tuple(Reported(metric, unit, name, value) for name, value in values.items())
+    return Samples(spec=LATENCY, effort=Effort(), host={}, launch=launch, origin="reported", reported=given)
+
+
+def summary(*made: Samples) -> pd.DataFrame:
+    return records.summary(records.table(made))
+
+
+def in_order(table: pd.DataFrame) -> None:
+    """Every row's statistics rise as their names say, and each lies in its own interval."""
+    for _, row in table.iterrows():
+        for name, metric in METRICS.items():
+            order = RATE if metric.kind == "rate" else COST
+            values = [float(row.get(statistic_column(name, s), math.nan)) for s in order]
+            known = [value for value in values if value == value]
+            assert all(a <= b * (1 + 1e-12) for a, b in itertools.pairwise(known)), (
+                row["benchmark"],
+                name,
+                values,
+            )
+            for statistic in columns.SHOWN:
+                value = float(row.get(statistic_column(name, statistic), math.nan))
+                low, high = (float(row.get(columns.end_column(name, statistic, e), math.nan)) for e in columns.ENDS)
+                assert math.isnan(low) or low <= value <= high, (row["benchmark"], name, statistic)
+
+
+times = st.lists(st.integers(1, 10**7), min_size=1, max_size=40)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(times, st.sampled_from([1, 2, 20, 400])), min_size=1, max_size=7))
+def test_statistics_rise_as_their_names_say_whatever_launches_there_are(launches: list[tuple[list[int], int]]) -> None:
+    for spec in (LATENCY, BANDWIDTH):
+        in_order(summary(*(measured(spec, held * often, n) for n, (held, often) in enumerate(launches))))
+
+
+stated = st.dictionaries(st.sampled_from([*COST, "mean"]), st.floats(1e-3, 1e6), min_size=1)
+
+
+@settings(max_examples=50)
+@given(st.lists(stated, min_size=1, max_size=7), st.sampled_from(["latency_us", "bandwidth_MBps"]))
+def test_statistics_of_tools_rise_too_whatever_they_state(launches: list[dict[str, float]], metric: str) -> None:
+    def possible(values: dict[str, float]) -> bool:
+        return values.get("min", 0) <= values.get("max", math.inf)
+
+    made = [tool(n, metric, METRICS[metric].unit, **v) for n, v in enumerate(launches) if possible(v)]
+    in_order(summary(*made))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+def test_statistics_of_recorded_campaigns_rise(path: Path) -> None:
+    found = records.summary(records.table(Campaign(path.parent).samples()))
+    assert len(found)
+    in_order(found)
+
+
+def test_a_percentile_of_one_launch_of_two_is_no_percentile_of_the_point() -> None:
+    """The long launch was quiet: its p99.9 alone would lie below the median of both."""
+    row = summary(measured(LATENCY, [1000] * 10_000), measured(LATENCY, [9000] * 9000, launch=1)).iloc[0]
+    assert math.isnan(row["latency_us_p999"])
+    assert row["left_out"] == "latency_us_p999: 1 of 2 launches have it"
+    assert row["latency_us_p50"] == row["latency_us_p99"] == pytest.approx(2.5)
+
+
+def test_a_mean_never_counts_among_medians() -> None:
+    row = summary(tool(0, mean=9.0), tool(1, p50=1.0, mean=2.0), tool(2, p50=3.0, mean=4.0)).iloc[0]
+    assert math.isnan(row["latency_us_p50"])
+    assert (row["latency_us_mean"], row["latency_us_mean_low"], row["latency_us_mean_high"]) == (4.0, 2.0, 9.0)
+    assert records.statistic_of(row, "latency_us") == "mean"
+    assert row["left_out"] == "latency_us_p50: 2 of 3 launches have it"
+
+
+@pytest.mark.parametrize("launches", [1, 2, 5, 6, 9])
+def test_every_statistic_has_an_interval_of_its_own(launches: int) -> None:
+    random = np.random.default_rng(launches)
+    made = [measured(LATENCY, 2000 * (1 + random.exponential(1 + i, 1200)), i) for i in range(launches)]
+    table = records.table(made)
+    row = records.summary(table).iloc[0]
+    for name in ("p50", "p95", "p99", "max", "min", "mean"):
+        over = stats.headline(table[f"latency_us_{name}"])
+        ends = (row[f"latency_us_{name}_low"], row[f"latency_us_{name}_high"])
+        assert ends == pytest.approx((over.low, over.high), nan_ok=True)
+        assert row[f"latency_us_{name}"] == pytest.approx(over.centre)
+        assert row["headline"] == over.label
+    if launches > 1:
+        assert row["latency_us_p50_high"] < row["latency_us_max_low"]  # the maximum's is not the median's
+    assert (row["latency_us_low"], row["latency_us_high"]) == pytest.approx(
+        (row["latency_us_p50_low"], row["latency_us_p50_high"]), nan_ok=True
+    )
+
+
+def test_a_metric_of_fewer_launches_than_the_label_names_has_no_interval() -> None:
+    both = (Reported("latency_us", "µs", "p50", 1.0), Reported("bandwidth_MBps", "MB/s", "mean", 5.0))
+    made = [Samples(spec=LATENCY, effort=Effort(), host={}, launch=n, origin="reported", reported=both[: 1 + (n > 1)])
+            for n in range(6)]  # fmt: skip
+    row = summary(*made).iloc[0]
+    assert row["headline"] == "95 % interval of 6 launches"
+    assert row["bandwidth_MBps_mean"] == 5.0
+    assert math.isnan(row["bandwidth_MBps_mean_low"])
+    assert math.isnan(row["bandwidth_MBps_low"])
+    assert row["left_out"] == "interval of bandwidth_MBps: 4 of 6 launches have the metric"
+
+
+def test_a_tool_that_contradicts_itself_says_so() -> None:
+    row = records.table([tool(p50=2.0, p99=7.0, p999=26.6, max=25.3)]).iloc[0]
+    assert "latency_us_p999" not in row
+    assert row["latency_us_p99"] == 7.0
+    assert row["warnings"] == ("the tool's 99.9th percentile of 26.6 µs contradicts its other statistics, left out")
+
+
+def test_the_resolution_is_the_clocks_step_in_the_metrics_unit() -> None:
+    coarse = records.table([measured(LATENCY, np.arange(100, 400) * 10)]).iloc[0]
+    assert coarse["latency_us_step"] == pytest.approx(0.005)  # half of 10 ns
+    fine = records.table([measured(BANDWIDTH, np.arange(10_000, 10_300))]).iloc[0]
+    assert fine["bandwidth_MBps_step"] == pytest.approx(fine["bandwidth_MBps_p50"] / 10_149.5)
