@@ -46,13 +46,14 @@ class Folder:
     def facts(self) -> dict[str, Any]:
         """What campaign.json holds."""
         try:
-            return reading.checked(reading.table(self._place / "campaign.json"), self._file)
+            found = reading.table(self._place / "campaign.json")
         except (OSError, DataError) as error:
             self.check()
             said = str(error).replace(str(self._place), str(self.path))
             raise DataError(
                 f"{self._file} cannot be read: {said} Restore it, or delete it to have a new one made."
             ) from error
+        return reading.checked(found, self._file)
 
     @property
     def identity(self) -> str:

@@ -81,7 +81,7 @@ def checked(facts: dict[str, Any], where: object) -> dict[str, Any]:
         kind = _FACTS[wrong[0]].__name__
         raise DataError(
             f"{where} has {wrong[0]}={str(facts[wrong[0]])[:80]!r}, but it must be of type {kind}"
-            f"{' with tables' if isinstance(facts[wrong[0]], _FACTS[wrong[0]]) else ''}. Restore it."
+            f"{' with tables' if isinstance(facts[wrong[0]], _FACTS[wrong[0]]) else ''}. Restore the file."
         )
     return facts
 
