@@ -8,7 +8,7 @@ from time import perf_counter
 
 from labkit import benchmarks, host, tools
 from labkit.campaign import Campaign
-from labkit.errors import LabkitError, LostError
+from labkit.errors import LabkitError, of_point
 from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
@@ -29,10 +29,8 @@ def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None
         counter.tell(point)
         try:
             keep(point)
-        except LostError:
-            raise
         except LabkitError as error:
-            yield Failure(point, error)
+            yield Failure(point, of_point(error))
         counter.done += 1
         counter.tell(point)
 
