@@ -225,7 +225,7 @@ def test_metadata_are_those_that_a_samples_file_would_have(tmp_path: Path) -> No
     for name in held.benchmarks():
         for (fingerprint, launch), path, raw in held.files(name).named():
             one = samples.understood(raw, path)
-            assert json.loads(raw.header) == samples.header(one)
+            assert json.loads(raw.header) == samples.metadata(one)
             assert (one.launch, one.meta["fingerprint"]) == (launch, fingerprint)
     assert archive.verify(held.path)[1] == []
 

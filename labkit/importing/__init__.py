@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from labkit import campaign
@@ -82,9 +81,8 @@ def bring(
         )
     given = Given(ranks, testbed, " ".join(published.split()))
     texts = [look(path) for path in paths]
-    fresh = campaign.root() / datetime.now().strftime("import-%Y%m%d-%H%M%S")
-    path = into.path if isinstance(into, Campaign) else Path(into or fresh)
-    if (path / "campaign.json").exists():
+    path = into.path if isinstance(into, Campaign) else Path(into or campaign.root())
+    if into and (path / "campaign.json").exists():
         held = into if isinstance(into, Campaign) else Campaign(path)
         with held.lease(), Keep(path) as keep:
             known = Known({text.digest[:16] for text in texts})
@@ -94,7 +92,7 @@ def bring(
     else:
         with Keep(path) as keep:
             present, warnings = _read(texts, given, keep, Known(()), progress)
-            held = into if isinstance(into, Campaign) else Campaign(path)
+            held = into if isinstance(into, Campaign) else Campaign(into or campaign.fresh("import"))
             with held.lease():
                 keep.publish(held)
     return Outcome(held, keep.added, present, tuple(dict.fromkeys(warnings)))

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from labkit.campaign import Campaign
+from labkit.errors import DataError
 from labkit.importing.known import Slot
 from labkit.samples import compacted
 
@@ -41,7 +42,11 @@ class Keep:
 
     def __enter__(self) -> Self:
         there = next(folder for folder in (self._into, *self._into.absolute().parents) if folder.is_dir())
-        self._folder = Path(tempfile.mkdtemp(prefix=".labkit-import-", dir=there))
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix=".labkit-import-", dir=there))
+        except OSError as error:
+            reason = f"{there} cannot be written: {error.strerror}"
+            raise DataError(f"{reason}. Name another campaign with --into.") from error
         return self
 
     def __exit__(

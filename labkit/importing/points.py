@@ -57,7 +57,7 @@ class _Pattern:
         self._benchmark, self._slots = point.spec.benchmark, slots
         spec = json.dumps([point.spec.as_dict() | {"size": _SIZE}, dict(sorted(identity.items()))], sort_keys=True)
         self._named = spec.split(json.dumps(_SIZE))
-        header = samples.header(point)
+        header = samples.metadata(point)
         header |= {"launch": _LAUNCH, "source": _SOURCE, "reported": _VALUES}
         header["spec"]["size"] = _SIZE
         header["meta"] |= {"fingerprint": _NAME, "place": _PLACE}
