@@ -13,30 +13,25 @@ osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from labkit.columns import METRICS
-from labkit.formats import malformed
-from labkit.formats._lines import is_damaged_row, is_row
+from labkit.formats._lines import is_row
 from labkit.formats._omb_layout import write as write
 from labkit.formats._omb_names import COLUMNS, PAIRS, TESTS
-from labkit.formats._table import TWO_DECIMALS, WHOLE, Lines, Meaning, Row, Table, bulk, in_parts
+from labkit.formats._omb_rows import ENDLESS, INVALID, MATRIX, OWN, matrix_rows, rows
+from labkit.formats._table import Lines, Meaning, Row, Table, in_parts
 from labkit.spec import Reported
 
-ENDLESS = 1 << 62  # rows
-_OTHERS = {"Iterations": WHOLE, "Validation": "Pass|Fail", "Transmit Size": WHOLE, "Window": WHOLE, "Size": WHOLE}
 _TAIL = re.compile(r"P(\d{1,2}) Tail (Lat\(us\)|BW\(MB/s\))")
 _NAMES = "|".join([*map(re.escape, COLUMNS), "Iterations", "Validation", _TAIL.pattern])
 _HEAD = re.compile(rf"# (?:Size )? *(?:{_NAMES})(?: +(?:{_NAMES}))*")
-_MATRIX = re.compile(r"# +\d+(?: +\d+)*")
 _TITLE = re.compile(r"# (OSU \S.*?)(?: v([\w.-]+))?")
 _BEFORE = re.compile(r"# Number of .+|Dimensions size = .+|Time took to create topology graph:.+")
 _ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,18}) ms, max: (\d{1,18}) ms, avg: (\d{1,18}) ms")
 _HELLO = re.compile(r"This is a test with (\d{1,9}) processes")
-_INVALID = "DATA VALIDATION ERROR: "
-_OWN = ("nprocs: ", "This is a test with ", "Dimensions size = ", "Time took to create topology graph:", _INVALID)
 BEGINS = r"# OSU "
 
 
@@ -47,7 +42,7 @@ def recognised(text: str) -> bool:
 
 def lines_of(text: str | Iterable[str], where: str) -> Lines:
     """A text whose lines that are none of OMB's are left out."""
-    return Lines(text, where, lambda line: line.startswith(_OWN))
+    return Lines(text, where, lambda line: line.startswith(OWN))
 
 
 def parse(text: str, where: str = "OMB's output") -> tuple[Table, ...]:
@@ -112,10 +107,10 @@ def _program(lines: Lines, most: int) -> Iterator[Table]:
             raise lines.wrong(f"a line '# OSU …' above: other columns than before, {', '.join(before)}")
         before = columns
         types.add(parameters.get("Datatype", ""))
-        matrix = bool(_MATRIX.fullmatch(columns[0]))
+        matrix = bool(MATRIX.fullmatch(columns[0]))
         own = ("Window", "MB/s", "Messages/s") if matrix else tuple(name for name in columns if name != "Size")
         above = tuple(lines.kept[:-1])
-        parts = _matrix(lines, columns) if matrix else _rows(lines, columns, head, most)
+        parts = matrix_rows(lines, columns) if matrix else rows(lines, columns, head, most)
         yield from in_parts(Table(test, title, version, parameters, own, (), above, head=head), parts, lines)
 
 
@@ -124,7 +119,7 @@ def _to_title(lines: Lines) -> bool:
     while (ahead := lines.ahead) is not None:
         if _TITLE.fullmatch(ahead):
             return True
-        if is_row(ahead) or _HEAD.fullmatch(ahead) or ahead.startswith(("# Datatype: ", *_OWN[:2], _INVALID)):
+        if is_row(ahead) or _HEAD.fullmatch(ahead) or ahead.startswith(("# Datatype: ", *OWN[:2], INVALID)):
             raise lines.wrong("a line '# OSU …', as every program of OMB prints first")
         if not ahead or _BEFORE.fullmatch(ahead):
             lines.take()
@@ -168,9 +163,9 @@ def _head(lines: Lines, *, first: bool) -> tuple[tuple[str, ...], dict[str, str]
     start = len(lines.kept)
     while True:
         ahead = lines.ahead
-        if ahead is not None and (_HEAD.fullmatch(ahead) or _MATRIX.fullmatch(ahead)):
+        if ahead is not None and (_HEAD.fullmatch(ahead) or MATRIX.fullmatch(ahead)):
             break
-        if ahead is None or _TITLE.fullmatch(ahead) or is_row(ahead) or ahead.startswith(_OWN):
+        if ahead is None or _TITLE.fullmatch(ahead) or is_row(ahead) or ahead.startswith(OWN):
             raise lines.wrong("the names of the columns, as in '# Size  Avg Latency(us)'")
         if not first and len(lines.kept) > start:
             raise lines.wrong("the names of the columns right below '# Datatype: …'")
@@ -181,7 +176,7 @@ def _head(lines: Lines, *, first: bool) -> tuple[tuple[str, ...], dict[str, str]
     parameters = _told(line.rstrip() for line in lines.kept if line.rstrip())
     head = lines.take()
     shown = lines.kept[-1] if lines.kept else head
-    if _MATRIX.fullmatch(head):
+    if MATRIX.fullmatch(head):
         return (head,), parameters, shown
     names = [found[0] for found in re.finditer(_NAMES, head)]
     return tuple(["Size", *names] if head.startswith("# Size") else names), parameters, shown
@@ -196,93 +191,6 @@ def _told(above: Iterable[str]) -> dict[str, str]:
         if pair := re.fullmatch(r"(?:# )?([^:=\[]{1,60}?)(?: ?:| =) +(.+?)\.?", line):
             found[pair[1]] = pair[2]
     return found
-
-
-def _rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator[tuple[Row, ...]]:
-    """Rows below a head, some at a time; sizes must rise. Takes what closes the table too."""
-    forms = [_OTHERS.get(column, TWO_DECIMALS) for column in columns]
-    last, count = -1, 0
-    while True:
-        rows = bulk(lines, columns, forms, "Size", most) if columns[0] == "Size" else []
-        while len(rows) < most and _row_follows(lines, columns, head, count + len(rows)):
-            rows.append(_row(lines, columns, forms, head))
-        last = _risen(lines, rows, last)
-        if not rows:
-            break
-        count += len(rows)
-        yield tuple(rows)
-    if not count:
-        raise lines.wrong("a row of the table")
-    if (lines.ahead or "").startswith(_INVALID):
-        lines.take()
-
-
-def _row_follows(lines: Lines, columns: Sequence[str], head: str, before: int) -> bool:
-    """Whether there is another row; a head that is printed twice and other text above it are left out."""
-    sized = columns[0] == "Size"
-    while True:
-        ahead = lines.past_blanks()
-        if not ahead or (not sized and before):
-            return False
-        if ahead.startswith("#") and ahead == head.rstrip() and not _MATRIX.fullmatch(ahead):
-            lines.drop_blanks()
-            lines.skip()
-        elif ahead.startswith(("#", *_OWN)):
-            return False
-        elif is_row(ahead) or is_damaged_row(ahead, len(columns)) or not sized:
-            lines.drop_blanks()
-            return True
-        else:
-            lines.drop_blanks()
-            lines.skip()
-
-
-def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) -> Row:
-    """The row ahead."""
-    text = lines.ahead or ""
-    fields = text.split()
-    if len(fields) != len(columns):
-        raise lines.wrong(f"a row of {len(columns)} values: {', '.join(columns)}")
-    cells = [cell for cell in zip(fields, columns, forms, strict=True) if cell[1] != "Size"]
-    values = [lines.value(value, form, f"{column} as OMB prints it") for value, column, form in cells]
-    if columns[0] == "Size" and not re.fullmatch(WHOLE, fields[0]):
-        raise lines.wrong(f"a size in bytes instead of {fields[0][:40]!r}")
-    lines.whole_row(head, forms[-1])
-    number = lines.number
-    lines.take()
-    return Row(int(fields[0]) if columns[0] == "Size" else None, tuple(values), line=number, text=text)
-
-
-def _risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
-    """Refuse sizes that do not rise; the last one."""
-    for row in rows:
-        if row.size is not None:
-            if row.size <= last:
-                raise malformed(
-                    lines.where, row.line, row.text, f"a size above {last}",
-                    "Two runs may have written into it at once: give each a file of its own.",
-                )  # fmt: skip
-            last = row.size
-    return last
-
-
-def _matrix(lines: Lines, head: Sequence[str]) -> Iterator[tuple[Row, ...]]:
-    """Rows of ``osu_mbw_mr -V``: two matrices, bandwidth and message rate over size and window."""
-    windows = head[0][1:].split()
-    columns = ("Size", *windows)
-    (bandwidths,) = _rows(lines, columns, head[0], ENDLESS)
-    for wanted in ("", "# Message Rate Profile", head[0]):
-        if lines.ahead != wanted:
-            raise lines.wrong(f"{wanted!r} and the matrix of message rates")
-        lines.take()
-    (rates,) = _rows(lines, columns, head[0], ENDLESS)
-    if [row.size for row in rates] != [row.size for row in bandwidths]:
-        raise lines.wrong(f"message rates for the sizes {[row.size for row in bandwidths]}")
-    yield tuple(
-        Row(one.size, (int(window), bandwidth, rate), line=one.line, text=one.text)
-        for one, other in zip(bandwidths, rates, strict=True)
-        for window, bandwidth, rate in zip(windows, one.values, other.values, strict=True)
-    )
 
 
 # ---- values ----------------------------------------------------------------------------------------------------

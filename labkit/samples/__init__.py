@@ -106,7 +106,7 @@ def save(samples: Samples, path: Path) -> None:
     }
     columns |= {name: np.ascontiguousarray(values).ravel() for name, values in samples.extras.items()}
     table, text = pa.table(columns), json.dumps(metadata(samples), allow_nan=False).encode()
-    metadata = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
+    keys = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -117,7 +117,7 @@ def save(samples: Samples, path: Path) -> None:
                 write_page_checksum=True,
             ) as out:  # fmt: skip
                 out.write_table(table)
-                out.add_key_value_metadata(metadata)
+                out.add_key_value_metadata(keys)
             file.flush()
             os.fsync(file.fileno())
         aside.rename(path)
