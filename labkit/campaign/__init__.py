@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import __version__, samples
-from labkit.campaign import lease
+from labkit.campaign import derived, lease
 from labkit.campaign.files import Files
 from labkit.errors import DataError
 from labkit.samples import Samples, compacted
@@ -89,6 +89,19 @@ class Campaign:
     def name(self) -> str:
         """Name of the folder."""
         return self.path.name
+
+    @property
+    def bundled(self) -> bool:
+        """Whether this is one of the examples that come with labkit, which stay as they are."""
+        return derived.bundled(self.path)
+
+    @property
+    def derived(self) -> Path:
+        """Folder for what is made from the campaign: the campaign itself, or another where nothing may be written here.
+
+        Reports, notebooks executed for them, kept records and exports lie there. It need not exist yet.
+        """
+        return derived.folder(self.path, root())
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -202,8 +215,26 @@ class Campaign:
         ------
         LaunchError
             If somebody else holds it and gave a sign of life lately.
+        DataError
+            If it is an example that comes with labkit.
         """
+        if self.bundled:
+            raise DataError(
+                f"{self.path} is an example that comes with labkit and stays as it is. Name another campaign with "
+                "--into, or copy the folder and use the copy."
+            )
         return lease.held(self.path)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Tell others that somebody writes derived files; also for a campaign that stays as it is.
+
+        Raises
+        ------
+        LaunchError
+            If somebody else does, or measures into the campaign.
+        """
+        self.derived.mkdir(parents=True, exist_ok=True)
+        return lease.held(self.derived)
 
     @property
     def in_use(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import select
@@ -27,7 +28,8 @@ from labkit.worker import ABSENT, STARTS, Frame, Plan, Reader, links, told
 
 WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
 
-STARTING = 60.0  # s; ranks of a large job may take that long to meet
+STARTING = 10.0  # s; ranks on a busy machine may take that long to meet, however short the time limit is
+CONNECTING = 10.0  # s; ssh itself tries for minutes to reach a host that is down
 ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, when all samples are there
 GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
 
@@ -64,6 +66,7 @@ def line(points: Sequence[Point], effort: Effort) -> tuple[list[str], dict[str, 
         return rank, dict(spec.environment), None
     launcher = launch.get(spec.launcher)
     placement = launch.Placement.of(spec, launcher, testbeds.outline(spec.testbed))
+    placement = dataclasses.replace(placement, patience=int(max(1, min(CONNECTING, effort.time_limit / 2))))
     return launcher.command(placement, rank), launcher.environment(placement), placement
 
 
@@ -151,20 +154,32 @@ class Start:
             limit = self._effort.time_limit if self._ready else max(self._effort.time_limit, STARTING)
             if not select.select([pipe], [], [], ENDING if over else limit)[0]:
                 tree.stop()
+                if not self._ready:
+                    raise self._unmet(limit, tree.stderr_text())
                 if over:
                     self._held.log("the ranks hung in MPI_Finalize and were ended; all their samples had come")
                     return
                 raise LaunchError(
                     f"no sign of life for {limit:g} s in "
                     f"{benchmarks.label(self._current.spec)}, so the ranks were "
-                    f"ended. Set a longer time_limit if the point needs it.",
+                    f"ended. Set a longer --time-limit if the point needs it.",
                     command=self._shown(),
-                    stderr=tree.stderr_tail(),
+                    stderr=tree.stderr_text(),
                 )
             piece = os.read(pipe, 1 << 20)
             if not piece:
                 return
             yield from self._reader.feed(piece)
+
+    def _unmet(self, limit: float, stderr: str) -> LaunchError:
+        """Why ranks that never met were ended."""
+        hosts = ", ".join(self._points[0].spec.hosts)
+        what = f"Check that `ssh HOST true` works for each of {hosts}, or set" if hosts else "Set"
+        return LaunchError(
+            f"the ranks of {benchmarks.label(self._current.spec)} did not meet within {limit:g} s and were ended. "
+            f"{what} a longer --time-limit.",
+            command=self._shown(), stderr=stderr, lasting=bool(hosts),
+        )  # fmt: skip
 
     def _take(self, frame: Frame) -> Iterator[Failure]:
         """One frame from rank 0."""
@@ -270,7 +285,7 @@ class Start:
     def _died(self, tree: supervise.Tree) -> LabkitError:
         """Why the ranks ended before their time, in their own words where they left any."""
         status = tree.wait(10)
-        stderr = tree.stderr_tail() + self._reader.noise
+        stderr = tree.stderr_text() + self._reader.noise
         said = told(stderr)
         if said is not None and said["kind"] == "KernelError":
             return KernelError(f"{benchmarks.label(self._current.spec)}, rank {said['rank']}: {said['text']}")

@@ -34,7 +34,7 @@ def _one(held: Campaign, benchmark: str) -> pd.DataFrame:
     """Records of one benchmark."""
     from labkit import records
 
-    path = held.path / "records" / f"{benchmark}.parquet"
+    path = held.derived / "records" / f"{benchmark}.parquet"
     stamp = _stamp(held.path / "samples" / benchmark)
     if (kept := _read(path, stamp)) is not None:
         return kept
@@ -89,7 +89,7 @@ def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
         table = pa.Table.from_pandas(frame, preserve_index=False)
         if not table.to_pandas().equals(frame):
             return
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: stamp}), aside)
         aside.rename(path)
     except (OSError, pa.ArrowException):

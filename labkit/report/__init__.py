@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from labkit.campaign import Campaign
-from labkit.errors import LaunchError, ReportError
+from labkit.errors import LaunchError, ReportError, SpecError
 
 Engine = Literal["auto", "quarto", "plain"]
 
@@ -44,19 +44,21 @@ def build(
     *,
     style: str = "report",
     engine: Engine = "auto",
+    execute: bool | None = None,
     progress: Callable[[str], None] = _silent,
 ) -> Built:
-    """Make the report of one or more campaigns in the first one's folder ``report/``.
+    """Make the report of one or more campaigns in ``report/`` of the first one's `Campaign.derived`.
 
-    Notebooks of a campaign that were executed elsewhere, and whose executed copies are not in it, are executed
-    first; they measure nothing.
+    What a campaign holds is data: its executed notebooks are read, and never run. labkit's own notebooks of the same
+    names are executed on its samples where no executed copy is there; they measure nothing.
 
     Parameters
     ----------
     campaigns : their folders; the chapters follow in this order.
     style : a file of ``templates/report/styles``.
     engine : ``auto`` takes Quarto where it is installed and new enough, else the plain engine.
-    progress : is told what is being done, in a few words.
+    execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
+    progress : is told what the campaigns hold, and what is being done, in a few words.
 
     Returns
     -------
@@ -69,7 +71,6 @@ def build(
     DataError
         If a folder is no campaign.
     """
-    from labkit.batch import rereading
     from labkit.report import plain, quarto
     from labkit.report.check import check
     from labkit.report.sources import read
@@ -79,19 +80,35 @@ def build(
         raise ReportError("No campaign was given, but a report needs at least one. Name its folder.")
     chosen, warnings = _engine(engine, quarto.usable())
     for path in map(Path, campaigns):
-        try:
-            if (path / "campaign.json").is_file():
-                rereading.reread(Campaign(path), progress)
-        except LaunchError as error:
-            warnings.append(f"Notebooks that are not there yet are left out: {error}")
+        if (path / "campaign.json").is_file():
+            warnings += _executed(Campaign(path), execute, progress)
     progress("reading samples")
-    sources = [read(Path(path)) for path in campaigns]
+    sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     progress("preparing the chapters")
     book, found = stage(sources, style=style, engine=chosen)
     check(book)
     progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
     html, pdf, said = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])
     return Built(html, pdf, chosen, warnings + found + said)
+
+
+def _executed(held: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:
+    """Say what a campaign holds, execute labkit's own notebooks on it, and return what could not be done."""
+    from labkit.batch import rereading
+    from labkit.report.holdings import words
+
+    try:
+        entries = rereading.missing(held, all_of_them=bool(execute)) if execute is not False else []
+    except SpecError as error:
+        progress(words(held, ()))
+        return [f"No notebook was executed: {error}"]
+    progress(words(held, [entry.name for entry in entries]))
+    try:
+        if entries:
+            rereading.reread(held, progress, again=bool(execute))
+    except LaunchError as error:
+        return [f"Notebooks that are not there yet are left out: {error}"]
+    return []
 
 
 def _engine(wanted: str, obstacle: str) -> tuple[str, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labkit import records, samples
+from labkit.batch.notebooks import NAME
+from labkit.batch.rereading import AGAIN, FOLDER
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 
@@ -33,6 +35,7 @@ class Source:
     summary : a row per point.
     raw : numbers of values: samples times ranks.
     failed : what was skipped or failed, with the reason; from campaign.json and log.txt.
+    folders : where executed notebooks are looked for; the first that holds one of a name is taken.
     """
 
     path: Path
@@ -42,6 +45,7 @@ class Source:
     summary: pd.DataFrame
     raw: int
     failed: tuple[tuple[str, str], ...]
+    folders: tuple[Path, ...] = ()
 
     @property
     def name(self) -> str:
@@ -51,14 +55,25 @@ class Source:
     @property
     def host(self) -> dict[str, Any]:
         """Host of the campaign, else that of its first samples."""
-        return dict(self.facts.get("host") or (self.points[0].host if self.points else {}))
+        held = self.facts.get("host")
+        return dict(held) if isinstance(held, dict) and held else dict(self.points[0].host if self.points else {})
 
     @property
     def notebooks(self) -> list[Path]:
-        """Executed notebooks: those of the suite in its order, then others by name."""
+        """Executed notebooks, each once: those of the suite in its order, then others by name.
+
+        A link is none of them: it would show a file that is no part of the campaign.
+        """
         listed = [f"{entry['name']}.ipynb" for entry in _entries(self.facts)]
-        found = sorted((self.path / "notebooks").glob("[!.]*.ipynb"))
-        return sorted(found, key=lambda path: listed.index(path.name) if path.name in listed else len(listed))
+        found: dict[str, Path] = {}
+        for folder in self.folders:
+            for path in sorted(folder.glob("[!.]*.ipynb")):
+                if path.is_file() and path.resolve().parent == folder.resolve():
+                    found.setdefault(path.name, path)
+        return sorted(
+            found.values(),
+            key=lambda path: (listed.index(path.name) if path.name in listed else len(listed), path.name),
+        )
 
     def error(self, notebook: Path) -> str:
         """What the run says stopped a notebook; empty when nothing did."""
@@ -72,11 +87,17 @@ class Source:
 
 def _entries(facts: dict[str, Any]) -> list[dict[str, Any]]:
     """Notebooks of the run with their errors, as campaign.json holds them."""
-    return [entry for entry in facts.get("notebooks", []) if isinstance(entry, dict) and "name" in entry]
+    held = facts.get("notebooks")
+    entries = [entry for entry in held if isinstance(entry, dict)] if isinstance(held, list) else []
+    return [entry for entry in entries if isinstance(name := entry.get("name"), str) and NAME.fullmatch(name)]
 
 
-def read(path: Path) -> Source:
+def read(path: Path, *, again: bool = False) -> Source:
     """Read a campaign folder; nothing in it is changed.
+
+    Parameters
+    ----------
+    again : prefer notebooks that labkit executed anew to those that the campaign holds.
 
     Raises
     ------
@@ -99,20 +120,23 @@ def read(path: Path) -> Source:
 
     table = records.table(each(), campaign=held.name)
     summary = records.summary(table) if len(table) else table
-    return Source(path, held.facts, tuple(points), table, summary, raw, tuple(_failed(path, held.facts)))
+    folders = tuple(dict.fromkeys([*([held.derived / AGAIN] if again else []), path / FOLDER, held.derived / FOLDER]))
+    failed = tuple(_failed(path, held.facts, folders))
+    return Source(path, held.facts, tuple(points), table, summary, raw, failed, folders)
 
 
-def _failed(path: Path, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
     """What was asked for and is not there, with the reason, each once."""
     found: dict[tuple[str, str], None] = {}
-    for entry in facts.get("skipped", []):
+    skipped = facts.get("skipped")
+    for entry in skipped if isinstance(skipped, list) else []:
         if isinstance(entry, dict):
             what = entry.get("point") or entry.get("notebook") or entry.get("name") or "?"
             found[str(what), str(entry.get("reason", "no reason was recorded"))] = None
         else:
             found[str(entry), "no reason was recorded"] = None
     for entry in _entries(facts):
-        if not (path / "notebooks" / f"{entry['name']}.ipynb").exists():
+        if not any((folder / f"{entry['name']}.ipynb").exists() for folder in folders):
             found[f"notebook {entry['name']}", str(entry.get("error") or "it was not executed")] = None
     log = path / "log.txt"
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []

@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 import yaml
 
+from labkit.campaign import Campaign
 from labkit.errors import ReportError
 from labkit.report import artifact, book, markdown, methods, notebook, summary
 from labkit.report.content import Content
@@ -47,7 +48,7 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
         If the style or a template does not exist, a notebook cannot be read, or the folder holds something else.
     """
     config = merged(_yaml(ROOT / book.CONFIG), _style(style))
-    folder = _empty(sources[0].path / "report")
+    folder = _empty(Campaign(sources[0].path).derived / "report")
     chapters, warnings = _notebooks(sources)
     content = Content(sources, chapters)
     for name in _COPIED:

@@ -198,7 +198,7 @@ class Study(studies.Study):
         """Write GPCNeT's texts of all launches into files beside the samples, and say where they are."""
         from pathlib import Path
 
-        target = Path(folder) if folder else self.campaign.path / "gpcnet"
+        target = Path(folder) if folder else self.campaign.derived / "gpcnet"
         kinds = {
             "network_test": [one for one in self.samples if one.spec.benchmark == ISOLATED],
             "network_load_test": [one for group in self.loaded(pattern=None) for one in group],

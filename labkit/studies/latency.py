@@ -71,11 +71,16 @@ class Study(studies.Study):
         return {path: protocol.of(group) for path, group in groups.items() if len(group) >= protocol.FEWEST}
 
     def limits(self, path: str) -> list[eager.Variable]:
-        """Eager limits that the MPI library names for a path, where it runs on this machine."""
+        """Eager limits that the MPI library names for a path, where it runs on this machine.
+
+        A program that only the samples name by its place is not asked: they may be somebody else's.
+        """
         rows = self.of("mpi.latency")
+        name = str(rows["launcher"].iloc[0]) if len(rows) else ""
+        asked = self.values.measure and name == self.values.launcher
         known = None
         with suppress(LabkitError):
-            known = launch.get(str(rows["launcher"].iloc[0])) if len(rows) else None
+            known = launch.get(name) if asked or name in launch.names() else None
         if known is None or known.library != rows["library"].iloc[0]:
             return []
         return eager.limits(known.kind, known.program, path)

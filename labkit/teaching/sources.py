@@ -8,12 +8,12 @@ from pathlib import Path
 
 from labkit import campaign, measuring
 from labkit.campaign import Campaign
+from labkit.campaign.derived import EXAMPLES
 from labkit.errors import LabkitError, SpecError
 from labkit.teaching.definition import Lab
 from labkit.teaching.diary import Diary
 
 SOURCE = "LABKIT_LAB_SOURCE"
-EXAMPLES = Path(__file__).resolve().parents[2] / "data" / "campaigns" / "examples"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,115 @@
+"""Where files go that are made of a campaign: into it, or elsewhere where nothing may be written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from labkit import campaign
+from labkit.batch import rereading
+from labkit.campaign import Campaign
+from labkit.campaign.derived import EXAMPLES, folder
+from labkit.errors import DataError, SpecError
+from labkit.records import kept
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(campaign.HOME, str(tmp_path / "campaigns"))
+    return tmp_path / "campaigns"
+
+
+def test_a_campaign_of_ones_own_holds_what_is_made_of_it(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "mine")
+    assert held.derived == held.path
+    assert not held.bundled
+
+
+def test_an_example_stays_as_it_is(root: Path) -> None:
+    held = Campaign(EXAMPLES / "two-cores")
+    assert held.bundled
+    assert held.derived == root / "derived" / "two-cores"
+    with pytest.raises(DataError, match=r"example that comes with labkit .* --into"), held.lease():
+        pass
+    before = sorted(held.path.rglob("*"))
+    kept.of(held, "mpi.*")
+    with held.reading():
+        assert (held.derived / "lease.json").exists()
+    assert sorted(held.path.rglob("*")) == before
+
+
+def test_what_cannot_be_written_to_stays_as_it_is(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = [root.parent / user / "same" for user in ("one", "two")]
+    for place in places:
+        Campaign(place)
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) not in places)
+    found = [folder(place, root) for place in places]
+    assert all(place.is_relative_to(root / "derived") and place.name.startswith("same-") for place in found)
+    assert found[0] != found[1]
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(root / "cache"))
+    assert folder(places[0], root).parent == root / "cache" / "labkit" / "derived"
+
+
+@pytest.mark.parametrize("name", ["log.txt", "notebooks", "report", "records", "gpcnet"])
+def test_nothing_is_written_through_a_link(name: str, root: Path) -> None:
+    held = Campaign(root.parent / "foreign")
+    (root.parent / "elsewhere").mkdir()
+    (held.path / name).symlink_to(root.parent / "elsewhere")
+    assert held.derived.is_relative_to(root / "derived")
+
+
+HOSTILE = {
+    "name": {"10-latency": {"sizes=1\n__import__('pathlib').Path('PWNED').touch()\nx": 1}},
+    "value": {"10-latency": {"sizes": {"a": ["__import__"]}}},
+    "type": {"10-latency": {"launches": "__import__('os').system('touch PWNED')"}},
+    "path": {"10-latency-/../../../PWNED": {}},
+    "line": {"10-latency-\nPWNED": {}},
+    "deep": {f"10-latency-{'x' * 300}": {}},
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_names_and_parameters_of_a_campaign_are_data(kind: str, tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "foreign", {"parameters": HOSTILE[kind]})
+    with pytest.raises(SpecError, match=r"campaign\.json"):
+        rereading.missing(held)
+    with pytest.raises(SpecError):
+        rereading.reread(held, print)
+    assert not list(tmp_path.rglob("*PWNED*"))
+
+
+@pytest.mark.parametrize("parameters", [3, "x", [1], {"10-latency": 3}, {"10-latency": ["x"]}, {"../../x": {}}])
+def test_parameters_of_the_wrong_shape_are_no_parameters(parameters: object, tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c", {"parameters": parameters, "sweep": [1]})
+    assert all(set(one.parameters) == {"measure", "campaign"} for one in rereading.missing(held))
+
+
+def test_a_copy_of_an_example_is_ones_own(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "two-cores", tmp_path / "copy")
+    held = Campaign(tmp_path / "copy")
+    assert held.derived == held.path
+    assert json.loads((held.path / "campaign.json").read_text())["name"] == "two-cores"
+
+
+def test_a_program_that_samples_name_is_not_started(tmp_path: Path) -> None:
+    from labkit.studies import latency
+    from tests.test_report import point
+
+    program = tmp_path / "bin" / "mpirun"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/PWNED\necho 'mpirun (Open MPI) 4.1.4'\n")
+    program.chmod(0o755)
+    held = Campaign(tmp_path / "foreign")
+    for launch in range(2):
+        one = point("mpi.latency", 8, "shm", launch)
+        spec = one.spec.replace(launcher=f"openmpi@{program}")
+        held.save(dataclasses.replace(one, spec=spec), f"{1:016x}")
+    study = latency.Study(campaign=str(held.path), measure=False, launcher=f"openmpi@{program}")
+    assert set(study.of("mpi.latency")["launcher"]) == {f"openmpi@{program}"}
+    assert study.limits("shm") == []
+    assert not (tmp_path / "PWNED").exists()
