@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labkit import benchmarks, columns, stats
 from labkit.columns import METRICS, STATISTICS
@@ -57,12 +57,13 @@ def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> b
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     """Lines of one benchmark."""
     from labkit import records
+    from labkit.records.factors import differing, level, named
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if _given(rows, m)]
-    differing = factors(rows)
+    factors = differing(rows, skip=("testbed", "ranks"))
     tails = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
-    head = (["size"] if benchmark.sized else []) + [c.removeprefix("option_").removeprefix("env_") for c in differing]
+    head = (["size"] if benchmark.sized else []) + [named(c) for c in factors]
     for metric in metrics:
         unit = METRICS[metric].unit
         head += [f"{METRICS[metric].label} ({unit})", "low", "high"]
@@ -74,16 +75,17 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     head += [_beside(*parts) for parts in beside] + ["n", "launches"]
     heads = {metric: records.headline_statistic(rows, metric) for metric in metrics}
     body = []
-    for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
+    for _, row in rows.sort_values([*factors, "message_size_B"]).iterrows():
         cells = [format_size(int(row["message_size_B"]))] if benchmark.sized else []
-        cells += [_level(row[c]) for c in differing]
+        cells += [level(row[c]) for c in factors]
         for metric in metrics:
             cells += _headline(row, metric, heads[metric])
             cells += [_tail(row, metric, tail) for tail in tails] if metric == metrics[0] else []
         cells += [records.value_of(row, *parts).text for parts in beside]
         body.append([cell.replace("–", "-") for cell in [*cells, format_count(row["n"]), str(row["launches"])]])
     about = " · ".join([
-        name, *dict.fromkeys(rows["library"]), first["testbed"], f"engine {first['engine']}", first["host"],
+        name, *dict.fromkeys(rows["library"]), first["testbed"], f"engine {', '.join(dict.fromkeys(rows['engine']))}",
+        *dict.fromkeys(rows["host"]),
     ])  # fmt: skip
     notes = _notes(rows, heads, metrics[0], tails)
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
@@ -108,7 +110,8 @@ def _tail(row: pd.Series, metric: str, statistic: str) -> str:
 
 def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequence[str]) -> list[str]:
     """What must be known of a table: what its intervals are of, what it lacks and why, badges and warnings."""
-    from labkit import records, studies
+    from labkit import records
+    from labkit.analysis import doubts
 
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
     for metric, statistic in heads.items():
@@ -124,32 +127,13 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
                 reason = records.why_not(row, first, tail).partition(", n = ")[0]
                 lacking.setdefault(reason, {})[STATISTICS[tail].label] = None
     notes += [f"no {', '.join(labels)}: {reason}" for reason, labels in lacking.items()]
-    notes += [f"badges: {', '.join(text for text, _ in studies.kinds(rows['badges']))}"]
-    return notes + [f"warning: {text}" for text, _ in studies.kinds(rows["warnings"])]
+    notes += [f"badges: {', '.join(text for text, _ in doubts.kinds(rows['badges']))}"]
+    return notes + [f"warning: {text}" for text, _ in doubts.kinds(rows["warnings"])]
 
 
 def _number(row: pd.Series, metric: str, statistic: str) -> float:
     """A statistic of a row; NaN where it has none."""
     return float(row.get(columns.statistic_column(metric, statistic), math.nan))
-
-
-def factors(rows: pd.DataFrame) -> list[str]:
-    """Columns that say how rows of a benchmark differ: library, setting, options, variables."""
-    from labkit import records
-
-    given = [name for name in rows if name.startswith(records.GIVEN)]
-    names = ("library", "launcher", "transport", "device", "hosts", "ppn", "bind", *given)
-    found = [name for name in names if rows[name].astype(str).nunique() > 1]
-    if "library" in found and rows.groupby("library")["launcher"].nunique().max() == 1:
-        found = [name for name in found if name != "launcher"]  # it says nothing more
-    return found
-
-
-def _level(value: Any) -> str:
-    """Cell of a column that differs."""
-    if isinstance(value, float):
-        return "-" if math.isnan(value) else f"{value:g}"
-    return str(value) or "-"
 
 
 def _beside(metric: str, statistic: str) -> str:
