@@ -72,7 +72,7 @@ class Study(_rdma.Study):
             of = {c: parts[0] for c in rows if (parts := split(c) or split_end(c))}
             own = {c: f"latency_us{c.removeprefix(metric)}" for c, name in of.items() if name == metric}
             kept = rows[[c for c in rows if of.get(c, metric) == metric]]
-            found.append(kept.rename(columns=own).assign(step=METRICS[metric].label))
+            found.append(kept.rename(columns=own).copy().assign(step=METRICS[metric].label))
         return pd.concat(found) if found else rows.assign(step="")
 
     def buffers(self, scheme: int) -> pd.DataFrame:
