@@ -5,7 +5,9 @@ The executed notebook itself is never changed; this works on the copy for the re
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import yaml
 from nbformat.v4 import new_markdown_cell, new_output
 
 from labkit.errors import ReportError
-from labkit.report import figures, markdown
+from labkit.report import cleaning, figures, markdown
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _HEADING = re.compile(r"^# +(?P<title>.*?)[ \t]*(?:\{(?P<attributes>[^}\n]*)\})?[ \t]*$", re.M)
@@ -23,6 +25,12 @@ _LABEL = r"((?:fig|tbl|eq|sec)-[\w-]*\w)"
 _PAPERMILL = "papermill-error-cell-tag"
 _TRACE = 15  # last lines of a traceback; the executed notebook has them all
 _HIDDEN = {"parameters", "injected-parameters"}
+_KERNEL = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}  # nothing runs here; what a foreign notebook names is not asked for
+FORMS = {"label": r"[A-Za-z][\w:-]*", "classes": r"[\w-]+", "layout-ncol": r"[1-9]"}
+MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class", "layout-ncol": "a number from 1 to 9"}
 
 
 @dataclass
@@ -57,11 +65,14 @@ def read(path: Path) -> Any:
         If it is no notebook.
     """
     try:
-        return nbformat.read(path, as_version=4)
-    except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:
+        book = nbformat.read(path, as_version=4)
+        nbformat.validate(book)
+    except Exception as error:  # whatever a reader of JSON raises at a file that is none
         raise ReportError(
-            f"{path} cannot be read as a notebook: {error}. Run it again, or take it out of notebooks/."
+            f"{path} cannot be read as a notebook: {str(error)[:300] or type(error).__name__}. Run it again, or take "
+            "it out of notebooks/."
         ) from error
+    return book
 
 
 def options(source: str) -> tuple[dict[str, Any], str]:
@@ -84,8 +95,30 @@ def options(source: str) -> tuple[dict[str, Any], str]:
     except yaml.YAMLError as error:
         raise ReportError(f"the #| lines are not YAML: {error}") from error
     if not isinstance(found, dict):
-        raise ReportError(f"the #| lines must be 'key: value', but are {found!r}")
+        raise ReportError(f"the #| lines must be 'key: value', but are a {type(found).__name__}")
+    for key, value in found.items():
+        parts = value if isinstance(value, list) else [value]
+        if not isinstance(key, str) or any(not isinstance(part, str | int | float | None) for part in parts):
+            raise ReportError("a #| line must be 'key: text', a number, true, false or a list of these")
+        if key in FORMS and not re.fullmatch(FORMS[key], str(value)):
+            raise ReportError(f"{key}={str(value)[:60]!r}, but it must be {MEANT[key]}")
     return found, "\n".join(lines[end:]).strip()
+
+
+def _written(chosen: Mapping[str, Any], code: str) -> str:
+    """A cell's source with its options as one line each, as both engines read them alike."""
+    lines = [
+        f"#| {key}: {value if key in FORMS else json.dumps(_cleaned(value), ensure_ascii=False)}\n"
+        for key, value in chosen.items()
+    ]
+    return "".join(lines) + cleaning.text(code)
+
+
+def _cleaned(value: Any) -> Any:
+    """A value of an option, its texts as Markdown that is harmless."""
+    if isinstance(value, list):
+        return [_cleaned(part) for part in value]
+    return cleaning.markdown(value) if isinstance(value, str) else value
 
 
 def finish(path: Path, *, error: str = "") -> Chapter:
@@ -101,22 +134,20 @@ def finish(path: Path, *, error: str = "") -> Chapter:
     ReportError
         If the file is no notebook or a cell's options cannot be read.
     """
-    chapter = Chapter(read(path))
-    cells = [c for c in chapter.notebook.cells if _PAPERMILL not in c.metadata.get("tags", []) and c.source.strip()]
+    chapter, stem = Chapter(read(path)), named(path)
+    cells = [_prose(c) for c in chapter.notebook.cells if not _told_by_papermill(c) and c.source.strip()]
     done: list[Any] = []
     for number, cell in enumerate(cells, start=1):
         done.append(cell)
         if cell.cell_type == "code":
             try:
-                done += _code(cell, f"{path.stem}-{number}", number, chapter)
+                done += _code(cell, f"{stem}-{number}", number, chapter)
             except ReportError as wrong:
                 raise ReportError(
                     f"{path.name}, cell {number}: {wrong}. Correct the notebook, and run it again."
                 ) from wrong
     chapter.notebook.cells = done
-    chapter.notebook.metadata = {
-        k: v for k, v in chapter.notebook.metadata.items() if k in ("kernelspec", "language_info")
-    }
+    chapter.notebook.metadata = nbformat.from_dict(_KERNEL)
     chapter.error = chapter.error or error
     _head(chapter, path)
     for number, cell in enumerate(chapter.notebook.cells):
@@ -124,14 +155,32 @@ def finish(path: Path, *, error: str = "") -> Chapter:
     return chapter
 
 
+def named(path: Path) -> str:
+    """The stem of a notebook's name with signs alone that files, addresses and settings take as they are."""
+    return re.sub(r"[^\w.,=+-]+", "_", path.stem, flags=re.ASCII)[:150]
+
+
+def _told_by_papermill(cell: Any) -> bool:
+    return _PAPERMILL in cell.metadata.get("tags", [])
+
+
+def _prose(cell: Any) -> Any:
+    """A cell as the report takes it: raw ones show as they are written, prose holds nothing that an engine acts on."""
+    if cell.cell_type == "code":
+        return cell
+    raw = cell.cell_type == "raw"
+    return new_markdown_cell(markdown.block(cleaning.text(cell.source)) if raw else cleaning.markdown(cell.source))
+
+
 def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     """Make the outputs of a code cell ready; returns cells to be put after it."""
     tags = set(cell.metadata.get("tags", []))
     cell.metadata = {"tags": sorted(tags)} if tags else {}
-    chosen, _ = options(cell.source)
+    chosen, code = options(cell.source)
     if tags & _HIDDEN:
         chapter.parameters = cell.source
-        cell.source = "#| include: false\n" + cell.source
+        chosen = {"include": False, **chosen}
+    cell.source = _written(chosen, code)
     label = str(chosen.get("label", ""))
     errors = [o for o in cell.outputs if o.output_type == "error"]
     cell.outputs = [o for o in (_output(out, label or name, chapter) for out in cell.outputs) if o is not None]
@@ -157,24 +206,53 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
         return None
     if out.output_type == "stream":
         chapter.warnings += re.findall(r"LabkitWarning: (.+)", out.text) if out.name == "stderr" else []
+        out.text = cleaning.text(out.text)
         return out if out.name == "stdout" and out.text.strip() else None
     data = out.data
     if _WIDGET in data:
         return None
-    out.metadata = {}
-    if figures.PLOTLY not in data:
-        return out
+    spec = cleaning.figure(data[figures.PLOTLY]) if figures.PLOTLY in data else None
+    if figures.PLOTLY in data and spec is None:
+        chapter.warnings.append(f"{name} is left out: what it holds is no figure that a report draws")
+    forms = {kind: clean for kind, value in data.items() if (clean := _form(kind, value))}
+    if spec is not None:
+        forms = _drawn(spec, forms, name, chapter)
+    if not forms:
+        forms = {"text/plain": "[This output cannot be shown in a report.]"}
+    return new_output("display_data", data=forms)
+
+
+def _form(kind: str, value: Any) -> str:
+    """A form of an output, cleaned; empty where a report does not show it."""
+    if not isinstance(value, str) or len(value) > cleaning.LARGEST:
+        return ""
+    cleaned = {
+        "text/plain": cleaning.text,
+        "text/markdown": cleaning.markdown,
+        "text/html": cleaning.html,
+        "image/svg+xml": cleaning.svg,
+    }
+    if kind in ("image/png", "image/jpeg"):
+        return value if re.fullmatch(r"[A-Za-z0-9+/=\s]+", value) else ""
+    return cleaned[kind](value) if kind in cleaned else ""
+
+
+def _drawn(spec: Mapping[str, Any], forms: Mapping[str, str], name: str, chapter: Chapter) -> dict[str, Any]:
+    """The forms of a figure; its data go to a file of their own."""
     taken = sum(1 for file in chapter.csv if file.startswith(f"{name}."))
     file = f"{name}.csv" if not taken else f"{name}.{taken + 1}.csv"
-    text = figures.as_csv(data[figures.PLOTLY])
+    try:
+        text = figures.as_csv(spec)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+        text = ""  # arrays that are none: the figure shows what plotly makes of them
     if text:
         chapter.csv[file] = text
-    if not data.get(figures.SVG):
+    if not forms.get(figures.SVG):
         chapter.warnings.append(
             f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook again."
         )
-    out.data = figures.bundle(data, link=f"data/{file}" if text else "")
-    return out
+    held = {figures.PLOTLY: spec, figures.SVG: forms.get(figures.SVG, "")}
+    return figures.bundle(held, link=f"data/{file}" if text else "")
 
 
 def _placeholder(label: str) -> Any:
@@ -192,14 +270,14 @@ def _head(chapter: Chapter, path: Path) -> None:
     found = ((i, _HEADING.search(markdown.mask(c.source))) for i, c in enumerate(cells) if c.cell_type == "markdown")
     index, match = next(((i, m) for i, m in found if m), (0, None))
     if match is None:
-        cells.insert(0, new_markdown_cell(f"# {path.stem.replace('-', ' ').capitalize()}"))
+        cells.insert(0, new_markdown_cell(f"# {markdown.escape(named(path).replace('-', ' ').capitalize())}"))
         match = _HEADING.search(cells[0].source)
         assert match is not None
     source = cells[index].source
     attributes = match["attributes"] or ""
     label = re.search(r"#([\w-]+)", attributes)
     chapter.title = source[match.start("title") : match.end("title")]
-    chapter.label = label[1] if label else f"sec-{path.stem.lower()}"
+    chapter.label = label[1] if label else f"sec-{re.sub(r'[^a-z0-9_-]+', '-', named(path).lower())}"
     heading = (
         source[match.start() : match.end()]
         if label

@@ -123,13 +123,20 @@ def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], 
                 notebook.relabel(chapter, known, f"-c{number}")
                 notebook.retitle(chapter, markdown.escape(source.name))
         for path, chapter in made.items():
-            _distinguish(chapter, path.stem, chapters)
-            name = path.stem if number == 1 else f"{path.stem}-c{number}"
+            _distinguish(chapter, notebook.named(path), chapters)
+            name = notebook.named(path) if number == 1 else f"{notebook.named(path)}-c{number}"
+            name = _free(name, chapters)
             notebook.own_notes(chapter, name)
             chapters[f"{name}.ipynb"] = chapter
             warnings += [f"{path} failed: {chapter.error}"] if chapter.error else []
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
     return chapters, warnings
+
+
+def _free(name: str, chapters: Mapping[str, notebook.Chapter]) -> str:
+    """The name of a chapter's file, with a number where another chapter has it."""
+    names = (name if number == 1 else f"{name}_{number}" for number in range(1, len(chapters) + 2))
+    return next(one for one in names if f"{one}.ipynb" not in chapters)
 
 
 def _distinguish(chapter: notebook.Chapter, stem: str, others: Mapping[str, notebook.Chapter]) -> None:
