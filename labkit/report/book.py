@@ -14,6 +14,7 @@ from labkit.report import notebook
 
 CONFIG = "_quarto.yml"
 VARIABLES = "_variables.yml"
+SEAL = "labkit-seal"  # setting with what begins every raw part that labkit wrote, see filters/safe.lua
 NOTEBOOKS = "*.ipynb"  # stands in the list of chapters where the notebooks of the campaign go
 
 
