@@ -14,12 +14,14 @@ from functools import cache
 from typing import Any
 
 from labkit.figures.style import CONFIG
+from labkit.report.markdown import mask
 
 APART = "\u200b"  # between the signs of a mark that an engine must not see
 LARGEST = 4_000_000  # characters of an output
 DEEPEST = 64  # levels of a figure
 
 _ALLOWED = re.compile(r"\{\{< *(?:var +[\w.-]+|pagebreak) *>\}\}")
+_MARKUP = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?://|mailto:)|!(?=\[[^\]]*\]\(\s*https?:)")
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TAGS = """a b blockquote br caption code col colgroup dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s samp
 small span strong sub sup table tbody td tfoot th thead tr u ul var"""
@@ -42,8 +44,13 @@ def text(held: str) -> str:
     return _TERMINAL.sub("", held).replace("{{<", f"{{{{{APART}<").replace("```", f"``{APART}`")
 
 
+def headless(held: str) -> str:
+    """Text in which no line can begin a head of YAML."""
+    return re.sub(r"(?m)(?<!-)---(?=[ \t]*$)", "----", held)
+
+
 def markdown(held: str) -> str:
-    r"""Markdown in which no line begins a head of YAML, and every shortcode is one that reports have.
+    r"""Markdown in which no line begins a head of YAML, every shortcode is one that reports have, and HTML is text.
 
     Examples
     --------
@@ -51,13 +58,19 @@ def markdown(held: str) -> str:
     True
     >>> markdown("{{< var a.b >}} {{< include x >}}") == "{{< var a.b >}} {{\u200b< include x >}}"
     True
+    >>> print(markdown("<b>a</b> `<b>` <https://a.org>"))
+    \<b>a\</b> `<b>` <https://a.org>
     """
     held = _TERMINAL.sub("", held)
-    held = re.sub(r"(?m)(?<!-)---(?=[ \t]*$)", "----", held)
+    held = headless(held)
+    held = re.sub(r"(?m)^([>\s]*(?:`{3,}|~{3,})\s*\{)(?:=|(?=[a-z]+\s*[,}]))", r"\1.", held)
     kept = [match.span() for match in _ALLOWED.finditer(held)]
-    return re.sub(
+    held = re.sub(
         r"\{\{<", lambda match: match[0] if any(a <= match.start() < b for a, b in kept) else f"{{{{{APART}<", held
     )
+    for match in reversed(list(_MARKUP.finditer(mask(held)))):
+        held = held[: match.start()] + ("\\<" if match[0] == "<" else "") + held[match.end() :]
+    return held
 
 
 @cache

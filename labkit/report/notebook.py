@@ -135,7 +135,7 @@ def finish(path: Path, *, error: str = "") -> Chapter:
         If the file is no notebook or a cell's options cannot be read.
     """
     chapter, stem = Chapter(read(path)), named(path)
-    cells = [_prose(c) for c in chapter.notebook.cells if not _told_by_papermill(c) and c.source.strip()]
+    cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _told_by_papermill(c) and c.source.strip()]
     done: list[Any] = []
     for number, cell in enumerate(cells, start=1):
         done.append(cell)
@@ -164,12 +164,15 @@ def _told_by_papermill(cell: Any) -> bool:
     return _PAPERMILL in cell.metadata.get("tags", [])
 
 
-def _prose(cell: Any) -> Any:
+def _prose(cell: Any, chapter: Chapter) -> Any:
     """A cell as the report takes it: raw ones show as they are written, prose holds nothing that an engine acts on."""
     if cell.cell_type == "code":
         return cell
     raw = cell.cell_type == "raw"
-    return new_markdown_cell(markdown.block(cleaning.text(cell.source)) if raw else cleaning.markdown(cell.source))
+    made = markdown.block(cleaning.headless(cleaning.text(cell.source))) if raw else cleaning.markdown(cell.source)
+    if made != cell.source:
+        chapter.warnings.append("a cell holds HTML, raw text or marks that reports do not have; it is shown as text")
+    return new_markdown_cell(made)
 
 
 def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
