@@ -5,7 +5,13 @@ Every message says what is, what must be, and what to do.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
+
+from labkit import causes
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,99}")  # of what becomes a file's name
 
 
 class LabkitError(Exception):
@@ -30,7 +36,8 @@ class LaunchError(LabkitError):
     command : the exact command line.
     exit_status : of the command; None when it was ended from outside.
     rank : the rank that failed, where known.
-    stderr : the end of what it wrote on standard error.
+    stderr : what it wrote on standard error, its beginning and its end at least.
+    lasting : whether a second start would fail alike, whatever `stderr` tells.
     """
 
     def __init__(
@@ -41,31 +48,39 @@ class LaunchError(LabkitError):
         exit_status: int | None = None,
         rank: int | None = None,
         stderr: str = "",
+        lasting: bool = False,
     ) -> None:
         super().__init__(message)
         self.command = tuple(command)
         self.exit_status = exit_status
         self.rank = rank
         self.stderr = stderr
+        self.lasting = lasting or (self.cause is not None and self.cause.lasting)
 
     def __str__(self) -> str:
         parts = [super().__str__()]
+        if self.cause is not None:
+            parts.append(f"cause: {self.cause.line}\n       {self.cause.remedy}")
         if self.rank is not None:
             parts.append(f"rank: {self.rank}")
         if self.command:
-            parts.append(f"command: {' '.join(self.command)}")
+            parts.append(f"command: {shlex.join(self.command)}")
         if self.exit_status is not None:
             parts.append(f"exit status: {self.exit_status}")
         if self.stderr.strip():
-            parts.append("end of stderr:\n" + "\n".join(self.stderr.strip().splitlines()[-20:]))
+            parts.append("stderr:\n" + causes.excerpt(self.stderr))
         return "\n".join(parts)
 
     @property
+    def cause(self) -> causes.Cause | None:
+        """What the program said went wrong, where labkit knows it."""
+        return causes.known(self.stderr)
+
+    @property
     def brief(self) -> str:
-        """The reason in a line, with the last words on standard error."""
-        words = self.stderr.split("\n") if self.stderr.strip() else []
-        last = next((line.strip() for line in reversed(words) if line.strip(" -=*\t")), "")
-        return f"{super().brief} ({last[:200]})" if last and last not in super().brief else super().brief
+        """The reason in a line, with the first cause that standard error tells."""
+        first = causes.first(self.stderr)
+        return f"{super().brief} ({first[:200]})" if first and first not in super().brief else super().brief
 
 
 class KernelError(LabkitError):
@@ -88,10 +103,30 @@ class LabkitWarning(UserWarning):
     """Doubtful data: the number is kept and marked, never silently passed."""
 
 
-def known(kind: str, wanted: str, names: Sequence[str]) -> SpecError:
-    """Error for a name that does not exist, listing those that do (closest first)."""
+def named(kind: str, wanted: str, names: Sequence[str] = ()) -> str:
+    """The name, if it is one: letters, digits, dot, plus, minus and underscore; never a path, never several lines.
+
+    Raises
+    ------
+    SpecError
+        If it is not.
+    """
+    if NAME.fullmatch(wanted):
+        return wanted
+    there = f" There are: {', '.join(sorted(names))}." if names else ""
+    raise SpecError(
+        f"There is no {kind} {wanted[:60]!r}: a name has letters, digits and . + - _ only, and is no path.{there}"
+    )
+
+
+def closest(wanted: str, names: Sequence[str]) -> str:
+    """Names as a list for a message, those that are alike first."""
     import difflib
 
-    close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
-    rest = [name for name in sorted(names) if name not in close]
-    return SpecError(f"There is no {kind} {wanted!r}. There are: {', '.join([*close, *rest])}.")
+    close = difflib.get_close_matches(wanted[:100], names, n=3, cutoff=0.5)
+    return ", ".join([*close, *(name for name in names if name not in close)])
+
+
+def known(kind: str, wanted: str, names: Sequence[str]) -> SpecError:
+    """Error for a name that does not exist, listing those that do (closest first)."""
+    return SpecError(f"There is no {kind} {wanted[:100]!r}. There are: {closest(wanted, sorted(names))}.")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from labkit import units
-from labkit.errors import SpecError
+from labkit import ranges, units
+from labkit.errors import SpecError, closest
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Scalar = str | int | float | bool | None
 T = TypeVar("T")
 BINDINGS = ("auto", "core", "socket", "none")
+STRICT: Any = {"extra": "forbid"}  # pydantic's setting for dataclasses inside of others: no unknown keys
 _LATER: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # fields that fingerprints must not notice unless set
 
 
@@ -67,12 +68,8 @@ class Spec:
         given: object = self.size
         if isinstance(given, str):
             object.__setattr__(self, "size", units.parse_size(given))
-        for name, low in (("size", 0), ("ranks", 1), ("ppn", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise SpecError(
-                    f"{name}={value!r}, but it must be a whole number of at least {low}. Set {name}={max(low, 2)}."
-                )
+        for name in ("size", "ranks", "ppn"):
+            ranges.check(name, getattr(self, name))
         if self.bind not in BINDINGS:
             raise SpecError(f"bind={self.bind!r}, but it must be one of {', '.join(BINDINGS)}. Set one of these.")
         if self.benchmark.count(".") != 1 or not all(self.benchmark.split(".")):
@@ -175,17 +172,9 @@ class Effort:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name, low in (("iterations", 1), ("warmup", 0), ("launches", 1)):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < low):
-                raise SpecError(f"{name}={value!r}, but it must be a whole number of at least {low}.")
-        if not 0 < self.ci < 1:
-            raise SpecError(
-                f"ci={self.ci}, but it must be between 0 and 1: the width of the interval as a part of the median. "
-                "Set ci=0.02."
-            )
-        if self.time_cap <= 0 or self.time_limit <= 0:
-            raise SpecError(f"time_cap={self.time_cap}, time_limit={self.time_limit}, but both must be above 0 s.")
+        for name in (one.name for one in dataclasses.fields(self)):
+            if getattr(self, name) is not None or name not in ("iterations", "warmup"):
+                ranges.check(name, getattr(self, name))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -239,12 +228,20 @@ def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
     names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
     unknown = [key for key in values if key not in names]
     if unknown:
-        raise SpecError(f"{what} has no {', '.join(map(repr, unknown))}. It has: {', '.join(names) or 'no options'}.")
+        raise SpecError(
+            f"{what} has no {', '.join(map(ranges.shown, unknown[:5]))}. "
+            f"It has: {closest(str(unknown[0]), names) or 'no options'}."
+        )
     try:
-        return cast("T", _adapter(cast("type", cls)).validate_python(dict(values)))
+        made = cast("T", _adapter(cast("type", cls)).validate_python(dict(values)))
     except ValidationError as error:
-        lines = [f"{'.'.join(map(str, e['loc']))}={e['input']!r}: {e['msg']}" for e in error.errors()]
-        raise SpecError(f"{what}: " + "; ".join(lines)) from error
+        told = [
+            ("".join(f".{part}" for part in e["loc"])[1:], ranges.shown(e["input"]), e["msg"]) for e in error.errors()
+        ]
+        lines = [f"{name}={value}: {message}" for name, value, message in told[:5]]
+        raise SpecError(f"{what}: {'; '.join(lines)}. Correct {told[0][0] or 'it'}.") from error
+    ranges.finite(what, {name: getattr(made, name) for name in names})
+    return made
 
 
 @cache

@@ -6,8 +6,11 @@ means the binary unit, as it does on every benchmark's command line (OSU, IMB, p
 
 from __future__ import annotations
 
+import math
 import re
+from fractions import Fraction
 
+from labkit import ranges
 from labkit.errors import SpecError
 
 KiB, MiB, GiB = 2**10, 2**20, 2**30
@@ -37,10 +40,11 @@ def parse_size(text: str | int) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(text))
     factor = _SIZE.get(match[2].upper()) if match else None
     if not match or factor is None:
-        raise SpecError(f"size={text!r} is not a size. Write bytes or a unit, as in 4096, 4Ki, 1MiB, 1MB.")
-    value = float(match[1]) * factor
-    if value != int(value):
-        raise SpecError(f"size={text!r} is {value} B, but a size must be a whole number of bytes.")
+        raise SpecError(f"size={ranges.shown(text)} is not a size. Write bytes or a unit, as in 4096, 4Ki, 1MiB, 1MB.")
+    value = Fraction(match[1]) * factor if len(match[1]) < 100 else Fraction(ranges.WIDE)
+    if value.denominator != 1:
+        raise SpecError(f"size={text!r} is {float(value)} B, but a size must be a whole number of bytes.")
+    ranges.check("size", int(value))
     return int(value)
 
 
@@ -64,7 +68,7 @@ def parse_sizes(text: str | int | list[int] | tuple[int, ...]) -> tuple[int, ...
             sizes.append(parse_size(part))
             continue
         low, high, *step = part.split(":")
-        factor = int(step[0].lstrip("*x")) if step and re.fullmatch(r"[*x]\d+", step[0]) else 2
+        factor = int(step[0].lstrip("*x")[:30]) if step and re.fullmatch(r"[*x]\d+", step[0]) else 2
         if (step and not re.fullmatch(r"[*x]\d+", step[0])) or len(step) > 1 or factor < 2:
             raise SpecError(f"sizes={part!r}: the step must be a factor of 2 or more, as in 1:1Mi:*4.")
         size, last = parse_size(low), parse_size(high)
@@ -104,9 +108,12 @@ def parse_duration(text: str | float) -> float:
     (0.25, 2.0)
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*([a-zµ]*)\s*", str(text))
-    if not match or match[2] not in _TIME:
-        raise SpecError(f"duration={text!r} is not a duration. Write seconds or a unit, as in 0.5, 250ms, 2min.")
-    return float(match[1]) * _TIME[match[2]]
+    value = float(match[1]) * _TIME.get(match[2], math.nan) if match else math.nan
+    if not math.isfinite(value):
+        raise SpecError(
+            f"duration={ranges.shown(text)} is not a duration. Write seconds or a unit, as in 0.5, 250ms, 2min."
+        )
+    return value
 
 
 def format_duration(seconds: float) -> str:

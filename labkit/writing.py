@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from labkit import outside
 from labkit.errors import DataError
 
 STDOUT = "-"
@@ -98,20 +99,28 @@ def is_file(target: str | Path) -> bool:
 def unwritable(target: str | Path, error: OSError) -> DataError:
     """The error for an output that cannot be written, with the remedy."""
     remedies = {
-        errno.ENOSPC: "Make room, or name another place",
-        errno.EDQUOT: "Make room, or name another place",
         errno.EISDIR: "Name a file in it",
         errno.ENOENT: f"Make its folder first: mkdir -p {Path(target).parent}",
         errno.ENOTDIR: "Name a file in a folder",
-        errno.ENAMETOOLONG: "Choose a shorter name",
-        errno.ELOOP: "Its links lead in a circle; name another file",
-        errno.EACCES: "Name a place that you may write to",
-        errno.EPERM: "Name a place that you may write to",
-        errno.EROFS: "Name a place that you may write to",
         errno.ENXIO: f"Nobody has read the pipe for {PATIENCE:g} s. Start its reader first",
     }
-    remedy = remedies.get(error.errno or 0, "Name another place")
+    remedy = remedies.get(error.errno or 0) or outside.remedy(error)
     return DataError(f"{target} cannot be written: {error.strerror or error}. {remedy}.")
+
+
+def check(target: str | Path) -> None:
+    """Refuse an output that cannot be written, before the work that it is for.
+
+    Raises
+    ------
+    DataError
+        If it is a folder, or its own folder is not there.
+    """
+    try:
+        if str(target) != STDOUT:
+            _kind(target, Path(os.path.realpath(target)))
+    except OSError as error:
+        raise unwritable(target, error) from error
 
 
 class _Stream(io.FileIO):

@@ -80,9 +80,9 @@ def test_a_notebook_is_prose_with_calls(path: Path) -> None:
     ("text", "error"),
     [
         ("notebook = []", "at least one"),
-        ('titel = "x"\n[[notebook]]\nname = "10-latency"', "a suite has title, parameters"),
+        ('titel = "x"\n[[notebook]]\nname = "10-latency"', "own.toml has no 'titel'. It has: title, parameters"),
         ('[[notebook]]\nname = "99-nothing"', "There is no notebook '99-nothing'. There are:"),
-        ('[[notebook]]\nname = "10-latency"\nparameter = {}', "has name, parameters and sweep"),
+        ('[[notebook]]\nname = "10-latency"\nparameter = {}', "notebook.0.parameter={}: Unexpected keyword argument"),
         (
             '[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nsize = "8"',
             "notebook 10-latency has no 'size'. It has:",
@@ -90,7 +90,7 @@ def test_a_notebook_is_prose_with_calls(path: Path) -> None:
         ('[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nlaunches = "many"', "launches='many'"),
         (
             '[parameters]\nwindw = 1\n[[notebook]]\nname = "10-latency"',
-            r"no notebook of own has the parameters \['windw'\]",
+            r"\[parameters\] windw: no notebook of own has this parameter. They have: ",
         ),
         ("[[notebook", "Correct the file"),
     ],
@@ -98,6 +98,47 @@ def test_a_notebook_is_prose_with_calls(path: Path) -> None:
 def test_a_wrong_suite_is_refused_before_anything_starts(tmp_path: Path, text: str, error: str) -> None:
     with pytest.raises(SpecError, match=error):
         batch.load(suite(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (b"notebook = 3", "notebook=3: Input should be a valid list"),
+        (b"[[notebook]]\nname = 3", "notebook.0.name=3: Input should be a valid string"),
+        (b'sweep = "x"\n[[notebook]]\nname = "10-latency"', "sweep='x': Input should be a valid list"),
+        (b'parameters = [1]\n[[notebook]]\nname = "10-latency"', r"parameters=\[1\]: Input should be a valid dict"),
+        (b'[[notebook]]\nname = "10-latency"\nsweep = 3', "notebook.0.sweep=3"),
+        (b'[[notebook]]\nname = "10-latency"\n[notebook.sweep]\nci = 3', "sweep.ci=3: Input should be a valid list"),
+        (b'[[notebook]]\nname = "10-latency"\n[notebook.sweep]\nci = []', "10-latency sweeps ci over nothing"),
+        (b'[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nseed = 1' + b"0" * 500, "at most 64 bits"),
+        (b'[[notebook]]\nname = "10-latency"\n[notebook.parameters]\nci = nan', "ci=nan, but it must be a finite"),
+        (b"seed = 1" + b"0" * 5000 + b'\n[[notebook]]\nname = "10-latency"', "cannot be read: Exceeds the limit"),
+        (b"\xff\xfe\x00title", r"no UTF-8 text \(byte 1\)"),
+        (b"a = " + b"[" * 20000, "nested too deeply|cannot be read"),
+        (b'[[notebook]]\nname = "../notebooks/10-latency"', "a name has letters, digits .* and is no path"),
+        (b'[[notebook]]\nname = "/tmp/evil"', "a name has letters, digits .* and is no path"),
+        (b'[[notebook]]\nname = "10-latency\\n"', "a name has letters, digits .* and is no path"),
+    ],
+)
+def test_a_suite_of_the_wrong_shape_is_one_sentence(tmp_path: Path, text: bytes, error: str) -> None:
+    path = tmp_path / "own.toml"
+    path.write_bytes(text)
+    with pytest.raises(SpecError, match=error):
+        batch.load(path)
+
+
+def test_a_suite_is_a_name_or_a_toml_file() -> None:
+    with pytest.raises(SpecError, match="is no path"):
+        batch.load("../suites/quick")
+
+
+def test_the_command_line_wins_over_what_a_suite_sets_and_sweeps(tmp_path: Path) -> None:
+    text = TINY + "[notebook.sweep]\nseed = [1, 2]\n"
+    loaded = batch.load(suite(tmp_path, text), ["sizes=8", "launches=4", "seed=7"], {"launches": 1})
+    (entry,) = loaded.entries
+    assert (entry.parameters["sizes"], entry.parameters["launches"], entry.parameters["seed"]) == ("8", 4, 7)
+    (entry,) = batch.load(suite(tmp_path, TINY), [], {"launches": 1}).entries
+    assert (entry.parameters["sizes"], entry.parameters["launches"]) == ("0,8,4Ki", 2)
 
 
 def test_an_unknown_suite_lists_those_there_are() -> None:
@@ -182,10 +223,10 @@ def test_hosts_are_a_setting_of_ranks_that_can_have_several(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("sweep", "error"),
     [
-        ("[[sweep]]\nparameters = {ci = 0.02}", "must be a list of values"),
+        ("[[sweep]]\nparameters = {ci = 0.02}", "ci=0.02: Input should be a valid list"),
         ('[[sweep]]\nnotebooks = ["11-x"]\nparameters = {ci = [0.02]}', r"names \['11-x'\]"),
         ("[[sweep]]\nsetting = {ppn = [1]}", "ppn is no setting"),
-        ("[[sweep]]\norder = 1", "a .*sweep.* has notebooks, parameters and setting"),
+        ("[[sweep]]\norder = 1", "sweep.0.order=1: Unexpected keyword argument"),
     ],
 )
 def test_a_wrong_sweep_is_refused(tmp_path: Path, sweep: str, error: str) -> None:

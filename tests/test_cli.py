@@ -41,7 +41,10 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
         (["measure", "mpi.latency", "--factor", "windw=1,2"], "mpi.latency has no 'windw'. It has: "),
         (["measure", "mpi.latency", "--launcher", "/nosuch"], "There is no launcher at /nosuch."),
         (["run", "quik"], "There is no suite 'quik'. There are: quick"),
-        (["run", "quick", "-p", "lunches=3"], "no notebook of quick has the parameters ['lunches']"),
+        (
+            ["run", "quick", "-p", "lunches=3"],
+            "-p lunches: no notebook of quick has this parameter. They have: launches, ",
+        ),
         (["show", "nosuch"], "There is no campaign 'nosuch'."),
         (["report", "nosuch"], "There is no campaign 'nosuch'."),
         (["describe", "mpi"], "There is no benchmark 'mpi'."),

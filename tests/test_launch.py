@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from labkit import launch
+from labkit import launch, supervise
 from labkit.errors import LaunchError, SpecError
 from labkit.launch import Launcher, Placement, intelmpi, mpich, openmpi, srun
 from labkit.launch._hosts import allocated
 from labkit.launch._placement import cores
+from labkit.measuring import nodes
 from labkit.spec import Spec
 
 OPENMPI = Launcher("openmpi", "mpirun", "Open MPI 4.1.4", (4, 1, 4), openmpi)
@@ -41,7 +47,7 @@ TWO = {"hosts": ("a", "b")}
         (OPENMPI, Placement(ranks=4, ppn=2, **TWO, transport="tcp", device="ib0"),
          "mpirun -np 4 --host a:2,b:2 --map-by ppr:2:node --bind-to core --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include ib0 -x MPI4PY_MPIABI rank"),
         (OPENMPI, Placement(ranks=5, hosts=("a:4", "b:2"), settings=(("OMPI_MCA_x", "1"), ("UCX_TLS", "tcp"))),
-         "mpirun -np 5 --host a:4,b:1 --bind-to core -x MPI4PY_MPIABI -x UCX_TLS rank"),
+         "mpirun -np 5 --host a:3,b:2 --bind-to core -x MPI4PY_MPIABI -x UCX_TLS rank"),
         (OPENMPI, Placement(ranks=4, nodes=2, ppn=2, cores=2), "mpirun -np 4 --map-by ppr:2:node --bind-to core -x MPI4PY_MPIABI rank"),
         (MPICH, Placement(ranks=2, cores=2), "/opt/none/bin/mpiexec -n 2 -bind-to core rank"),
         (MPICH, Placement(ranks=2, cores=2, bind="none"), "/opt/none/bin/mpiexec -n 2 rank"),
@@ -209,6 +215,19 @@ def test_more_ranks_than_cores_are_oversubscribed_on_this_machine_only() -> None
     assert not Placement(ranks=64, hosts=("a", "b"), cores=2).oversubscribed
 
 
+def test_a_launcher_of_a_new_file_comes_after_those_of_its_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "mpirun"
+    program.touch()
+    found = {name: replace(OPENMPI, name=name, program=str(program)) for name in ("aaa", "intelmpi", "openmpi")}
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(launch, "names", lambda: sorted(found))
+    monkeypatch.setattr(launch, "_search", lambda name, folders: found[name])
+    assert list(launch.installed.__wrapped__()) == ["openmpi", "intelmpi", "aaa"]
+
+
 @pytest.mark.parametrize(
     ("placement", "crowded"),
     [
@@ -293,3 +312,80 @@ def test_hosts_of_a_job_are_counted(tmp_path: Path) -> None:
     assert allocated({"SLURM_JOB_NUM_NODES": "4"}) == 4
     assert allocated({"PBS_NODEFILE": str(tmp_path / "nodes")}) == 2
     assert allocated({}) == 0
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ranks", "ppn", "shares"),
+    [
+        (("a:4", "b:4"), 2, 0, "a1 b1"),
+        (("a:4", "b:4"), 3, 0, "a2 b1"),
+        (("a:4", "b:4"), 8, 0, "a4 b4"),
+        (("a:1", "b:4"), 4, 0, "a1 b3"),
+        (("a:4", "b:4"), 2, 2, "a2"),
+        (("a", "b", "c"), 4, 0, "a2 b2"),
+        (("a:2", "b"), 2, 0, "a1 b1"),
+    ],
+)
+def test_ranks_are_spread_over_the_hosts(hosts: tuple[str, ...], ranks: int, ppn: int, shares: str) -> None:
+    placement = Placement(ranks=ranks, hosts=hosts, ppn=ppn)
+    assert " ".join(f"{host}{n}" for host, n in placement.shares) == shares
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(1, 30))
+def test_every_host_gets_its_part(slots: list[int], ranks: int) -> None:
+    placement = Placement(ranks=min(ranks, sum(slots)), hosts=tuple(f"h{i}:{n}" for i, n in enumerate(slots)))
+    shares = dict(placement.shares)
+    assert sum(shares.values()) == placement.ranks
+    assert all(shares.get(f"h{i}", 0) <= n for i, n in enumerate(slots))
+    if placement.ranks > 1 and len(slots) > 1:
+        assert len(shares) > 1
+
+
+def test_a_placement_that_is_spread_has_a_fingerprint_of_its_own_and_an_explicit_one_keeps_it() -> None:
+    assert launch.spread(("a:4", "b:4"), 2, 0) == "a:1,b:1"
+    for hosts, ranks, ppn in (
+        (("a:4", "b:4"), 2, 2),
+        (("a", "b"), 2, 0),
+        (("a:4", "b:4"), 8, 0),
+        (("a:1", "b:1"), 2, 0),
+    ):
+        assert launch.spread(hosts, ranks, ppn) == ""
+    named = {"benchmark": "mpi.latency", "launcher": "openmpi", "hosts": ("a:4", "b:4")}
+    assert nodes.facts(Spec(**named), "x")["spread"] == "a:1,b:1"
+    assert "spread" not in nodes.facts(Spec(**named, ppn=2), "x")
+    assert "spread" not in nodes.facts(Spec(benchmark="mpi.latency"), "x")
+
+
+def test_ssh_is_not_waited_for_longer_than_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    apart = Placement(ranks=2, **TWO, patience=5)
+    options = "-o ConnectTimeout=5"
+    assert OPENMPI.environment(apart)["OMPI_MCA_plm_rsh_args"] == options
+    assert OPENMPI.environment(replace(apart, **FIVE))["PRTE_MCA_plm_ssh_args"] == options
+    assert MPICH.environment(apart)["HYDRA_LAUNCHER_EXTRA_ARGS"] == options
+    assert not any("args" in name for name in OPENMPI.environment(Placement(ranks=2, patience=5)))
+    own = replace(apart, settings=(("OMPI_MCA_plm_rsh_args", "-p 2222"),))
+    assert OPENMPI.environment(own)["OMPI_MCA_plm_rsh_args"] == "-p 2222"
+    monkeypatch.setenv("HYDRA_LAUNCHER", "rsh")
+    assert "HYDRA_LAUNCHER_EXTRA_ARGS" not in MPICH.environment(apart)
+
+
+def test_a_launcher_without_descriptors_is_not_called_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "mpirun"
+    path.write_text("#!/bin/sh\necho 'mpirun: cannot open libopen-rte.so.40: Too many open files' >&2\nexit 1\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(launch, "installed", dict)
+    for name in ("auto", "openmpi"):
+        with pytest.raises(
+            LaunchError, match=rf"{path} is installed, but it does not run: .*Too many open files\n.*ulimit"
+        ):
+            launch.get(name)
+
+
+def test_no_descriptor_left_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left() -> tuple[int, int]:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "pipe", none_left)
+    with pytest.raises(LaunchError, match=r"starts no program: Too many open files\. .*ulimit -n"):
+        supervise.start(["true"])

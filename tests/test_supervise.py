@@ -116,6 +116,9 @@ def test_a_chatty_command_never_blocks_and_its_last_words_are_kept():
         assert tree.stderr_tail().splitlines()[-1] == "lást"
         assert len(tree.stderr_tail().splitlines()) == 50
         assert len(tree.stderr_tail(10**9)) <= 64 * 1024
+        assert tree.stderr_text().startswith("0 xxx")
+        assert tree.stderr_text().endswith("lást\n")
+        assert "bytes left out" in tree.stderr_text()
         assert tree.stderr_tail(2) == f"199999 {'x' * 50}\nlást\n"
 
 

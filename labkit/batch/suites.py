@@ -4,22 +4,42 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import random
-import tomllib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from labkit import studies
-from labkit.errors import SpecError, known
+from labkit import outside, ranges, studies
+from labkit.batch.written import Notebook, Sweep, Written
+from labkit.errors import DataError, SpecError, closest, known, named
 from labkit.spec import validated
 
 HOME = Path(__file__).resolve().parent.parent.parent
 SETTING = "setting "  # keeps names of settings apart from those of parameters
 NOTEBOOKS, SUITES = HOME / "notebooks", HOME / "templates" / "suites"
+SETTINGS = ("launcher", "bind", "transport", "hosts")
+COPIES = 1000  # executed copies of one notebook
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Parameters for every notebook that has them, the weakest first.
+
+    Parameters
+    ----------
+    usual : of a batch job; no notebook need have them.
+    suite : of the suite's file.
+    line : of the command line; they win over everything that a suite sets.
+    """
+
+    usual: Mapping[str, Any]
+    suite: Mapping[str, Any]
+    line: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -107,79 +127,117 @@ def load(name: str | Path, overrides: Sequence[str] = (), usual: Mapping[str, An
     SpecError
         For an unknown suite, notebook or parameter, or a value of the wrong type; nothing was started.
     """
-    path = Path(name) if str(name).endswith(".toml") else SUITES / f"{name}.toml"
+    path = Path(name) if str(name).endswith(".toml") else SUITES / f"{named('suite', str(name), names())}.toml"
     if not path.is_file():
         raise known("suite", str(name), names())
-    try:
-        held = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{path}: {error}. Correct the file.") from error
-    unknown = set(held) - {"title", "parameters", "notebook", "sweep", "seed"}
-    if unknown or not held.get("notebook"):
-        raise SpecError(
-            f"{path} has {sorted(held)}, but a suite has title, parameters, seed, [[sweep]] and at least one "
-            "[[notebook]]."
-        )
-    if not isinstance(seed := held.get("seed", 1), int):
-        raise SpecError(f"{path}: seed={seed!r}, but it must be a whole number.")
-    if broken := [pair for pair in overrides if "=" not in pair]:
-        raise SpecError(f"-p {broken[0]!r} is not of the form NAME=VALUE, as in -p launches=6.")
-    shared = dict(usual or {}) | dict(held.get("parameters", {})) | dict(pair.split("=", 1) for pair in overrides)
-    sweeps = [_sweep(path, one, [str(n.get("name")) for n in held["notebook"]]) for one in held.get("sweep", [])]
-    entries = [entry for one in held["notebook"] for entry in _entries(path, _swept(one, sweeps), shared)]
+    held = validated(Written, _toml(path), what=str(path))
+    if not held.notebook:
+        raise SpecError(f"{path} has no notebook, but a suite has at least one [[notebook]]. Add one.")
+    ranges.check("seed", held.seed, word=f"{path}: seed=")
+    given = _pairs(overrides)
+    sweeps = [_checked(path, one, [n.name for n in held.notebook]) for one in held.sweep]
+    shared = Shared(dict(usual or {}), held.parameters, given)
+    entries = [entry for one in held.notebook for entry in _entries(path, _swept(one, sweeps), shared)]
     if twice := sorted({e.name for e in entries if [other.name for other in entries].count(e.name) > 1}):
         raise SpecError(
             f"{path} has {twice[0]} more than once. Sweep what differs, so that each has a name of its own."
         )
-    used = {key for entry in entries for key in entry.parameters}
-    if useless := sorted(set(shared) - used - set(usual or {})):
-        raise SpecError(f"no notebook of {path.stem} has the parameters {useless}.")
-    return Suite(path.stem, str(held.get("title", path.stem)), tuple(entries), seed if sweeps else None)
+    _used(path, shared, held.notebook)
+    return Suite(path.stem, held.title or path.stem, tuple(entries), held.seed if sweeps else None)
 
 
-def _sweep(suite: Path, one: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """A [[sweep]], checked: its notebooks, parameters and settings."""
-    of = list(one.get("notebooks", names))
-    if set(one) - {"notebooks", "parameters", "setting"} or not (one.get("parameters") or one.get("setting")):
-        raise SpecError(f"{suite}: a [[sweep]] has notebooks, parameters and setting, but here are {sorted(one)}.")
-    if strange := sorted(set(of) - set(names)):
-        raise SpecError(f"{suite}: a [[sweep]] names {strange}, but the suite's notebooks are {', '.join(names)}.")
-    axes = {**one.get("parameters", {}), **one.get("setting", {})}
-    if wrong := [key for key, values in axes.items() if not isinstance(values, list) or not values]:
-        raise SpecError(f"{suite}: [[sweep]] {wrong[0]}={axes[wrong[0]]!r}, but it must be a list of values.")
-    known_settings = ("launcher", "bind", "transport", "hosts")
-    if wrong := [n for n in one.get("setting", {}) if n not in known_settings and not n.startswith("env.")]:
-        raise SpecError(f"{suite}: {wrong[0]} is no setting. Settings are {', '.join(known_settings)} and env.NAME.")
-    return {"notebooks": of, "parameters": one.get("parameters", {}), "setting": one.get("setting", {})}
+def _toml(path: Path) -> dict[str, Any]:
+    """What the file holds."""
+    try:
+        return outside.toml(path)
+    except DataError as error:
+        raise SpecError(str(error)) from error
 
 
-def _swept(one: Mapping[str, Any], sweeps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _pairs(overrides: Sequence[str]) -> dict[str, str]:
+    """Parameters of the command line."""
+    if broken := [pair for pair in overrides if "=" not in pair]:
+        raise SpecError(f"-p {ranges.shown(broken[0])} is not of the form NAME=VALUE, as in -p launches=6.")
+    return dict(pair.split("=", 1) for pair in overrides)
+
+
+def _used(path: Path, shared: Shared, notebooks: Sequence[Notebook]) -> None:
+    """Refuse a parameter that no notebook has, naming those that are alike."""
+    has = {name for one in notebooks for name in studies.defaults(studies.of_notebook(_file(one.name)))}
+    for word, values in (("-p ", shared.line), ("[parameters] ", shared.suite)):
+        for name in values:
+            if name not in has:
+                raise SpecError(
+                    f"{word}{name}: no notebook of {path.stem} has this parameter. They have: "
+                    f"{closest(name, sorted(has))}."
+                )
+
+
+def _checked(path: Path, one: Sweep, names: Sequence[str]) -> Sweep:
+    """A [[sweep]], its notebooks and settings checked."""
+    if not (one.parameters or one.setting):
+        raise SpecError(f"{path}: a [[sweep]] has neither parameters nor setting. Add what it sweeps.")
+    if strange := sorted(set(one.notebooks or ()) - set(names)):
+        raise SpecError(f"{path}: a [[sweep]] names {strange}, but the suite's notebooks are {', '.join(names)}.")
+    _settings(path, one.setting)
+    return replace(one, notebooks=one.notebooks if one.notebooks is not None else list(names))
+
+
+def _settings(path: Path, setting: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse names that are no settings."""
+    if wrong := [n for n in setting if n not in SETTINGS and not n.startswith("env.")]:
+        raise SpecError(f"{path}: {wrong[0]} is no setting. Settings are {', '.join(SETTINGS)} and env.NAME.")
+
+
+def _swept(one: Notebook, sweeps: Sequence[Sweep]) -> Notebook:
     """A notebook of a suite with the axes that the suite's sweeps give it."""
-    own = [sweep for sweep in sweeps if one.get("name") in sweep["notebooks"]]
-    axes = {key: values for sweep in own for key, values in sweep["parameters"].items()}
-    settings = {key: values for sweep in own for key, values in sweep["setting"].items()}
-    swept = {"sweep": {**one.get("sweep", {}), **axes}} if axes else {}
-    return {**one, **swept, **({"setting": settings} if settings else {})}
+    own = [sweep for sweep in sweeps if one.name in (sweep.notebooks or ())]
+    axes = {key: values for sweep in own for key, values in sweep.parameters.items()}
+    settings = {key: values for sweep in own for key, values in sweep.setting.items()}
+    return replace(one, sweep={**one.sweep, **axes}, setting={**one.setting, **settings})
 
 
-def _entries(suite: Path, one: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[Entry]:
-    """A notebook of a suite, once for every combination of what it sweeps."""
-    unknown = set(one) - {"name", "parameters", "sweep", "setting"}
-    if unknown or "name" not in one:
-        raise SpecError(f"{suite}: a [[notebook]] has name, parameters and sweep, but here are {sorted(one)}.")
-    notebook = NOTEBOOKS / f"{one['name']}.ipynb"
-    if not notebook.is_file():
-        raise known("notebook", one["name"], [p.stem for p in NOTEBOOKS.glob("*.ipynb")])
+def _file(name: str) -> Path:
+    """File of a notebook that a suite names: by its name, never by a path.
+
+    Raises
+    ------
+    SpecError
+        If it is a path, or there is none of that name.
+    """
+    there = [path.stem for path in NOTEBOOKS.glob("[0-9]*.ipynb")]
+    if named("notebook", name, there) not in there:
+        raise known("notebook", name, there)
+    return NOTEBOOKS / f"{name}.ipynb"
+
+
+def _entries(suite: Path, one: Notebook, shared: Shared) -> Iterator[Entry]:
+    """A notebook of a suite, once for every combination of what it sweeps; the command line wins over the suite."""
+    notebook = _file(one.name)
     study = studies.of_notebook(notebook)
     has = studies.defaults(study)
-    swept = {key: list(values) for key, values in one.get("sweep", {}).items()}
-    settings = {f"{SETTING}{key}": list(values) for key, values in one.get("setting", {}).items()}
+    _settings(suite, one.setting)
+    line = {key: value for key, value in shared.line.items() if key in has}
+    swept = {key: values for key, values in one.sweep.items() if key not in line}
+    settings = {f"{SETTING}{key}": values for key, values in one.setting.items()}
+    if empty := [key.removeprefix(SETTING) for key, values in {**swept, **settings}.items() if not values]:
+        raise SpecError(f"{suite}: {one.name} sweeps {empty[0]} over nothing. Name its values, or leave it out.")
+    if (count := math.prod(map(len, [*swept.values(), *settings.values()]))) > COPIES:
+        raise SpecError(f"{suite}: the sweeps of {one.name} make {count:,} notebooks, but at most {COPIES:,} can be.")
     for combination in itertools.product(*swept.values(), *settings.values()):
         given = dict(zip([*swept, *settings], combination, strict=True))
         axis = {key: value for key, value in given.items() if not key.startswith(SETTING)}
         setting = {key.removeprefix(SETTING): str(v) for key, v in given.items() if key.startswith(SETTING)}
-        own = {key: value for key, value in shared.items() if key in has} | dict(one.get("parameters", {})) | axis
+        own = {key: value for key, value in {**shared.usual, **shared.suite}.items() if key in has}
+        own |= one.parameters | axis | line
         checked = validated(study.parameters, own, what=f"notebook {notebook.stem}")
         typed = {key: getattr(checked, key) for key in own}
-        suffix = "".join(f"-{value}" for value in given.values()).replace("/", "_")
-        yield Entry(notebook, typed, suffix, setting)
+        yield Entry(notebook, typed, "".join(f"-{_part(value)}" for value in given.values()), setting)
+
+
+def _part(value: object) -> str:
+    """A value as a part of a file's name."""
+    text = re.sub(r"[^\w.,:=+@ -]", "_", str(value))
+    if len(text) > 60:
+        raise SpecError(f"{ranges.shown(value)} is swept, but a file's name can hold 60 characters of it. Shorten it.")
+    return text

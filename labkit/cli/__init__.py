@@ -7,10 +7,10 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from labkit import __version__, show
-from labkit.cli import campaigns, jobs, measure, pages, testbed
+from labkit import __version__, outside, ranges, show
+from labkit.cli import campaigns, jobs, measure, pages, streams, testbed
 from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 fine, 1 error, 2 a gate failed, 3 an interval was asked for and not reached."""
     warnings.showwarning = warn
+    streams.settle(restart=arguments is None)
     top = parser()
     options, rest = top.parse_known_args(arguments)
     if rest and options.run not in (pages.lab, pages.explore, testbed.run):
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     try:
-        return int(options.run(options))
+        status = int(options.run(options))
+        streams.flush()
+        return status
     except LabkitError as error:
         say(str(error))
         return ERROR
@@ -36,15 +39,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say("stopped; what was measured is kept.")
         return 130
     except BrokenPipeError:
-        sys.stderr.close()
+        streams.silence()
         return OK
+    except outside.REFUSED as error:
+        told = outside.explained(error, streams.blamed())
+        streams.silence()
+        say(str(told))
+        return ERROR
 
 
 class Parser(argparse.ArgumentParser):
     """Ends with `ERROR` for a wrong command line; argparse's own 2 means a failed gate here."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse ``--word=--`` first, which argparse takes for a list."""
+        for word in sys.argv[1:] if args is None else args:
+            if word == "--":
+                break
+            if word.startswith("-") and word.partition("=")[2] == "--":
+                self.error(f"{word}: -- is no value. Write a value after {word[:-2]}")
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and how to go on."""
+        message = message if len(message) < 300 else f"{message[:300]}…"
         self.exit(ERROR, f"{self.prog}: {message}. See {self.prog} --help.\n")
 
 
@@ -152,6 +170,7 @@ def _suite(options: argparse.Namespace) -> Suite:
     from labkit.jobs import inside
     from labkit.jobs import site as sites
 
+    ranges.check("repeats", options.repeats, word="--repeats ")
     where, usual = [], {}
     if options.testbed:
         where = [f"testbed={testbeds.resolved(options.testbed)}"]

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import show, writing
+from labkit import ranges, show, writing
 from labkit.cli.speaking import ERROR, OK, Bar, output, say, warn
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def show_(options: argparse.Namespace) -> int:
     """Print the results of a campaign."""
     from labkit import campaign
 
+    if options.output:
+        writing.check(options.output)
     held = campaign.Campaign(campaign.find(options.campaign))
     if options.follow:
         _follow(held)
@@ -123,9 +125,7 @@ def import_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--into", metavar="CAMPAIGN", help="campaign to keep it in (default: a new one, named after the time)"
     )
-    verb.add_argument(
-        "--ranks", type=int, default=0, metavar="N", help="number of ranks, where the text does not tell it"
-    )
+    verb.add_argument("--ranks", type=int, metavar="N", help="number of ranks, where the text does not tell it")
     verb.add_argument(
         "--testbed",
         default="",
@@ -144,10 +144,12 @@ def import_(options: argparse.Namespace) -> int:
     """Keep what others measured in a campaign."""
     from labkit import importing
 
+    if options.ranks is not None:
+        ranges.check("ranks", options.ranks, word="--ranks ")
     outcome = importing.bring(
         options.file,
         into=options.into,
-        ranks=options.ranks,
+        ranks=options.ranks or 0,
         testbed=options.testbed,
         published=options.published,
     )

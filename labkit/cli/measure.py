@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from labkit import show
+from labkit import show, writing
 from labkit.cli.speaking import INTERVAL, OK, Bar, output
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep
+
+if TYPE_CHECKING:
+    from labkit.benchmarks import Benchmark
+
+
+WORDS = {
+    "benchmark": "it as the first word", "size": "-m SIZE", "sizes": "-m SIZES", "hosts": "--hosts A,B",
+    "environment": "--factor env.NAME=VALUE", "options": "-o NAME=VALUE", "fields": "-o NAME=VALUE",
+} | {name: f"--{name} VALUE" for name in ("ranks", "ppn", "launcher", "transport", "device", "testbed", "bind")}  # fmt: skip
 
 
 def options(verb: argparse.ArgumentParser) -> None:
@@ -76,7 +86,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         type=float,
         default=60.0,
         metavar="S",
-        help="s without a sign of life after which a point is ended (default: %(default)s)",
+        help="s without a sign of life after which a start or a point is ended (default: %(default)s)",
     )
     add("--seed", type=int, default=1, help="of the random order of points (default: %(default)s)")
     add("--into", metavar="CAMPAIGN", help="campaign to keep the samples in (default: a new one, named after the time)")
@@ -95,7 +105,7 @@ def _factors(words: Sequence[str]) -> dict[str, list[Any]]:
                 f"--factor {key} is given twice" if key in found else f"--factor {word!r} is not of the form key=a,b"
             )
             raise SpecError(f"{twice}. Write it like --factor transport=shm,tcp.")
-        if key in ("benchmark", "hosts", "size", "sizes", "options", "environment"):
+        if key in ("benchmark", "hosts", "size", "sizes", "options", "environment", "fields"):
             raise SpecError(f"{key} is no factor. Factors are launcher, transport, bind, ppn, options and env.NAME.")
         found[key] = [int(v) if key in ("ranks", "ppn") and v.isdigit() else v for v in levels]
     return found
@@ -111,6 +121,7 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
     if broken:
         raise SpecError(f"-o {broken[0]!r} is not of the form key=value. See 'labkit describe {options.benchmark}'.")
     own = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
+    _no_options(own, benchmark)
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
     ranks = options.ranks if benchmark.ranks[1] != 1 else 1
     usual = {
@@ -119,6 +130,17 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
     }  # fmt: skip
     fields = usual | own | _factors(options.factor)
     return sweep(options.benchmark, sizes=sizes, hosts=launch.listed(options.hosts), **fields)
+
+
+def _no_options(given: Iterable[str], benchmark: Benchmark) -> None:
+    """Refuse -o for what has a word of its own, and would be overwritten by it."""
+    own = [field.name for field in dataclasses.fields(benchmark.options)]
+    for name in given:
+        if name not in own and name in WORDS:
+            raise SpecError(
+                f"-o {name}=…, but {name} is no option of {benchmark.name}. Write {WORDS[name]}; its options are: "
+                f"{', '.join(own) or 'none'}."
+            )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -132,7 +154,10 @@ def run(options: argparse.Namespace) -> int:
     elif options.format == "gpcnet":
         gpcnet.check(options.benchmark)
     names = ("iterations", "warmup", "launches", "time_cap", "time_limit", "seed")
-    effort = Effort(**{name: getattr(options, name) for name in names}, **({"ci": options.ci} if options.ci else {}))
+    asked = {} if options.ci is None else {"ci": options.ci}
+    effort = Effort(**{name: getattr(options, name) for name in names}, **asked)
+    if options.output:
+        writing.check(options.output)
     points = measuring.expand(_specs(options), effort)
     if options.dry_run:
         print(show.plan(points, effort))
@@ -144,5 +169,5 @@ def run(options: argparse.Namespace) -> int:
     found = list(held.samples(options.benchmark, wanted))
     show.write(found, options.format, options.output, campaign=held.name, full=options.full)
     print(f"samples: {held.path}", file=sys.stderr)
-    missed = options.ci and any(s.meta.get("stopped_by") not in ("ci", "tool") for s in found)
+    missed = options.ci is not None and any(s.meta.get("stopped_by") not in ("ci", "tool") for s in found)
     return INTERVAL if missed else OK

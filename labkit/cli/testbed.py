@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from labkit import ranges
 from labkit.cli.speaking import OK, say
 from labkit.errors import SpecError
 
@@ -59,6 +60,7 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
 def _up(options: argparse.Namespace) -> int:
     from labkit import testbeds
 
+    ranges.check("lifetime", options.lifetime, word="--lifetime ")
     text, began = _asked(_text(options)), time.monotonic()
     say(f"bringing up {text} …")
     kept = testbeds.bring_up(text, lifetime=options.lifetime)

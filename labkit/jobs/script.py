@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import __version__, launch
+from labkit import __version__, launch, ranges
 from labkit.batch import HOME
 from labkit.errors import SpecError
-from labkit.jobs.site import Site
+from labkit.jobs.site import LIMITS, WORD, Site, single
 from labkit.jobs.systems import SYSTEMS
 from labkit.measuring import nodes
 
@@ -48,9 +48,13 @@ class Request:
     parameters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for word, value in (("nodes", self.nodes), ("ppn", self.ppn), ("time", self.minutes), ("array", self.array)):
-            if value < 1:
-                raise SpecError(f"--{word} {value}, but it must be at least 1. Set --{word} 1.")
+        numbers = {"nodes": self.nodes, "ppn": self.ppn or -1, "time": self.minutes, "array": self.array}
+        for word, value in numbers.items():
+            ranges.check(word, value, word=f"--{word} ")
+        for key in ("partition", "account"):
+            single(f"--{key} ", getattr(self, key), WORD)
+        single("--constraint ", self.constraint, LIMITS)
+        single("suite", self.suite)
 
 
 def render(request: Request, site: Site, folder: Path, *, submission: int = 1, exclude: Sequence[str] = ()) -> str:
@@ -67,6 +71,7 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
     SpecError
         If the site's partition does not allow the request, or the batch system has no arrays.
     """
+    single("--into ", str(folder))
     partition = request.partition or site.partition
     site.check(partition, request.minutes, request.nodes)
     if request.array > 1 and site.system == "flux":
@@ -78,7 +83,8 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
     words = [word for pair in request.parameters for word in ("-p", pair)]
     held = folder / "jobs" / f"{submission}.toml"
     values: dict[str, str | list[str]] = {
-        "title": f"labkit {__version__}: suite {Path(suite).stem}", "name": f"labkit-{Path(suite).stem}",
+        "title": f"labkit {__version__}: suite {Path(suite).stem}",
+        "name": re.sub(r"[^\w.+-]", "_", f"labkit-{Path(suite).stem}"),
         "nodes": str(request.nodes), "ppn": str(request.ppn), "minutes": str(request.minutes),
         "walltime": f"{request.minutes // 60:02d}:{request.minutes % 60:02d}:00", "partition": partition,
         "account": request.account or site.account, "constraint": request.constraint or site.constraint,

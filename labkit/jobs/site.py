@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
-import tomllib
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from labkit import outside, ranges
 from labkit.batch import HOME
-from labkit.errors import LaunchError, SpecError, known
+from labkit.errors import DataError, LaunchError, SpecError, known, named
 from labkit.spec import validated
 
 SITES, SITE = HOME / "templates" / "sites", "LABKIT_SITE"
 System = Literal["slurm", "pbs", "flux"]
+WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:@/+-]*")
+LIMITS = re.compile(r"[A-Za-z0-9_(\[][A-Za-z0-9_.,:@/+&|*=()\[\]<>!-]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+FORMS = {
+    WORD: "a word of letters, digits and _ . , : @ / + -",
+    LIMITS: "one word, as in 'a100&ib' or '[rack1|rack2]'",
+    VARIABLE: "the name of a variable",
+}
 PROGRAMS: Mapping[System, str] = {"slurm": "sbatch", "pbs": "qsub", "flux": "flux"}
 
 
@@ -32,6 +42,11 @@ class Partition:
 
     minutes: int = 0
     nodes: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("time", self.minutes), ("nodes", self.nodes)):
+            if value:
+                ranges.check(name, value, word=f"{'minutes' if name == 'time' else name}=")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +85,14 @@ class Site:
     interface: str = ""
     transports: str = "auto"
     scratch: str = ""
+
+    def __post_init__(self) -> None:
+        for one in dataclasses.fields(self):
+            for key, text in _texts(getattr(self, one.name), one.name):
+                single(key, text, WORD if key in ("partition", "account", "partitions") else None)
+        single("constraint", self.constraint, LIMITS)
+        for name in self.environment:
+            single("environment", name, VARIABLE)
 
     @property
     def folder(self) -> Path | None:
@@ -124,7 +147,8 @@ def find(name: str) -> Path | None:
     name = name or os.environ.get(SITE, "")
     if not name:
         return None
-    places = [Path(name)] if name.endswith(".toml") else [folder / f"{name}.toml" for folder in _folders()]
+    own = name.endswith(".toml")
+    places = [Path(name)] if own else [folder / f"{named('site', name, names())}.toml" for folder in _folders()]
     found = next((path for path in places if path.is_file()), None)
     if found is None:
         raise known("site", name, names())
@@ -144,23 +168,16 @@ def load(path: Path | None) -> Site:
     if path is None:
         return Site(system=_found())
     try:
-        held = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise SpecError(f"site {path} cannot be read: {error}. Correct the file.") from error
-    _known(held, Site, f"site {path}")
+        held = outside.toml(path)
+    except DataError as error:
+        raise SpecError(f"site {error}") from error
+    what = f"site {path}"
+    _known(held, Site, what)
     partitions = held.get("partitions", {})
-    if not isinstance(partitions, dict) or not all(isinstance(one, dict) for one in partitions.values()):
-        raise SpecError(f"site {path}: partitions must be tables, as in [partitions.short]. Correct the file.")
-    made = {name: _partition(one, f"site {path}, partition {name}") for name, one in partitions.items()}
-    return dataclasses.replace(
-        validated(Site, {key: value for key, value in held.items() if key != "partitions"}, what=f"site {path}"),
-        partitions=made,
-    )
-
-
-def _partition(values: Mapping[str, Any], what: str) -> Partition:
-    _known(values, Partition, what)
-    return validated(Partition, values, what=what)
+    for name, one in partitions.items() if isinstance(partitions, dict) else ():
+        if isinstance(one, dict):
+            _known(one, Partition, f"{what}, partition {name}")
+    return validated(Site, held, what=what)
 
 
 def _known(held: Mapping[str, Any], kind: type[Site | Partition], what: str) -> None:
@@ -169,6 +186,33 @@ def _known(held: Mapping[str, Any], kind: type[Site | Partition], what: str) -> 
     for key in held:
         if key not in have:
             raise SpecError(f"{what}: {known('key', key, have)}")
+
+
+def single(key: str, text: str, fits: re.Pattern[str] | None = None) -> None:
+    """Refuse a text that would become several lines of a job's script, or a word of another form.
+
+    Raises
+    ------
+    SpecError
+        If it has a control character, or is not as `fits` says.
+    """
+    if any(unicodedata.category(sign) in ("Cc", "Zl", "Zp") for sign in text):
+        raise SpecError(f"{key.rstrip()}={text[:60]!r}, but it must be one line. Take the control characters out.")
+    if text and fits and not fits.fullmatch(text):
+        raise SpecError(f"{key.rstrip()}={text[:60]!r}, but it must be {FORMS[fits]}. Correct it.")
+
+
+def _texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """All texts of a site, each with its key."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Mapping):
+        for name, one in value.items():
+            yield key, str(name)
+            yield from _texts(one, f"{key}.{name}")
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _texts(one, key)
 
 
 def _found() -> System:

@@ -21,8 +21,9 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from labkit import causes
 from labkit.errors import LaunchError, SpecError, known
-from labkit.launch._hosts import listed
+from labkit.launch._hosts import listed, spread
 from labkit.launch._placement import FLAGS, NETWORK, Placement, alike, given
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "library_path",
     "listed",
     "names",
+    "spread",
 ]
 
 
@@ -141,10 +143,11 @@ def installed() -> dict[str, Launcher]:
     if "SLURM_JOB_ID" in os.environ:
         with suppress(LaunchError):
             found["srun"] = _srun("srun", None)
-    order = ("openmpi", "mpich", "intelmpi", "srun")
+    order = ("openmpi", "mpich", "intelmpi")  # where a folder has several; those of other files come after them
 
-    def rank(one: Launcher) -> tuple[bool, int, int]:
-        return one.name == "srun", folders.index(str(Path(one.program).parent)), order.index(one.name)
+    def rank(one: Launcher) -> tuple[bool, int, int, str]:
+        place = order.index(one.name) if one.name in order else len(order)
+        return one.name == "srun", folders.index(str(Path(one.program).parent)), place, one.name
 
     return {one.name: one for one in sorted(found.values(), key=rank)}
 
@@ -179,11 +182,23 @@ def get(name: str) -> Launcher:
         return next(iter(launchers.values()))
     if name in launchers:
         return launchers[name]
+    if why := _broken(names() if name == "auto" else [name]):
+        raise LaunchError(why)
     wanted = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
     raise LaunchError(
         f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package openmpi-bin or "
         "mpich, or the Python package openmpi or mpich, or load your site's MPI module."
     )
+
+
+def _broken(wanted: Iterable[str]) -> str:
+    """Why programs that are there do not tell what they are, where that has a cause labkit knows; else empty."""
+    for name in wanted:
+        for program in importlib.import_module(f"{__name__}.{name}").PROGRAMS:
+            path = shutil.which(program)
+            if path and (cause := causes.known(_version_text(path))):
+                return f"{path} is installed, but it does not run: {cause.line}\n{cause.remedy}"
+    return ""
 
 
 def _search(name: str, folders: Iterable[str]) -> Launcher | None:

@@ -90,7 +90,9 @@ def slots(hosts: Sequence[str]) -> dict[str, int]:
 
 
 def shares(hosts: Sequence[str], ranks: int, ppn: int) -> tuple[tuple[str, int], ...]:
-    """Host → ranks on it, filled in the order given: `ppn` each, else as many as it has slots, else alike.
+    """Host → ranks on it, filled in the order given: `ppn` each, else alike as far as their slots allow.
+
+    Fewer ranks than slots are spread, so that what two ranks exchange crosses the network.
 
     Raises
     ------
@@ -99,26 +101,44 @@ def shares(hosts: Sequence[str], ranks: int, ppn: int) -> tuple[tuple[str, int],
 
     Examples
     --------
-    >>> shares(["a", "b", "c"], 4, 0), shares(["a:3", "b:1"], 4, 0), shares(["a:3", "b:1"], 4, 2)
-    ((('a', 2), ('b', 2)), (('a', 3), ('b', 1)), (('a', 2), ('b', 2)))
+    >>> shares(["a", "b", "c"], 4, 0), shares(["a:3", "b:1"], 4, 0), shares(["a:4", "b:4"], 2, 0)
+    ((('a', 2), ('b', 2)), (('a', 3), ('b', 1)), (('a', 1), ('b', 1)))
     """
     known = slots(hosts)
     if not known:
         return ()
     alike = -(-ranks // len(known))
-    room = {name: ppn or ((given or 1) if any(known.values()) else alike) for name, given in known.items()}
-    if sum(room.values()) < ranks:
+    most = {name: ppn or ((given or 1) if any(known.values()) else alike) for name, given in known.items()}
+    if sum(most.values()) < ranks:
         have = f"ppn={ppn} on {len(known)} hosts" if ppn else f"the slots of hosts={','.join(hosts)}"
         raise SpecError(
-            f"ranks={ranks}, but {have} hold {sum(room.values())}. Set ranks={sum(room.values())}, give more slots, "
+            f"ranks={ranks}, but {have} hold {sum(most.values())}. Set ranks={sum(most.values())}, give more slots, "
             f"or set ppn={alike}."
         )
+    if not ppn:
+        level = next(n for n in range(alike, ranks + 1) if sum(min(n, room) for room in most.values()) >= ranks)
+        most = {name: min(level, room) for name, room in most.items()}
+    return filled(most, ranks)
+
+
+def filled(room: Mapping[str, int], ranks: int) -> tuple[tuple[str, int], ...]:
+    """Host → ranks on it where one host after the other is filled."""
     found, left = [], ranks
     for name, most in room.items():
         here = min(most, left)
         found += [(name, here)] if here else []
         left -= here
     return tuple(found)
+
+
+def spread(hosts: Sequence[str], ranks: int, ppn: int) -> str:
+    """Ranks on each host where slots alone would have put them elsewhere: ``a:1,b:1``; else empty."""
+    known = slots(hosts)
+    if ppn or not any(known.values()) or sum(given or 1 for given in known.values()) < ranks:
+        return ""
+    now = shares(hosts, ranks, ppn)
+    before = filled({name: given or 1 for name, given in known.items()}, ranks)
+    return "" if now == before else ",".join(f"{name}:{n}" for name, n in now)
 
 
 def allocated(environment: Mapping[str, str]) -> int:

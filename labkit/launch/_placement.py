@@ -43,6 +43,7 @@ class Placement:
         machine's cores; empty where they have their own.
     network : device for TCP between hosts where the spec names none; a site's setting.
     flags : further words of a site for the launcher.
+    patience : s that ssh tries to reach a host; 0 leaves it to ssh.
     """
 
     ranks: int
@@ -62,6 +63,7 @@ class Placement:
     remote_shell: str = ""
     network: str = ""
     flags: tuple[str, ...] = ()
+    patience: int = 0
 
     @cached_property
     def shares(self) -> tuple[tuple[str, int], ...]:
@@ -83,6 +85,18 @@ class Placement:
     def remote(self) -> bool:
         """Whether ranks may run on other hosts."""
         return any(name not in self.here for name, _ in self.shares) or (not self.hosts and self.nodes > 1)
+
+    def waiting(self, *own: str) -> str:
+        """Options for the ssh that starts the ranks on other hosts; empty where it is not ssh, or users have their own.
+
+        Parameters
+        ----------
+        own : variables with which users choose another program, or its options.
+        """
+        plain = self.patience and self.remote and self.hosts and not self.remote_shell
+        if not plain or any(name in os.environ or name in dict(self.settings) for name in own):
+            return ""
+        return f"-o ConnectTimeout={self.patience}"
 
     @property
     def oversubscribed(self) -> bool:

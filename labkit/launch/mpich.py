@@ -47,6 +47,8 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
         out |= {"FI_TCP_IFACE": device, "UCX_NET_DEVICES": device} if device else {}
     if placement.transport == "shm":
         out |= {"MPIR_CVAR_NOLOCAL": "0"}
+    if waiting := placement.waiting("HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS"):
+        out |= {"HYDRA_LAUNCHER_EXTRA_ARGS": waiting}
     if placement.remote_shell:
         out |= {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": placement.remote_shell}
     if placement.yields:

@@ -10,6 +10,7 @@ NAME, LIBRARY = "openmpi", "Open MPI"
 SAYS = "Open MPI"
 PROGRAMS = ("mpirun.openmpi", "mpirun", "mpiexec")
 TRANSPORTS = ("auto", "shm", "tcp")
+_RSH = ("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "OMPI_MCA_orte_rsh_agent")
 _FORWARDED = ("OMPI_", "PMIX_", "PRTE_")  # by mpirun itself
 
 
@@ -55,6 +56,10 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
     if placement.root:
         out |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                 "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # fmt: skip
+    five = placement.version >= (5,)
+    chosen = ("PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_args") if five else _RSH
+    if waiting := placement.waiting(*chosen):
+        out |= {chosen[1]: waiting}
     if placement.remote_shell:
         out |= {"OMPI_MCA_plm_rsh_agent": placement.remote_shell, "PRTE_MCA_plm_ssh_agent": placement.remote_shell}
         # it takes a second address of one link for a second link

@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from labkit.errors import LaunchError, SpecError
@@ -62,7 +63,7 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
     """Variables for the ranks: those of their library, MCA parameters among them."""
     if placement.library not in LIBRARIES:
         return {}
-    own = LIBRARIES[placement.library].environment(placement, home)
+    own = LIBRARIES[placement.library].environment(replace(placement, patience=0), home)
     out = {name: value for name, value in own.items() if "ALLOW_RUN_AS_ROOT" not in name and "I_MPI_PIN" not in name}
     if placement.library == "openmpi":
         out |= {f"OMPI_MCA_{name}": value for name, value in openmpi.parameters(placement).items()}

@@ -203,6 +203,11 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
         counter.done -= 1
         return point
 
+    def untried(failure: Failure) -> None:
+        counter.done += 1
+        counter.tell(failure.point)
+
+    barred = nodes.Barred()
     with ExitStack() as stack:
         opened = testbeds.Opened(stack, counter.note)
         for number in sorted({point.launch for point in points}):
@@ -213,7 +218,7 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
                 run = programs.run if benchmark.jobs else loads.run if benchmark.pair else ranks.run
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
-                for failure in nodes.together(some, serve, held, again):
+                for failure in nodes.together(some, barred.watched(serve, untried), held, again):
                     held.log(f"failed {_where(failure.point)}: {failure.error.brief}")
                     held.log(f"in full: {failure.error}")
                     yield failure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from labkit import benchmarks, host, launch, testbeds
 from labkit.campaign import Campaign
-from labkit.errors import AbsentError, LaunchError, SpecError
+from labkit.errors import AbsentError, LabkitError, LaunchError, SpecError
 from labkit.host import allocation
 from labkit.spec import Spec
 
@@ -36,9 +36,12 @@ def facts(spec: Spec, library: str) -> dict[str, str]:
 
 
 def _spread(spec: Spec) -> dict[str, str]:
-    """Over how many hosts of the batch job the ranks go, where it is more than one and the spec does not name them."""
+    """Over how many hosts of the batch job the ranks go, and which ranks leave the host that has slots for them all."""
     hosts = _hosts(spec)
-    return {"nodes": str(len(hosts))} if len(hosts) > 1 else {}
+    found = {"nodes": str(len(hosts))} if len(hosts) > 1 else {}
+    named = not hosts and spec.hosts and spec.hosts[0] not in allocation.WORDS and benchmarks.get(spec.benchmark).mpi
+    apart = launch.spread(spec.hosts, spec.ranks, spec.ppn) if named else ""
+    return found | ({"spread": apart} if apart else {})
 
 
 def _hosts(spec: Spec) -> tuple[str, ...]:
@@ -68,10 +71,48 @@ def served(points: Sequence[Point], run: Run, held: Campaign, again: Again) -> I
     failures = list(run(fitting)) if fitting else []
     died = [one.point.spec for one in failures if isinstance(one.error, LaunchError)]
     left_out(dict.fromkeys(name for spec in died for name in _hosts(spec)), held)
-    second = {one.point: one for one in failures if not isinstance(one.error, AbsentError) and _fits(one.point)}
+    second = {one.point: one for one in failures if not final(one.error) and _fits(one.point)}
     yield from (one for one in failures if one.point not in second)
     if second:
         yield from run([again(one) for one in second.values()])
+
+
+def final(error: LabkitError) -> bool:
+    """Whether a second start would fail alike; in a batch job it may have other hosts."""
+    lasting = isinstance(error, LaunchError) and error.lasting and allocation.current() is None
+    return lasting or isinstance(error, AbsentError)
+
+
+class Barred:
+    """Settings whose ranks cannot start: the other points and launches of these fail at once, for the same reason."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[object, ...], LabkitError] = {}
+
+    def watched(self, run: Run, failed: Callable[[Failure], None]) -> Run:
+        """The same, which starts nothing that failed for good before.
+
+        Parameters
+        ----------
+        failed : told of every point that was not tried.
+        """
+        from labkit.measuring import Failure
+
+        def serve(points: Sequence[Point]) -> Iterator[Failure]:
+            spec = points[0].spec
+            key = (spec.hosts, spec.ranks, spec.ppn, spec.launcher, spec.bind, spec.environment, spec.testbed)
+            if key in self._held:
+                for point in points:
+                    failure = Failure(point, self._held[key])
+                    failed(failure)
+                    yield failure
+                return
+            for failure in run(points):
+                if isinstance(failure.error, LaunchError) and final(failure.error):
+                    self._held[key] = failure.error
+                yield failure
+
+        return serve
 
 
 def abreast(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point], tuple[str, ...]]]]:

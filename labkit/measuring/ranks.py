@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import select
@@ -27,7 +28,8 @@ from labkit.worker import ABSENT, STARTS, Frame, Plan, Reader, links, told
 
 WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
 
-STARTING = 60.0  # s; ranks of a large job may take that long to meet
+STARTING = 10.0  # s; ranks on a busy machine may take that long to meet, however short the time limit is
+CONNECTING = 10.0  # s; ssh itself tries for minutes to reach a host that is down
 ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, when all samples are there
 GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
 
@@ -64,6 +66,7 @@ def line(points: Sequence[Point], effort: Effort) -> tuple[list[str], dict[str, 
         return rank, dict(spec.environment), None
     launcher = launch.get(spec.launcher)
     placement = launch.Placement.of(spec, launcher, testbeds.outline(spec.testbed))
+    placement = dataclasses.replace(placement, patience=int(max(1, min(CONNECTING, effort.time_limit / 2))))
     return launcher.command(placement, rank), launcher.environment(placement), placement
 
 
@@ -112,7 +115,7 @@ class Start:
         self._ready: Mapping[str, Any] = {}
         self._reader = Reader()
         self._current: Point = points[0]
-        self._began, self._load = datetime.now(UTC), host.load_snapshot()
+        self._began, self._load, self._watch = datetime.now(UTC), host.load_snapshot(), host.Watch()
         self._doubts: list[str] = []
         self._finalized: int | None = None
         self._placement: launch.Placement | None = None
@@ -151,20 +154,32 @@ class Start:
             limit = self._effort.time_limit if self._ready else max(self._effort.time_limit, STARTING)
             if not select.select([pipe], [], [], ENDING if over else limit)[0]:
                 tree.stop()
+                if not self._ready:
+                    raise self._unmet(limit, tree.stderr_text())
                 if over:
                     self._held.log("the ranks hung in MPI_Finalize and were ended; all their samples had come")
                     return
                 raise LaunchError(
                     f"no sign of life for {limit:g} s in "
                     f"{benchmarks.label(self._current.spec)}, so the ranks were "
-                    f"ended. Set a longer time_limit if the point needs it.",
+                    f"ended. Set a longer --time-limit if the point needs it.",
                     command=self._shown(),
-                    stderr=tree.stderr_tail(),
+                    stderr=tree.stderr_text(),
                 )
             piece = os.read(pipe, 1 << 20)
             if not piece:
                 return
             yield from self._reader.feed(piece)
+
+    def _unmet(self, limit: float, stderr: str) -> LaunchError:
+        """Why ranks that never met were ended."""
+        hosts = ", ".join(self._points[0].spec.hosts)
+        what = f"Check that `ssh HOST true` works for each of {hosts}, or set" if hosts else "Set"
+        return LaunchError(
+            f"the ranks of {benchmarks.label(self._current.spec)} did not meet within {limit:g} s and were ended. "
+            f"{what} a longer --time-limit.",
+            command=self._shown(), stderr=stderr, lasting=bool(hosts),
+        )  # fmt: skip
 
     def _take(self, frame: Frame) -> Iterator[Failure]:
         """One frame from rank 0."""
@@ -176,6 +191,7 @@ class Start:
         elif kind == "point":
             self._current = self._points[header["index"]]
             self._began, self._load = datetime.now(UTC), host.load_snapshot()
+            self._watch.look()
             self._counter.tell(self._current)
         elif kind == "progress":
             self._counter.tell(self._current, n=header["n"], ci=header["ci"])
@@ -212,7 +228,6 @@ class Start:
                 f"launcher of that library with --launcher.",
                 command=self._shown(),
             )
-
         loaded, meant = launch.library(header.get("library", "")), self._points[0].library
         if loaded not in ("", meant) and meant != "none":
             self._doubts = [f"the launcher is of {meant}, but the ranks loaded {loaded}"]
@@ -230,7 +245,7 @@ class Start:
             "command": self._shown(),
             "seed": self._effort.seed,
             "load_start": self._load,
-            "load_end": host.load_snapshot(),
+            "load_end": host.load_snapshot() | {"others": self._watch.since(self._load["monotonic_s"])},
         }
         machine, load = host.describe(), (self._load, facts["load_end"])
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
@@ -241,7 +256,7 @@ class Start:
         facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
         facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
         facts["badges"] += ["side by side"] if allocation.shared() else []
-        facts["badges"] += host.badges(machine, *load, ranks=self._here)
+        facts["badges"] += host.badges(machine, *load)
         who, times = facts.pop("rows"), rows[0]
         extras: dict[str, Any] = dict(zip(benchmark.lanes, rows[1:], strict=False))
         if facts["timing"] == "total":
@@ -270,7 +285,7 @@ class Start:
     def _died(self, tree: supervise.Tree) -> LabkitError:
         """Why the ranks ended before their time, in their own words where they left any."""
         status = tree.wait(10)
-        stderr = tree.stderr_tail() + self._reader.noise
+        stderr = tree.stderr_text() + self._reader.noise
         said = told(stderr)
         if said is not None and said["kind"] == "KernelError":
             return KernelError(f"{benchmarks.label(self._current.spec)}, rank {said['rank']}: {said['text']}")

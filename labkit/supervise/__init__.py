@@ -35,6 +35,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from labkit import causes
 from labkit.errors import LabkitWarning, LaunchError
 from labkit.supervise import guard
 
@@ -42,7 +43,7 @@ PIPE = subprocess.PIPE
 STDOUT = subprocess.STDOUT
 DEVNULL = subprocess.DEVNULL
 
-_TAIL_B = 64 * 1024
+_HEAD_B, _TAIL_B = 16 * 1024, 64 * 1024
 _MARK = "LABKIT_TREE"
 
 
@@ -57,14 +58,15 @@ def _marked(mark: str) -> list[int]:
 
 
 class _Watcher(threading.Thread):
-    """Keeps the end of stderr and waits for the supervisor. Knows nothing of its `Tree`, which may be forgotten."""
+    """Keeps beginning and end of stderr, waits for the supervisor. Knows no `Tree`, for that may be forgotten."""
 
     def __init__(self, process: subprocess.Popen[bytes], report: int, grace: float, mark: str) -> None:
         super().__init__(name="labkit-supervise", daemon=True)
         self.ended = threading.Event()
         self.status: int | None = None
         self.left: list[int] = []
-        self.tail = b""
+        self.head = self.tail = b""
+        self.told = 0  # B on stderr
         self.grace = grace
         self._process, self._report, self._mark = process, report, mark
 
@@ -82,6 +84,8 @@ class _Watcher(threading.Thread):
                     poll.unregister(fd)
                     reading.discard(fd)
                 elif fd == stderr:
+                    self.told += len(data)
+                    self.head += data[: _HEAD_B - len(self.head)]
                     self.tail = (self.tail + data)[-_TAIL_B:]
                 else:
                     said += data
@@ -153,6 +157,17 @@ class Tree:
         """
         return "".join(self._watcher.tail.decode(errors="replace").splitlines(keepends=True)[-lines:])
 
+    def stderr_text(self) -> str:
+        """What the tree wrote on standard error so far: all of it, or its first 16 and its last 64 KiB.
+
+        Complete once `returncode` is set, empty if standard error goes elsewhere.
+        """
+        head, tail, told = self._watcher.head, self._watcher.tail, self._watcher.told
+        lost = told - len(head) - len(tail)
+        if lost <= 0:
+            return (head[: told - len(tail)] + tail).decode(errors="replace")
+        return f"{head.decode(errors='replace')}\n… {lost} bytes left out …\n{tail.decode(errors='replace')}"
+
     def stop(self) -> int | None:
         """End the whole tree and wait until it is gone: SIGTERM, after the grace SIGKILL. Again does no harm.
 
@@ -202,6 +217,24 @@ def _disown() -> None:
 os.register_at_fork(after_in_child=_disown)
 
 
+def _pipes(command: Sequence[str]) -> tuple[int, int, int, int]:
+    """Both ends of two pipes."""
+    made: tuple[int, ...] = ()
+    try:
+        made += os.pipe()
+        return (*made, *os.pipe())  # type: ignore[return-value]
+    except OSError as error:
+        for fd in made:
+            os.close(fd)
+        raise LaunchError(_refused(error), command=command) from error
+
+
+def _refused(error: OSError) -> str:
+    """Why the system starts nothing."""
+    cause = causes.known(error.strerror or "")
+    return f"The system starts no program: {error.strerror}. {cause.remedy if cause else 'Free what is used up.'}"
+
+
 def start(
     argv: Sequence[str | os.PathLike[str]],
     *,
@@ -241,7 +274,7 @@ def start(
             command=command,
         )
     environment[_MARK] = mark = secrets.token_hex(8)
-    (lifetime_end, write), (report, report_end) = os.pipe(), os.pipe()
+    lifetime_end, write, report, report_end = _pipes(command)
     lifetime = open(write, "wb", buffering=0)  # noqa: SIM115, PTH123 (closed even if Ctrl-C comes before the Tree is made)
     try:
         process = subprocess.Popen(
@@ -249,9 +282,11 @@ def start(
             stdin=lifetime_end, stdout=stdout, stderr=stderr, bufsize=0, env=environment, cwd=cwd,
             start_new_session=True, pass_fds=[report_end],
         )  # fmt: skip
-    except BaseException:
+    except BaseException as error:
         lifetime.close()
         os.close(report)
+        if isinstance(error, OSError):
+            raise LaunchError(_refused(error), command=command) from error
         raise
     finally:
         os.close(lifetime_end)

@@ -187,7 +187,7 @@ def boot(
     text = f"The guest did not answer within {limit:g} s." if status is None else "The guest ended while it booted."
     raise LaunchError(
         f"{text} It ran kernel {release}.",
-        command=command[5:], exit_status=status, stderr=f"{said}\n{tree.stderr_tail()}",
+        command=command[5:], exit_status=status, stderr=f"{said}\n{tree.stderr_text()}",
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def _answer(tree: supervise.Tree, command: Sequence[str]) -> str:
     if not line:
         status = tree.wait(10)
         raise LaunchError("The virtual cluster did not come up.", command=command, exit_status=status,
-                          stderr=tree.stderr_tail())  # fmt: skip
+                          stderr=tree.stderr_text())  # fmt: skip
     return line.decode()
 
 

@@ -68,12 +68,12 @@ def _read(
             f"{job.tool} did not end in {job.time_limit:g} s and was ended; it was to take {job.duration:g} s. "
             "Set a longer time_limit, or ask for less.",
             command=command,
-            stderr=tree.stderr_tail(),
+            stderr=tree.stderr_text(),
         )
     try:
         return source, job.parse(source, folder)
     except (DataError, OSError) as error:
-        said = tree.stderr_tail() or source[-_TAIL_B:]
+        said = tree.stderr_text() or source[-_TAIL_B:]
         raise LaunchError(
             f"{job.tool} gave no result. {error}", command=command, exit_status=status, stderr=said
         ) from error

@@ -184,7 +184,7 @@ def _served(
                 return
             status = tree.returncode
             tree.stop()
-            said = f"{tree.stderr_tail()}\n{written(output)}"
+            said = f"{tree.stderr_text()}\n{written(output)}"
         if status is None or attempt == _PORTS:
             why = (
                 f"did not listen within {_READY_S:g} s"

@@ -14,6 +14,6 @@
 
 {{setup}}
 export {{variables}}
-[ -d {{folder}}/jobs ] || { echo "{{folder}} is not to be seen from $(hostname). Use a folder that all nodes share." >&2; exit 1; }
+[ -d {{folder}}/jobs ] || { echo {{folder}}" is not to be seen from $(hostname). Use a folder that all nodes share." >&2; exit 1; }
 cd {{home}} || exit
 exec {{python}} -m labkit.cli run {{suite}} --into {{folder}} {{parameters}} --repeats "$(( ${PBS_ARRAY_INDEX:-0} + 1 ))"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from labkit import cli, launch, measuring, records
@@ -173,6 +175,39 @@ def test_a_rank_that_dies_is_named_with_the_end_of_its_stderr(tmp_path: Path, mo
     assert isinstance(cause, LaunchError)
     assert "the disk is on fire" in cause.stderr
     assert "ended in the middle of mpi.latency" in str(cause)
+
+
+@pytest.mark.skipif(not shutil.which("ssh"), reason="needs ssh")
+def test_a_host_nobody_knows_is_named_and_asked_for_once(tmp_path: Path) -> None:
+    spec = Spec(benchmark="mpi.latency", hosts=("nowhere.invalid:4", "elsewhere.invalid:4"))
+    with pytest.raises(LaunchError) as caught:
+        measuring.measure(spec, Effort(launches=3, time_limit=20), into=tmp_path)
+    text = str(caught.value)
+    assert "cause: ssh: Could not resolve hostname" in text
+    assert re.search(r"Correct the name (nowhere|elsewhere)\S* in --hosts", text)  # some mpiruns cut the domain off
+    assert "3 of 3 points failed" in text
+    log = (tmp_path / "log.txt").read_text()
+    assert log.count("failed mpi.latency") == 3
+    assert "Could not resolve hostname" in log
+    assert "retrying" not in log
+
+
+def test_ranks_that_never_meet_are_ended_at_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = tmp_path / "agent"
+    agent.write_text("#!/bin/sh\nexec sleep 600\n")
+    agent.chmod(0o755)
+    monkeypatch.setattr(ranks, "STARTING", 1.0)
+    asked = (
+        ("HYDRA_LAUNCHER_EXEC", str(agent)),
+        ("OMPI_MCA_plm_rsh_agent", str(agent)),
+        ("PRTE_MCA_plm_ssh_agent", str(agent)),
+    )
+    spec = Spec(benchmark="mpi.latency", hosts=("a.invalid", "b.invalid"), environment=asked)
+    began = time.monotonic()
+    with pytest.raises(LaunchError, match=r"3 of 3 points failed.*did not meet within 1 s .*a\.invalid, b\.invalid"):
+        measuring.measure(spec, Effort(launches=3, time_limit=1), into=tmp_path / "c")
+    assert time.monotonic() - began < 20
+    assert not [one for one in psutil.process_iter(["cmdline"]) if str(agent) in (one.info["cmdline"] or [])]
 
 
 def test_wrong_bytes_fail_the_point_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutants: Path) -> None:

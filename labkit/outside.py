@@ -1,0 +1,156 @@
+"""What comes from outside of labkit: files that others wrote, and what the system refuses.
+
+The one place that turns an error of the system or of a parser into a sentence with the path and a remedy.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import DataError
+
+REFUSED = (OSError, UnicodeError, RecursionError, MemoryError)
+_REMEDIES = {
+    errno.ENOENT: "Check the name, or make its folder first",
+    errno.EISDIR: "Name a file, not a folder",
+    errno.ENOTDIR: "Name a path whose parts are folders",
+    errno.EEXIST: "Name another place, or remove it",
+    errno.ENOTEMPTY: "Name another place, or empty it",
+    errno.ENOSPC: "Make room on that disk, or name another place",
+    errno.EDQUOT: "Make room within your quota, or name another place",
+    errno.EFBIG: "Raise the limit (ulimit -f), or name another place",
+    errno.ENAMETOOLONG: "Choose a shorter name",
+    errno.ELOOP: "Its links lead in a circle; name the file itself",
+    errno.EACCES: "Ask its owner for access, or name another place",
+    errno.EPERM: "Ask its owner for access, or name another place",
+    errno.EROFS: "The disk is read-only; name another place",
+    errno.EMFILE: "Raise the limit of open files (ulimit -n 4096)",
+    errno.ENFILE: "End other programs; this machine has no open files left",
+    errno.EAGAIN: "End other programs, or raise the limit of processes (ulimit -u)",
+    errno.ENOMEM: "End other programs, or use a machine with more memory",
+    errno.EBADF: "It is closed; open it, or send the output to a file",
+    errno.EIO: "Check the disk, and restore the file from a copy",
+}
+_KINDS = {
+    stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}  # fmt: skip
+
+
+def explained(error: BaseException, path: str | Path = "") -> DataError:
+    """The sentence for what the system, a decoder or a parser refused.
+
+    Parameters
+    ----------
+    path : file that it was about, where the error does not name one.
+    """
+    if isinstance(error, OSError):
+        named = error.filename if error.filename is not None else path
+        where = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "labkit"
+        said = error.strerror or str(error) or type(error).__name__
+        return DataError(f"{_short(where)}: {said}. {remedy(error)}.")
+    where = _short(str(path)) or "The input"
+    if isinstance(error, UnicodeError):
+        place = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
+        return DataError(f"{where} is no UTF-8 text{place}. Save it as UTF-8.")
+    if isinstance(error, RecursionError):
+        return DataError(f"{where} is nested too deeply to be read. Restore it, or write it flat.")
+    if isinstance(error, MemoryError):
+        return DataError(f"{where} needs more memory than this machine has. Ask for less, or use a larger machine.")
+    return DataError(f"{where} cannot be read: {_short(str(error), 200)}. Correct or restore it.")
+
+
+def remedy(error: OSError) -> str:
+    """What to do about an error of the system."""
+    return _REMEDIES.get(error.errno or 0, "Check it, or name another place")
+
+
+@contextmanager
+def about(path: str | Path) -> Iterator[None]:
+    """Errors of the system in this block as sentences about a path.
+
+    Raises
+    ------
+    DataError
+        If there is one.
+    """
+    try:
+        yield
+    except REFUSED as error:
+        raise explained(error, path) from error
+
+
+def regular(path: Path) -> Path:
+    """The path, if it names a file that can be read to its end: no pipe, device or folder, which may never end.
+
+    Raises
+    ------
+    DataError
+        If it does not.
+    """
+    with about(path):
+        mode = stat.S_IFMT(path.stat().st_mode)
+    if mode != stat.S_IFREG:
+        raise DataError(f"{path} is {_KINDS.get(mode, 'no file')}, but it must be a file. Name or restore the file.")
+    return path
+
+
+def text(path: Path) -> str:
+    """A UTF-8 text, read whole; without the mark that some editors put at the beginning.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    with about(path):
+        return regular(path).read_text(encoding="utf-8-sig")
+
+
+def toml(path: Path) -> dict[str, Any]:
+    """A TOML file.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or is no TOML.
+    """
+    held = text(path)
+    with about(path):
+        try:
+            return tomllib.loads(held)
+        except ValueError as error:  # also of whole numbers with thousands of digits
+            raise DataError(f"{path} cannot be read: {_short(str(error))}. Correct the file.") from error
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """A JSON file that holds one object.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or holds something else.
+    """
+    held = text(path)
+    with about(path):
+        try:
+            found = json.loads(held)
+        except ValueError as error:
+            raise explained(error, path) from error
+    if not isinstance(found, dict):
+        raise DataError(f"{path} holds {type(found).__name__}, but it must be a JSON object. Restore it.")
+    return found
+
+
+def _short(words: str, most: int = 300) -> str:
+    """Words for one line of a message."""
+    line = " ".join(words.split())
+    return line if len(line) <= most else f"{line[:most]}…"
