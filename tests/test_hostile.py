@@ -44,7 +44,7 @@ FIGURE = {
 MAP = {"data": [{"type": "choropleth", "locations": ["FRA"], "z": [1]}], "layout": {}}
 
 PROSE = [
-    "[js](javascript:window.pwned=1) [js2](java&#115;cript:window.pwned=1) [js3](JaVaScRiPt&colon;window.pwned=1)",
+    "[js](javascript:window.pwned=1) [js2](&#106;avascript:window.pwned=1) [js3](JAVASCRIPT&colon;window.pwned=1)",
     "[data](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==) [vb](vbscript:x) [file](file:///etc/passwd)",
     "[ref]\n\n[ref]: javascript:window.pwned=1\n\n<javascript:window.pwned=1>",
     '[attributes]{onclick="window.pwned=1" style="background:url(http://192.0.2.1/a)" typst:text:fill="read(\\"/etc/passwd\\")"}',

@@ -14,15 +14,14 @@ from functools import cache
 from typing import Any
 
 from labkit.figures.style import CONFIG
-from labkit.report.markdown import mask
+from labkit.report.markdown import APART, mask
+from labkit.terminal import plain
 
-APART = "\u200b"  # between the signs of a mark that an engine must not see
 LARGEST = 4_000_000  # characters of an output
 DEEPEST = 64  # levels of a figure
 
 _ALLOWED = re.compile(r"\{\{< *(?:var +[\w.-]+|pagebreak) *>\}\}")
 _MARKUP = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?://|mailto:)|!(?=\[[^\]]*\]\(\s*https?:)")
-_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TAGS = """a b blockquote br caption code col colgroup dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s samp
 small span strong sub sup table tbody td tfoot th thead tr u ul var"""
 _ATTRIBUTES = {"*": ["class"], "a": ["href"], "td": ["colspan", "rowspan"], "th": ["colspan", "rowspan", "scope"]}
@@ -41,7 +40,7 @@ _PLAIN_TAG = re.compile(r"</?(?:b|i|em|strong|sub|sup|br|span|extra) ?/?>|<span 
 
 def text(held: str) -> str:
     """Text of an output, or code, in which no engine sees a shortcode or the end of a block; no terminal's codes."""
-    return _TERMINAL.sub("", held).replace("{{<", f"{{{{{APART}<").replace("```", f"``{APART}`")
+    return plain(held).replace("{{<", APART).replace("```", "``\u200b`")
 
 
 def headless(held: str) -> str:
@@ -61,13 +60,11 @@ def markdown(held: str) -> str:
     >>> print(markdown("<b>a</b> `<b>` <https://a.org>"))
     \<b>a\</b> `<b>` <https://a.org>
     """
-    held = _TERMINAL.sub("", held)
+    held = plain(held)
     held = headless(held)
     held = re.sub(r"(?m)^([>\s]*(?:`{3,}|~{3,})\s*\{)(?:=|(?=[a-z]+\s*[,}]))", r"\1.", held)
     kept = [match.span() for match in _ALLOWED.finditer(held)]
-    held = re.sub(
-        r"\{\{<", lambda match: match[0] if any(a <= match.start() < b for a, b in kept) else f"{{{{{APART}<", held
-    )
+    held = re.sub(r"\{\{<", lambda match: match[0] if any(a <= match.start() < b for a, b in kept) else APART, held)
     for match in reversed(list(_MARKUP.finditer(mask(held)))):
         held = held[: match.start()] + ("\\<" if match[0] == "<" else "") + held[match.end() :]
     return held
@@ -91,7 +88,7 @@ def html(held: str) -> str:
     held = re.sub(
         r"<(script|style|template|title|noscript|iframe|textarea|xmp)\b.*?(?:</\1\s*>|\Z)", "", held, flags=re.I | re.S
     )
-    made = str(_sanitizer().sanitize_html_tags(_TERMINAL.sub("", held)))
+    made = str(_sanitizer().sanitize_html_tags(plain(held)))
     return text(made).replace("\x00", "")
 
 
