@@ -121,20 +121,21 @@ def _cleaned(value: Any) -> Any:
     return cleaning.markdown(value) if isinstance(value, str) else value
 
 
-def finish(path: Path, *, error: str = "") -> Chapter:
+def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     """The chapter that an executed notebook becomes.
 
     Parameters
     ----------
     path : the executed notebook.
     error : what the run says stopped it; where a kernel died, no cell tells.
+    book : the notebook, where it was read already.
 
     Raises
     ------
     ReportError
         If the file is no notebook or a cell's options cannot be read.
     """
-    chapter, stem = Chapter(read(path)), named(path)
+    chapter, stem = Chapter(read(path) if book is None else book), named(path)
     cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _told_by_papermill(c) and c.source.strip()]
     done: list[Any] = []
     for number, cell in enumerate(cells, start=1):
