@@ -11,6 +11,7 @@ import yaml
 
 from labkit.errors import ReportError
 from labkit.report import notebook
+from labkit.report.options import options
 
 CONFIG = "_quarto.yml"
 VARIABLES = "_variables.yml"
@@ -93,7 +94,7 @@ class Book:
                 yield Piece(file, "prose", cell.source, number)
                 continue
             try:
-                chosen, code = notebook.options(cell.source)
+                chosen, code = options(cell.source)
             except ReportError as error:
                 raise ReportError(f"{file}, cell {number}: {error}. Correct the notebook, and run it again.") from error
             above = sum(1 for line in cell.source.splitlines() if line.startswith("#|"))

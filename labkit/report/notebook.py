@@ -5,19 +5,17 @@ The executed notebook itself is never changed; this works on the copy for the re
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import nbformat
-import yaml
 from nbformat.v4 import new_markdown_cell, new_output
 
 from labkit.errors import ReportError
-from labkit.report import cleaning, figures, markdown
+from labkit.report import cleaning, figures, markdown, outputs
+from labkit.report.options import options, written
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _HEADING = re.compile(r"^# +(?P<title>.*?)[ \t]*(?:\{(?P<attributes>[^}\n]*)\})?[ \t]*$", re.M)
@@ -29,8 +27,6 @@ _KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }  # nothing runs here; what a foreign notebook names is not asked for
-FORMS = {"label": r"[A-Za-z][\w:-]*", "classes": r"[\w-]+", "layout-ncol": r"[1-9]"}
-MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class", "layout-ncol": "a number from 1 to 9"}
 
 
 @dataclass
@@ -67,58 +63,13 @@ def read(path: Path) -> Any:
     try:
         book = nbformat.read(path, as_version=4)
         nbformat.validate(book)
+        book.metadata["labkit_strange"] = outputs.tidy(book)
     except Exception as error:  # whatever a reader of JSON raises at a file that is none
         raise ReportError(
             f"{path} cannot be read as a notebook: {str(error)[:300] or type(error).__name__}. Run it again, or take "
             "it out of notebooks/."
         ) from error
     return book
-
-
-def options(source: str) -> tuple[dict[str, Any], str]:
-    r"""Quarto's ``#|`` options of a code cell, and the code below them.
-
-    Raises
-    ------
-    ReportError
-        If the options are not YAML; the message has no place, the caller knows it.
-
-    Examples
-    --------
-    >>> options("#| label: fig-a\n#| fig-cap: \"A: b.\"\nshow(a)")
-    ({'label': 'fig-a', 'fig-cap': 'A: b.'}, 'show(a)')
-    """
-    lines = source.splitlines()
-    end = next((i for i, line in enumerate(lines) if not line.startswith("#|")), len(lines))
-    try:
-        found = yaml.safe_load("\n".join(line[2:].removeprefix(" ") for line in lines[:end])) or {}
-    except yaml.YAMLError as error:
-        raise ReportError(f"the #| lines are not YAML: {error}") from error
-    if not isinstance(found, dict):
-        raise ReportError(f"the #| lines must be 'key: value', but are a {type(found).__name__}")
-    for key, value in found.items():
-        parts = value if isinstance(value, list) else [value]
-        if not isinstance(key, str) or any(not isinstance(part, str | int | float | None) for part in parts):
-            raise ReportError("a #| line must be 'key: text', a number, true, false or a list of these")
-        if key in FORMS and not re.fullmatch(FORMS[key], str(value)):
-            raise ReportError(f"{key}={str(value)[:60]!r}, but it must be {MEANT[key]}")
-    return found, "\n".join(lines[end:]).strip()
-
-
-def _written(chosen: Mapping[str, Any], code: str) -> str:
-    """A cell's source with its options as one line each, as both engines read them alike."""
-    lines = [
-        f"#| {key}: {value if key in FORMS else json.dumps(_cleaned(value), ensure_ascii=False)}\n"
-        for key, value in chosen.items()
-    ]
-    return "".join(lines) + cleaning.text(code)
-
-
-def _cleaned(value: Any) -> Any:
-    """A value of an option, its texts as Markdown that is harmless."""
-    if isinstance(value, list):
-        return [_cleaned(part) for part in value]
-    return cleaning.markdown(value) if isinstance(value, str) else value
 
 
 def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
@@ -137,6 +88,8 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     """
     chapter, stem = Chapter(read(path) if book is None else book), named(path)
     cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _told_by_papermill(c) and c.source.strip()]
+    if strange := chapter.notebook.metadata.get("labkit_strange"):
+        chapter.warnings.append(f"{strange} outputs are left out: what they hold is no figure that a report draws")
     done: list[Any] = []
     for number, cell in enumerate(cells, start=1):
         done.append(cell)
@@ -184,7 +137,7 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     if tags & _HIDDEN:
         chapter.parameters = cell.source
         chosen = {"include": False, **chosen}
-    cell.source = _written(chosen, code)
+    cell.source = written(chosen, code)
     label = str(chosen.get("label", ""))
     errors = [o for o in cell.outputs if o.output_type == "error"]
     cell.outputs = [o for o in (_output(out, label or name, chapter) for out in cell.outputs) if o is not None]
@@ -215,48 +168,15 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
     data = out.data
     if _WIDGET in data:
         return None
-    spec = cleaning.figure(data[figures.PLOTLY]) if figures.PLOTLY in data else None
-    if figures.PLOTLY in data and spec is None:
-        chapter.warnings.append(f"{name} is left out: what it holds is no figure that a report draws")
-    forms = {kind: clean for kind, value in data.items() if (clean := _form(kind, value))}
-    if spec is not None:
-        forms = _drawn(spec, forms, name, chapter)
-    if not forms:
-        forms = {"text/plain": "[This output cannot be shown in a report.]"}
-    return new_output("display_data", data=forms)
-
-
-def _form(kind: str, value: Any) -> str:
-    """A form of an output, cleaned; empty where a report does not show it."""
-    if not isinstance(value, str) or len(value) > cleaning.LARGEST:
-        return ""
-    cleaned = {
-        "text/plain": cleaning.text,
-        "text/markdown": cleaning.markdown,
-        "text/html": cleaning.html,
-        "image/svg+xml": cleaning.svg,
-    }
-    if kind in ("image/png", "image/jpeg"):
-        return value if re.fullmatch(r"[A-Za-z0-9+/=\s]+", value) else ""
-    return cleaned[kind](value) if kind in cleaned else ""
-
-
-def _drawn(spec: Mapping[str, Any], forms: Mapping[str, str], name: str, chapter: Chapter) -> dict[str, Any]:
-    """The forms of a figure; its data go to a file of their own."""
-    taken = sum(1 for file in chapter.csv if file.startswith(f"{name}."))
-    file = f"{name}.csv" if not taken else f"{name}.{taken + 1}.csv"
-    try:
-        text = figures.as_csv(spec)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
-        text = ""  # arrays that are none: the figure shows what plotly makes of them
-    if text:
-        chapter.csv[file] = text
-    if not forms.get(figures.SVG):
-        chapter.warnings.append(
-            f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook again."
-        )
-    held = {figures.PLOTLY: spec, figures.SVG: forms.get(figures.SVG, "")}
-    return figures.bundle(held, link=f"data/{file}" if text else "")
+    forms = {kind: clean for kind, value in data.items() if (clean := outputs.form(kind, value))}
+    if figures.PLOTLY in data:
+        if not forms.get(figures.SVG):
+            chapter.warnings.append(
+                f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook "
+                "again."
+            )
+        forms = outputs.drawn(data[figures.PLOTLY], forms, name, chapter.csv)
+    return new_output("display_data", data=forms or {"text/plain": outputs.STRANGE})
 
 
 def _placeholder(label: str) -> Any:
