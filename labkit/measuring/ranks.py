@@ -17,7 +17,7 @@ import numpy as np
 
 from labkit import benchmarks, host, launch, supervise, testbeds
 from labkit.campaign import Campaign
-from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
+from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
 from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
@@ -135,9 +135,9 @@ class Start:
             failure: LabkitError | None = None
             try:
                 for frame in self._frames(tree):
-                    yield from self._take(frame)
+                    yield from self._take(frame, tree)
             except LabkitError as error:
-                failure = error
+                failure = of_point(error)
             if failure is None and len(self.ended) < len(self._points):
                 failure = self._outlived(tree, began)
         if failure is not None:
@@ -181,11 +181,12 @@ class Start:
             command=self._shown(), stderr=stderr, lasting=bool(hosts),
         )  # fmt: skip
 
-    def _take(self, frame: Frame) -> Iterator[Failure]:
+    def _take(self, frame: Frame, tree: supervise.Tree) -> Iterator[Failure]:
         """One frame from rank 0."""
         header = frame.header
         kind = header.pop("kind")
         if kind == "ready":
+            tree.noted()
             self._check(header)
             self._ready = header
         elif kind == "point":
@@ -224,8 +225,7 @@ class Start:
         if header["size"] != wanted:
             raise LaunchError(
                 f"{wanted} ranks were started, but each found {header['size']}: the launcher and mpi4py use different "
-                f"MPI libraries (mpi4py has {header.get('library', 'none')}). Set MPI4PY_MPIABI, or choose the "
-                f"launcher of that library with --launcher.",
+                f"MPI libraries (mpi4py has {header.get('library', 'none')}). Set MPI4PY_MPIABI, or --launcher.",
                 command=self._shown(),
             )
         loaded, meant = launch.library(header.get("library", "")), self._points[0].library
