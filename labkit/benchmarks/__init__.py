@@ -76,6 +76,9 @@ class Benchmark:
         multiplied to become ours.
     unlike : of those that are not quite the same, what differs, as a sentence; numbers that cross carry it.
 
+    formerly : of a spec, options with what was done before they could be chosen, where their default is another:
+        samples without them have these values, and they are left out of a point's identity.
+
     kernel : name of the C kernel and of its mpi4py loop; empty for tools.
     mpi : whether the kernel needs MPI ranks.
     calls : MPI functions that not every library has.
@@ -118,6 +121,7 @@ class Benchmark:
     classics: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict)
     unlike: Mapping[str, str] = field(default_factory=dict)
+    formerly: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
     kernel: str = ""
     mpi: bool = True
     calls: tuple[str, ...] = ()
@@ -233,8 +237,16 @@ def checked(spec: Spec) -> Spec:
 
 def identity(spec: Spec) -> Spec:
     """A resolved spec without the options that have their defaults, so that a new option changes no fingerprint."""
-    usual = dataclasses.asdict(get(spec.benchmark).options())
+    benchmark = get(spec.benchmark)
+    usual = dataclasses.asdict(benchmark.options()) | dict(benchmark.formerly(spec))
     return spec.replace(options={key: value for key, value in spec.options if usual.get(key) != value})
+
+
+def completed(spec: Spec) -> Spec:
+    """The spec of samples with what was done before some of today's options could be chosen."""
+    found = find().get(spec.benchmark)
+    former = found.formerly(spec) if found else {}
+    return spec.replace(options={**former, **spec.values}) if former.keys() - spec.values.keys() else spec
 
 
 def label(spec: Spec) -> str:

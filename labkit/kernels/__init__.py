@@ -40,7 +40,7 @@ def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
         (pointer, "time_ns"),
         (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns"),
         (i32, "count rank ranks peer source left right root window npeers nplaces active rotate timing isolated"),
-        (i32, "turns lock seek_set amode mode overlap tests clock"),
+        (i32, "turns lock seek_set amode mode overlap tests clock allocate"),
     )
     return [(name, kind) for kind, names in kinds for name in names.split()]
 

@@ -76,6 +76,7 @@ typedef struct file *File; /* a pointer in every library */
     X(Fetch_and_op, (const void *, void *, Handle, int, int64_t, Handle, Handle))           \
     X(Compare_and_swap, (const void *, const void *, void *, Handle, int, int64_t, Handle)) \
     X(Win_create, (void *, int64_t, int, Handle, Handle, Handle *))                         \
+    X(Win_allocate, (int64_t, int, Handle, Handle, void *, Handle *))                       \
     X(Win_free, (Handle *))                                                                 \
     X(Win_fence, (int, Handle))                                                             \
     X(Win_lock, (int, int, int, Handle))                                                    \
@@ -160,6 +161,7 @@ typedef struct {
     int32_t overlap;  /* compute while a request is under way */
     int32_t tests;    /* calls of MPI_Test during that */
     int32_t clock;    /* clock id, for the clock's own kernel */
+    int32_t allocate; /* whether MPI allocates a window's memory, where a kernel makes its own windows */
 } Job;
 
 /* int64 ns: exact at any uptime, where a double counting seconds is not. */

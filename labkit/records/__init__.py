@@ -204,7 +204,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         warnings.append("a time of 0 ns: below the clock's resolution")
     cpu, library = str(host.get("cpu_model") or ""), str(meta.get("library") or "")
     found = benchmarks.find().get(spec.benchmark)
-    options = dict(spec.options)
+    options = dict(benchmarks.completed(spec).options)
     return {
         "unreliable": "",
         "benchmark": spec.benchmark,
