@@ -101,6 +101,7 @@ class Benchmark:
     lanes : further times kept of every iteration → their metric; the kernel numbers them from 1.
     lane_work : work in one iteration of a lane, where it is not 1.
     derived : metrics that are not a quantile of the samples: from the lanes, each (ranks, iterations), to their value.
+    loop : whether the time of the whole loop over its iterations, clock reads included, is kept as ``osu_mean``.
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
     work : further fields of the kernel's job, such as the root.
@@ -143,6 +144,7 @@ class Benchmark:
     lanes: Mapping[str, str] = field(default_factory=dict)
     lane_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
     derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
+    loop: bool = False
     cadence: str = "isolated"
     warmup: tuple[int, int] = (100, 10)
     work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
@@ -151,6 +153,15 @@ class Benchmark:
     # filled in by `find`
     name: str = ""
     doc: str = ""
+
+    @property
+    def sampled(self) -> tuple[str, str]:
+        """What a sample of the headline is, and what the `osu_mean` beside it; both empty where they cannot differ."""
+        if self.loop:
+            return "single calls", "the whole loop, clock reads included, over its iterations"
+        if self.mpi and self.kernel and self.reduce == "max" and self.ranks[1] is None:
+            return "the slowest rank", "the mean over ranks of each rank's mean"
+        return "", ""
 
 
 @cache

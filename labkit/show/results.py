@@ -66,8 +66,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     worst = "max" if METRICS[metrics[0]].kind == "cost" else "min"
     head = (["size"] if benchmark.sized else []) + [named(c) for c in factors]
     for metric in metrics:
-        unit = METRICS[metric].unit
-        head += [f"{METRICS[metric].label} ({unit})", "low", "high"]
+        unit, both = METRICS[metric].unit, metric == metrics[0] and _given(rows, metric, ("osu_mean",))
+        whose = f", {benchmark.sampled[0]}" if both and benchmark.sampled[0] else ""
+        head += [f"{METRICS[metric].label}{whose} ({unit})", "low", "high"]
         head += [f"p95 ({unit})", f"p99 ({unit})", f"{worst} ({unit})"] if metric == metrics[0] else []
     beside = [f"{metrics[0]}_osu_mean"] if _given(rows, metrics[0], ("osu_mean",)) else []
     for metric in (*benchmark.lanes.values(), *benchmark.derived):
