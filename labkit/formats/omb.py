@@ -19,7 +19,7 @@ from dataclasses import replace
 from labkit.columns import METRICS
 from labkit.formats._lines import is_row
 from labkit.formats._omb_layout import write as write
-from labkit.formats._omb_names import COLUMNS, PAIRS, TESTS
+from labkit.formats._omb_names import COLUMNS, PAIRS, TESTS, TITLES
 from labkit.formats._omb_rows import ENDLESS, INVALID, MATRIX, OWN, matrix_rows, rows
 from labkit.formats._table import Lines, Meaning, Row, Table, in_parts
 from labkit.spec import Reported
@@ -206,7 +206,7 @@ def meanings(table: Table) -> list[Meaning]:
             found.append(_percentile(place, int(tail[1]), tail[2], pairs))
             continue
         name, unit, statistic = COLUMNS[column]
-        plain = statistic or ("mean" if pairs else "osu_mean")
+        plain = statistic or ("mean" if pairs and not TITLES[table.test].startswith("OSU MPI_") else "osu_mean")
         found.append(Meaning(place, name, METRICS[name].unit if name in METRICS else unit, plain))
     return found
 
