@@ -12,7 +12,7 @@ from typing import Self
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.importing.known import Slot
-from labkit.samples import compacted
+from labkit.samples import bare, compacted
 
 PORTION, TOGETHER = 24 << 20, 96 << 20  # B of metadata in memory, of a benchmark and of all, before they are written
 
@@ -75,7 +75,7 @@ class Keep:
             folder = self._folder / benchmark
             folder.mkdir(exist_ok=True)
             portion.points.sort(key=itemgetter(0, 1))
-            self.files.append(compacted.write_headers(portion.points, folder))
+            self.files.append(bare.write(portion.points, folder))
             self._held -= portion.held
 
     def publish(self, held: Campaign) -> None:

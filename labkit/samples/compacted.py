@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,8 @@ _KEY = b"labkit-compacted"
 Name = tuple[str, int]  # fingerprint and launch
 
 
-def _schema() -> pa.Schema:
+def schema() -> pa.Schema:
+    """Columns of a file."""
     import pyarrow as pa
 
     values = pa.list_(pa.int64())
@@ -79,7 +80,7 @@ def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
             lists([v for _, v in flat], np.int64),
         ),
     ]  # fmt: skip
-    return pa.Table.from_arrays(columns, schema=_schema())
+    return pa.Table.from_arrays(columns, schema=schema())
 
 
 def _added(into: Any, name: Name, raw: Raw) -> None:
@@ -109,7 +110,7 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
     try:
         with aside.open("wb") as file:
             with pq.ParquetWriter(
-                file, _schema(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
+                file, schema(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
             ) as out:
                 held: list[tuple[Name, Raw]] = []
                 values = 0
@@ -135,61 +136,13 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
     return path, count
 
 
-def write_headers(points: Sequence[tuple[str, int, bytes]], folder: Path) -> Path:
-    """Write points without samples, which come by fingerprint and launch, to a file: aside, read back, renamed.
-
-    Parameters
-    ----------
-    points : fingerprint, launch and header of each; all are in memory at once.
-
-    Returns
-    -------
-    The file, named after its own checksum.
-
-    Raises
-    ------
-    DataError
-        If what is read back is not what was written; the file is not there then.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    aside, empty = folder / f".{PREFIX}.parquet.{os.getpid()}", np.zeros(len(points) + 1, np.int32)
-    none = pa.ListArray.from_arrays(np.zeros(1, np.int32), pa.array([], pa.int64()))
-    columns = [
-        pa.array([name for name, _, _ in points], pa.string()), pa.array([one for _, one, _ in points], pa.int32()),
-        pa.array([header for _, _, header in points], pa.binary()),
-        pa.ListArray.from_arrays(empty, pa.array([], pa.int32())),
-        pa.ListArray.from_arrays(empty, pa.array([], pa.int64())),
-        pa.MapArray.from_arrays(empty, pa.array([], pa.string()), none),
-    ]  # fmt: skip
-    table = pa.Table.from_arrays(columns, schema=_schema())
-    try:
-        with aside.open("wb") as file:
-            with pq.ParquetWriter(
-                file, table.schema, compression="zstd", use_dictionary=["fingerprint"], write_page_checksum=True
-            ) as out:
-                out.write_table(table, row_group_size=POINTS)
-            file.flush()
-            os.fsync(file.fileno())
-        with _opened(aside, checked=True) as back:
-            for group in range(back.num_row_groups):
-                if not back.read_row_group(group).equals(table.slice(group * POINTS, POINTS)):
-                    raise DataError(f"{aside} does not hold what was written to it. Look after the disk.")
-        path = folder / f"{PREFIX}{digest(aside)}.parquet"
-        aside.rename(path)
-    finally:
-        aside.unlink(missing_ok=True)
-    return path
-
-
 def digest(path: Path) -> str:
     """Sixteen hex digits of a file's SHA-256: what a compacted file is named after."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def _opened(path: Path, checked: bool = False) -> pq.ParquetFile:
+def opened(path: Path, checked: bool = False) -> pq.ParquetFile:
     """The file, its format checked."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -212,7 +165,7 @@ def _check(file: pq.ParquetFile, path: Path) -> None:
     told = headers.parsed((schema.metadata or {}).get(_KEY, b"{}"), path).get("format")
     if told != FORMAT:
         raise DataError(f"{path} has format {told}, but this labkit reads {FORMAT} of compacted points. Update labkit.")
-    own = _schema()
+    own = schema()
     if schema.names != own.names or any(not schema.field(n).type.equals(own.field(n).type) for n in own.names):
         raise DataError(f"{path} has other columns than compacted points. Restore it from a copy, or delete it.")
     for group in range(file.num_row_groups):
@@ -232,7 +185,7 @@ def names(path: Path) -> list[Name]:
     """Fingerprint and launch of every point in a file, in its order."""
     import pyarrow as pa
 
-    with _opened(path) as file:
+    with opened(path) as file:
         try:
             table = file.read(["fingerprint", "launch"])
         except (OSError, pa.ArrowException) as error:
@@ -270,7 +223,7 @@ def each(
     """Points of a file with what reads them."""
     import pyarrow as pa
 
-    with _opened(path, checked) as file:
+    with opened(path, checked) as file:
         for group in range(file.num_row_groups):
             try:
                 if wanted is not None:
