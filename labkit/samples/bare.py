@@ -40,7 +40,7 @@ def write(points: Sequence[tuple[str, int, bytes]], folder: Path) -> Path:
         pa.ListArray.from_arrays(empty, pa.array([], pa.int64())),
         pa.MapArray.from_arrays(empty, pa.array([], pa.string()), none),
     ]  # fmt: skip
-    table = pa.Table.from_arrays(columns, schema=compacted.schema())
+    table = pa.Table.from_arrays(columns, schema=compacted.layout())
     try:
         with aside.open("wb") as file:
             with pq.ParquetWriter(

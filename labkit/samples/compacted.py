@@ -43,7 +43,7 @@ _KEY = b"labkit-compacted"
 Name = tuple[str, int]  # fingerprint and launch
 
 
-def schema() -> pa.Schema:
+def layout() -> pa.Schema:
     """Columns of a file."""
     import pyarrow as pa
 
@@ -80,7 +80,7 @@ def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
             lists([v for _, v in flat], np.int64),
         ),
     ]  # fmt: skip
-    return pa.Table.from_arrays(columns, schema=schema())
+    return pa.Table.from_arrays(columns, schema=layout())
 
 
 def _added(into: Any, name: Name, raw: Raw) -> None:
@@ -110,7 +110,7 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
     try:
         with aside.open("wb") as file:
             with pq.ParquetWriter(
-                file, schema(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
+                file, layout(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
             ) as out:
                 held: list[tuple[Name, Raw]] = []
                 values = 0
@@ -165,7 +165,7 @@ def _check(file: pq.ParquetFile, path: Path) -> None:
     told = headers.parsed((schema.metadata or {}).get(_KEY, b"{}"), path).get("format")
     if told != FORMAT:
         raise DataError(f"{path} has format {told}, but this labkit reads {FORMAT} of compacted points. Update labkit.")
-    own = schema()
+    own = layout()
     if schema.names != own.names or any(not schema.field(n).type.equals(own.field(n).type) for n in own.names):
         raise DataError(f"{path} has other columns than compacted points. Restore it from a copy, or delete it.")
     for group in range(file.num_row_groups):
