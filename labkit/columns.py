@@ -174,7 +174,7 @@ COLUMNS = {
         Column("elapsed_s", "float64", "s", "Wall time of the point with verification, warm-up and bookkeeping."),
         Column("fingerprint", "str", "", "Name of the work on this system; equal fingerprints are repeats."),
         Column("allocation", "str", "", "Batch job that measured it, with its index in an array: 1234 or 1234_2; empty outside of one. A factor, like the launch."),
-        Column("campaign", "str", "", "Folder the samples lie in."),
+        Column("campaign", "str", "", "Campaign that measured it: its folder; for merged points its name in `origins` of campaign.json."),
     )
 }  # fmt: skip
 
