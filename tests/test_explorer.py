@@ -16,7 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from labkit import benchmarks, campaign, cli, explorer, launch
+from labkit import benchmarks, campaign, cli, explorer, launch, scratch
 from labkit.batch import HOME
 from labkit.campaign import archive
 from labkit.cli import measure as verb
@@ -319,8 +319,9 @@ def test_what_a_killed_server_left_goes_with_the_next_and_no_other(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     owner = """
 import os, signal, time
+from labkit import scratch
 from labkit.explorer import server
-with server._folder() as folder:
+with scratch.folder(server.FOLDER) as folder:
     (folder / "pages").mkdir()
     print(folder, flush=True)
     time.sleep(60)
@@ -331,12 +332,12 @@ with server._folder() as folder:
         theirs = Path(other.stdout.readline().strip())
         without = tmp_path / "labkit-explore-of-somebody"
         without.mkdir()
-        with server._folder() as mine:
+        with scratch.folder(server.FOLDER) as mine:
             assert (theirs / "pages").is_dir()
         other.kill()
         other.wait()
         assert theirs.is_dir()
-        with server._folder() as mine:
+        with scratch.folder(server.FOLDER) as mine:
             assert set(tmp_path.iterdir()) == {mine, without}
     assert set(tmp_path.iterdir()) == {without}
 

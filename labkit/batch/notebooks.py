@@ -72,6 +72,8 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     import papermill
     from papermill.exceptions import PapermillException
 
+    from labkit.batch import kernels
+
     if not NAME.fullmatch(entry.name):
         raise SpecError(
             f"A notebook is called {entry.name[:80]!r}, but its name may hold {ALLOWED}. Sweep other values."
@@ -85,10 +87,11 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     log = _silent if into else held.log
     log(f"notebook {entry.name} begins")
     try:
-        with entry.settled():
+        with entry.settled(), kernels.kept() as kind:
             papermill.execute_notebook(
                 str(entry.notebook), str(partial), parameters=dict(entry.parameters), progress_bar=False,
                 log_output=False, cwd=str(HOME), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
+                kernel_manager_class=kind,
             )  # fmt: skip
     except PapermillException as raised:
         error = f"{getattr(raised, 'ename', type(raised).__name__)}: {getattr(raised, 'evalue', raised)}"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 import urllib.error
@@ -20,14 +18,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from labkit import supervise
+from labkit import scratch, supervise
 from labkit.batch import NOTEBOOKS
 from labkit.errors import LaunchError, ReportError
 from labkit.explorer import CAMPAIGN, shown
 
 NOTEBOOK = NOTEBOOKS / "explorer.ipynb"
 SETTINGS = NOTEBOOKS.parent / "templates" / "jupyter"
-FOLDER, OWNER = "labkit-explore-", "owner"  # begins the name of a server's folder; file in it that its owner locks
+FOLDER = "labkit-explore-"  # begins the name of a server's folder
 BEGINS = 60.0  # s in which the server must answer
 RUNS = 120.0  # s in which the cells must end
 
@@ -116,7 +114,7 @@ def served(words: Sequence[str], variables: dict[str, str]) -> Iterator[tuple[su
     ------
     The server's processes, its address and its token.
     """
-    with _folder() as folder:
+    with scratch.folder(FOLDER) as folder:
         token, runtime, pages = secrets.token_hex(24), folder / "runtime", folder / "pages"
         env = environment() | variables | {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
         pages.mkdir()
@@ -126,25 +124,6 @@ def served(words: Sequence[str], variables: dict[str, str]) -> Iterator[tuple[su
             url = _address(tree, runtime)
             _execute(url, token, runtime, pages / NOTEBOOK.name)
             yield tree, url, token
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """A folder for one server, locked while its owner lives; those of owners that were killed are removed."""
-    for mark in Path(tempfile.gettempdir()).glob(f"{FOLDER}*/{OWNER}"):
-        with suppress(OSError):
-            if mark.parent.lstat().st_uid == mark.lstat().st_uid == os.geteuid() and not mark.parent.is_symlink():
-                with mark.open("rb") as held:
-                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its owner lives
-                    shutil.rmtree(mark.parent, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=FOLDER))
-    try:
-        with (folder / "owned").open("wb") as mine:
-            fcntl.flock(mine, fcntl.LOCK_EX)
-            (folder / "owned").rename(folder / OWNER)  # so that it is never there without its lock
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _address(tree: supervise.Tree, runtime: Path) -> str:

@@ -8,14 +8,17 @@ import json
 import logging
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import Any
 
+from labkit import scratch
 from labkit.errors import LabkitWarning
 from labkit.figures.style import HEIGHT, WIDTH
 
 TIMEOUT = 60.0  # s for one figure
+PROFILE = "labkit-chromium-"  # begins the name of a folder
 
 
 def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
@@ -52,7 +55,6 @@ def _drawn(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -> list[b
 
 async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -> tuple[list[bytes | None], str]:
     """Picture of each spec, and what went wrong. The synchronous form of kaleido waits for ever without Chromium."""
-    import kaleido
     from choreographer.errors import ChromeNotFoundError
     from kaleido.errors import KaleidoError
 
@@ -60,7 +62,7 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
     drawn: list[bytes | None] = []
     failed: list[str] = []
     try:
-        async with kaleido.Kaleido(n=1, mathjax=False, timeout=TIMEOUT) as browser:
+        async with _browser() as browser:
             for number, spec in enumerate(specs):
                 size = {name: spec["layout"].get(name, other) for name, other in (("width", WIDTH), ("height", HEIGHT))}
                 plain = {"data": spec["data"], "layout": spec["layout"]}
@@ -75,6 +77,16 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
     except (RuntimeError, OSError) as error:
         return [None] * len(specs), f"Chromium could not be used, so figures have no still picture: {error}"
     return drawn, f"No still picture of {'; '.join(failed)}." if failed else ""
+
+
+@asynccontextmanager
+async def _browser() -> AsyncIterator[Any]:
+    """A Chromium with a profile that does not outlive its owner."""
+    import kaleido
+
+    with scratch.folder(PROFILE) as profile:
+        async with kaleido.Kaleido(n=1, mathjax=False, timeout=TIMEOUT, tmp_dir=str(profile)) as browser:
+            yield browser
 
 
 def _fixed(svg: str, spec: Mapping[str, Any]) -> str:
