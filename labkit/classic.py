@@ -68,6 +68,9 @@ def test_of(samples: Samples, form: str) -> str:
     if differ:
         what = ", ".join(f"{key}={own[key]} (there {value})" for key, value in differ.items())
         warnings.warn(f"{samples.spec.benchmark} is shown as {test}, but differs: {what}.", LabkitWarning, stacklevel=2)
+    if test in benchmark.unlike:
+        what = f"{samples.spec.benchmark} is shown as {test}, which is not quite the same: {benchmark.unlike[test]}."
+        warnings.warn(what, LabkitWarning, stacklevel=2)
     return test
 
 
@@ -148,27 +151,37 @@ def _iterations(samples: Samples) -> int:
     return samples.effort.iterations or 0
 
 
-def _cells(samples: Samples, columns: Sequence[str]) -> Row:
-    """One row of a table."""
+def _cells(samples: Samples, test: str, columns: Sequence[str]) -> Row:
+    """One row of a table of a test."""
     row = _row(samples)
-    latencies = "latency_us" in benchmarks.get(samples.spec.benchmark).metrics or not samples.n
+    benchmark, spec = benchmarks.get(samples.spec.benchmark), samples.spec
+    how = benchmark.converted.get(test)
+    ours: Mapping[str, float] = how(spec) if how else {}
+    latencies = "latency_us" in benchmark.metrics or not samples.n
     low, high, mean = _latencies(samples, row) if latencies else (None, None, None)
     bandwidth, order = _bandwidth(samples, row, high), ("osu_mean", "mean", "value", "p50")
+    low, high, mean = (_divided(value, ours.get("latency_us", 1)) for value in (low, high, mean))
+    rate = _divided(_value(row, "message_rate_per_s", *order), ours.get("message_rate_per_s", 1))
     values: dict[str, Value] = {
         **dict.fromkeys(("Avg Latency(us)", "Latency (us)", "Overall(us)", "t_avg[usec]"), mean),
         **dict.fromkeys(("Min Latency(us)", "t_min[usec]"), low),
-        **dict.fromkeys(("Max Latency(us)", "t_max[usec]", "t[usec]", "t_ovrl[usec]"), high),
-        **dict.fromkeys(("Bandwidth (MB/s)", "MB/s", "Mbytes/sec"), bandwidth),
+        **dict.fromkeys(("Max Latency(us)", "t_max[usec]", "t_ovrl[usec]"), high),
+        "t[usec]": mean if test.startswith("IMB-P2P ") else high,
+        **dict.fromkeys(("Bandwidth (MB/s)", "MB/s", "Mbytes/sec"), _divided(bandwidth, ours.get("bandwidth_MBps", 1))),
         **dict.fromkeys(("Compute(us)", "t_CPU[usec]"), _value(row, "compute_us", *order)),
         **dict.fromkeys(("Pure Comm.(us)", "t_pure[usec]"), _value(row, "pure_us", *order)),
         **dict.fromkeys(("Iterations", "#repetitions"), _iterations(samples)),
-        "Messages/s": _value(row, "message_rate_per_s", *order),
-        "Msg/sec": _whole(_value(row, "message_rate_per_s", *order)),
+        "Messages/s": rate,
+        "Msg/sec": _whole(rate),
         "Overlap(%)": _value(row, "overlap_osu_percent", *order),
         "overlap[%]": _value(row, "overlap_imb_percent", *order),
     }
-    sized = benchmarks.get(samples.spec.benchmark).sized
-    return Row(samples.spec.size if sized else None, tuple(values.get(column) for column in columns))
+    size = round(spec.size / ours.get("size", 1)) if benchmark.sized else None
+    return Row(size, tuple(values.get(column) for column in columns))
+
+
+def _divided(value: float | None, by: float) -> float | None:
+    return None if value is None else value / by
 
 
 def _whole(value: float | None) -> int | None:
@@ -192,7 +205,7 @@ def _omb(test: str, group: Sequence[Samples], full: bool) -> Table:
         ranks=first.spec.ranks,
         window=int(str(options.get("window", 64))),
     )
-    rows = tuple(_cells(one, columns) for one in group)
+    rows = tuple(_cells(one, test, columns) for one in group)
     return Table(test, _omb_names.TITLES[test], _omb_names.VERSION, {}, columns, rows, above)
 
 
@@ -207,7 +220,7 @@ def _imb_runs(found: Sequence[tuple[str, Sequence[Samples]]]) -> list[Table]:
             columns, spec = imb.columns(test), group[0].spec
             threads = int(str(dict(spec.options).get("threads", 1))) if part == "IMB-MT" else 1
             sized = benchmarks.get(spec.benchmark).sized
-            rows = [_cells(one, columns) for one in group]
+            rows = [_cells(one, test, columns) for one in group]
             if threads > 1:
                 rows = [dataclasses.replace(row, size=(row.size or 0) * threads) for row in rows]
             above += imb.above(test, spec.ranks, columns, sized=sized, threads=threads)

@@ -65,7 +65,7 @@ METRICS = {
         Metric("compute_us", "cost", 1e6, "µs", "computation", "Time of the computation while a request or a window was under way."),
         Metric("compute_alone_us", "cost", 1e6, "µs", "computation alone", "Time of the same computation with nothing under way."),
         Metric("overlap_osu_percent", "share", 1.0, "%", "overlap (OSU)", "Part of the pure time that computation hid: 100 - (total - computation) / pure, at least 0 (OMB)."),
-        Metric("overlap_imb_percent", "share", 1.0, "%", "overlap (IMB)", "Time saved against pure time and computation one after the other, as a part of the shorter of the two (IMB-NBC)."),
+        Metric("overlap_imb_percent", "share", 1.0, "%", "overlap (IMB)", "Time saved against pure time and computation one after the other, as a part of the longer of the two (IMB-NBC; for files of the shorter, as IMB-IO)."),
         Metric("deregistration_us", "cost", 1e6, "µs", "deregistration", "Time to deregister the memory again."),
         Metric("open_device_us", "cost", 1e6, "µs", "open device", "Time to open the device."),
         Metric("protection_domain_us", "cost", 1e6, "µs", "protection domain", "Time to make a protection domain."),

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -178,19 +180,14 @@ def _points(file: File, ranks: int, testbed: str, warnings: list[str]) -> Iterat
             continue
         benchmark, options = tests[table.test]
         count, doubt = _ranks(table, benchmark, ranks)
+        if table.test in benchmark.unlike:
+            doubt.append(f"{table.test} is not quite {benchmark.name}: {benchmark.unlike[table.test]}")
         warnings += [f"{where}: {table.test}: {text}" for text in doubt]
         for row in table.rows:
             values = FORMATS[file.kind].reported(table, row)
             if values:
-                yield _point(
-                    file,
-                    table,
-                    row,
-                    values,
-                    _spec(benchmark, options, table, row, count, testbed or file.path.name),
-                    doubt,
-                    testbed,
-                )
+                spec = _spec(benchmark, options, table, row, count, testbed or file.path.name)
+                yield _point(file, table, row, _converted(values, benchmark, table, spec), spec, doubt, testbed)
             else:
                 warnings.append(f"{file.path}, line {row.line}: no value: {row.remark or 'none is finite'}. Left out.")
 
@@ -219,18 +216,48 @@ def _spec(benchmark: Benchmark, fixed: Mapping[str, Scalar], table: Table, row: 
         options["threads"] = int(told["threads"])
     if "datatype" in options and datatype:
         options["datatype"] = _DATATYPES.get(datatype, datatype)
-    if "timing" in options:
-        options["timing"] = _timing(table)
+    for name, value in _calling(table).items():
+        if name in options:
+            options[name] = value
     if "MODE" in told:
         options["aggregate"] = told["MODE"] == "AGGREGATE"
     for name, word in (("Window creation", "memory"), ("Synchronization", "synchronisation")):
         if name in told:
             options[word] = _WINDOWS.get(told[name], told[name])
     size = (imb.size(table, row) if table.test.startswith("IMB") else row.size) or 0
-    return Spec(
+    spec = Spec(
         benchmark=benchmark.name, size=size if benchmark.sized else 0, ranks=max(ranks, 1), launcher="unknown",
         testbed=testbed, options=tuple(options.items()),
     )  # fmt: skip
+    return spec.replace(size=int(spec.size * _factors(benchmark, table, spec).get("size", 1)))
+
+
+def _factors(benchmark: Benchmark, table: Table, spec: Spec) -> Mapping[str, float]:
+    """By what the numbers of a test that counts otherwise are to be multiplied."""
+    how = benchmark.converted.get(table.test)
+    return how(spec) if how else {}
+
+
+def _converted(values: Sequence[Reported], benchmark: Benchmark, table: Table, spec: Spec) -> list[Reported]:
+    """Values of a row, counted as the benchmark counts."""
+    factors = _factors(benchmark, table, spec)
+    return [dataclasses.replace(value, value=value.value * factors.get(value.name, 1)) for value in values]
+
+
+def _calling(table: Table) -> dict[str, Scalar]:
+    """Options of IMB's collectives that its version, or its command line where it is printed, set.
+
+    Until IMB 4.1 there was no barrier between the calls and the root moved on with each of them, by default.
+    """
+    if table.test.partition(" ")[0] not in ("IMB-MPI1", "IMB-NBC", "IMB-MPI4"):
+        return {}
+    year = re.match(r"\d+", table.version)
+    old, words = year is not None and int(year[0]) < 2017, table.parameters.get("call", "").lower().split()
+    said = dict(itertools.pairwise(words))
+    answers = {"on": True, "1": True, "enable": True, "off": False, "0": False, "disable": False}
+    apart = answers.get(said.get("-sync", ""), not old)
+    found: dict[str, Scalar] = {"rotate": answers.get(said.get("-root_shift", ""), old)}
+    return found if apart else found | {"cadence": "streaming"}
 
 
 def _doubts(table: Table, checked: object) -> list[str]:
@@ -239,11 +266,6 @@ def _doubts(table: Table, checked: object) -> list[str]:
     if "Transmit Size" in table.columns:
         found.append("a derived datatype (-D) was sent; the text does not tell which")
     return found
-
-
-def _timing(table: Table) -> str:
-    """OMB times every iteration, IMB the loop."""
-    return "total" if table.test.startswith("IMB") else "each"
 
 
 def _point(
@@ -257,7 +279,7 @@ def _point(
     checked = table.value(row, "Validation")
     meta: dict[str, Any] = {
         "engine": file.kind, "library": library, "verified": checked == "Pass", "stopped_by": "tool",
-        "timing": _timing(table),
+        "timing": options.get("timing", "total" if table.test.startswith(("IMB-IO", "IMB-RMA")) else "each"),
         "cadence": options.get("cadence", benchmarks.get(spec.benchmark).cadence),
         "fingerprint": spec.fingerprint({"library": library, "text": "" if testbed else file.digest}),
         "badges": [], "warnings": [*doubt, *_doubts(table, checked)],

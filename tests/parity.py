@@ -32,7 +32,7 @@ OMB = {
         f"osu_{name}_persistent" for name in _BLOCKING.split() if name != "reduce_scatter_block"
     ),
     "one-sided": "osu_put_latency osu_get_latency osu_acc_latency osu_get_acc_latency osu_fop_latency osu_cas_latency "
-    "osu_put_bw osu_get_bw osu_put_bibw osu_get_mbw osu_get_multi_lat",
+    "osu_put_bw osu_get_bw osu_put_bibw",
     "start-up": "osu_init osu_hello",
 }
 IMB = {
@@ -55,6 +55,7 @@ LEFT_OUT = {
     "non-collective one under this name; that is mpi.file_iwrite -o access=parallel -o pointer=shared.",
     "IMB-IO C_IRead_Shared": "absent in every MPI, in the same way; mpi.file_iread -o access=parallel -o pointer=shared.",
 }
+FORK = ("osu_get_mbw", "osu_get_multi_lat")  # of github.com/johnpzh/osu-micro-benchmarks-7.4-ext, not of OMB
 OPTIONS = (
     ("-m, -msglog, -msglen", "-m, sizes of a sweep", ""),
     ("-i, -iter", "-i", "left out, the stop rule decides (adaptive count)"),
@@ -94,15 +95,22 @@ def names() -> list[str]:
     return [name for found in OMB.values() for name in found.split()] + imb
 
 
+def differs(test: str) -> str:
+    """How the definition of a test differs from that of its counterpart; empty where they are the same."""
+    found = benchmarks.get(answers()[test][0])
+    counted = "counts otherwise; converted" if test in found.converted else ""
+    return "; ".join(filter(None, [found.unlike.get(test, ""), counted]))
+
+
 def _table(found: list[str]) -> str:
-    known, lines = answers(), ["| test | labkit | options |", "| --- | --- | --- |"]
+    known, lines = answers(), ["| test | labkit | options | differs |", "| --- | --- | --- | --- |"]
     for name in found:
         if name in known:
             ours, options = known[name]
             words = " ".join(f"{key}={json.dumps(value)}".replace('"', "") for key, value in options.items())
-            lines.append(f"| {name} | `{ours}` | {words} |")
+            lines.append(f"| {name} | `{ours}` | {words} | {differs(name)} |")
         else:
-            lines.append(f"| {name} | left out | {LEFT_OUT[name]} |")
+            lines.append(f"| {name} | left out | | {LEFT_OUT[name]} |")
     return "\n".join(lines)
 
 
@@ -110,6 +118,7 @@ def document() -> str:
     """The page."""
     total, known = names(), answers()
     have = [name for name in total if name in known]
+    same = [name for name in have if not differs(name)]
     own = sorted(name for name, b in benchmarks.find().items() if name.startswith("mpi.") and not b.classics)
     parts = [f"### {part}\n\n{_table(found.split())}" for part, found in OMB.items()]
     more = [
@@ -122,7 +131,10 @@ Printed by `python tests/parity.py` from the benchmarks' own `classics`; a test 
 named here on real ranks with its bytes verified.
 
 {len(have)} of {len(total)} MPI tests of OMB 7.4 (c/mpi) and IMB 2021.11 have a counterpart, {len(total) - len(have)} are left out with the reason.
-Not counted: the GPU, NCCL, OpenSHMEM, UPC, UPC++ and Java tests of OMB and IMB's GPU and HALO programs.
+{len(same)} of the counterparts have the same definition under the options given. For the others the last column tells the difference:
+"converted" means that `labkit import` and `--format` turn one way of counting into the other; any other difference is a warning of the
+numbers that cross.
+Not counted: {" and ".join(FORK)}, which labkit imports and which exist in a fork of OMB only; the GPU, NCCL, OpenSHMEM, UPC, UPC++ and Java tests of OMB and IMB's GPU and HALO programs.
 
 What both lack and is here: {", ".join(f"`{name}`" for name in own)}.
 
@@ -132,6 +144,18 @@ What both lack and is here: {", ".join(f"`{name}`" for name in own)}.
 ## Intel MPI benchmarks 2021.11
 
 {chr(10).join(f"{part}{chr(10)}" for part in more)}
+## Definitions to know when numbers are put side by side
+
+- IMB-MPI1, IMB-NBC and IMB-MPI4 end every timed call of a collective with a barrier (`-sync on`, the default since IMB 2017), as OMB does and as
+  `cadence=isolated` does here. Texts of IMB 4.1 and older, and those whose command line says `-sync off`, are imported as `cadence=streaming`; the older
+  ones also moved the root with every call (`rotate`). Only the barrier itself runs back to back.
+- `timing=total` marks the tests of IMB that read the clock before and after the loop only. labkit reads it around every iteration unless `-o timing=total`.
+- OMB's average of a collective is the mean over ranks of each rank's mean (`osu_mean`); labkit's median is that of the slowest rank of each iteration,
+  which is larger: 1.22 times OSU's 50th percentile for an 8 B allreduce on two ranks. IMB prints the slowest rank's mean as `t_max`.
+- OMB's one-sided tests print the time of the whole loop, clock reads included, over its iterations (`osu_mean` here), not a median of calls.
+- IMB-RMA makes its windows by MPI_Win_create, OMB and labkit by MPI_Win_allocate unless told otherwise (`memory`).
+- IMB-NBC's overlap is a part of the longer of communication and computation, on the rank that took longest (IMB-IO: of the shorter).
+
 ## Options
 
 | OMB or IMB | labkit | where |

@@ -3,14 +3,16 @@
 import copy
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from labkit import host
-from labkit.host import machine, programs
+from labkit.host import machine, others, programs
 
 KEYS = {
     "hostname", "architecture", "kernel", "distribution", "virtualisation", "container", "cpu_model", "cpu_threads",
@@ -56,7 +58,7 @@ SPOILT = {
     "governor": "powersave", "numa_balancing": True, "huge_pages": "always", "memory_available_B": 2**26,
     "shared_memory_free_B": 64 * 2**20, "memory_lock_limit_B": 8 * 2**20, "clock_source": "hpet",
     "clock_sources": ["hpet", "acpi_pm"],
-    "load": QUIET | {"load_1": 13.0, "pressure": {"cpu": {"some_avg10": 41.0, "some_total_us": 5e6}}},
+    "load": QUIET | {"others": {"span_s": 1.0, "processors": 0.97, "unseen": 0.0, "named": [["burn", 7, 0.96]]}},
 }  # fmt: skip
 
 
@@ -198,7 +200,7 @@ def test_a_spoilt_machine_fails_every_check_of_the_machine_with_a_remedy(spoilt)
     assert {check.state for check in checks.values()} == {"warn", "bad"}
     assert {name for name, check in checks.items() if check.state == "bad"} == {"clock source", "memory", "MPI"}
     assert all(check.remedy and check.wanted and check.found for check in checks.values())
-    assert checks["load"].found == "load average 13.0 on 1 cores, tasks waited for a processor in 41 % of the last 10 s"
+    assert checks["load"].found == "other processes keep 0.97 of 1 processors busy: burn (process 7) 0.96"
     assert checks["cores"].found == "1 for 2 ranks (8 in the machine, the container may use 1.5)"
     assert checks["CPU frequency"].found == "governor powersave, 3500 of 3799 MHz now"
     assert checks["/dev/shm"].remedy.startswith("docker run --shm-size=")
@@ -247,41 +249,132 @@ def test_checks_look_the_software_up_themselves():
 
 def test_nothing_to_say_of_a_quiet_node(node):
     assert host.warnings_for_run(node, QUIET, QUIET | {"monotonic_s": 1010.0}, ranks=2) == []
-    assert host.badges(node, QUIET, QUIET | {"monotonic_s": 1010.0}, ranks=2) == []
+    assert host.badges(node, QUIET, QUIET | {"monotonic_s": 1010.0}) == []
 
 
 def test_doubts_bring_their_evidence(spoilt):
     assert host.warnings_for_run(spoilt, spoilt["load"], ranks=1) == [
-        "load average 13.0 on 1 cores, latency may be false",
-        "tasks waited for a processor in 41 % of the last 10 s, latency may be false",
+        "other processes kept 0.97 of 1 processors busy, most by burn (0.96): "
+        "latency may be false, measure again without them",
         "1 ranks on 1 cores leave none for the system, the tail may be false",
         "CPU governor is 'powersave', short runs may be slower than long ones",
         "clock source is 'hpet', reading it may be slow or coarse",
         "virtual machine (kvm): the hypervisor may interrupt a measurement",
     ]
-    assert host.badges(spoilt, spoilt["load"], ranks=1) == ["busy machine", "CPU frequency"]
+    assert host.badges(spoilt, spoilt["load"]) == ["busy machine", "CPU frequency"]
 
 
-def test_the_load_of_our_own_ranks_is_not_held_against_the_machine(node):
-    ours = QUIET | {"load_1": 40.0}
-    assert host.badges(node, ours) == ["busy machine"]
-    assert host.badges(node, ours, ranks=40) == []
+def test_only_what_others_took_makes_a_machine_busy(node):
+    others = {"span_s": 1.0, "processors": 6.3, "unseen": 0.0, "named": []}
+    full = QUIET | {"load_1": 70.0, "pressure": {"cpu": {"some_avg10": 90.0, "some_total_us": 9e6}}}  # our own ranks
+    assert host.badges(node, full, full) == []
+    assert host.badges(node, full, full | {"others": None}) == []  # too short to tell
+    assert host.badges(node, full, full | {"others": others}) == []  # below a tenth of 64 processors
+    more = full | {"others": others | {"processors": 9.0, "unseen": 8.5, "named": [["cc1", 12, 0.5]]}}
+    assert host.badges(node, full, more) == ["busy machine"]
+    (said,) = host.warnings_for_run(node, full, more, ranks=2)
+    assert said.startswith("other processes kept 9.00 of 64 processors busy, most by processes that cannot be seen")
 
 
-def test_pressure_of_the_point_counts_more_than_that_before_it(node):
-    def after(waited_s):
-        return QUIET | {
-            "monotonic_s": 1010.0,
-            "pressure": {"cpu": {"some_avg10": 0.0, "some_total_us": 5e6 + waited_s * 1e6}},
-        }
+BURN = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
 
-    before = QUIET | {"pressure": {"cpu": {"some_avg10": 90.0, "some_total_us": 5e6}}}
-    assert host.badges(node, before, after(0.5), ranks=2) == []
-    (said,) = host.warnings_for_run(node, before, after(2.3), ranks=2)
-    assert said == "tasks waited for a processor in 23 % of the time of the point, latency may be false"
-    assert (
-        host.badges(node | {"cpus_usable": 2}, before, after(2.3), ranks=4) == []
-    )  # our own ranks wait for each other
+
+@pytest.fixture
+def burners():
+    """A process of labkit's that burns in a child, and one that has nothing to do with it."""
+    own = subprocess.Popen(["sh", "-c", '"$0" -c "$1" & wait', sys.executable, BURN], start_new_session=True)
+    foreign = subprocess.Popen([sys.executable, "-c", BURN])
+    yield own, foreign
+    os.killpg(own.pid, signal.SIGKILL)
+    foreign.kill()
+    own.wait()
+    foreign.wait()
+
+
+def test_a_burner_of_others_is_found_and_our_own_is_not(burners):
+    own, foreign = burners
+    first = others.look()
+    time.sleep(1.5)  # as long as it takes for both to get some of a busy machine
+    last = others.look()
+    mine = others.ours(last.processes, own.pid)
+    children = {number for (number, _), process in last.processes.items() if process.parent == own.pid}
+    assert children
+    assert {own.pid, *children} <= mine
+    assert foreign.pid not in mine
+    seen = others.between(first, last, own.pid)
+    assert json.loads(json.dumps(seen, allow_nan=False)) == seen
+    took = {key[0]: p.own - first.processes[key].own for key, p in last.processes.items() if key in first.processes}
+    share = took[foreign.pid] / (last.moment - first.moment)
+    assert share > 0.02, "the burner got no time"
+    assert seen["processors"] >= share
+    assert not {number for _, number, _ in seen["named"]} & mine
+    named = {number: s for _, number, s in seen["named"]}
+    assert foreign.pid in named or min(named.values()) >= share  # else others took more
+    alone = others.between(first, last, os.getpid())  # both are children of this process
+    assert not {number for _, number, _ in alone["named"]} & {foreign.pid, *children}
+
+
+def test_ranks_that_a_daemon_starts_for_us_are_known_by_their_mark():
+    marked = os.environ | {"LABKIT_TREE": "of this test"}
+    own = subprocess.Popen(["sleep", "30"], env=marked)
+    other = subprocess.Popen([sys.executable, "-c", BURN], env=marked)  # a sibling: not below `own`
+    try:
+        first = others.look()
+        time.sleep(0.8)
+        last = others.look()
+        assert other.pid not in others.ours(last.processes, own.pid)
+        seen = others.between(first, last, own.pid)
+        assert other.pid not in {number for _, number, _ in seen["named"]}
+    finally:
+        for one in (own, other):
+            one.kill()
+            one.wait()
+
+
+def test_programs_are_told_by_their_name_not_by_a_folder(tmp_path):
+    folder = tmp_path / "labkit"
+    folder.mkdir()
+    (folder / "sleeper.py").write_text("import time\ntime.sleep(30)")
+    words = {
+        "sleeper.py": [sys.executable, "-u", folder / "sleeper.py"],
+        "http.server": [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "0"],
+        "sleep": ["sleep", "30"],
+    }
+    for name, command in words.items():
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            try:
+                deadline = time.monotonic() + 10
+                while others.program(process.pid) != name and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                assert others.program(process.pid) == name
+            finally:
+                process.kill()
+
+
+def test_what_came_and_went_between_two_looks_counts():
+    sleeper = subprocess.Popen(["sleep", "30"])
+    try:
+        first = others.look()
+        short = "for i in 1 2 3; do \"$0\" -c 'sum(range(6000000))'; done; sleep 30"
+        parent = subprocess.Popen(["sh", "-c", short, sys.executable], start_new_session=True)
+        time.sleep(2.0)
+        last = others.look()
+        told = others.between(first, last, sleeper.pid)
+        gone = sum(p.whole - p.own for (number, _), p in last.processes.items() if number == parent.pid)
+        assert 0 < gone <= told["processors"] * told["span_s"] + 0.05
+        os.killpg(parent.pid, signal.SIGKILL)
+        parent.wait()
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_a_watch_tells_of_half_a_second_or_more():
+    watch = host.Watch()
+    assert watch.since(time.monotonic()) is None
+    told = watch.after_a_while()
+    assert told["span_s"] >= others.APART
+    assert watch.since(time.monotonic())["span_s"] >= others.APART  # the time before counts where the point is short
 
 
 def test_a_frequency_that_moves_and_time_that_is_stolen(node):

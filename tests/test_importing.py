@@ -44,7 +44,7 @@ def test_records_follow_from_it_as_from_any_other(tmp_path: Path) -> None:
     row = frame[(frame["benchmark"] == "mpi.latency") & (frame["library"] == "OMB 7.4")].iloc[3]
     assert (row["message_size_B"], row["latency_us_mean"], row["n"], row["engine"]) == (8, 0.27, 0, "OMB")
     row = frame[frame["benchmark"] == "mpi.allreduce"].iloc[0]
-    assert (row["latency_us_osu_mean"], row["option_cadence"], row["timing"]) == (0.03, "streaming", "total")
+    assert (row["latency_us_osu_mean"], row["option_cadence"], row["timing"]) == (0.03, "isolated", "each")
     assert records.headline_statistic(frame[frame["benchmark"] == "mpi.allreduce"], "latency_us") == "osu_mean"
 
 
@@ -165,7 +165,9 @@ def test_a_file_of_another_kind_is_one_clear_error(tmp_path: Path, content: byte
 def measured(benchmark: str, size: int, us: list[list[float]], launch: int = 0, **options: object) -> Samples:
     """Samples with given times of every rank."""
     time_ns = (np.asarray(us) * 1000).astype(np.int64)
-    spec = benchmarks.resolve(Spec(benchmark=benchmark, size=size, options=tuple(options.items())))  # type: ignore[arg-type]
+    spec = benchmarks.resolve(
+        Spec(benchmark=benchmark, size=size, ranks=max(len(us), 2), options=tuple(options.items()))
+    )  # type: ignore[arg-type]
     return Samples(
         spec=spec, effort=Effort(), host={"architecture": "x86_64", "kernel": "6.1"}, launch=launch, time_ns=time_ns,
         ranks=tuple(range(len(us))), meta={"library": "Open MPI 4.1.4", "start": "2026-11-21T00:46:42+00:00"},
@@ -194,7 +196,7 @@ def test_omb_layout_has_omb_s_definitions() -> None:
 def test_imb_layout_has_imb_s_definitions() -> None:
     many = [
         measured("mpi.latency", 100, [[2.0, 4.0]]),
-        measured("mpi.allreduce", 8, [[1.0, 3.0], [5.0, 7.0]], cadence="streaming"),
+        measured("mpi.allreduce", 8, [[1.0, 3.0], [5.0, 7.0]]),
         measured("mpi.barrier", 0, [[1.0], [3.0]]),
     ]
     tables = {table.test: table for table in imb.parse(classic.text(many, "imb"))}
@@ -202,6 +204,55 @@ def test_imb_layout_has_imb_s_definitions() -> None:
     assert tables["IMB-MPI1 Allreduce"].rows[0].values == (2, 2.0, 6.0, 4.0)
     assert tables["IMB-MPI1 Barrier"].rows[0].values == (1, 1.0, 3.0, 2.0)
     assert tables["IMB-MPI1 PingPong"].parameters["#processes"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("version", "call", "options"),
+    [
+        ("2021.11", "IMB-MPI1 Bcast", {"cadence": "isolated", "rotate": False}),
+        ("2021.11", "./bin/IMB-MPI1 Bcast -sync off -iter 9", {"cadence": "streaming", "rotate": False}),
+        ("2021.11", "IMB-MPI1 -root_shift on Bcast", {"cadence": "isolated", "rotate": True}),
+        ("4.1", "IMB-MPI1 Bcast", {"cadence": "streaming", "rotate": True}),
+        ("4.1", "IMB-MPI1 -sync on Bcast -root_shift 0", {"cadence": "isolated", "rotate": False}),
+    ],
+)
+def test_imb_s_collectives_have_a_barrier_after_each_call_unless_told_otherwise(
+    tmp_path: Path, version: str, call: str, options: dict[str, object]
+) -> None:
+    text = classic.text([measured("mpi.bcast", 8, [[1.0], [2.0]])], "imb").replace(imb.VERSION, version)
+    head, rule, rest = text.partition("# List of Benchmarks")
+    path = tmp_path / "bcast.txt"
+    path.write_text(f"{head}# Calling sequence was: \n\n# {call} \n\n{rule}{rest}")
+    (one,) = importing.bring([path], into=tmp_path / "c").campaign.samples()
+    assert options.items() <= one.spec.values.items()
+
+
+def test_tests_that_count_otherwise_are_converted_both_ways(tmp_path: Path) -> None:
+    # an exchange in a grid of 2 x 2, 8 messages a rank
+    printed = classic.text([measured("mpi.stencil", 100, [[8.0] * 2] * 4, cadence="streaming")], "imb")
+    (table,) = imb.parse(printed)
+    assert (table.test, table.rows[0].values[:3]) == ("IMB-P2P Stencil2D", (2, 1.0, 400.0))
+    path = tmp_path / "imb.txt"
+    path.write_text(printed)
+    (one,) = importing.bring([path], into=tmp_path / "c").campaign.samples()
+    assert {("latency_us", 8.0), ("bandwidth_MBps", 100.0)} <= {(v.name, v.value) for v in one.reported}
+
+    printed = classic.text([measured("mpi.reduce_scatter_block", 8, [[1.0]] * 4)], "omb")
+    assert omb.parse(printed)[0].rows[0].size == 32  # of the whole vector there
+    path.write_text(printed)
+    (one,) = importing.bring([path], into=tmp_path / "d", ranks=4).campaign.samples()
+    assert one.spec.size == 8
+
+
+def test_what_is_not_quite_the_same_says_so(tmp_path: Path) -> None:
+    with pytest.warns(LabkitWarning, match="shown as IMB-P2P Birandom, which is not quite the same: it draws one pair"):
+        printed = classic.text([measured("mpi.random_pairs", 8, [[1.0]] * 2, cadence="streaming")], "imb")
+    path = tmp_path / "imb.txt"
+    path.write_text(printed)
+    outcome = importing.bring([path], into=tmp_path / "c")
+    (one,) = outcome.campaign.samples()
+    assert "is not quite mpi.random_pairs: it draws one pair" in one.meta["warnings"][0]
+    assert one.meta["warnings"][0] in outcome.warnings[0]
 
 
 def test_every_launch_has_its_table() -> None:

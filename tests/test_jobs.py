@@ -1,17 +1,21 @@
 """Sites, job scripts, what batch systems say, estimates: everything about jobs that needs no batch system."""
 
+import json
+import os
 import re
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from labkit import batch, jobs, launch, measuring
-from labkit.campaign import Campaign
-from labkit.errors import DataError, LaunchError, SpecError
+from labkit.campaign import Campaign, lease
+from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
-from labkit.jobs import estimate, inside, script, site, systems
+from labkit.jobs import estimate, inside, script, site, submitting, systems
 from labkit.measuring import nodes
 from labkit.spec import Spec
 
@@ -298,3 +302,91 @@ def test_an_estimate_comes_from_logs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     said = estimate.sentence(one)
     assert "points, about" in said or "No estimate" in said
     assert "without 10-latency, which none of them has" in said or "No estimate" in said
+
+
+def test_limits_of_partitions_are_read() -> None:
+    text = "batch*|1-02:30:00|3|64|1-infinite\nbatch*|1-02:30:00|2|128+|1-infinite\nshort|30:00|9|8|1-4\nopen|infinite|1|4|1-infinite\nodd\n"
+    found = systems.limits(text)
+    assert [(one.nodes, one.minutes, one.cores, one.usual) for one in found.values()] == [
+        (5, 1590, 128, True), (4, 30, 8, False), (1, 0, 4, False),
+    ]  # fmt: skip
+
+
+def submitted(folder: Path, number: int, text: str = "") -> Path:
+    """The file of a submission, as it is or damaged."""
+    path = Campaign(folder).path / "jobs" / f"{number}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text or json.dumps({"system": "slurm", "number": "7", "submitted": 1.0, "request": {"array": 2}}))
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        "{}",
+        '{"system": "slurm", "number": "1"}',
+        '{"system": "x", "number": "1", "submitted": 1}',
+        '{"system": "slurm", "number": "1", "submitted": "soon"}',
+    ],
+)
+def test_a_damaged_submission_is_named_and_left_out(tmp_path: Path, text: str) -> None:
+    path = submitted(tmp_path / "c", 1, text)
+    with pytest.warns(LabkitWarning, match=rf"{path} is damaged and left out: .*\. Delete it"):
+        assert jobs.jobs(tmp_path / "c") == []
+    submitted(tmp_path / "c", 2)
+    with pytest.warns(LabkitWarning, match="is damaged"):
+        (job,) = jobs.jobs(tmp_path / "c")
+    assert (job.submission, job.number, job.array) == (2, "7", 2)
+
+
+def test_status_of_damaged_submissions_is_no_traceback(
+    campaigns: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path))
+    path = submitted(tmp_path / "spoilt", 1, "\x00{")
+    done = subprocess.run([sys.executable, "-m", "labkit.cli", "status", "spoilt"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert f"warning: {path} is damaged and left out" in done.stderr
+    assert "No job was submitted for" in done.stderr
+    assert subprocess.run([sys.executable, "-m", "labkit.cli", "status"], capture_output=True).returncode == 0
+
+
+def test_a_running_job_is_not_said_to_have_ended(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c")
+    folder = submitted(held.path, 1).parent
+    note = {"allocation": {"job": "7", "name": "7", "hosts": ["n1"]}, "start": time.time() - 60, "before": 0}
+    (folder / "1-7.json").write_text(json.dumps(note))
+    assert "job 7 on n1: runs since 1 min" in jobs.summary(held, {"7"})
+    assert "job 7: did not come to its end" in jobs.summary(held, {"8"})
+    (folder / "1-8.json").write_text("{")
+    with pytest.warns(LabkitWarning, match="is damaged"):
+        assert "runs since" in jobs.summary(held, {"7"})
+
+
+def test_submissions_into_one_campaign_wait_for_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Campaign(tmp_path / "c").path / "jobs"
+    own.mkdir()
+    monkeypatch.setattr(submitting, "PATIENCE", 0.3)
+    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._alone(Path({str(own)!r})): pass"
+    with submitting._alone(own):
+        others = {name: value for name, value in os.environ.items() if name != lease.OWNER}
+        done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=others)
+    assert f"Process {os.getpid()} on " in done.stderr
+    assert "is submitting into" in done.stderr
+    with submitting._alone(own):
+        pass
+    assert not list(own.iterdir())
+
+
+def test_parameters_that_cannot_be_are_refused_before_anything_is_submitted(tmp_path: Path) -> None:
+    suite = tmp_path / "one.toml"
+    suite.write_text('[[notebook]]\nname = "10-latency"\n')
+    for words, wanted in {("sizes=8:x",): "size='x' is not a size", ("launches=0",): "launches"}.items():
+        with pytest.raises(SpecError, match=wanted):
+            jobs.submit(
+                jobs.Request(suite=str(suite), parameters=words), site.SITES / "pbs.toml", tmp_path / "c", print
+            )
+    assert not (tmp_path / "c").exists()

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from labkit import benchmarks
+from labkit.benchmarks.mpi import _forms
 from labkit.spec import Spec
 
 from . import parity
@@ -27,7 +31,8 @@ def test_nearly_all_have_a_counterpart_and_the_others_a_reason() -> None:
 
 
 def test_no_counterpart_is_of_a_test_that_does_not_exist() -> None:
-    assert set(parity.answers()) <= set(parity.names())
+    assert set(parity.answers()) <= {*parity.names(), *parity.FORK}
+    assert not set(parity.FORK) & set(parity.names()), "tests of a fork are not counted"
 
 
 def test_the_options_of_every_counterpart_are_possible() -> None:
@@ -47,3 +52,15 @@ def test_the_page_is_printed_by_one_command() -> None:
     command = [sys.executable, str(ROOT / "tests" / "parity.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("# Parity")
+
+
+def test_overlap_is_that_of_imb_nbc() -> None:
+    ms = 1_000_000
+    lanes = {  # two ranks; the second takes longest
+        "time_ns": np.array([[9 * ms, 11 * ms], [12 * ms, 14 * ms]]),
+        "pure_ns": np.array([[2 * ms, 2 * ms], [8 * ms, 8 * ms]]),
+        "compute_ns": np.array([[9 * ms, 9 * ms], [10 * ms, 10 * ms]]),
+    }
+    # IMB_output.c: 100 * max(0, min(1, (t_pure + t_comp - t_ovrlp) / max(t_pure, t_comp)))
+    assert _forms.overlap_imb(lanes) == pytest.approx(100 * (8 + 10 - 13) / 10)
+    assert np.isnan(_forms.overlap_imb({"time_ns": lanes["time_ns"]}))

@@ -72,6 +72,9 @@ class Benchmark:
     check : what else is wrong with a spec, as a sentence; empty when nothing is.
 
     classics : tests of the OSU and Intel benchmarks that are the same → options that make it so.
+    converted : of those that count otherwise, from the spec: by what their `size`, or a metric of theirs, is to be
+        multiplied to become ours.
+    unlike : of those that are not quite the same, what differs, as a sentence; numbers that cross carry it.
 
     kernel : name of the C kernel and of its mpi4py loop; empty for tools.
     mpi : whether the kernel needs MPI ranks.
@@ -113,6 +116,8 @@ class Benchmark:
     ranks: tuple[int, int | None] = (1, 1)
     check: Callable[[Spec], str] = lambda spec: ""
     classics: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+    converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict)
+    unlike: Mapping[str, str] = field(default_factory=dict)
     kernel: str = ""
     mpi: bool = True
     calls: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
 
 def submit(options: argparse.Namespace) -> int:
     """Submit a job, and follow it."""
-    from labkit import batch, jobs
+    from labkit import jobs
     from labkit.jobs import estimate, script
     from labkit.jobs import site as sites
     from labkit.jobs.inside import left_out
@@ -58,7 +58,7 @@ def submit(options: argparse.Namespace) -> int:
     site = sites.load(place)
     into = jobs.folder(options.suite, options.into, site)
     if options.dry_run:
-        suite = batch.load(options.suite, options.parameter)
+        suite = jobs.check(request, site, into, say)
         print(script.render(request, site, into, exclude=sorted(left_out(into))), end="")
         say(estimate.sentence(suite, repeats=options.array))
         return OK
@@ -102,12 +102,14 @@ def status(options: argparse.Namespace) -> int:
     from labkit import jobs
     from labkit.campaign import Campaign
 
-    found = [jobs.latest(options.campaign)] if options.campaign else jobs.every()
+    found = jobs.of(options.campaign) if options.campaign else jobs.every()
+    going = set()
     for job in found:
-        look = jobs.Look.at(Campaign(job.campaign))
-        print(f"{job.campaign.name}: {job.system} job {job.number}, {job.state().words}; {look.words()}")
+        look, state = jobs.Look.at(Campaign(job.campaign)), job.state()
+        print(f"{job.campaign.name}: {job.system} job {job.number}, {state.words}; {look.words()}")
+        going |= {job.number} if state.kind == "running" else set()
     if options.campaign:
-        print(jobs.summary(Campaign(Path(found[0].campaign))))
+        print(jobs.summary(Campaign(Path(found[0].campaign)), going))
     if not found:
         say("no campaign here has jobs. Submit one: labkit submit SUITE")
     return OK

@@ -37,6 +37,7 @@ _METRICS = {
     "Mbytes/sec": ("bandwidth_MBps", "MB/s", "mean"), "Msg/sec": ("message_rate_per_s", "1/s", "mean"),
     "defects": ("defects", "", "value"),
 }  # fmt: skip
+_MOVING = ("pingpong", "pingping", "sendrecv", "exchange")
 _WHOLE = ("Group", "#repetitions", "Msg/sec")
 _RULE = re.compile(r"#-{20,}")
 _TITLE = re.compile(r"# +Intel\(R\) MPI Benchmarks (\S+), (\S+) part(?:n#-+|.*)")
@@ -45,6 +46,7 @@ _RANKS = re.compile(r"# #processes = (\d{1,9})(?: \(threads: (\d{1,9})\))?(?:; r
 _GROUPS = re.compile(r"# \( (\d{1,9}) groups of (\d{1,9}) processes each running simultaneous \) *")
 _MODE = re.compile(r"# +MODE: (AGGREGATE|NON-AGGREGATE) *")
 _FAILED = re.compile(r" *(\d{1,18}) ((?:out-of-mem\.|int-overflow|time-out\.).*)")
+_CALL = re.compile(r"# ((?:\S*/)?IMB-\w+(?: .*?)?) *")  # the command line
 _FACT = re.compile(r"# ([A-Za-z_][^:=]{1,40}?) *[:=] *(\S.*?) *")
 
 
@@ -86,6 +88,8 @@ def parse(text: str, where: str = "IMB's output") -> tuple[Table, ...]:
             raise lines.wrong(
                 "'#    Intel(R) MPI Benchmarks …'" if not title else "a line of dashes and '# Benchmarking …'"
             )
+        elif call := _CALL.fullmatch(ahead):
+            facts["call"] = call[1]
         elif fact := _FACT.fullmatch(ahead):
             facts.setdefault(fact[1], fact[2])
         lines.take()
@@ -201,6 +205,8 @@ def reported(table: Table, row: Row) -> list[Reported]:
     for column, value in zip(table.columns, row.values, strict=False):
         if column in _METRICS and isinstance(value, int | float) and not (column == "Mbytes/sec" and row.size == 0):
             name, unit, statistic = _METRICS[column]
+            if column == "t[usec]" and table.test.startswith("IMB-P2P"):  # the mean over ranks there
+                statistic = "osu_mean"
             number = float(value) * (_mega(table.version) if column == "Mbytes/sec" else 1)
             found.append(Reported(name, METRICS[name].unit if name in METRICS else unit, statistic, number))
     return found
@@ -233,12 +239,7 @@ def columns(test: str) -> tuple[str, ...]:
     one = (part == "IMB-MPI1" and name[:4] == "Ping") or part == "IMB-P2P" or (part == "IMB-IO" and name[:2] == "S_")
     if one or (part in ("IMB-RMA", "IMB-EXT") and test not in _RANGES):
         return ("#repetitions", "t[usec]", "Mbytes/sec", *(["Msg/sec"] if part == "IMB-P2P" else []))
-    moving = name[:2] in ("P_", "C_") or name.lower().removesuffix("mt") in (
-        "pingpong",
-        "pingping",
-        "sendrecv",
-        "exchange",
-    )
+    moving = name[:2] in ("P_", "C_") or name.lower().removesuffix("mt") in _MOVING
     return ("#repetitions", *_RANGE, *(["Mbytes/sec"] if moving else []))
 
 

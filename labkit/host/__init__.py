@@ -1,17 +1,19 @@
 """What the machine is, and what may spoil a number.
 
-`describe` and `load_snapshot` look at the machine; everything else is a function of what they found: `checks` for
-``labkit doctor``, `warnings_for_run` and `badges` for a measurement, `identity` for its fingerprint.
+`describe`, `load_snapshot` and `Watch` look at the machine; everything else is a function of what they found:
+`checks` for ``labkit doctor``, `warnings_for_run` and `badges` for a measurement, `identity` for its fingerprint.
 """
 
 from labkit.host.checks import Check, badges, checks, warnings_for_run
 from labkit.host.machine import describe, identity, load_snapshot
+from labkit.host.others import Watch
 from labkit.host.programs import PROGRAMS, Program, find, installed, tools
 
 __all__ = [
     "PROGRAMS",
     "Check",
     "Program",
+    "Watch",
     "badges",
     "checks",
     "describe",

@@ -15,8 +15,7 @@ from labkit.units import GiB, MiB, format_size
 Facts = Mapping[str, Any]
 State = Literal["ok", "warn", "bad"]
 
-BUSY_LOAD = 0.5  # tasks of others per processor
-BUSY_PRESSURE = 10.0  # % of the time in which some task waited for a processor
+BUSY = 0.1  # part of the usable processors that others may keep busy
 STEAL = 0.01  # part of the time the hypervisor kept the processors to itself
 DRIFT = 0.1  # part by which the frequency may change during a point
 # read without a system call and finer than 1 µs; kvm-clock and the like cost more or step
@@ -74,13 +73,15 @@ def _cores(facts: Facts, ranks: int) -> Check:
     )  # fmt: skip
 
 
-def _load(facts: Facts) -> Check:
-    load, pressure = facts["load"], facts["load"]["pressure"]["cpu"]
-    waited = f", tasks waited for a processor in {pressure['some_avg10']:.0f} % of the last 10 s" if pressure else ""
+def _load(facts: Facts) -> Check | None:
+    others, cores = facts["load"].get("others"), facts["cpus_usable"]
+    if others is None:
+        return None
+    who = ", ".join(f"{name} (process {pid}) {share:.2f}" for name, pid, share in others["named"])
     return _check(
-        "load", not _busy(facts, load, None, 0),
-        f"load average {load['load_1']:.1f} on {facts['cpus_usable']} cores{waited}",
-        f"load below {BUSY_LOAD * facts['cpus_usable']:g}, less than {BUSY_PRESSURE:g} % waiting",
+        "load", not _busy(facts, facts["load"]),
+        f"other processes keep {others['processors']:.2f} of {cores} processors busy{': ' if who else ''}{who}",
+        f"at most {BUSY * cores:g}; labkit's own processes do not count",
         "top -o %CPU   # see what runs, end it or wait; on a cluster ask for whole nodes: sbatch --exclusive",
     )  # fmt: skip
 
@@ -233,20 +234,15 @@ def _programs(facts: Facts, programs: Mapping[str, Mapping[str, str]]) -> list[C
 # While measuring.
 
 
-def _busy(facts: Facts, start: Facts, end: Facts | None, ranks: int) -> list[str]:
-    """Evidence that others use the machine, `ranks` processes of the load are our own."""
-    cores, found = facts["cpus_usable"], []
-    if start["load_1"] - ranks > BUSY_LOAD * cores:
-        found.append(f"load average {start['load_1']:.1f} on {cores} cores, latency may be false")
-    if ranks > cores or not (before := start["pressure"]["cpu"]):
-        return found
-    after, share, span = end and end["pressure"]["cpu"], before["some_avg10"], "the last 10 s"
-    if end and after and end["monotonic_s"] > start["monotonic_s"]:
-        waited_s = (after["some_total_us"] - before["some_total_us"]) * 1e-6
-        share, span = 100 * waited_s / (end["monotonic_s"] - start["monotonic_s"]), "the time of the point"
-    if share > BUSY_PRESSURE:
-        found.append(f"tasks waited for a processor in {share:.0f} % of {span}, latency may be false")
-    return found
+def _busy(facts: Facts, load: Facts) -> str:
+    """Evidence that processes other than labkit's use the machine; empty where they do not, or nobody looked."""
+    others, cores = load.get("others"), facts["cpus_usable"]
+    if not others or others["processors"] <= BUSY * cores:
+        return ""
+    name, share = "processes that cannot be seen from here", others["unseen"]
+    name, _, share = max([[name, 0, share], *others["named"]], key=lambda one: float(one[2]))
+    who = f"other processes kept {others['processors']:.2f} of {cores} processors busy, most by {name} ({share:.2f})"
+    return f"{who}: latency may be false, measure again without them"
 
 
 def _drift(start: Facts, end: Facts | None) -> str:
@@ -263,10 +259,12 @@ def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None,
     Parameters
     ----------
     description : as from `labkit.host.describe`.
-    start, end : `labkit.host.load_snapshot` at both ends of the point, with both, pressure is that of the point itself.
-    ranks : processes of the lab that keep a core busy and were running at `start` already.
+    start, end : `labkit.host.load_snapshot` at both ends of the point; the last one may have ``others``, what
+        `labkit.host.Watch` saw.
+    ranks : processes of the lab that keep a core busy.
     """
-    found, cores = _busy(description, start, end, ranks), description["cpus_usable"]
+    busy, cores = _busy(description, start if end is None else end), description["cpus_usable"]
+    found = [busy] if busy else []
     governor, clock = description.get("governor"), description.get("clock_source")
     if ranks and cores <= ranks:
         found.append(f"{ranks} ranks on {cores} cores leave none for the system, the tail may be false")
@@ -287,12 +285,13 @@ def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None,
     return found
 
 
-def badges(description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0) -> list[str]:
+def badges(description: Facts, start: Facts, end: Facts | None = None) -> list[str]:
     """Marks that a number carries in every table and figure: ``busy machine``, ``CPU frequency``.
 
-    Parameters are those of `warnings_for_run`.
+    Parameters are the first ones of `warnings_for_run`.
     """
     governor = description.get("governor")
     unsteady = (governor is not None and governor not in STEADY_GOVERNORS) or bool(_drift(start, end))
-    marks = {"busy machine": bool(_busy(description, start, end, ranks)), "CPU frequency": unsteady}
+    busy = bool(_busy(description, start if end is None else end))
+    marks = {"busy machine": busy, "CPU frequency": unsteady}
     return [mark for mark, seen in marks.items() if seen]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import time
+from collections.abc import Collection
 from typing import Any
 
 from labkit import studies
 from labkit.campaign import Campaign
 from labkit.jobs.inside import left_out
+from labkit.jobs.submitted import read
 from labkit.units import format_duration
 
 
@@ -16,14 +18,20 @@ def failures(held: Campaign) -> dict[str, str]:
     return {one["name"]: one["error"] for one in held.facts.get("notebooks", []) if one["error"]}
 
 
-def summary(held: Campaign) -> str:
-    """In lines for people."""
+def summary(held: Campaign, going: Collection[str] = ()) -> str:
+    """In lines for people.
+
+    Parameters
+    ----------
+    going : numbers of its jobs that run now.
+    """
     facts, failed = held.facts, failures(held)
     notebooks = [one["name"] for one in facts.get("notebooks", [])]
     done, planned = len(held.done()), int(facts.get("planned", 0))
     lines = [f"done:     {len(notebooks) - len(failed)} of {len(facts.get('parameters', {}))} notebooks, {done} points"
              + (f" of {planned}" if planned else "")]  # fmt: skip
-    for note in _notes(held):
+    notes = _notes(held)
+    for note in notes:
         if "end" in note:
             took = format_duration(round(note["end"] - note["start"], 1))
             hosts = ", ".join(note["allocation"]["hosts"])
@@ -31,6 +39,9 @@ def summary(held: Campaign) -> str:
                 f"          job {note['allocation']['name']} on {hosts}: {note['measured']} points measured, "
                 f"{note['before']} were there already, {took}"
             )
+        elif note is notes[-1] and note["allocation"]["job"] in going:
+            hosts, ago = ", ".join(note["allocation"]["hosts"]), format_duration(round(time.time() - note["start"]))
+            lines.append(f"          job {note['allocation']['name']} on {hosts}: runs since {ago}")
         else:
             lines.append(f"          job {note['allocation']['name']}: did not come to its end")
     lines += [f"skipped:  {name}: {reason}" for name, reason in facts.get("absent", {}).items()]
@@ -52,5 +63,6 @@ def warnings(held: Campaign) -> list[tuple[str, int]]:
 
 def _notes(held: Campaign) -> list[dict[str, Any]]:
     """Notes of all allocations, in order of time."""
-    found = [json.loads(path.read_text()) for path in (held.path / "jobs").glob("[0-9]*-*.json")]
-    return sorted(found, key=lambda note: float(note["start"]))
+    found = [read(path) for path in (held.path / "jobs").glob("[0-9]*-*.json")]
+    whole = [note for note in found if note and {"start", "allocation"} <= set(note)]
+    return sorted(whole, key=lambda note: float(note["start"]))

@@ -7,10 +7,10 @@ import shutil
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from labkit.errors import LaunchError
+from labkit.errors import LaunchError, SpecError, known
 
 Kind = Literal["pending", "running", "ended", "unknown"]
 
@@ -33,6 +33,58 @@ class State:
     nodes: str = ""
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a partition allows; 0 where it sets no limit.
+
+    Parameters
+    ----------
+    name : of the partition.
+    nodes, minutes : of a job.
+    cores : of its largest node, hardware threads counted as Slurm does.
+    usual : whether it is the one for jobs that name none.
+    """
+
+    name: str
+    nodes: int
+    minutes: int
+    cores: int
+    usual: bool = False
+
+
+def limits(text: str) -> dict[str, Limits]:
+    """Partition → what it allows, from lines of ``sinfo -h -o "%P|%l|%D|%c|%s"``, one or more each.
+
+    Examples
+    --------
+    >>> limits("short*|30:00|4|16|1-2")["short"]
+    Limits(name='short', nodes=2, minutes=30, cores=16, usual=True)
+    """
+    found: dict[str, Limits] = {}
+    for line in text.splitlines():
+        name, time, nodes, cores, sizes = (*line.strip().split("|"), "", "", "", "", "")[:5]
+        if not name or not nodes.isdigit():
+            continue
+        usual, name = name.endswith("*"), name.rstrip("*")
+        before = found.get(name, Limits(name, 0, 0, 0))
+        largest = int(number[0]) if (number := re.match(r"\d+", cores)) else 0
+        found[name] = Limits(name, before.nodes + int(nodes), _minutes(time), max(before.cores, largest), usual)
+        most = sizes.rpartition("-")[2]
+        if most.isdigit():
+            found[name] = replace(found[name], nodes=min(found[name].nodes, int(most)))
+    return found
+
+
+def _minutes(text: str) -> int:
+    """Minutes of ``[days-]hours:minutes:seconds`` as Slurm writes it; 0 for no limit."""
+    days, dash, rest = text.partition("-")
+    parts = (rest if dash else text).split(":")
+    if not all(part.isdigit() for part in parts) or (dash and not days.isdigit()):
+        return 0
+    hours, minutes = (0, *map(int, parts))[-3:-1] if len(parts) > 1 else (0, int(parts[0]))
+    return (int(days) * 24 * 60 if dash else 0) + 60 * hours + minutes
+
+
 class System(ABC):
     """A batch system by its programs."""
 
@@ -50,6 +102,17 @@ class System(ABC):
             If the program is not here, or refuses; with its own words.
         """
         return self._number(_run([*self.submits, script], self._advice()))
+
+    def check(self, script: str, partition: str, *, nodes: int, ppn: int, minutes: int) -> None:  # noqa: B027
+        """Refuse before it is submitted what could never run; a system that cannot tell refuses nothing.
+
+        Raises
+        ------
+        SpecError
+            If the partition is not there, too small or too short.
+        LaunchError
+            If the batch system would refuse the script, in its own words.
+        """
 
     def cancel(self, job: str) -> None:
         """End a job."""
@@ -74,15 +137,29 @@ class Slurm(System):
     _PENDING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
     _RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
 
+    def check(self, script: str, partition: str, *, nodes: int, ppn: int, minutes: int) -> None:
+        """By what sinfo tells of the partition, then by ``sbatch --test-only``."""
+        there = limits(_answer(["sinfo", "-h", "-o", "%P|%l|%D|%c|%s"]))
+        if not there:
+            return
+        if partition and partition not in there:
+            raise known("partition", partition, list(there))
+        most = there.get(partition) or next((one for one in there.values() if one.usual), Limits("", 0, 0, 0))
+        asked = ("time", minutes, most.minutes), ("nodes", nodes, most.nodes), ("ppn", ppn, most.cores)
+        for word, value, limit in asked:
+            if limit and value > limit:
+                what = {"time": f"{limit} minutes", "nodes": f"{limit} nodes", "ppn": f"{limit} cores on a node"}[word]
+                raise SpecError(
+                    f"--{word} {value}, but partition {most.name} has {what}. Set --{word} {limit} or less."
+                )
+        _run(["sbatch", "--test-only"], self._advice(), given=script)
+
     def _number(self, text: str) -> str:
         return text.strip().splitlines()[-1].partition(";")[0] if text.strip() else ""
 
     def _advice(self) -> str:
-        try:
-            there = subprocess.run(["sinfo", "-h", "-o", "%R"], capture_output=True, text=True, timeout=20, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        return f"Partitions here: {', '.join(dict.fromkeys(there.stdout.split()))}." if there.stdout.split() else ""
+        there = list(limits(_answer(["sinfo", "-h", "-o", "%P|%l|%D|%c|%s"])))
+        return f"Partitions here: {', '.join(there)}." if there else ""
 
     def state(self, job: str) -> State:
         """From scontrol while it remembers the job, then from sacct."""
@@ -176,8 +253,21 @@ class Flux(System):
 SYSTEMS: Mapping[str, System] = {system.name: system for system in (Slurm(), Pbs(), Flux())}
 
 
-def _run(argv: Sequence[str], advice: str = "") -> str:
+def _answer(argv: Sequence[str]) -> str:
+    """What a command prints; empty where it is not here, hangs or fails."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return "" if done.returncode else done.stdout
+
+
+def _run(argv: Sequence[str], advice: str = "", given: str = "") -> str:
     """What a command prints.
+
+    Parameters
+    ----------
+    given : its standard input.
 
     Raises
     ------
@@ -190,7 +280,7 @@ def _run(argv: Sequence[str], advice: str = "") -> str:
             "node, load the module of its batch system, or print the script with --dry-run."
         )
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired as error:
         raise LaunchError(f"{argv[0]} gave no answer in 120 s. Try again later.", command=argv) from error
     if done.returncode:

@@ -38,12 +38,13 @@ def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None
 def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
     """Run one point and write its samples file."""
     spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
+    watch = host.Watch()
     benchmark = benchmarks.get(spec.benchmark)
     job = tools.available(benchmark.jobs, spec, effort)
     before, batch = testbed.evidence(), allocation.current()
     outcome = tools.run(job, place=testbed.place(spec))
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
-    load_end, machine = host.load_snapshot(), host.describe()
+    load_end, machine = host.load_snapshot() | {"others": watch.since(load["monotonic_s"])}, host.describe()
     took = perf_counter() - clock
     busy = (2 if job.server else 1) * len(job.each)  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
@@ -59,7 +60,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         "badges": [
             *testbed.badges, *outcome.badges,
             *(paths.of_tool(spec, effort, outcome, crossed, took) if job.server else []),
-            *host.badges(machine, load, load_end, ranks=busy),
+            *host.badges(machine, load, load_end),
         ],
         **point.marks[0],
         "warnings": [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],

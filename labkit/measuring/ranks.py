@@ -115,7 +115,7 @@ class Start:
         self._ready: Mapping[str, Any] = {}
         self._reader = Reader()
         self._current: Point = points[0]
-        self._began, self._load = datetime.now(UTC), host.load_snapshot()
+        self._began, self._load, self._watch = datetime.now(UTC), host.load_snapshot(), host.Watch()
         self._doubts: list[str] = []
         self._finalized: int | None = None
         self._placement: launch.Placement | None = None
@@ -191,6 +191,7 @@ class Start:
         elif kind == "point":
             self._current = self._points[header["index"]]
             self._began, self._load = datetime.now(UTC), host.load_snapshot()
+            self._watch.look()
             self._counter.tell(self._current)
         elif kind == "progress":
             self._counter.tell(self._current, n=header["n"], ci=header["ci"])
@@ -227,7 +228,6 @@ class Start:
                 f"launcher of that library with --launcher.",
                 command=self._shown(),
             )
-
         loaded, meant = launch.library(header.get("library", "")), self._points[0].library
         if loaded not in ("", meant) and meant != "none":
             self._doubts = [f"the launcher is of {meant}, but the ranks loaded {loaded}"]
@@ -245,7 +245,7 @@ class Start:
             "command": self._shown(),
             "seed": self._effort.seed,
             "load_start": self._load,
-            "load_end": host.load_snapshot(),
+            "load_end": host.load_snapshot() | {"others": self._watch.since(self._load["monotonic_s"])},
         }
         machine, load = host.describe(), (self._load, facts["load_end"])
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
@@ -256,7 +256,7 @@ class Start:
         facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
         facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
         facts["badges"] += ["side by side"] if allocation.shared() else []
-        facts["badges"] += host.badges(machine, *load, ranks=self._here)
+        facts["badges"] += host.badges(machine, *load)
         who, times = facts.pop("rows"), rows[0]
         extras: dict[str, Any] = dict(zip(benchmark.lanes, rows[1:], strict=False))
         if facts["timing"] == "total":

@@ -4,10 +4,13 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,7 +18,7 @@ import pytest
 from labkit import cli, jobs, measuring, records
 from labkit.batch import load
 from labkit.campaign import Campaign
-from labkit.errors import LaunchError
+from labkit.errors import LaunchError, SpecError
 from tests.slurm.cluster import until
 from tests.slurm.conftest import Lab
 
@@ -72,6 +75,11 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd
     shown = capfd.readouterr().err
     assert f"labkit: job {job.number}: RUNNING on vc2" in shown
     assert f"job {job.number} goes on. Follow it again: labkit attach" in shown
+    assert cli.main(["status", "cut"]) == 0
+    told = capfd.readouterr().out
+    assert f"cut: slurm job {job.number}, RUNNING" in told
+    assert f"job {job.number} on vc2: runs since" in told
+    assert "did not come to its end" not in told
     assert cli.main(["cancel", "cut"]) == 0
     assert f"job {job.number}: CANCELLED" in capfd.readouterr().err
     before = saved(job)
@@ -89,13 +97,39 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd
     assert before.items() <= after.items()
 
 
-def test_an_unknown_partition_is_refused_in_the_words_of_sbatch(lab: Lab, background: Background) -> None:
-    request = jobs.Request(suite=lab.suite("refused"), partition="nowhere")
-    with pytest.raises(
-        LaunchError, match="sbatch refused: sbatch: error: invalid partition specified: nowhere"
-    ) as caught:
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ({"partition": "nowhere"}, r"There is no partition 'nowhere'\. There are: batch, shut"),
+        ({"nodes": 9}, r"--nodes 9, but partition batch has 4 nodes\. Set --nodes 4"),
+        ({"minutes": 61}, r"--time 61, but partition batch has 60 minutes"),
+        ({"ppn": 5}, r"--ppn 5, but partition batch has 4 cores on a node"),
+        ({"constraint": "gpu"}, r"sbatch refused: allocation failure: Invalid feature specification\nPartitions here: batch, shut"),
+        ({"parameters": ("launches=0",)}, "launches"),
+    ],
+)  # fmt: skip
+def test_what_cannot_run_is_refused_before_it_is_submitted(lab: Lab, words: dict[str, Any], wanted: str) -> None:
+    request = jobs.Request(suite=lab.suite("refused"), **words)
+    with pytest.raises((LaunchError, SpecError), match=wanted):
         lab.submit(request, lab.site("vc[0-1]"))
-    assert "Partitions here: batch, shut." in str(caught.value)
+    assert not (lab.campaigns / "refused").exists()
+
+
+def test_of_two_simultaneous_submissions_one_is_refused(lab: Lab, background: Background) -> None:
+    words = ["submit", lab.suite("twice"), "--partition", "shut", "--detach", "--site", str(lab.site("vc[0-1]"))]
+    argv = [sys.executable, "-m", "labkit.cli", *words]
+    for attempt in range(2):
+        started = [
+            subprocess.Popen(
+                [*argv, "--into", str(lab.campaigns / f"twice-{attempt}")], stderr=subprocess.PIPE, text=True
+            )
+            for _ in range(2)
+        ]
+        said = [process.communicate(timeout=120)[1] for process in started]
+        assert sorted(process.returncode for process in started) == [0, 1], said
+        (job,) = jobs.jobs(lab.campaigns / f"twice-{attempt}")
+        assert any(f"Job {job.number} for " in text for text in said), said
+        jobs.cancel(job)
 
 
 def test_a_job_that_waits_is_cancelled(lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]) -> None:

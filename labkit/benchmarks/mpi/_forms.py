@@ -28,30 +28,34 @@ class Overlapping:
 LANES = {"pure_ns": "pure_us", "compute_ns": "compute_us", "alone_ns": "compute_alone_us"}
 
 
-def _means(lanes: dict[str, Any]) -> tuple[float, float, float, float] | None:
-    """Total, pure, inner and lone computing time: median over iterations of the mean over ranks, ns."""
-    if "pure_ns" not in lanes:
-        return None
-    names = ("time_ns", "pure_ns", "compute_ns", "alone_ns")
-    total, pure, inner, alone = (float(np.median(lanes[name].mean(axis=0))) for name in names)
-    return total, pure, inner, alone
+_TIMES = ("time_ns", "pure_ns", "compute_ns")
 
 
 def overlap_osu(lanes: Any) -> float:
     """OSU's overlap, %: the part of the pure time that the computation hid; what overlapped is told by the total."""
-    found = _means(lanes)
-    if found is None:
+    if "pure_ns" not in lanes:
         return float("nan")
-    total, pure, inner, _ = found
+    total, pure, inner = (float(np.median(lanes[name].mean(axis=0))) for name in _TIMES)
     return max(0.0, 100 - (total - inner) / pure * 100)
 
 
 def overlap_imb(lanes: Any) -> float:
-    """IMB's overlap, %: the time saved against doing one after the other, as a part of the shorter of the two."""
-    found = _means(lanes)
-    if found is None:
+    """IMB's overlap, %: the time saved against doing one after the other, as a part of the longer of the two.
+
+    From the mean times of the rank that took longest in all, as IMB-NBC has it (IMB_output.c).
+    """
+    if "pure_ns" not in lanes:
         return float("nan")
-    total, pure, _, alone = found
+    means = [lanes[name].mean(axis=1) for name in _TIMES]
+    total, pure, inner = (float(times[means[0].argmax()]) for times in means)
+    return 100 * max(0.0, min(1.0, (pure + inner - total) / max(pure, inner)))
+
+
+def overlap_io(lanes: Any) -> float:
+    """IMB-IO's overlap, %: the time saved as a part of the shorter of access and computation, each by itself."""
+    if "pure_ns" not in lanes:
+        return float("nan")
+    total, pure, alone = (float(np.median(lanes[f"{name}_ns"].mean(axis=0))) for name in ("time", "pure", "alone"))
     return 100 * max(0.0, min(1.0, (pure + alone - total) / min(pure, alone)))
 
 
@@ -90,6 +94,8 @@ def nonblocking(blocking: Benchmark, osu: str = "", imb: str = "") -> Benchmark:
         blocking, title=f"{blocking.title}, non-blocking", kernel=f"i{blocking.kernel}",
         options=_options(Overlapping, blocking.options), lanes=LANES, derived=OVERLAP, classics=classics,
         metrics={"latency_us": blocking.metrics["latency_us"]}, cadence="isolated",
+        converted={f"osu_{osu}": how for test, how in blocking.converted.items() if osu and test.startswith("osu_")},
+        unlike={},
     )  # fmt: skip
 
 
@@ -114,5 +120,5 @@ def persistent(blocking: Benchmark, name: str, osu: str = "", imb: str = "") -> 
         blocking, title=f"{blocking.title}, persistent", kernel=f"{blocking.kernel}_persistent", check=check,
         options=_options(Started, blocking.options), lanes=LANES, derived=OVERLAP,
         metrics={"latency_us": blocking.metrics["latency_us"]}, calls=(f"MPI_{name}_init",), classics=classics,
-        cadence="isolated",
+        cadence="isolated", converted={}, unlike={},
     )  # fmt: skip

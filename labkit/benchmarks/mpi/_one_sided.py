@@ -13,6 +13,8 @@ from labkit.spec import Spec
 Memory = Literal["allocate", "create", "dynamic"]
 SYNCHRONISATIONS = ("lock", "flush", "flush_local", "lock_all", "pscw", "fence")  # numbered in kernels/one_sided.c
 ONE_WAY, IN_TURN, AT_ONCE = range(3)
+ONCE = "it flushes once after all its repetitions, where each of them is completed here"
+ONE_FENCE = "each of its repetitions has one fence, where there is one before and one after the call here"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +122,22 @@ def near(spec: Spec, rank: int) -> list[int]:
     if kind == "neighbours":
         return sorted({(rank - 1) % spec.ranks, (rank + 1) % spec.ranks})
     return [(rank + spec.ranks // 2) % spec.ranks]
+
+
+def unlike(call: str) -> dict[str, str]:
+    """In what the Intel benchmarks' tests of a call differ from ours, as IMB_rma_*.c and IMB_ones_*.c have it.
+
+    Parameters
+    ----------
+    call : ``put`` or ``get``.
+    """
+    once = ("One_{}_all", "All_{}_all", "{}_all_local")
+    names = [f"IMB-RMA {form.format(call)}" for form in once]
+    fenced = [f"IMB-EXT {way}_{call.capitalize()}" for way in ("Unidir", "Bidir")]
+    return {
+        **{name.replace(f" {call}", f" {call.capitalize()}"): ONCE for name in names},
+        **dict.fromkeys(fenced, ONE_FENCE),
+    }
 
 
 def reaches(spec: Spec, rank: int) -> bool:

@@ -15,7 +15,7 @@ BENCHMARK = _one_sided.latency(
     exposed=_one_sided.combined_where,
     classics={
         "osu_acc_latency": {},
-        "IMB-RMA Accumulate": {},
-        "IMB-EXT Accumulate": {"memory": "create", "synchronisation": "fence"},
+        "IMB-RMA Accumulate": {"memory": "create", "timing": "total"},
+        "IMB-EXT Accumulate": {"memory": "create", "synchronisation": "fence", "timing": "total"},
     },
 )

@@ -2,9 +2,10 @@
 
 Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
 `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_allreduce (OMB 7.4,
-mpi/collective/blocking/osu_allreduce.c); `streaming` runs them back to back, as IMB-MPI1 Allreduce does;
-`synchronised` starts each at a moment agreed on synchronised clocks. Bus bandwidth is 2(n-1)/n times size over time
-(nccl-tests, PERFORMANCE.md). `binding` runs the same as C kernel, with mpi4py's buffers, or with its pickled objects.
+mpi/collective/blocking/osu_allreduce.c) and in IMB-MPI1 Allreduce (its default, -sync on); `streaming` runs them back
+to back, as IMB-MPI1 Allreduce -sync off does; `synchronised` starts each at a moment agreed on synchronised clocks.
+Bus bandwidth is 2(n-1)/n times size over time (nccl-tests, PERFORMANCE.md). `binding` runs the same as C kernel, with
+mpi4py's buffers, or with its pickled objects.
 """
 
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ BENCHMARK = Benchmark(
     },
     classics={
         "osu_allreduce": {},
-        "IMB-MPI1 Allreduce": {"cadence": "streaming"},
+        "IMB-MPI1 Allreduce": {},
         "IMB-MT AllReduceMT": {"threads": 2},
     },
 )

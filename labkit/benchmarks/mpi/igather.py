@@ -2,7 +2,7 @@
 
 An iteration measures the pure time (call and wait), then a computation of that length alone, then call, computation
 and wait together; the latency is that total. Overlap is given by OSU's definition (what the pure time leaves of the
-total without the computation) and by IMB's (the time saved, as a part of the shorter of the two); `tests` spreads
+total without the computation) and by IMB's (the time saved, as a part of the longer of the two); `tests` spreads
 calls of MPI_Test over the computation. The tests osu_igather or IMB-NBC Igather. The data are those of mpi.gather.
 """
 

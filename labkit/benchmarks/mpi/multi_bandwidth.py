@@ -25,7 +25,7 @@ BENCHMARK = Benchmark(
     warmup=(10, 2),
     classics={
         "osu_mbw_mr": {},
-        "IMB-MPI1 Uniband": {"window": 256},
-        "IMB-MT UniBandMT": {"window": 256, "threads": 2},
+        "IMB-MPI1 Uniband": {"window": 256, "timing": "total"},
+        "IMB-MT UniBandMT": {"window": 256, "threads": 2, "timing": "total"},
     },
 )

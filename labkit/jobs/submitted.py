@@ -1,0 +1,142 @@
+"""Jobs that were submitted for a campaign, read from its folder: whoever looks need not be who submitted."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labkit import campaign
+from labkit.errors import DataError, LabkitWarning
+from labkit.jobs.systems import SYSTEMS, State, System
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that was submitted.
+
+    Parameters
+    ----------
+    campaign : its folder.
+    submission : which one into that campaign, from 1.
+    system : batch system.
+    number : of the job there.
+    submitted : when, s since the epoch.
+    array : how many jobs it is, one after the other.
+    """
+
+    campaign: Path
+    submission: int
+    system: str
+    number: str
+    submitted: float
+    array: int = 1
+
+    @property
+    def batch(self) -> System:
+        """Its batch system."""
+        return SYSTEMS[self.system]
+
+    def state(self) -> State:
+        """How it is now."""
+        return self.batch.state(self.number)
+
+    def notes(self) -> list[dict[str, Any]]:
+        """What its allocations noted from inside, by name."""
+        paths = sorted((self.campaign / "jobs").glob(f"{self.submission}-*.json"))
+        return [note for note in map(read, paths) if note is not None]
+
+    def goes_on(self) -> bool:
+        """Whether it waits or runs; one whose allocations all noted their end is not asked for."""
+        notes = self.notes()
+        if len(notes) >= self.array and all("status" in note for note in notes):
+            return False
+        return self.state().kind in ("pending", "running")
+
+    def output(self) -> str:
+        """The end of what it wrote."""
+        paths = (self.campaign / "jobs").glob(f"{self.submission}-*.out*")
+        newest = max(paths, key=lambda path: path.stat().st_mtime, default=None)
+        return "\n".join(newest.read_text(errors="replace").strip().splitlines()[-15:]) if newest else ""
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """What a file of ``jobs/`` holds; None, with a warning, where it is damaged."""
+    try:
+        held = json.loads(path.read_text())
+        if not isinstance(held, dict):
+            raise ValueError("it holds no table")
+    except (OSError, ValueError) as error:
+        _damaged(path, error)
+        return None
+    return held
+
+
+def _damaged(path: Path, why: object) -> None:
+    text = f"{path} is damaged and left out: {why}. Delete it, or take it from a backup."
+    warnings.warn(text, LabkitWarning, stacklevel=3)
+
+
+def jobs(into: Path) -> list[Job]:
+    """Jobs that were submitted for a campaign, in order.
+
+    Warns
+    -----
+    LabkitWarning
+        For a submission whose file is damaged; it is left out.
+    """
+    found = []
+    for path in sorted((into / "jobs").glob("[0-9]*.json")):
+        held = read(path) if path.stem.isdigit() else None
+        if held is None:
+            continue
+        try:
+            if held["system"] not in SYSTEMS:
+                raise ValueError(f"there is no batch system {held['system']!r}")
+            array = int(dict(held.get("request", {})).get("array", 1))
+            number, submitted = str(held["number"]), float(held["submitted"])
+            found.append(Job(into, int(path.stem), held["system"], number, submitted, array))
+        except (KeyError, TypeError, ValueError) as error:
+            _damaged(path, f"there is no {error}" if isinstance(error, KeyError) else error)
+    return sorted(found, key=lambda job: job.submission)
+
+
+def shown(found: Sequence[Job]) -> list[Job]:
+    """Those jobs of a campaign that wait or run, and the last one."""
+    return [job for job in found if job is found[-1] or job.goes_on()]
+
+
+def latest(name: str | Path) -> Job:
+    """The last job of a campaign that waits or runs; where none does, the last.
+
+    Raises
+    ------
+    DataError
+        If there is no such campaign, or nothing was submitted for it.
+    """
+    into = campaign.find(name).resolve()
+    found = jobs(into)
+    if not found:
+        raise DataError(f"No job was submitted for {into}. Submit one with: labkit submit SUITE --into {into}")
+    return next((job for job in reversed(found) if job.goes_on()), found[-1])
+
+
+def of(name: str | Path) -> list[Job]:
+    """Jobs of a campaign that wait or run, and its last one.
+
+    Raises
+    ------
+    DataError
+        If there is no such campaign, or nothing was submitted for it.
+    """
+    last = latest(name)
+    return shown(jobs(last.campaign))
+
+
+def every() -> list[Job]:
+    """Jobs that wait or run, and the last job of every campaign."""
+    folders = {path.parent.parent for path in campaign.root().glob("**/jobs/[0-9]*.json") if path.stem.isdigit()}
+    return sorted((job for one in folders for job in shown(jobs(one))), key=lambda job: job.submitted)
