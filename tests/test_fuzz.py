@@ -54,6 +54,8 @@ def problems(one: Input, ended: Ended, scene: Scene, *, refresh: bool = True) ->
 def _of_a_campaign(home: Path, name: str) -> bool:
     """Whether a file belongs to a campaign that was begun, and is none that was written aside."""
     path = home / name
+    if path.is_dir() and any(path.glob("**/campaign.json")):
+        return True
     inside = any((folder / "campaign.json").exists() for folder in (path, *path.parents) if home in folder.parents)
     derived = "derived" in path.parts or path.name == "derived"
     return (inside or derived) and not path.name.startswith(".") and path.exists()

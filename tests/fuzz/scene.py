@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import faulthandler
 import io
 import os
 import resource
@@ -28,7 +29,7 @@ from labkit.samples import Samples
 from labkit.spec import Effort, Reported, Spec
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE = 30.0  # s of one input; a busy machine takes its time
+PATIENCE = 20.0  # s of one input; a busy machine takes its time
 MEMORY = 2 << 30  # B that one input may take
 TINY = """title = "Tiny"
 [parameters]
@@ -243,6 +244,7 @@ def _bounded() -> Iterator[None]:
 
     handler = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE, 1.0)
+    faulthandler.dump_traceback_later(2 * PATIENCE, exit=True, file=sys.__stderr__)  # a library that blocks in C
     limits = resource.getrlimit(resource.RLIMIT_AS)
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, limits[1]))
@@ -250,6 +252,7 @@ def _bounded() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
+        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
 
