@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import campaign, measuring, studies, writing
+from labkit import campaign, measuring, writing
+from labkit.analysis import doubts
 from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited
 from labkit.batch.suites import HOME, NOTEBOOKS, SUITES, Entry, Suite, load, names
 from labkit.campaign import Campaign
@@ -108,7 +109,7 @@ def run(
     save_records(table, held.path / "records.parquet")
     held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
     failed, retried = _told(held)
-    new, warnings = held.done() - before, studies.kinds([*table["warnings"], *table["badges"]])
+    new, warnings = held.done() - before, doubts.kinds([*table["warnings"], *table["badges"]])
     return Outcome(held.path, tuple(executed), len(new), len(before), failed, retried, tuple(warnings))
 
 

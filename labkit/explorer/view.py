@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from labkit import figures
 from labkit.columns import COLUMNS, METRICS, STATISTICS, split, statistic_column
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 
 SIZE = "message_size_B"
 HEIGHT = 430  # px
@@ -103,6 +103,8 @@ class View:
             column = statistic_column(self.metric, self.statistic)
             shown = self.metric if column not in summary else {METRICS[self.metric].label: column}
             draw = f"versus(summary, {self.x!r}, {shown!r}, series={series!r})"
+        seen = {one.series: one.slot for one in looks.of(style.split(summary, series)) if one.series not in looks.FIXED}
+        keep = f"figures.keep({seen!r})  # colours and markers\n" if seen else ""
         more = "".join(f"{name}={kind!r}, " for name, kind in self.axes().items())
         return f"""import pandas as pd
 from labkit import campaign, figures, records
@@ -112,7 +114,7 @@ for name in [{held}]:
     held = campaign.Campaign(campaign.find(name))
     tables.append(records.table(held.samples({self.benchmark!r}), campaign=name))
 summary = records.summary(pd.concat([table for table in tables if len(table)], ignore_index=True))
-figure = figures.{draw}
+{keep}figure = figures.{draw}
 figure.update_layout({more}width=None, height={HEIGHT})
 figure
 """

@@ -9,6 +9,7 @@ from labkit.figures.beside import beside
 from labkit.figures.cells import heat_map
 from labkit.figures.factors import factors, phases
 from labkit.figures.iterations import distribution, over_iterations
+from labkit.figures.looks import keep
 from labkit.figures.nodes import scatter
 from labkit.figures.pairs import pairs
 from labkit.figures.parts import parts
@@ -34,6 +35,7 @@ __all__ = [
     "distribution",
     "factors",
     "heat_map",
+    "keep",
     "launches",
     "over_iterations",
     "pairs",

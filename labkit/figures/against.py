@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 from labkit.columns import METRICS, STATISTICS, Metric, split, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError
-from labkit.figures import axes, style
+from labkit.figures import axes, looks, style
+from labkit.figures.looks import Look
 from labkit.figures.points import error_bars, hover_fields, meaning, metric_of, statistic_of
 from labkit.records import headline_statistic
 
@@ -58,9 +59,10 @@ def versus(
     if even:
         end = float(frame[x].max()) or 1.0
         right = {"type": "linear", "range": [-0.03 * end, 1.03 * end], "title": right["title"]}
-    for n, (name, origin, rows) in enumerate(parts):
+    for (name, origin, rows), seen in zip(parts, looks.of(parts), strict=True):
         rows = rows.sort_values(x, kind="stable")
-        figure.add_trace(_line(rows, x, columns[str(rows["quantity"].iloc[0])], origin, n, right).update(name=name))
+        line = _line(rows, x, columns[str(rows["quantity"].iloc[0])], origin, seen, right)
+        figure.add_trace(line.update(name=name, meta=seen.meta))
     metrics = [METRICS[metric] for metric, _ in columns.values()]
     plain = metrics[0].kind == "rate" if log is None else not log
     heights = pd.concat([frame[statistic_column(*named)] for named in columns.values()])
@@ -103,7 +105,7 @@ def _title(columns: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _line(
-    rows: pd.DataFrame, x: str, shown: tuple[str, str], origin: str, n: int, axis: Mapping[str, Any]
+    rows: pd.DataFrame, x: str, shown: tuple[str, str], origin: str, seen: Look, axis: Mapping[str, Any]
 ) -> go.Scatter:
     """Line of one series; bars only where the interval is of the statistic drawn."""
     if rows[x].duplicated().any():
@@ -114,7 +116,7 @@ def _line(
         )
     metric: Metric = METRICS[shown[0]]
     statistic = shown[1] if shown[1] != "p50" else statistic_of(rows, metric.name, "p50")
-    y, look, marker = rows[statistic_column(metric.name, statistic)], style.ORIGINS[origin], style.marker(origin, n)
+    y, look, marker = rows[statistic_column(metric.name, statistic)], style.ORIGINS[origin], style.marker(origin, seen)
     values = y.to_numpy(np.float64)
     bars = statistic == headline_statistic(rows, metric.name)
     error = error_bars(rows, metric.name, values, marker["color"]) if bars else None

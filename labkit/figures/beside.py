@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import plotly.graph_objects as go
 
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 
 
 def beside(
@@ -30,15 +30,13 @@ def beside(
     if not measured:
         raise DataError("There is nothing measured to draw beside published values. Measure first.")
     figure = go.Figure()
-    for n, (origin, values) in enumerate((("measured", measured), ("published", published))):
-        colour, pattern = style.COLOURS[n], style.ORIGINS[origin].pattern
-        marker = {"color": colour, "line": {"color": colour, "width": 1}}
-        if pattern:
-            marker["pattern"] = {"shape": pattern, "fgcolor": colour, "bgcolor": "white", "size": 6}
+    origins = (("measured", measured), ("published", published))
+    for n, ((origin, values), seen) in enumerate(zip(origins, looks.named([o for o, _ in origins]), strict=True)):
         figure.add_bar(
             x=list(values), y=[factor * value for value in values.values()],
             name=f"{origin} ({source})" if source and n else origin,
-            marker=marker, text=[style.number(factor * value) for value in values.values()], textposition="outside",
+            marker=style.bar(origin, seen), meta=seen.meta,
+            text=[style.number(factor * value) for value in values.values()], textposition="outside",
             hovertemplate="%{x}: %{y:,.4~r}<extra>%{fullData.name}</extra>", cliponaxis=False,
         )  # fmt: skip
     figure.update_layout(

@@ -62,7 +62,10 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
             },
         )
     )
-    small = f"median of {int(table['count'].max())} launches; the range is in the hover text" if many else "1 launch"
+    small = "1 launch"
+    if many:
+        widest = float(((table["max"] - table["min"]) / table["median"]).max())
+        small = f"median of {int(table['count'].max())} launches, whose range is at most {widest:.0%} of it"
     figure.update_layout(
         xaxis=_axis(x, style.note(_title(columns), small)), yaxis=_axis(y, _title(rows)), plot_bgcolor="#f4f4f4"
     )

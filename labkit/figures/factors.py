@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 
 
 def factors(table: pd.DataFrame, category: str, series: str, *, title: str, label: str = "") -> go.Figure:
@@ -32,22 +32,23 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
     if absent or table.empty:
         raise DataError(f"There are no factors to draw: no {', '.join(absent) or 'row'}. Measure first.")
     figure = go.Figure()
-    for n, (name, rows) in enumerate(table.groupby(series, sort=False)):
-        look = style.marker("measured", n)
+    parts = list(table.groupby(series, sort=False))
+    for n, ((name, rows), seen) in enumerate(zip(parts, looks.named([str(name) for name, _ in parts]), strict=True)):
+        look = style.marker("measured", seen)
         ends = {"array": (rows["high"] - rows["factor"]), "arrayminus": (rows["factor"] - rows["low"])}
         about = [f"{low:.3g} to {high:.3g} ({said})" if low == low else str(said)
                  for low, high, said in zip(rows["low"], rows["high"], rows["label"], strict=True)]  # fmt: skip
         figure.add_scatter(
             x=[f"{value:g}" if isinstance(value, float) else str(value) for value in rows[category]],
             y=rows["factor"].tolist(), name=str(name), mode="markers",
-            marker=look, offsetgroup=f"{n}",
+            marker=look, offsetgroup=f"{n}", meta=seen.meta,
             error_y={"type": "data", "symmetric": False, "color": look["color"], "thickness": 1.2, "width": 3}
             | {side: np.nan_to_num(values.to_numpy(float)).clip(0).tolist() for side, values in ends.items()},
             **style.hover([f"%{{y:.3~r}} times, {category} %{{x}}"], {"interval": about}),
         )  # fmt: skip
     figure.add_hline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
     said = list(dict.fromkeys(str(text) for text in table["label"]))
-    bars = f"bars: {', '.join(said)}" if len(said) < 4 else "bars: intervals or ranges, see hover"
+    bars = f"bars: {', '.join(said)}"
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": style.note(label or category, f"{bars}; dashed: no change")}},
         yaxis={"type": "log", "title": {"text": title}, **_ticks(table)},
@@ -84,14 +85,14 @@ def phases(times: dict[str, np.ndarray], *, title: str, small: str) -> go.Figure
     small : what the reader must know.
     """
     figure = go.Figure()
-    for n, (name, values) in enumerate(times.items()):
+    for (name, values), seen in zip(times.items(), looks.named(list(times)), strict=True):
         x = np.sort(np.asarray(values, np.float64).ravel())
         above = 1 - np.arange(len(x)) / len(x)
         tail = np.unique(len(x) - 1 - np.geomspace(1, len(x), 250).astype(int).clip(1, len(x)) + 1)
         kept = np.unique(np.concatenate([np.linspace(0, len(x) - 1, 250).astype(int), tail]))
         figure.add_scatter(
             x=[float(f"{value:.6g}") for value in x[kept]], y=[float(f"{value:.4g}") for value in above[kept]],
-            name=name, mode="lines", line={"color": style.COLOURS[n % len(style.COLOURS)], "width": 1.8, "shape": "hv"},
+            name=name, mode="lines", line={"color": seen.colour, "width": 1.8, "shape": "hv"}, meta=seen.meta,
             hovertemplate="%{y:.3~%} take longer than %{x:,.4~r}<extra>%{fullData.name}</extra>",
         )  # fmt: skip
     shares = [1, 0.1, 0.01, 0.001, 1e-4]

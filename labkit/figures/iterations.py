@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from labkit import benchmarks, stats
 from labkit.columns import METRICS, STATISTICS, Metric
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
+from labkit.figures.looks import Look
 from labkit.figures.points import metric_of
 from labkit.records import seconds, values
 from labkit.samples import Samples
@@ -79,16 +80,16 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
     if not have:
         raise DataError("None of these has a time for each iteration, so there is no distribution. Use timing=each.")
     what, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
-    for n, one in enumerate(have):
+    names = [_name(one, have) for one in have]
+    for n, (one, name, seen) in enumerate(zip(have, names, looks.named(names), strict=True)):
         x, share = _steps(values(one, metric))
-        name, colour = _name(one, have), style.COLOURS[n % len(style.COLOURS)]
         dash = style.ORIGINS[one.origin].dash
         figure.add_trace(
             go.Scatter(x=_brief(x), y=_brief(share), name=name, legendgroup=f"{n}", mode="lines",
-                       line={"color": colour, "width": 1.8, "dash": dash, "shape": "hv"},
+                       line={"color": seen.colour, "width": 1.8, "dash": dash, "shape": "hv"}, meta=seen.meta,
                        hovertemplate=f"%{{x:,.4~r}} {what.unit}, share %{{y:.4~f}}<extra>%{{fullData.name}}</extra>")
         )  # fmt: skip
-        figure.add_trace(_percentiles(one, what, name, n))
+        figure.add_trace(_percentiles(one, what, seen).update(name=name, legendgroup=f"{n}", meta=seen.meta))
     figure.update_layout(
         xaxis={"type": "log", "title": {"text": style.note(what.title, _percentile_note(what))}},
         yaxis={"title": {"text": "share of iterations at or below"}, "range": [-0.02, 1.04], "tickformat": ".0%"},
@@ -103,7 +104,7 @@ def _percentile_note(metric: Metric) -> str:
     return f"marks: {', '.join(_MARKED)} of the launch{side}; percentiles with fewer than 10 samples beyond are open"
 
 
-def _percentiles(samples: Samples, metric: Metric, name: str, n: int) -> go.Scatter:
+def _percentiles(samples: Samples, metric: Metric, seen: Look) -> go.Scatter:
     """Marks at the percentiles of one launch; open where too few samples lie beyond."""
     s, each = stats.summarize(seconds(samples)), values(samples, metric.name)
     cost = metric.kind == "cost"
@@ -111,16 +112,13 @@ def _percentiles(samples: Samples, metric: Metric, name: str, n: int) -> go.Scat
     # from the times, so that the mark of a rate is work / percentile of the time
     times = [s.p50, s.p95, s.p99]
     scale = float(each[0] / seconds(samples)[0]) if cost else float(each[0] * seconds(samples)[0])
-    shape = style.SHAPES[n % len(style.SHAPES)]
     return go.Scatter(
         x=[t * scale if cost else scale / t for t in times],
         y=qs,
-        name=name,
-        legendgroup=f"{n}",
         showlegend=False,
         mode="markers",
-        marker=style.marker("measured", n)
-        | {"symbol": [shape + ("-open" if p in s.unreliable else "") for p in _MARKED]},
+        marker=style.marker("measured", seen)
+        | {"symbol": [seen.shape + ("-open" if p in s.unreliable else "") for p in _MARKED]},
         **style.hover(
             [f"<b>%{{x:,.4~r}} {metric.unit}</b>"],
             {"statistic": [STATISTICS[p].label for p in _MARKED], "n": [s.n] * len(_MARKED)},
@@ -172,11 +170,11 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
             "fastest rank": times.min(axis=0),
         }
     figure, budget = go.Figure(), max(400, points // len(lines))
-    for n, (name, line) in enumerate(lines.items()):
+    for (name, line), seen in zip(lines.items(), looks.named(list(lines)), strict=True):
         x, y = thin(line, budget)
         figure.add_trace(
             go.Scatter(x=x.tolist(), y=_brief(y), name=name, mode="lines",
-                       line={"color": style.COLOURS[n % len(style.COLOURS)], "width": 1},
+                       line={"color": seen.colour, "width": 1}, meta=seen.meta,
                        hovertemplate="iteration %{x:,}: %{y:,.4~r} µs<extra>%{fullData.name}</extra>")
         )  # fmt: skip
     long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""

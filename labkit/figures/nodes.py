@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 from labkit.samples import Samples
 
 _POINTS = 1500  # of a node and phase: more cannot be told apart
-_NODES = 7  # with a colour each; others share the last
 PHASES = {"alone_ns": "alone", "time_ns": "beside the aggressor"}
 
 
@@ -32,17 +33,16 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
         raise DataError(f"'{samples.spec}' has no times alone and beside. Give those of congestion.interference.")
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.03)
     hosts = samples.meta.get("rank_hosts") or []
+    ranks = looks.named([_name(rank, hosts) for rank in samples.ranks])
     for column, (lane, phase) in enumerate(PHASES.items(), 1):
         times = samples.lanes[lane] * 1e-3 / waits
         every = max(1, -(-times.shape[1] // _POINTS))
-        for n, (rank, line) in enumerate(zip(samples.ranks, times, strict=True)):
-            host = f" ({hosts[rank]})" if rank < len(hosts) else ""
+        for rank, seen, line in zip(samples.ranks, ranks, times, strict=True):
             figure.add_trace(
                 go.Scatter(
                     x=np.arange(0, len(line), every).tolist(), y=[float(f"{y:.5g}") for y in line[::every]],
-                    mode="markers", name=f"rank {rank}{host}", legendgroup=str(rank), showlegend=column == 1,
-                    marker={"size": 4, "opacity": 0.7, "color": style.COLOURS[min(n, _NODES - 1)],
-                            "symbol": style.SHAPES[min(n, _NODES - 1)]},
+                    mode="markers", name=seen.series, meta=seen.meta, legendgroup=str(rank), showlegend=column == 1,
+                    marker={"size": 4, "opacity": 0.7, "color": seen.colour, "symbol": seen.shape},
                     hovertemplate="iteration %{x}: %{y:,.4~r} µs<extra>%{fullData.name}</extra>",
                 ),
                 row=1, col=column,
@@ -51,3 +51,8 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
     figure.update_yaxes(type="log")
     figure.update_yaxes(title_text="time (µs)", row=1, col=1)
     return style.finish(figure)
+
+
+def _name(rank: int, hosts: Sequence[str]) -> str:
+    """A rank with its host, where that is known."""
+    return f"rank {rank} ({hosts[rank]})" if rank < len(hosts) else f"rank {rank}"

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 
 SCALE = "Cividis"
 _NAMED = 40  # ranks up to which each has its name on the axes
@@ -60,7 +60,7 @@ def pairs(
     if marked:
         figure.add_scatter(
             x=[x for _, x in marked], y=[y for y, _ in marked], mode="markers", name="slow twice", hoverinfo="skip",
-            marker={"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": style.COLOURS[1]}},
+            marker={"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": looks.COLOURS[1]}},
         )  # fmt: skip
     for at in range(1, ranks):
         if leaf[order[at]] != leaf[order[at - 1]]:

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from labkit.columns import METRICS
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 from labkit.samples import Samples
 
 
@@ -27,12 +27,13 @@ def parts(samples: Sequence[Samples], metric: str) -> go.Figure:
     """
     what, figure = METRICS[metric], go.Figure()
     several = len({one.spec.testbed for one in samples}) > 1
-    for n, one in enumerate(sorted(samples, key=lambda s: (s.spec.testbed, s.launch))):
+    ordered = sorted(samples, key=lambda s: (s.spec.testbed, s.launch))
+    names = [f"{one.spec.testbed}, launch {one.launch}" if several else f"launch {one.launch}" for one in ordered]
+    for one, seen in zip(ordered, looks.named(names), strict=True):
         values = [v for v in one.reported if v.name == metric and v.rank is not None and v.t is None]
         values.sort(key=lambda v: v.rank or 0)
         if not values:
             continue
-        colour, look = style.COLOURS[n % len(style.COLOURS)], style.ORIGINS[one.origin].pattern
         labels = [
             f"sender {v.labels.get('sender', '?')}" + (f"<br>stream {v.rank}" if len(values) <= 12 else f", {v.rank}")
             for v in values
@@ -40,9 +41,7 @@ def parts(samples: Sequence[Samples], metric: str) -> go.Figure:
         figure.add_trace(
             go.Bar(
                 x=labels, y=[v.value for v in values],
-                name=f"{one.spec.testbed}, launch {one.launch}" if several else f"launch {one.launch}",
-                marker={"color": colour, "line": {"color": colour, "width": 1},
-                        "pattern": {"shape": look, "fgcolor": colour, "bgcolor": "white", "size": 6}},
+                name=seen.series, marker=style.bar(one.origin, seen), meta=seen.meta,
                 hovertemplate=f"%{{x}}: %{{y:,.4~r}} {what.unit}<extra>%{{fullData.name}}</extra>",
             )
         )  # fmt: skip

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 
 _ROW, _LINE = 24, 100  # px of a row, characters of small print in a line
 _CHEAPER = (0, 50, 90, 100)  # %
@@ -73,10 +73,9 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
     drawn = [(n, part, begin, stack.origin) for n, (stack, part, begin) in enumerate(rows) if part]
     if not drawn:
         raise DataError("There are no parts to draw. Measure, or name what is made of parts.")
-    looks, figure = list(dict.fromkeys((part.kind, origin) for _, part, _, origin in drawn)), go.Figure()
-    kinds = dict.fromkeys(kind for kind, _ in looks)
-    colours = {kind: style.COLOURS[n % len(style.COLOURS)] for n, kind in enumerate(kinds)}
-    for kind, origin in looks:
+    pairs, figure = list(dict.fromkeys((part.kind, origin) for _, part, _, origin in drawn)), go.Figure()
+    colours = {seen.series: seen.colour for seen in looks.named([kind for kind, _ in pairs])}
+    for kind, origin in pairs:
         own = [row for row in drawn if (row[1].kind, row[3]) == (kind, origin)]
         figure.add_trace(_bars([row[:3] for row in own], kind, origin, colours[kind], unit))
     figure.add_scatter(
@@ -84,7 +83,7 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
         y=[n for n, *_ in drawn], text=[f"  {style.number(part.value)}" for _, part, *_ in drawn],
         mode="text", textposition="middle right", cliponaxis=False, showlegend=False, hoverinfo="skip",
     )  # fmt: skip
-    _legend(figure, [f'<span style="color:{colours[kind]}">■</span> {kind} ({origin})' for kind, origin in looks])
+    _legend(figure, [f'<span style="color:{colours[kind]}">■</span> {kind} ({origin})' for kind, origin in pairs])
     lines = textwrap.wrap(note, _LINE)
     _small(figure, lines, 52)
     heads = [f"<b>{stack.title}</b>" if part is None else part.text for stack, part, _ in rows]
@@ -153,17 +152,17 @@ def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figu
         If there is no component.
     """
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    seen = {look.series: look for look in looks.named(names)}
     if not names:
         raise DataError("There are no components to draw. Name some, with their shares.")
     figure = make_subplots(1, len(panels), shared_yaxes=True, subplot_titles=list(panels), horizontal_spacing=0.06)
     drawn: set[str] = set()
     for column, (title, lines) in enumerate(panels.items(), 1):
         for name, share in lines.items():
-            colour, dash = style.COLOURS[names.index(name) % len(style.COLOURS)], style.ORIGINS["modelled"].dash
             figure.add_scatter(
                 x=_CHEAPER, y=[share * x / 100 for x in _CHEAPER], mode="lines", name=f"{name} (modelled)",
-                line={"color": colour, "width": 2, "dash": dash},
-                legendgroup=name, showlegend=name not in drawn, row=1, col=column,
+                line={"color": seen[name].colour, "width": 2, "dash": style.ORIGINS["modelled"].dash},
+                meta=seen[name].meta, legendgroup=name, showlegend=name not in drawn, row=1, col=column,
                 hovertemplate=f"{name} %{{x}} % cheaper: {title} %{{y:.3~r}} % less<extra></extra>",
             )  # fmt: skip
             drawn.add(name)

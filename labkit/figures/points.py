@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from labkit.columns import METRICS, STATISTICS, Metric, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError, known
-from labkit.figures import axes, style
+from labkit.figures import axes, looks, style
+from labkit.figures.looks import Look
 from labkit.records import headline_statistic
 
 
@@ -61,7 +62,7 @@ def meaning(frame: pd.DataFrame) -> str:
     if not ranges:
         return "1 launch each: no interval" if labels else ""
     rest = "; single launches have none" if len(ranges) < len(labels) else ""
-    return f"bars: {', '.join(ranges) if len(ranges) < 4 else 'interval or range over launches, see hover'}{rest}"
+    return f"bars: {', '.join(ranges)}{rest}"
 
 
 def hover_fields(rows: pd.DataFrame, metric: Metric, statistics: Sequence[str]) -> dict[str, Sequence[Any]]:
@@ -126,10 +127,10 @@ def versus_size(
     figure, tails = go.Figure(), False
     series = style.varying(frame, skip=["message_size_B"]) if series is None else series
     parts = style.split(frame, series)
-    for n, (name, origin, rows) in enumerate(parts):
-        for trace in _lines(rows, what, statistic_of(rows, metric, statistic), tail, smallest, origin, n):
+    for n, ((name, origin, rows), seen) in enumerate(zip(parts, looks.of(parts), strict=True)):
+        for trace in _lines(rows, what, statistic_of(rows, metric, statistic), tail, smallest, origin, seen):
             tails |= not trace.showlegend
-            trace.update(name=name, legendgroup=f"{n}")
+            trace.update(name=name, legendgroup=f"{n}", meta=seen.meta)
             figure.add_trace(trace)
     _bound_lines(figure, bounds or {}, what)
     doubt = tails and tail and any(_is_weak(text, tail) for text in frame.get("unreliable", []))
@@ -148,7 +149,7 @@ def versus_size(
 
 
 def _lines(
-    rows: pd.DataFrame, metric: Metric, statistic: str, tail: str | None, smallest: float, origin: str, n: int
+    rows: pd.DataFrame, metric: Metric, statistic: str, tail: str | None, smallest: float, origin: str, seen: Look
 ) -> list[go.Scatter]:
     """Thick line with error bars, and the thin line of the tail, of one series."""
     if rows["message_size_B"].duplicated().any():
@@ -160,7 +161,7 @@ def _lines(
         )
     x = [axes.place(size, smallest) for size in rows["message_size_B"]]
     order = _gap(x, rows["message_size_B"].iloc[0] == 0)
-    look, marker = style.ORIGINS[origin], style.marker(origin, n)
+    look, marker = style.ORIGINS[origin], style.marker(origin, seen)
     size = [f"{int(s):,} B" for s in rows["message_size_B"]]
     drawn = []
     for name, thick in ((statistic, True), (tail, False)):
@@ -243,23 +244,19 @@ def bars(
         raise DataError(f"There is no column {category!r} for the bars. There are: {', '.join(summary.columns)}.")
     series = style.varying(summary, skip=_beside(summary, category)) if series is None else series
     parts = style.split(summary, series)
-    for n, (name, origin, rows) in enumerate(parts):
+    for (name, origin, rows), seen in zip(parts, looks.of(parts), strict=True):
         shown = statistic_of(rows, metric, statistic)
         labels, y = [style.word(category, value) for value in rows[category]], column(rows, metric, shown)
         if len(set(labels)) < len(labels):
             raise DataError(
                 f"Several rows share one bar of {category!r}. Name what they differ in as series, or filter the table."
             )
-        colour, pattern = style.COLOURS[n % len(style.COLOURS)], style.ORIGINS[origin].pattern
-        marker = {"color": colour, "line": {"color": colour, "width": 1}}
-        if pattern:
-            marker["pattern"] = {"shape": pattern, "fgcolor": colour, "bgcolor": "white", "size": 6}
         about = style.hover(
             [f"<b>%{{y:,.4~r}} {what.unit}</b> {STATISTICS[shown].label}"], hover_fields(rows, what, ["p99"])
         )
         figure.add_trace(
             go.Bar(x=labels, y=_with_gap(y.tolist(), range(len(y))), name=name,
-                   marker=marker,
+                   marker=style.bar(origin, seen), meta=seen.meta,
                    error_y=error_bars(rows, metric, y, "#222"), **about)
         )  # fmt: skip
     shown = statistic_of(summary, metric, statistic)

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 from labkit.samples import Samples
 
 ENDS = (1, 25, 50, 75, 99)  # percentiles of a box: lower whisker, box, upper whisker
@@ -32,13 +32,14 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     if len({s.meta.get("fingerprint") for s in have}) > 1:
         raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in have}))}.")
     figure = go.Figure()
-    for number, one in enumerate(have):
+    launches = looks.named([f"launch {one.launch}" for one in have])
+    for number, (one, seen) in enumerate(zip(have, launches, strict=True)):
         low, first, middle, third, high = np.percentile(one.seconds * 1e6, ENDS, axis=1)
-        colour = style.COLOURS[number % len(style.COLOURS)]
         figure.add_trace(
-            go.Box(x=[str(rank) for rank in one.ranks], name=f"launch {one.launch}", offsetgroup=f"{number}",
+            go.Box(x=[str(rank) for rank in one.ranks], name=seen.series, meta=seen.meta, offsetgroup=f"{number}",
                    lowerfence=low.tolist(), q1=first.tolist(), median=middle.tolist(), q3=third.tolist(),
-                   upperfence=high.tolist(), line={"color": colour, "width": 1.2}, whiskerwidth=0.6, boxpoints=False)
+                   upperfence=high.tolist(), boxpoints=False, whiskerwidth=0.6,
+                   line={"color": seen.colour, "width": 1.2})
         )  # fmt: skip
     small = f"box: quartiles and median of a rank; whiskers: 1st and 99th percentile; n={have[0].n:,} in launch 0"
     figure.update_layout(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 
 
 def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
@@ -27,11 +27,11 @@ def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
     if not values or min(values) <= 0:
         raise DataError("Ratios must be above 0 and there must be at least one. Measure some pairs.")
     figure = go.Figure()
-    for n, (name, row) in enumerate(found.items()):
+    for (name, row), seen in zip(found.items(), looks.named(list(found)), strict=True):
         figure.add_trace(
             go.Scatter(
                 x=list(row), y=[name] * len(row), mode="markers", showlegend=False,
-                marker=style.marker("measured", n) | {"size": 9, "opacity": 0.75},
+                meta=seen.meta, marker=style.marker("measured", seen) | {"size": 9, "opacity": 0.75},
                 hovertemplate=f"pair %{{pointNumber}}: %{{x:.4~r}} times<extra>{name}</extra>",
             )
         )  # fmt: skip

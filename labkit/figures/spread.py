@@ -14,7 +14,8 @@ from labkit import stats
 from labkit.columns import STATISTICS, Metric, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
+from labkit.figures.looks import Look
 from labkit.figures.points import column, error_bars, metric_of
 from labkit.records import headline_statistic
 
@@ -46,11 +47,11 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
     centres = [_centre(rows, metric, shown) for _, _, rows in parts]
     relative = min(centres) > 0 and max(centres) / min(centres) > _NEAR
     figure, spreads = go.Figure(), []
-    for n, ((name, origin, rows), centre) in enumerate(zip(parts, centres, strict=True)):
-        figure.add_trace(_marks(rows, what, shown, centre if relative else None, origin, n).update(name=name))
+    for (name, origin, rows), centre, seen in zip(parts, centres, looks.of(parts), strict=True):
+        marks = _marks(rows, what, shown, centre if relative else None, origin, seen)
+        figure.add_trace(marks.update(name=name, meta=seen.meta, offsetgroup=name))
         if not relative:
-            line = {"color": style.COLOURS[n % len(style.COLOURS)], "width": 1, "dash": "dot"}
-            figure.add_hline(centre, line=line)
+            figure.add_hline(centre, line={"color": seen.colour, "width": 1, "dash": "dot"}, name=seen.series)
         spreads.append(_spreads(rows, column(rows, metric, shown), name if len(parts) > 1 else ""))
     if relative:
         figure.add_hline(0, line={"color": "#555", "width": 1, "dash": "dot"})
@@ -77,9 +78,9 @@ def _centre(rows: pd.DataFrame, metric: str, shown: str) -> float:
     return stats.headline(column(rows, metric, shown)).centre
 
 
-def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None, origin: str, n: int) -> go.Scatter:
+def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None, origin: str, seen: Look) -> go.Scatter:
     """Markers with ci_within of one series; relative to a centre, in per cent, where one is given."""
-    y, look = column(rows, metric.name, shown), style.marker(origin, n)
+    y, look = column(rows, metric.name, shown), style.marker(origin, seen)
     error = error_bars(rows, metric.name, y, look["color"], ("ci_low", "ci_high"))
     fields: dict[str, Sequence[Any]] = {
         STATISTICS[shown].label: [style.number(v, metric.unit) for v in y.tolist()],
@@ -95,7 +96,6 @@ def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None,
         mode="markers",
         marker=look,
         error_y=error,
-        offsetgroup=f"{n}",
         **style.hover(["launch %{x}"], fields),
     )
 

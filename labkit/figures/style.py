@@ -1,7 +1,7 @@
 """How every figure looks: one small template, one palette, one style for each origin of a number.
 
-Plotly's own templates add 6.5 kB to every figure; this one is below 1 kB. Colours are those of Okabe and Ito (2008),
-told apart with any colour vision; shapes differ too, so that a figure survives grey print.
+Plotly's own templates add 6.5 kB to every figure; this one is below 1 kB. Which colour and marker a series has is
+decided in `labkit.figures.looks`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +18,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from labkit.errors import DataError
+from labkit.figures.looks import COLOURS, Look
+from labkit.records.factors import differing, level, named
 from labkit.units import format_size
 
 WIDTH, HEIGHT = 720, 400
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
-SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon")
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
@@ -103,18 +104,26 @@ def varying(frame: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     base = ["origin"] if "origin" in frame else []
     names = [name for name in (*_TELLING, *(c for c in frame if c.startswith("option_"))) if name in frame]
     chosen: list[str] = []
-    groups = frame.groupby(base, dropna=False).ngroups if base else 1
+    texts = frame[[*base, *names]].map(level)  # an option that older points lack is as one that is empty
+    groups = texts.groupby(base).ngroups if base else 1
     for name in names:
-        if name not in skip and (more := frame.groupby([*base, *chosen, name], dropna=False).ngroups) > groups:
+        if name not in skip and (more := texts.groupby([*base, *chosen, name]).ngroups) > groups:
             chosen, groups = [*chosen, name], more
     return chosen
 
 
-def marker(origin: str, series: int) -> dict[str, Any]:
+def marker(origin: str, look: Look) -> dict[str, Any]:
     """Marker of a series: shape and colour by series, filled only if measured."""
-    colour = COLOURS[series % len(COLOURS)]
-    shape = SHAPES[series % len(SHAPES)] + ORIGINS[origin].marker
-    return {"color": colour, "symbol": shape, "size": 7, "line": {"color": colour, "width": 1.5}}
+    shape = look.shape + ORIGINS[origin].marker
+    return {"color": look.colour, "symbol": shape, "size": 7, "line": {"color": look.colour, "width": 1.5}}
+
+
+def bar(origin: str, look: Look) -> dict[str, Any]:
+    """Filling of the bars of a series: colour by series, hatched unless measured."""
+    filled: dict[str, Any] = {"color": look.colour, "line": {"color": look.colour, "width": 1}}
+    if pattern := ORIGINS[origin].pattern:
+        filled["pattern"] = {"shape": pattern, "fgcolor": look.colour, "bgcolor": "white", "size": 6}
+    return filled
 
 
 def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd.DataFrame]]:
@@ -130,15 +139,29 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd
         raise DataError(f"There is no column {missing[0]!r} to make series of. There are: {', '.join(frame.columns)}.")
     if frame.empty:
         raise DataError("There are no rows to draw. Measure first, or loosen the filter.")
-    keys = [*series, "origin"]
     parts = []
-    for values, rows in frame.groupby(keys, sort=False, dropna=False):
-        words = [word(name, value) for name, value in zip(series, values[:-1], strict=True)]
-        origin = str(values[-1])
+    for _, rows in frame.groupby([frame[name].map(level) for name in (*series, "origin")], sort=False):
+        words, origin = [word(name, rows[name].iloc[0]) for name in series], str(rows["origin"].iloc[0])
         name = ", ".join(word for word in words if word)
         suffix = "" if origin == "measured" else f" ({origin})"
         parts.append((name + suffix if name else origin, origin, rows))
-    return parts
+    return _told_apart(parts)
+
+
+def _told_apart(parts: list[tuple[str, str, pd.DataFrame]]) -> list[tuple[str, str, pd.DataFrame]]:
+    """Series of which no two have the same name: those that would have are told apart by what they differ in."""
+    count = Counter(name for name, *_ in parts)
+    done = []
+    for name, origin, rows in parts:
+        if count[name] > 1:
+            alike = [one for other, _, one in parts if other == name]
+            settings = [c for c in differing(pd.concat(alike), skip=["origin"]) if rows[c].map(level).nunique() == 1]
+            words = ", ".join(f"{named(c)} {level(rows[c].iloc[0])}" for c in settings)
+            suffix = "" if origin == "measured" else f" ({origin})"
+            base = "" if name == origin else name.removesuffix(suffix)
+            name = ", ".join(word for word in (base, words) if word) + suffix
+        done.append((name, origin, rows))
+    return done
 
 
 def word(name: str, value: Any) -> str:

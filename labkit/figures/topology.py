@@ -9,16 +9,16 @@ from typing import Any
 import plotly.graph_objects as go
 
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 
 _ROW = {"host": 0.0, "leaf": 1.0, "spine": 2.0}
 _LOOK = {"host": ("circle", 26, "#ffffff"), "leaf": ("square", 30, "#e4e8ee"), "spine": ("square", 30, "#c9d2de")}
 _SCALE = (
     (0.0, "#c9d2de"),
-    (0.25, style.COLOURS[5]),
-    (0.5, style.COLOURS[0]),
-    (0.75, style.COLOURS[4]),
-    (1.0, style.COLOURS[1]),
+    (0.25, looks.COLOURS[5]),
+    (0.5, looks.COLOURS[0]),
+    (0.75, looks.COLOURS[4]),
+    (1.0, looks.COLOURS[1]),
 )
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import looks, style
 
 _SOUND = "not slow twice"
 
@@ -37,13 +37,14 @@ def twice(
     x, y = (1e6 * (one + one.T) / 2 for one in (first, again))
     known = np.argwhere(np.triu(~np.isnan(x + y), 1)).tolist()
     figure = go.Figure()
-    for n, name in enumerate([_SOUND, *dict.fromkeys(causes.values())]):
+    names = [_SOUND, *dict.fromkeys(causes.values())]
+    for name, seen in zip(names, looks.named(names), strict=True):
         own = [(one, other) for one, other in known if causes.get((one, other), _SOUND) == name]
         if own:
             pairs = [f"rank {one} on {hosts[one]} with rank {other} on {hosts[other]}" for one, other in own]
             figure.add_scatter(
                 x=[float(x[pair]) for pair in own], y=[float(y[pair]) for pair in own], mode="markers", name=name,
-                marker=style.marker("measured", n),
+                marker=style.marker("measured", seen), meta=seen.meta,
                 **style.hover(["first %{x:,.4~r} µs, again %{y:,.4~r} µs"], {"pair": pairs}),
             )  # fmt: skip
     every = [float(one[pair]) for one in (x, y) for pair in map(tuple, known)] + [1e6 * v for v in limits if v == v]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from labkit import studies
+from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.jobs.inside import left_out
 from labkit.jobs.submitted import read
@@ -58,7 +58,7 @@ def warnings(held: Campaign) -> list[tuple[str, int]]:
     path = held.path / "records.parquet"
     if not path.exists():
         return []
-    return studies.kinds(pd.read_parquet(path, columns=["warnings"])["warnings"].fillna(""))
+    return doubts.kinds(pd.read_parquet(path, columns=["warnings"])["warnings"].fillna(""))
 
 
 def _notes(held: Campaign) -> list[dict[str, Any]]:

@@ -88,20 +88,21 @@ def options(source: str) -> tuple[dict[str, Any], str]:
     return found, "\n".join(lines[end:]).strip()
 
 
-def finish(path: Path, *, error: str = "") -> Chapter:
+def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     """The chapter that an executed notebook becomes.
 
     Parameters
     ----------
     path : the executed notebook.
     error : what the run says stopped it; where a kernel died, no cell tells.
+    book : the notebook, where it was read already.
 
     Raises
     ------
     ReportError
         If the file is no notebook or a cell's options cannot be read.
     """
-    chapter = Chapter(read(path))
+    chapter = Chapter(read(path) if book is None else book)
     cells = [c for c in chapter.notebook.cells if _PAPERMILL not in c.metadata.get("tags", []) and c.source.strip()]
     done: list[Any] = []
     for number, cell in enumerate(cells, start=1):

@@ -17,7 +17,7 @@ import yaml
 
 from labkit.campaign import Campaign
 from labkit.errors import ReportError
-from labkit.report import artifact, book, markdown, methods, notebook, summary
+from labkit.report import artifact, book, markdown, methods, notebook, painting, summary
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.report.variables import as_json, key_numbers, variables
@@ -114,9 +114,10 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], list[str]]:
     """Chapters of all campaigns in their order, and what a reader has to know of them."""
     chapters: dict[str, notebook.Chapter] = {}
-    warnings: list[str] = []
+    books = {path: notebook.read(path) for source in sources for path in source.notebooks}
+    warnings = painting.unify([*books.values()])
     for number, source in enumerate(sources, start=1):
-        made = {path: notebook.finish(path, error=source.error(path)) for path in source.notebooks}
+        made = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
             known = set().union(*map(notebook.labels, made.values()))
             for chapter in made.values():

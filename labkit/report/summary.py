@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit import units
+from labkit.analysis import doubts
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import KeyNumber, key_numbers, plural, sized, title
-from labkit.studies import kinds
 
 _HOST_FIRST = (
     "name",
@@ -54,7 +54,7 @@ def _badges(content: Content) -> str:
         prefix = f"{escape(source.name)}: " if content.several else ""
         for column in ("badges", "warnings") if len(source.records) else ():
             once = ["; ".join(dict.fromkeys(text.split("; "))) for text in source.records[column]]
-            for text, count in kinds(once):
+            for text, count in doubts.kinds(once):
                 items.append(f"{prefix}**{escape(text.rstrip('.'))}**: {count} of {len(source.records)} launches")
     return markdown.callout("warning", "What may mislead", markdown.bullets(items)) if items else ""
 
@@ -63,9 +63,9 @@ def key_table(content: Content) -> str:
     """Table of the key numbers."""
     rows = [(source, _key_row(one)) for source in content.sources for one in key_numbers(source)]
     return content.table(
-        ["quantity", "path", "ranks", "size", "value", "low to high", "what low and high are", "n"],
+        ["quantity", "path", "ranks", "setting", "size", "value", "low to high", "what low and high are", "n"],
         rows,
-        align="lllrrllr",
+        align="llrlrrllr",
         caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. {#tbl-key}",
         empty="There are no samples in this campaign yet, so there are no key numbers.",
     )
@@ -77,6 +77,7 @@ def _key_row(one: KeyNumber) -> list[str]:
         f"{one.title}{origin}",
         escape(one.transport),
         str(one.ranks),
+        escape(one.setting) or "–",
         _size(one.size) if sized(one.benchmark) else "–",
         f"**{one.text}**\u00a0{one.unit}",
         one.range,

@@ -13,10 +13,14 @@ from labkit import benchmarks, units
 from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import SpecError
 from labkit.records import headline_statistic
+from labkit.records.factors import NONE, differing, level, named
 from labkit.report.sources import Source, read
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_COLUMNS = ("transport", "ranks", "origin")  # of the table of key numbers
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class KeyNumber:
     Parameters
     ----------
     campaign, benchmark, title : what was measured, and in which campaign.
-    transport, ranks, options : what tells points of a benchmark apart, beside the size.
+    transport, ranks, options : of the point.
+    setting : what else its benchmark was measured with more than one of, such as ``sync=osync, pattern=random``.
     size : B.
     which : ``smallest`` or ``largest`` size of its group, or ``only``.
     metric, statistic, unit : of the value.
@@ -42,6 +47,7 @@ class KeyNumber:
     transport: str
     ranks: int
     options: str
+    setting: str
     size: int
     which: str
     metric: str
@@ -86,11 +92,21 @@ def key_numbers(source: Source) -> list[KeyNumber]:
     summary = source.summary
     if not len(summary):
         return []
-    groups = summary.groupby(["benchmark", "transport", "ranks", "options", "library", "origin"], sort=True)
-    return [found for _, group in groups for found in _ends(source, group)]
+    return [one for _, rows in summary.groupby("benchmark", sort=True) for one in _curves(source, rows)]
 
 
-def _ends(source: Source, group: pd.DataFrame) -> Iterator[KeyNumber]:
+def _curves(source: Source, rows: pd.DataFrame) -> Iterator[KeyNumber]:
+    """Key numbers of every curve of a benchmark: of the points that differ in their size only."""
+    factors = differing(rows)
+    texts = {name: rows[name].map(level) for name in ("transport", *factors, "origin")}
+    keys = [*texts.values(), rows["ranks"]]
+    shown = [name for name in factors if name not in _COLUMNS]
+    for _, group in rows.groupby(keys, sort=True):
+        setting = ((named(name), texts[name][group.index[0]]) for name in shown)
+        yield from _ends(source, group, ", ".join(f"{name}={text}" for name, text in setting if text != NONE))
+
+
+def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumber]:
     """Key numbers of one curve."""
     metric = headline_metric(str(group["benchmark"].iloc[0]), group)
     if not metric:
@@ -110,6 +126,7 @@ def _ends(source: Source, group: pd.DataFrame) -> Iterator[KeyNumber]:
             transport=str(row["transport"]),
             ranks=int(row["ranks"]),
             options=str(row["options"]),
+            setting=setting,
             size=int(row["message_size_B"]),
             which=which,
             metric=metric,

@@ -56,13 +56,15 @@ def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> b
 
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     """Lines of one benchmark."""
-    from labkit import records, studies
+    from labkit import records
+    from labkit.analysis import doubts
+    from labkit.records.factors import differing, level, named
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if _given(rows, m)]
-    differing = factors(rows)
+    factors = differing(rows, skip=("testbed", "ranks"))
     worst = "max" if METRICS[metrics[0]].kind == "cost" else "min"
-    head = (["size"] if benchmark.sized else []) + [c.removeprefix("option_").removeprefix("env_") for c in differing]
+    head = (["size"] if benchmark.sized else []) + [named(c) for c in factors]
     for metric in metrics:
         unit = METRICS[metric].unit
         head += [f"{METRICS[metric].label} ({unit})", "low", "high"]
@@ -74,9 +76,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     head += [_beside(column) for column in beside] + ["n", "launches"]
     heads = {metric: records.headline_statistic(rows, metric) for metric in metrics}
     body = []
-    for _, row in rows.sort_values([*differing, "message_size_B"]).iterrows():
+    for _, row in rows.sort_values([*factors, "message_size_B"]).iterrows():
         cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [
-            _level(row[c]) for c in differing
+            level(row[c]) for c in factors
         ]
         for metric in metrics:
             cells += [
@@ -89,34 +91,16 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         cells += [_digits(row[column]) for column in beside]
         body.append([*cells, str(row["n"]), str(row["launches"])])
     about = " · ".join([
-        name, *dict.fromkeys(rows["library"]), first["testbed"], f"engine {first['engine']}", first["host"],
+        name, *dict.fromkeys(rows["library"]), first["testbed"], f"engine {', '.join(dict.fromkeys(rows['engine']))}",
+        *dict.fromkeys(rows["host"]),
     ])  # fmt: skip
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
     for metric in metrics:
         if (statistic := heads[metric]) != records.HEADLINES[0]:
             notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
-    notes += [f"badges: {', '.join(text for text, _ in studies.kinds(rows['badges']))}"]
-    notes += [f"warning: {text}" for text, _ in studies.kinds(rows["warnings"])]
+    notes += [f"badges: {', '.join(text for text, _ in doubts.kinds(rows['badges']))}"]
+    notes += [f"warning: {text}" for text, _ in doubts.kinds(rows["warnings"])]
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
-
-
-def factors(rows: pd.DataFrame) -> list[str]:
-    """Columns that say how rows of a benchmark differ: library, setting, options, variables."""
-    from labkit import records
-
-    given = [name for name in rows if name.startswith(records.GIVEN)]
-    names = ("library", "launcher", "transport", "device", "hosts", "ppn", "bind", *given)
-    found = [name for name in names if rows[name].astype(str).nunique() > 1]
-    if "library" in found and rows.groupby("library")["launcher"].nunique().max() == 1:
-        found = [name for name in found if name != "launcher"]  # it says nothing more
-    return found
-
-
-def _level(value: Any) -> str:
-    """Cell of a column that differs."""
-    if isinstance(value, float):
-        return "-" if math.isnan(value) else f"{value:g}"
-    return str(value) or "-"
 
 
 def _beside(column: str) -> str:

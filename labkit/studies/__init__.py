@@ -11,7 +11,6 @@ import importlib
 import json
 import os
 import pkgutil
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import benchmarks, campaign, measuring, records
+from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.errors import SpecError, known
@@ -171,7 +171,7 @@ class Study:
         lines = [
             f"- {text} ({count} of {total} records)"
             for column in ("badges", "warnings")
-            for text, count in kinds(self.records[column])
+            for text, count in doubts.kinds(self.records[column])
         ]
         absent = self.campaign.facts.get("absent", {})
         lines += [f"- left out: {reason}" for name, reason in absent.items() if name in self.benchmarks]
@@ -217,22 +217,6 @@ def of_notebook(notebook: str | Path) -> type[Study]:
 def defaults(study: type[Study]) -> dict[str, Any]:
     """Parameters of a study with their default values."""
     return {f.name: f.default for f in dataclasses.fields(study.parameters)}
-
-
-def kinds(texts: Iterable[str]) -> list[tuple[str, int]]:
-    """Parts of '; '-separated texts with how many texts have them; parts that differ in numbers only are one kind.
-
-    Examples
-    --------
-    >>> kinds(["load 2.5; virtual machine", "load 3.1"])
-    [('load 2.5', 2), ('virtual machine', 1)]
-    """
-    found: dict[str, tuple[str, int]] = {}
-    for text in texts:
-        for kind, part in {re.sub(r"[\d.]+", "#", p): p for p in str(text).split("; ") if p}.items():
-            first, count = found.get(kind, (part, 0))
-            found[kind] = (first, count + 1)
-    return list(found.values())
 
 
 def words(text: str | Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import plotly.graph_objects as go
 
 from labkit import figures, studies
+from labkit.analysis.half import half_of
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
 
@@ -73,11 +74,10 @@ class Study(studies.Study):
         found = []
         for path, group in self.of("mpi.bandwidth").groupby("transport", sort=False):
             best = group.loc[group["bandwidth_MBps_p50"].idxmax()]
-            half = group[group["bandwidth_MBps_p50"] >= best["bandwidth_MBps_p50"] / 2].iloc[0]
+            half = half_of(group["message_size_B"].tolist(), group["bandwidth_MBps_p50"].tolist())
             found.append(
                 f"Over {path}, the highest bandwidth is {statement(best, 'bandwidth_MBps')}, at messages of "
-                f"{size_words(best['message_size_B'])}; half of it is reached from "
-                f"{size_words(half['message_size_B'])} on."
+                f"{size_words(best['message_size_B'])}; {half.sentence}."
             )
             least = group.iloc[0]
             found.append(

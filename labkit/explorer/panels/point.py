@@ -18,7 +18,7 @@ from labkit.explorer import live, store
 from labkit.explorer.live import Long
 from labkit.explorer.selection import Selection
 from labkit.explorer.session import Session
-from labkit.figures import style
+from labkit.figures import looks, style
 from labkit.samples import Samples
 
 TITLE, PLACE, ORDER = "Point", "main", 1
@@ -153,7 +153,7 @@ def histogram(one: Samples, metric: str) -> go.Figure:
     counts, _ = np.histogram(values, edges)
     beyond, what = int((values > edges[-1]).sum()), METRICS[metric]
     figure = go.Figure(
-        go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), marker={"color": style.COLOURS[0]},
+        go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), marker={"color": looks.COLOURS[0]},
                name=f"launch {one.launch}",
                hovertemplate=f"%{{x:,.4~r}} {what.unit}: %{{y:,}} iterations<extra></extra>")
     )  # fmt: skip

@@ -1,0 +1,44 @@
+"""Doubts of many points in few lines: badges and warnings that differ in their numbers only are one kind."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterable, Sequence
+
+# not in a word or a version: iperf3 is no iperf2
+_NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?!\w|[.,]\d)")
+_DIGITS = 2  # after the point, at most
+
+
+def kinds(texts: Iterable[str]) -> list[tuple[str, int]]:
+    """Parts of '; '-separated texts with how many texts have them; parts that differ in numbers only are one kind.
+
+    A number that is not the same in all parts of a kind is given by its median and its range, whose end is the worst
+    value, so that no single part stands for all.
+
+    Examples
+    --------
+    >>> kinds(["load 2.5; virtual machine", "load 3.1", "load 9.0"])
+    [('load 3.1 (median; range 2.5 to 9.0)', 3), ('virtual machine', 1)]
+    """
+    found: dict[tuple[str, ...], list[list[str]]] = {}
+    for text in texts:
+        parts = {tuple(_NUMBER.split(part)): _NUMBER.findall(part) for part in str(text).split("; ") if part}
+        for words, numbers in parts.items():
+            found.setdefault(words, []).append(numbers)
+    return [(_said(words, list(zip(*numbers, strict=True))), len(numbers)) for words, numbers in found.items()]
+
+
+def _said(words: Sequence[str], numbers: Sequence[Sequence[str]]) -> str:
+    """The words of a kind with what its numbers are between them."""
+    return "".join(word + number for word, number in zip(words, [*map(_range, numbers), ""], strict=True))
+
+
+def _range(values: Sequence[str]) -> str:
+    """A number that is always the same as it is written, others by median and range, with as many digits."""
+    if len(set(values)) == 1:
+        return values[0]
+    digits = min(_DIGITS, max(len(value.partition(".")[2]) for value in values))
+    each = sorted(float(value.replace(",", "")) for value in values)
+    return f"{statistics.median(each):,.{digits}f} (median; range {each[0]:,.{digits}f} to {each[-1]:,.{digits}f})"

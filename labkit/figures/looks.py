@@ -1,0 +1,182 @@
+"""Which colour and marker a series has: given once, kept for the session, whatever else is drawn and in whatever order.
+
+Paths through memory and TCP have a look of their own everywhere. Any other series gets the next free one when it is
+drawn first. Its points remember it, so that a line keeps its look when its name changes because others came.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+# Okabe and Ito (2008), then four of Tol (2021) and black
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#882255", "#332288", "#999933",
+           "#661100", "#000000")  # fmt: skip
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon")  # their number is prime
+SLOTS = len(COLOURS) * len(SHAPES)
+FIXED: Mapping[str, int] = {"shm": 0, "tcp": 1}
+_POINT = ("campaign", "fingerprint", "quantity", "metric")  # what a point of a line is
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour and marker of a series.
+
+    Parameters
+    ----------
+    series : what it is called, without its origin.
+    slot : number of the combination.
+    """
+
+    series: str
+    slot: int
+
+    @property
+    def colour(self) -> str:
+        """Of lines, markers and bars."""
+        return COLOURS[self.slot % len(COLOURS)]
+
+    @property
+    def shape(self) -> str:
+        """Of markers, filled."""
+        return SHAPES[self.slot % len(SHAPES)]
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What a trace says of its series, for whoever brings several figures into line."""
+        return {"series": self.series, "look": self.slot}
+
+
+_of_names: dict[str, int] = {}
+_of_points: dict[Hashable, int] = {}
+
+
+def forget() -> None:
+    """Begin anew, as a new session does."""
+    _of_names.clear()
+    _of_points.clear()
+
+
+def keep(looks: Mapping[str, int]) -> None:
+    """Give series the looks that they had in another session; series that have one already keep that."""
+    for series, slot in looks.items():
+        _of_names.setdefault(series, slot % SLOTS)
+
+
+def named(names: Sequence[str]) -> list[Look]:
+    """Looks of the series of one figure by their names alone; equal names share one."""
+    return _looks(dict.fromkeys(names, ()), names)
+
+
+def of(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
+    """Looks of the series of one figure.
+
+    Parameters
+    ----------
+    parts : name, origin and rows of each, from `labkit.figures.style.split`. The same series of two origins shares
+        its look: fill and dashes tell those apart.
+    """
+    names = [_series(name, origin, rows) for name, origin, rows in parts]
+    points: dict[str, list[Hashable]] = {name: [] for name in names}
+    for name, (_, _, rows) in zip(names, parts, strict=True):
+        known = [column for column in _POINT if column in rows]
+        points[name] += list(rows[known].itertuples(index=False, name=None)) if "fingerprint" in known else []
+    return _looks(points, names)
+
+
+def _series(name: str, origin: str, rows: pd.DataFrame) -> str:
+    """Name of a series without its origin; the path of its messages where it has no other name."""
+    plain = "" if name == origin else name.removesuffix(f" ({origin})")
+    path = [*rows["transport"].unique()] if not plain and "transport" in rows else []
+    return str(path[0]) if len(path) == 1 and path[0] in FIXED else plain
+
+
+def _looks(points: Mapping[str, Collection[Hashable]], names: Iterable[str]) -> list[Look]:
+    """Give each series of a figure the look of its points, of its name or of a path in its name, else a new one."""
+    given: dict[str, int] = {}
+    ways: tuple[Callable[[str, Collection[Hashable]], int | None], ...] = (_by_points, _by_name, _by_path)
+    for find in ways:
+        for name, own in points.items():
+            slot = None if name in given else find(name, own)
+            if slot is not None and slot not in given.values():
+                given[name] = slot
+    for name in points:
+        if name not in given:
+            given[name] = free(given.values(), _of_names.values())
+    for name, own in points.items():
+        _of_names.setdefault(name, given[name])
+        for point in own:
+            _of_points.setdefault(point, given[name])
+    return [Look(name, given[name]) for name in names]
+
+
+def _by_points(name: str, points: Collection[Hashable]) -> int | None:
+    """What most of the points that were drawn before had; those that come in now have no voice."""
+    had = [_of_points[point] for point in points if point in _of_points]
+    return max(sorted(set(had)), key=had.count) if had else None
+
+
+def _by_name(name: str, points: Collection[Hashable]) -> int | None:
+    return FIXED.get(name, _of_names.get(name))
+
+
+def _by_path(name: str, points: Collection[Hashable]) -> int | None:
+    found = [FIXED[word] for word in re.findall(r"\w+", name) if word in FIXED]
+    return found[0] if found else None
+
+
+def free(beside: Iterable[int], given: Iterable[int] = ()) -> int:
+    """A look in a colour that none beside it has, if there is one, and that was not given before, if there is one."""
+    colours, taken, near = {slot % len(COLOURS) for slot in beside}, {*given, *FIXED.values()}, {*beside}
+    own = {slot % len(COLOURS) for slot in FIXED.values()}
+
+    def cost(slot: int) -> tuple[bool, bool, bool, bool, int]:
+        colour = slot % len(COLOURS)
+        return slot in near, colour in colours, colour in own, slot in taken, slot
+
+    return min(range(SLOTS), key=cost)
+
+
+def repaint(spec: dict[str, Any], looks: Mapping[str, int]) -> bool:
+    """Give the traces of a figure, as plotly writes it, other looks; whether any changed.
+
+    Parameters
+    ----------
+    spec : ``data`` and ``layout``; changed in place.
+    looks : series → look.
+    """
+    changed: dict[str, tuple[Look, Look]] = {}
+    for trace in spec.get("data", []):
+        old = drawn(trace)
+        if old and looks.get(old.series, old.slot) != old.slot:
+            new = Look(old.series, looks[old.series])
+            changed[old.series] = (old, new)
+            trace.update(_painted(trace, old, new) | {"meta": new.meta})
+    for shape in spec.get("layout", {}).get("shapes", []):
+        if shape.get("name") in changed:
+            shape.update(_painted(shape, *changed[shape["name"]]))
+    return bool(changed)
+
+
+def drawn(trace: Mapping[str, Any]) -> Look | None:
+    """Look that a trace, as plotly writes it, says it has; None where it says none."""
+    meta = trace.get("meta")
+    held = isinstance(meta, dict) and isinstance(meta.get("series"), str) and isinstance(meta.get("look"), int)
+    return Look(meta["series"], meta["look"]) if held and isinstance(meta, dict) else None
+
+
+def _painted(value: Any, old: Look, new: Look) -> Any:
+    """A part of a trace with colours and markers exchanged."""
+    if isinstance(value, dict):
+        return {key: part if key == "customdata" else _painted(part, old, new) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_painted(part, old, new) for part in value] if value and isinstance(value[0], str) else value
+    if value == old.colour:
+        return new.colour
+    if isinstance(value, str) and re.fullmatch(rf"{old.shape}(-open|-dot)*", value):
+        return new.shape + value.removeprefix(old.shape)
+    return value

@@ -1,0 +1,68 @@
+"""What tells the points of a benchmark apart: settings, options, variables, and where they ran."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from labkit.records.over_launches import GIVEN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SETTING = ("origin", "testbed", "transport", "library", "launcher", "engine", "device", "hosts", "ranks", "ppn",
+            "bind", "cadence", "timing", "host", "cpu_model", "campaign")  # fmt: skip
+_OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
+NONE = "-"
+# the second says nothing more where each value of the first goes with one of it
+_SAID_BY = (("library", "launcher"), ("library", "engine"), ("library", "option_tool"), ("engine", "option_tool"),
+            ("option_cadence", "cadence"), ("option_timing", "timing"), ("host", "cpu_model"))  # fmt: skip
+
+
+def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
+    """Columns beside the size in which points of one benchmark differ, and which therefore label them.
+
+    Parameters
+    ----------
+    rows : of one benchmark, from `labkit.records.summary`.
+    skip : columns that are shown elsewhere.
+
+    Returns
+    -------
+    Names in a fixed order; the last is ``fingerprint`` where points of one size differ in nothing else.
+    """
+    given = [name for name in rows if name.startswith(GIVEN)]
+    texts = rows[[name for name in (*given, *_SETTING) if name in rows]].map(level)  # a missing value is one too
+    every = [name for name in texts if len({*texts[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
+    told = {less for more, less in _SAID_BY if {more, less} <= {*every} and _one_each(texts, more, less)}
+    found = [name for name in every if name not in told]
+    keys = [texts[name] for name in found] + ([rows["message_size_B"]] if "message_size_B" in rows else [])
+    if "fingerprint" in rows and keys and rows.groupby(keys)["fingerprint"].nunique().max() > 1:
+        found.append("fingerprint")
+    return [name for name in found if name not in skip]
+
+
+def _one_each(texts: pd.DataFrame, more: str, less: str) -> bool:
+    """Whether every value of a column goes with one value of another."""
+    return bool(texts.groupby(more)[less].nunique().max() == 1)
+
+
+def named(column: str) -> str:
+    """What a column of options or variables is called on the command line.
+
+    Examples
+    --------
+    >>> named("option_sync"), named("env_OMPI_MCA_btl"), named("bind")
+    ('sync', 'OMPI_MCA_btl', 'bind')
+    """
+    for prefix in GIVEN:
+        column = column.removeprefix(prefix)
+    return column
+
+
+def level(value: Any) -> str:
+    """Text of a value that labels a point; a dash for none."""
+    if isinstance(value, float):
+        return NONE if math.isnan(value) else f"{value:g}"
+    return str(value) if value is not None and str(value) else NONE

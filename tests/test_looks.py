@@ -1,0 +1,121 @@
+"""A series keeps its colour and marker, whatever else is drawn, in whatever order, and whoever draws it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.explorer.view import View
+from labkit.figures import looks, style, versus_size
+from labkit.figures.looks import COLOURS, SHAPES
+
+
+@pytest.fixture(autouse=True)
+def anew() -> Iterator[None]:
+    looks.forget()
+    yield
+    looks.forget()
+
+
+def rows(**columns: object) -> pd.DataFrame:
+    """Points of one line at four sizes."""
+    sizes = [1, 2, 4, 8]
+    names = ",".join(f"{key}={value}" for key, value in columns.items())
+    return pd.DataFrame(
+        {
+            "benchmark": "mpi.latency", "message_size_B": sizes, "transport": "auto", "ranks": 2, "launcher": "openmpi",
+            "origin": "measured", "latency_us_p50": [1.0, 2.0, 3.0, 4.0], "headline": "1 launch", "campaign": "one",
+            "fingerprint": [f"{names},{size}" for size in sizes],
+        }
+    ).assign(**columns)  # fmt: skip
+
+
+def drawn(figure: object) -> dict[str, tuple[str, str]]:
+    """Name → colour and marker."""
+    return {trace.name: (trace.line.color, trace.marker.symbol) for trace in figure.data}  # type: ignore[attr-defined]
+
+
+LINES = [rows(transport="shm"), rows(transport="tcp"), rows(transport="ucx"), rows(transport="ofi")]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_a_line_that_was_drawn_is_never_recoloured_when_others_come(order: tuple[int, ...]) -> None:
+    view, before = View(metric="latency_us"), {}
+    for count in range(1, 5):
+        figure = view.figure(pd.concat([LINES[n] for n in order[:count]], ignore_index=True))
+        paths = {tuple(trace.x): trace for trace in figure.data}
+        assert paths
+        now = {
+            name if count > 1 else LINES[order[0]]["transport"].iloc[0]: look for name, look in drawn(figure).items()
+        }
+        assert {name: now[name] for name in before} == before
+        assert len(set(now.values())) == count
+        before = now
+    assert (before["shm"], before["tcp"]) == (("#0072b2", "circle"), ("#d55e00", "square"))
+
+
+def test_points_that_are_added_to_a_line_change_nothing_of_it() -> None:
+    view = View(metric="latency_us")
+    few = pd.concat([LINES[2].head(1), LINES[3].head(2)])
+    first = drawn(view.figure(few))
+    later = drawn(view.figure(pd.concat([LINES[3], LINES[0], LINES[2]])))
+    assert {name: later[name] for name in first} == first
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(st.sampled_from([f"s{n}" for n in range(12)]), min_size=1, unique=True), max_size=8))
+def test_twelve_lines_are_told_apart_and_keep_their_looks(figures: list[list[str]]) -> None:
+    looks.forget()
+    held: dict[str, int] = {}
+    for names in figures:
+        found = {look.series: look.slot for look in looks.named(names)}
+        assert all(held.get(name, slot) == slot for name, slot in found.items())
+        held |= found
+        assert len(set(found.values())) == len(names)
+    if figures == []:
+        twelve = looks.named([f"n{n}" for n in range(10)] + ["shm", "tcp"])
+        assert len({look.colour for look in twelve}) == 12
+
+
+def test_colours_and_shapes_meet_only_once() -> None:
+    each = [looks.Look("", slot) for slot in range(looks.SLOTS)]
+    assert len({(look.colour, look.shape) for look in each}) == len(COLOURS) * len(SHAPES) == looks.SLOTS
+
+
+def test_a_path_in_a_name_gives_its_colour_and_an_origin_changes_only_the_marker() -> None:
+    one, other = looks.named(["mpi.bandwidth, shm", "sockets.tcp_stream, auto"])
+    assert one.colour == looks.named(["shm"])[0].colour != other.colour
+    both = pd.concat([rows(library="a"), rows(library="a", origin="reported", fingerprint=list("abcd"))])
+    measured, reported = versus_size(both, "latency_us", series=["library"], tail=None).data
+    assert measured.line.color == reported.line.color
+    assert reported.marker.symbol == f"{measured.marker.symbol}-open"
+
+
+def test_no_two_lines_of_a_figure_have_one_name() -> None:
+    both = pd.concat([rows(option_tool="a", origin="reported"), rows(option_tool=None, origin="reported")])
+    names = [name for name, *_ in style.split(both.assign(option_x=None), ["option_tool", "option_x"])]
+    assert len(set(names)) == 2
+    alike = pd.concat([rows(option_x="a", option_y=""), rows(option_x=None, option_y="a")])
+    assert [name for name, *_ in style.split(alike, ["option_x", "option_y"])] == ["a, x a, y -", "a, x -, y a"]
+    older = pd.concat([rows(option_x="").head(2), rows(option_x=None).tail(2)])
+    assert [name for name, *_ in style.split(older, ["option_x"])] == ["measured"]
+
+
+def test_repainting_changes_every_colour_and_marker_of_a_series() -> None:
+    figure = versus_size(pd.concat([rows(transport="ucx"), rows(transport="ofi")]), "latency_us", tail=None)
+    spec = json.loads(figure.to_json())
+    old, new = looks.drawn(spec["data"][0]), looks.Look("ucx", 9)
+    assert old is not None
+    assert not looks.repaint(spec, {"ucx": old.slot})
+    assert looks.repaint(spec, {"ucx": 9})
+    text = json.dumps(spec["data"][0])
+    assert old.colour not in text
+    assert new.colour in text
+    assert spec["data"][0]["marker"]["symbol"] == new.shape
+    assert looks.drawn(spec["data"][0]) == new

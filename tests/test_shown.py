@@ -1,0 +1,99 @@
+"""What the notebooks show of the recorded campaigns: captions promise what is drawn, legends tell lines apart."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import re
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labkit.analysis.half import half_of
+from labkit.figures import looks, style
+from labkit.report import painting
+from tests.shown import Shown, shown
+
+QUICK = ("10-latency", "20-bandwidth", "40-storage", "51-completion")
+
+
+@pytest.fixture(scope="module", params=["two-cores", pytest.param("two-cores-all", marks=pytest.mark.slow),
+                                        pytest.param("virtual-cluster", marks=pytest.mark.slow)])  # fmt: skip
+def drawn(request: pytest.FixtureRequest) -> list[Shown]:
+    """Figures of a recorded campaign."""
+    found = shown("two-cores", *QUICK) if request.param == "two-cores" else shown(request.param.removesuffix("-all"))
+    figures = [one for one in found if one.spec]
+    assert len(figures) > 8
+    return figures
+
+
+def test_a_legend_names_each_line_once_and_no_word_twice(drawn: list[Shown]) -> None:
+    for one in drawn:
+        traces = [trace for trace in one.spec["data"] if trace.get("name") and trace.get("showlegend") is not False]
+        names = Counter(trace["name"] for trace in traces)
+        assert not [name for name, count in names.items() if count > 1], (one.label, names)
+        for name in names:
+            words = re.split(r"[,;] | ", name)
+            assert not any(a == b for a, b in itertools.pairwise(words)), (one.label, name)
+
+
+def test_a_caption_promises_only_what_is_drawn(drawn: list[Shown]) -> None:
+    for one in drawn:
+        caption = one.caption.lower()
+        bars = [trace for trace in one.spec["data"] if any((trace.get(f"error_{a}") or {}).get("array") for a in "xy")]
+        assert bars or "interval" not in caption, (one.label, one.caption)
+        assert "bars:" not in one.small or bars, (one.label, one.small)
+        assert "hover" not in caption + one.small, one.label
+        names = " ".join(str(trace.get("name")) for trace in one.spec["data"])
+        assert "percentile" not in caption or "percentile" in one.small + names, one.label
+        assert "open markers" not in caption or "-open" in str(one.spec["data"]), one.label
+
+
+def test_lines_of_a_figure_have_looks_of_their_own(drawn: list[Shown]) -> None:
+    for one in drawn:
+        held = [looks.drawn(trace) for trace in one.spec["data"]]
+        slots = {look.series: look.slot for look in held if look}
+        assert len(set(slots.values())) == len(slots), one.label
+        assert len({looks.Look("", slot).colour for slot in slots.values()}) == min(len(slots), 12), one.label
+
+
+def test_a_series_has_one_look_through_a_report(drawn: list[Shown]) -> None:
+    specs = [copy.deepcopy(one.spec) for one in drawn]
+    books = [SimpleNamespace(cells=[{"outputs": [{"data": {style.MIME: spec}}]}]) for spec in specs]
+    assert painting.unify(books) == []
+    held: dict[str, looks.Look] = {}
+    for spec in specs:
+        here = {look.series: look for trace in spec["data"] if (look := looks.drawn(trace))}
+        assert len({look.colour for look in here.values()}) == min(len(here), 12)
+        for trace in spec["data"]:
+            if look := looks.drawn(trace):
+                assert held.setdefault(look.series, look) == look
+                colours = {trace.get(part, {}).get("color", look.colour) for part in ("marker", "line")}
+                assert colours == {look.colour}
+    assert len(held) > 5
+    assert {held[path].slot for path in looks.FIXED if path in held} <= {*looks.FIXED.values()}
+
+
+@given(st.lists(st.floats(0.1, 1e4), min_size=1, max_size=30))
+def test_from_the_size_named_on_all_sizes_reach_half(rates: list[float]) -> None:
+    sizes = [2**n for n in range(len(rates))]
+    half = half_of(sizes, rates)
+    reached = {size for size, rate in zip(sizes, rates, strict=True) if rate >= max(rates) / 2}
+    assert min(reached) == half.first
+    if half.size is None:
+        assert sizes[-1] not in reached
+    else:
+        assert {size for size in sizes if size >= half.size} <= reached
+        assert half.size == sizes[0] or half.size // 2 not in reached
+    assert ("not monotonic" in half.sentence) == bool(half.below)
+
+
+def test_a_curve_that_falls_again_is_said_to() -> None:
+    sentence = half_of([1024, 2048, 4096, 8192], [7000.0, 9000.0, 2219.0, 11439.0]).sentence
+    assert sentence == (
+        "the curve is not monotonic: half of it is first reached at 1 KiB, not at 4 KiB, and for good from 8 KiB on"
+    )
+    assert half_of([1, 2, 4], [1.0, 2.0, 3.0]).sentence == "half of it is reached from 2 B on"
