@@ -54,7 +54,7 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
     """
     if isinstance(error, OSError):
         named = error.filename if error.filename is not None else path
-        where = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "labkit"
+        where = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "The system refused"
         said = error.strerror or str(error) or type(error).__name__
         return DataError(f"{_short(where)}: {said}. {remedy(error)}.")
     where = _short(str(path)) or "The input"
@@ -103,8 +103,12 @@ def regular(path: Path) -> Path:
     return path
 
 
-def text(path: Path) -> str:
+def text(path: Path, errors: str = "strict") -> str:
     """A UTF-8 text, read whole; without the mark that some editors put at the beginning.
+
+    Parameters
+    ----------
+    errors : what becomes of bytes that are no UTF-8, as in `open`.
 
     Raises
     ------
@@ -112,7 +116,7 @@ def text(path: Path) -> str:
         If it cannot be read.
     """
     with about(path):
-        return regular(path).read_text(encoding="utf-8-sig")
+        return regular(path).read_text(encoding="utf-8-sig", errors=errors)
 
 
 def toml(path: Path) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit import campaign
+from labkit import campaign, outside
 from labkit.errors import DataError, LabkitWarning
 from labkit.jobs.systems import SYSTEMS, State, System
 
@@ -60,19 +59,16 @@ class Job:
         """The end of what it wrote."""
         paths = (self.campaign / "jobs").glob(f"{self.submission}-*.out*")
         newest = max(paths, key=lambda path: path.stat().st_mtime, default=None)
-        return "\n".join(newest.read_text(errors="replace").strip().splitlines()[-15:]) if newest else ""
+        return "\n".join(outside.text(newest, "replace").strip().splitlines()[-15:]) if newest else ""
 
 
 def read(path: Path) -> dict[str, Any] | None:
     """What a file of ``jobs/`` holds; None, with a warning, where it is damaged."""
     try:
-        held = json.loads(path.read_text())
-        if not isinstance(held, dict):
-            raise ValueError("it holds no table")
-    except (OSError, ValueError) as error:
-        _damaged(path, error)
+        return outside.json_object(path)
+    except DataError as error:
+        _damaged(path, str(error).removeprefix(str(path)).lstrip(": "))
         return None
-    return held
 
 
 def _damaged(path: Path, why: object) -> None:

@@ -20,7 +20,7 @@ READING = (
     ("compact", "own"), ("export", "own", "--output", "new.zip"), ("verify", "own"), ("merge", "own", "--into", "new"), ("merge", "quick.zip", "--into", "own"),
     ("import", "osu_latency.txt", "--into", "own"), ("status", "own"), ("status",), ("plan", "tiny.toml", "--into", "own"), ("run", "tiny.toml", "--into", "own", "-p", "measure=false"),
     ("measure", "micro.clock", "--into", "own", "--launches", "1"), ("cancel", "own"), ("attach", "own"), ("submit", "tiny.toml", "--site", "site.toml", "--into", "own"),
-    ("report", "own", "--no-execute", "--style", "nosuch"),
+    ("show", "own", "--follow"), ("report", "own", "--no-execute", "--style", "nosuch"),
 )  # fmt: skip
 UNPACKING = (("verify", "quick.zip"), ("merge", "quick.zip", "--into", "new"))
 
