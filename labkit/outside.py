@@ -37,6 +37,7 @@ _REMEDIES = {
     errno.EAGAIN: "End other programs, or raise the limit of processes (ulimit -u)",
     errno.ENOMEM: "End other programs, or use a machine with more memory",
     errno.EBADF: "It is closed; open it, or send the output to a file",
+    errno.ENXIO: "It is a pipe or a device that nobody reads; restore the file",
     errno.EIO: "Check the disk, and restore the file from a copy",
 }
 _KINDS = {

@@ -56,12 +56,11 @@ def _of_a_campaign(home: Path, name: str) -> bool:
     path = home / name
     if re.fullmatch(r"tmp/tmp\w+\.json", name):  # jupyter_client's, of a kernel that could not start
         return True
-    if path.is_dir() and any(path.glob("**/campaign.json")):
+    if path.is_dir() and list(path.glob("**/campaign.json")):
         return True
     inside = any((folder / "campaign.json").exists() for folder in (path, *path.parents) if home in folder.parents)
     derived = "derived" in path.parts or path.name == "derived"
-    passing = path.name in ("progress.json", "lease.json")  # of the moment
-    return (inside or derived) and not path.name.startswith(".") and (path.exists() or passing)
+    return (inside or derived) and not path.name.startswith(".")  # what is lost of it is asked for elsewhere
 
 
 def tried(some: list[Input], scene: Scene) -> None:

@@ -110,7 +110,8 @@ class Folder:
     def log(self, text: str) -> None:
         """One line with the time, in one write."""
         line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        with self.writing(), (self._place / "log.txt").open("ab", buffering=0) as file:
+        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe is refused, not waited for
+        with self.writing(), open(os.open(self._place / "log.txt", how, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
             file.write(line.encode(errors="replace"))
 
 

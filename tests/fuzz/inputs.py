@@ -7,6 +7,7 @@ import random
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from labkit import cli
 
@@ -157,6 +158,7 @@ def _changed(chance: random.Random, word: str) -> str:
     return word[:place] + chance.choice((sign, "", sign + word[place : place + 1])) + word[place + 1 :]
 
 
+@cache
 def inputs() -> list[Input]:
     """All of them, the same ones each time."""
     found = [one for verb in verbs() for one in (*every(verb), *mixed(verb, 150))]
