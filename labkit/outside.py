@@ -61,7 +61,7 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
     where = _short(str(path)) or "The input"
     if isinstance(error, UnicodeError):
         place = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
-        return DataError(f"{where} is no UTF-8 text{place}. Save it as UTF-8.")
+        return DataError(f"{where} is no UTF-8 text{place}. Write it as UTF-8.")
     if isinstance(error, RecursionError):
         return DataError(f"{where} is nested too deeply to be read. Restore it, or write it flat.")
     if isinstance(error, MemoryError):
@@ -102,6 +102,25 @@ def regular(path: Path) -> Path:
     if mode != stat.S_IFREG:
         raise DataError(f"{path} is {_KINDS.get(mode, 'no file')}, but it must be a file. Name or restore the file.")
     return path
+
+
+def names(folder: Path, *, folders: bool = False) -> list[str]:
+    """Names of the files in a folder, or of the folders; pipes, devices and loops of links are neither.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be read.
+    """
+
+    def fits(entry: os.DirEntry[str]) -> bool:
+        try:
+            return entry.is_dir() if folders else entry.is_file()
+        except OSError:
+            return False
+
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if fits(entry))
 
 
 def text(path: Path, errors: str = "strict") -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import samples
+from labkit import outside, samples
 from labkit.errors import DataError
 from labkit.samples import Raw, Samples, compacted
 from labkit.samples.compacted import Name
@@ -44,8 +44,7 @@ class Files:
         points: dict[Name, Path] = {}
         others: list[Path] = []
         try:
-            with os.scandir(folder) as entries:
-                names = sorted(entry.name for entry in entries if _is_file(entry))  # a pipe would block readers
+            names = outside.names(folder)  # a pipe would block readers
         except FileNotFoundError:
             names = []
         except OSError as error:
@@ -154,14 +153,6 @@ class Files:
             for name, raw in compacted.read(path, self.points.keys(), checked=True):
                 if (own := self.points.get(name)) and not _same(raw, samples.read(own, checked=True)):
                     raise DataError(f"{own} and its point in {path} differ. Keep the right one, and delete the other.")
-
-
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    """Whether it is one, or a link to one; no loop of links is."""
-    try:
-        return entry.is_file()
-    except OSError:
-        return False
 
 
 def _own(name: Name, path: Path, checked: bool) -> Raw:

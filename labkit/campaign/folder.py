@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from labkit import outside
 from labkit.campaign import identity, reading
 from labkit.campaign.anchor import Anchor, unwritable
 from labkit.errors import DataError
@@ -31,6 +32,8 @@ class Folder:
 
     def begin(self, usual: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Make the folder and its campaign.json; of two processes that do so at once, one makes it."""
+        with outside.about(ascii(str(self.path))):
+            str(self.path).encode()  # its name goes into texts and notebooks
         self.path.mkdir(parents=True, exist_ok=True)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         own = {"name": self.path.absolute().name, "created": created}

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import ranges, show, writing
+from labkit import outside, ranges, show, writing
 from labkit.cli.speaking import ERROR, OK, Bar, output, say, warn
 
 if TYPE_CHECKING:
@@ -155,6 +155,8 @@ def import_(options: argparse.Namespace) -> int:
     """Keep what others measured in a campaign."""
     from labkit import importing
 
+    for path in filter(Path.exists, map(Path, options.file)):
+        outside.regular(path)  # a pipe or a device may never end
     if options.ranks is not None:
         ranges.check("ranks", options.ranks, word="--ranks ")
     outcome = importing.bring(

@@ -67,7 +67,7 @@ def read(path: Path) -> dict[str, Any] | None:
     try:
         return outside.json_object(path)
     except DataError as error:
-        _damaged(path, str(error).removeprefix(str(path)).lstrip(": "))
+        _damaged(path, str(error).removeprefix(str(path)).strip(": ."))
         return None
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from labkit import __version__
 from labkit.campaign import Campaign
 
 WORTH = 200  # rows from which on records are kept
@@ -46,10 +45,10 @@ def _one(held: Campaign, benchmark: str) -> pd.DataFrame:
 
 def _stamp(folder: Path) -> bytes:
     """Names what records are made from: labkit, and the files with their sizes and times."""
-    files = (
-        sorted((e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in os.scandir(folder)) if folder.is_dir() else []
-    )
-    made = (__version__, _rules(), folder.parent.parent.name, files)
+    files: list[tuple[str, int, int]] = []
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        about = ((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
+        files = sorted((name, one.st_size, one.st_mtime_ns) for name, one in about)
     return hashlib.sha256(repr(made).encode()).hexdigest().encode()
 
 

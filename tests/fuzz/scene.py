@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,7 +205,8 @@ class Scene:
         sys.stdin, (sys.stdout, sys.stderr) = io.StringIO(), streams
         status, failure = None, None
         try:
-            with _bounded(), _alone():
+            with _bounded(), _alone(), warnings.catch_warnings():
+                warnings.simplefilter("always")
                 status = cli.main(list(words))
         except SystemExit as ended:
             status = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
