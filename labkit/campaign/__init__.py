@@ -12,7 +12,6 @@ lease.json      while somebody measures into it
 from __future__ import annotations
 
 import fnmatch
-import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -141,7 +140,7 @@ class Campaign(Folder):
         with self.writing():
             path = names.inside(self._place, name)
             samples.save(point, path)
-            self.log(f"sha256:{compacted.digest(path)} saved {name}")
+            self._line(f"sha256:{compacted.digest(path)} saved {name}")
         if self._anchor:
             self._anchor.saved += 1
         return self.path / name

@@ -112,9 +112,14 @@ class Folder:
 
     def log(self, text: str) -> None:
         """One line with the time, in one write."""
+        with self.writing():
+            self._line(text)
+
+    def _line(self, text: str) -> None:
+        """A line of the log in the folder that is open, wherever it was moved."""
         line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
         how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe is refused, not waited for
-        with self.writing(), open(os.open(self._place / "log.txt", how, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
+        with open(os.open(self._place / "log.txt", how, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
             file.write(line.encode(errors="replace"))
 
 
