@@ -230,13 +230,13 @@ def _plain(file: pq.ParquetFile, path: Path) -> None:
             f"{path} has {about.num_columns} columns and {about.num_rows:,} rows, but labkit writes at most {COLUMNS} "
             f"and {ROWS:,}. Take it out of samples/."
         )
+    kinds = {"rank": pa.int32(), "iteration": pa.int32(), "time_ns": pa.int64()}
     for column in schema:
-        if not (
-            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
-        ):
-            raise DataError(
-                f"{path}: column {column.name!r} is of type {column.type}, but it must hold numbers. Delete it."
-            )
+        extra = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if not (column.type == kinds[column.name] if column.name in kinds else extra):
+            _readable(headers.parsed(schema.metadata[_KEY], path), path)  # a later format has a right to other columns
+            wanted = kinds.get(column.name, "a number")
+            raise DataError(f"{path}: column {column.name!r} is of type {column.type}, not {wanted}. Delete the file.")
 
 
 def numbers(array: pa.Array) -> NDArray[Any]:
@@ -262,11 +262,7 @@ def understood(raw: Raw, where: object) -> Samples:
         If it is of another format.
     """
     header = headers.parsed(raw.header, where)
-    if header.get("format") != FORMAT:
-        raise DataError(
-            f"{where} has format {header.get('format')}, but this labkit reads {FORMAT}. "
-            "Update labkit, or measure again."
-        )
+    _readable(header, where)
     if "time_ns" not in raw.columns:
         raise DataError(f"{where} lacks one of the columns {', '.join(FIXED)}. Restore it, or delete it.")
     each = len(raw.columns["time_ns"]) // len(raw.ranks) if raw.ranks else 0
@@ -276,6 +272,14 @@ def understood(raw: Raw, where: object) -> Samples:
         raise DataError(f"{where}: {why}, as labkit writes them. Restore it from a copy, or delete it.")
     columns = {name: values.reshape(len(raw.ranks), each) for name, values in raw.columns.items()}
     return Samples(time_ns=columns.pop("time_ns"), ranks=raw.ranks, extras=columns, **headers.checked(header, where))
+
+
+def _readable(header: Mapping[str, Any], where: object) -> None:
+    """Refuse another format."""
+    if (told := header.get("format")) != FORMAT:
+        raise DataError(
+            f"{where} has format {str(told)[:20]}, but this labkit reads {FORMAT}. Update labkit, or measure again."
+        )
 
 
 def load(path: Path) -> Samples:
