@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import outside, ranges, show, writing
-from labkit.cli.speaking import ERROR, OK, Bar, output, say, warn
+from labkit import ranges, show, writing
+from labkit.cli.speaking import ERROR, OK, Bar, ReadBar, output, say, warn
 
 if TYPE_CHECKING:
     from labkit.campaign import Campaign
@@ -155,17 +155,17 @@ def import_(options: argparse.Namespace) -> int:
     """Keep what others measured in a campaign."""
     from labkit import importing
 
-    for path in filter(Path.exists, map(Path, options.file)):
-        outside.regular(path)  # a pipe or a device may never end
     if options.ranks is not None:
         ranges.check("ranks", options.ranks, word="--ranks ")
-    outcome = importing.bring(
-        options.file,
-        into=options.into,
-        ranks=options.ranks or 0,
-        testbed=options.testbed,
-        published=options.published,
-    )
+    with ReadBar() as bar:
+        outcome = importing.bring(
+            options.file,
+            into=options.into,
+            ranks=options.ranks or 0,
+            testbed=options.testbed,
+            published=options.published,
+            progress=bar,
+        )
     for text in outcome.warnings:
         warn(text)
     print(outcome.text())
