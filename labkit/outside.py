@@ -56,7 +56,7 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
     if isinstance(error, OSError):
         named = error.filename if error.filename is not None else path
         where = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "The system refused"
-        said = error.strerror or str(error) or type(error).__name__
+        said = _short(error.strerror or str(error) or type(error).__name__).rstrip(".")
         return DataError(f"{_short(where)}: {said}. {remedy(error)}.")
     where = _short(str(path)) or "The input"
     if isinstance(error, UnicodeError):

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import faulthandler
 import io
+import logging
 import os
 import resource
 import shutil
@@ -204,6 +205,7 @@ class Scene:
         before, environment = (sys.stdin, sys.stdout, sys.stderr), dict(os.environ)
         sys.stdin, (sys.stdout, sys.stderr) = io.StringIO(), streams
         status, failure = None, None
+        logging.disable()  # libraries log in full that no process can be started
         try:
             with _bounded(), _alone(), warnings.catch_warnings():
                 warnings.simplefilter("always")
@@ -213,6 +215,7 @@ class Scene:
         except BaseException as error:
             failure = error
         finally:
+            logging.disable(logging.NOTSET)
             sys.stdin, sys.stdout, sys.stderr = before
             os.environ.clear()
             os.environ.update(environment)
