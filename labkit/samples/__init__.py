@@ -105,8 +105,8 @@ def save(samples: Samples, path: Path) -> None:
         "time_ns": np.ascontiguousarray(samples.time_ns, np.int64).ravel(),
     }
     columns |= {name: np.ascontiguousarray(values).ravel() for name, values in samples.extras.items()}
-    table, text = pa.table(columns), json.dumps(_header(samples), allow_nan=False).encode()
-    metadata = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
+    table, text = pa.table(columns), json.dumps(metadata(samples), allow_nan=False).encode()
+    keys = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -117,7 +117,7 @@ def save(samples: Samples, path: Path) -> None:
                 write_page_checksum=True,
             ) as out:  # fmt: skip
                 out.write_table(table)
-                out.add_key_value_metadata(metadata)
+                out.add_key_value_metadata(keys)
             file.flush()
             os.fsync(file.fileno())
         aside.rename(path)
@@ -125,7 +125,7 @@ def save(samples: Samples, path: Path) -> None:
         aside.unlink(missing_ok=True)
 
 
-def _header(samples: Samples) -> dict[str, Any]:
+def metadata(samples: Samples) -> dict[str, Any]:
     """Metadata of a samples file."""
     return {
         "format": FORMAT,
@@ -147,7 +147,7 @@ def content(samples: Samples, without: Collection[str] = ()) -> str:
     ----------
     without : keys of `meta` that do not count.
     """
-    held = _header(samples) | {"launch": 0, "meta": {k: v for k, v in samples.meta.items() if k not in without}}
+    held = metadata(samples) | {"launch": 0, "meta": {k: v for k, v in samples.meta.items() if k not in without}}
     digest = hashlib.sha256(json.dumps(held, sort_keys=True, allow_nan=False).encode())
     digest.update(repr((samples.ranks, samples.time_ns.shape if samples.n else ())).encode())
     for name, values in sorted({**samples.lanes, **samples.extras}.items()):
