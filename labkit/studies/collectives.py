@@ -258,7 +258,10 @@ class Study(studies.Study):
                 f"{size_words(row['message_size_B'])}: averaged over iterations, the slowest takes "
                 f"{number(ratio.max())} times as long."
             )
-        row = rows.loc[(rows["latency_us_p99"] / rows["latency_us_p50"]).idxmax()]
+        tails = (rows["latency_us_p99"] / rows["latency_us_p50"]).dropna()
+        if tails.empty:
+            return
+        row = rows.loc[tails.idxmax()]
         yield (
             f"The longest tail has {row['collective']} with {size_words(row['message_size_B'])}: one of 100 iterations "
             f"takes {number(row['latency_us_p99'] / row['latency_us_p50'])} times the median or longer."
