@@ -106,12 +106,12 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
             rows += flat(value, f"{name} ")
         elif isinstance(value, list | tuple):
             if all(not isinstance(part, Mapping | list) for part in value):
-                rows += [(name, ", ".join(map(str, value)))] if value else []
+                rows += [(name, ", ".join(units.format_fact(str(key), part) for part in value))] if value else []
             else:
                 for number, part in enumerate(value, start=1):
                     rows += flat(part if isinstance(part, Mapping) else {"": part}, f"{name} {number} ")
         elif value not in (None, ""):
-            rows.append((name.strip(), units.format_fact(str(key), value)))
+            rows.append((name.removesuffix(" B").strip(), units.format_fact(str(key), value)))
     return rows
 
 
