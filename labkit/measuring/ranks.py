@@ -251,7 +251,7 @@ class Start:
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
         facts["warnings"] = host.warnings_for_run(machine, *load, ranks=self._here)
-        facts["warnings"] += self._doubts + point.marks[1]
+        facts["warnings"] += self._doubts + paths.doubts(spec, facts) + point.marks[1]
         facts |= _where(self._placement, facts) | point.marks[0]
         facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
         facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
