@@ -259,13 +259,11 @@ class Study(studies.Study):
                 f"{number(ratio.max())} times as long."
             )
         tails = (rows["latency_us_p99"] / rows["latency_us_p50"]).dropna()
-        if tails.empty:
-            return
-        row = rows.loc[tails.idxmax()]
-        yield (
-            f"The longest tail has {row['collective']} with {size_words(row['message_size_B'])}: one of 100 iterations "
-            f"takes {number(row['latency_us_p99'] / row['latency_us_p50'])} times the median or longer."
-        )
+        for place in [tails.idxmax()] if len(tails) else []:
+            yield (
+                f"The longest tail has {rows['collective'][place]} with {size_words(rows['message_size_B'][place])}: "
+                f"one of 100 iterations takes {number(tails.max())} times the median or longer."
+            )
 
     def _cadences(self) -> Iterator[str]:
         """What the way iterations follow one another does to the smallest message, and whether starts were late."""
