@@ -255,7 +255,7 @@ class Study(studies.Study):
             row = rows.loc[ratio.idxmax()]
             yield (
                 f"The mean over ranks hides the slowest rank most in {row['collective']} with "
-                f"{size_words(row['message_size_B'])}: on average the slowest takes {number(ratio.max())} times as long."
+                f"{size_words(row['message_size_B'])}: the slowest takes {number(ratio.max())} times as long."
             )
         tails = (rows["latency_us_p99"] / rows["latency_us_p50"]).dropna()
         for place in [tails.idxmax()] if len(tails) else []:
