@@ -15,6 +15,7 @@ from labkit.columns import METRICS, split, title
 from labkit.errors import SpecError
 from labkit.measuring import Progress
 from labkit.studies import Study, number
+from labkit.studies._several import told_apart
 from labkit.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
         for key, value in namespace.items()
         if isinstance(value, str | int | float) and not key.startswith("_")
     }
-    return studies.get(name)(**plain)
+    return told_apart(studies.get(name)(**plain))
 
 
 def measure(study: Study) -> None:
@@ -120,7 +121,9 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
     if frame.empty:
         show(studies.LEFT_OUT)
         return
-    chosen = frame[list(columns)] if columns is not None else frame
+    several = "campaign" in frame and frame["campaign"].nunique() > 1
+    shown = list(columns) if columns is not None else list(frame)
+    chosen = frame[["campaign", *(name for name in shown if name != "campaign")] if several else shown]
     sizes = [column.endswith("_size_B") for column in chosen.columns]
     rows = [
         [format_size(int(v)) if size else _cell(v) for v, size in zip(row, sizes, strict=True)]

@@ -17,14 +17,14 @@ import yaml
 
 from labkit.campaign import Campaign
 from labkit.errors import ReportError
-from labkit.report import artifact, book, markdown, methods, notebook, painting, summary
+from labkit.report import artifact, book, campaigns, markdown, methods, notebook, painting, summary
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.report.variables import as_json, key_numbers, variables
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates" / "report"
-BLOCKS = summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS
+BLOCKS = campaigns.BLOCKS | summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS
 _COPIED = ("assets", "filters", "_extensions")
 _GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
 
@@ -166,17 +166,11 @@ def _listed(config: Mapping[str, Any]) -> list[str]:
 
 
 def _config(config: dict[str, Any], folder: Path, content: Content) -> None:
-    """The book's settings with the notebooks in their place and the campaign's name and date."""
+    """The book's settings with the notebooks in their place and the campaigns' titles, names and dates."""
     held = dict(config["book"])
     place = held["chapters"].index(book.NOTEBOOKS)
     held["chapters"] = [*held["chapters"][:place], *content.chapters, *held["chapters"][place + 1 :]]
-    facts = content.sources[0].facts
-    names = ", ".join(source.name for source in content.sources)
-    held["title"] = str(facts.get("title") or held["title"])
-    held["subtitle"] = f"Campaign {names}" if len(content.sources) == 1 else f"Campaigns {names}"
-    held["date"] = str(facts.get("created", ""))[:10]
-    if facts.get("author"):
-        held["author"] = str(facts["author"])
+    held |= campaigns.heading(content, str(held["title"]))
     _dump(folder / book.CONFIG, {**config, "book": held})
 
 
