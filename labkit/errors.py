@@ -95,6 +95,17 @@ class DataError(LabkitError):
     """A file is not what it must be: path, line, found, wanted."""
 
 
+class LostError(DataError):
+    """The campaign that is measured into was moved, replaced, deleted or cannot be written: the run stops at once."""
+
+
+def of_point(error: LabkitError) -> LabkitError:
+    """The error as one of a point, after which the others go on; raised again where nothing can go on."""
+    if isinstance(error, LostError):
+        raise error
+    return error
+
+
 class ReportError(LabkitError):
     """A notebook or the report failed; says which, and where what exists was saved."""
 

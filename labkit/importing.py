@@ -13,7 +13,6 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +136,7 @@ def bring(
         points = [_published(point, " ".join(published.split())) for point in points]
     if not points:
         raise DataError(f"Nothing was imported. {' '.join(warnings)} 'labkit list' shows the benchmarks.")
-    fresh = campaign.root() / datetime.now().strftime("import-%Y%m%d-%H%M%S")
-    held = into if isinstance(into, Campaign) else Campaign(into or fresh)
+    held = into if isinstance(into, Campaign) else Campaign(into or campaign.fresh("import"))
     added = 0
     with held.lease():
         launches = _launches(held)

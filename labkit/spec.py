@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Scalar = str | int | float | bool | None
 T = TypeVar("T")
+BENCHMARK = re.compile(r"[A-Za-z]\w*\.[A-Za-z]\w*", re.ASCII)  # it becomes the name of a folder
 BINDINGS = ("auto", "core", "socket", "none")
 STRICT: Any = {"extra": "forbid"}  # pydantic's setting for dataclasses inside of others: no unknown keys
 _LATER: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # fields that fingerprints must not notice unless set
@@ -72,7 +74,7 @@ class Spec:
             ranges.check(name, getattr(self, name))
         if self.bind not in BINDINGS:
             raise SpecError(f"bind={self.bind!r}, but it must be one of {', '.join(BINDINGS)}. Set one of these.")
-        if self.benchmark.count(".") != 1 or not all(self.benchmark.split(".")):
+        if not BENCHMARK.fullmatch(self.benchmark):
             raise SpecError(f"benchmark={self.benchmark!r} is not of the form family.name. See 'labkit list'.")
 
     @property

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labkit import records
-from labkit.campaign import Campaign, archive
+from labkit.campaign import Campaign, archive, merging
 from labkit.cli import main
 from labkit.errors import DataError
 
@@ -63,12 +63,13 @@ def test_a_changed_a_truncated_and_a_missing_file_are_named(tmp_path: Path, comp
     assert [text.split(":")[0].rpartition("/")[2] for text in wrong] == [cut.name, gone.name]
     assert "missing; log.txt says that it was saved" in wrong[1]
     with pytest.raises(DataError, match=f"is damaged: .*{cut.name}"):
-        archive.merge([held.path], tmp_path / "d")
+        merging.merge([held.path], tmp_path / "d")
 
 
 def test_an_archive_that_was_changed_or_cut_is_told(tmp_path: Path) -> None:
     held = filled(tmp_path / "c", 4)
-    target = archive.export(held.path, tmp_path / "c.zip")
+    target = tmp_path / "c.zip"
+    archive.export(held.path, target)
     with zipfile.ZipFile(target) as file:
         name = next(info for info in file.infolist() if info.filename.endswith(".parquet"))
     content = target.read_bytes()
@@ -86,15 +87,17 @@ def test_an_archive_that_was_changed_or_cut_is_told(tmp_path: Path) -> None:
 
 def test_merged_campaigns_keep_their_origins(tmp_path: Path) -> None:
     monday, tuesday = filled(tmp_path / "monday", 6), filled(tmp_path / "tuesday", 6)
-    packed = archive.export(tuesday.path, tmp_path / "t.zip")
-    held, added, there = archive.merge([monday.path, packed], tmp_path / "week")
-    assert (added, there) == (14, 0)
+    archive.export(tuesday.path, tmp_path / "t.zip")
+    done = merging.merge([monday.path, tmp_path / "t.zip"], tmp_path / "week")
+    held = done.campaign
+    assert (done.added, done.same, done.conflicts) == (14, 0, [])
     frame = records.table(held.samples(), campaign=held.name)
     assert frame.groupby("campaign").size().to_dict() == {"monday": 7, "tuesday": 7}
     assert len(held.done()) == 14, "a point that both have is there twice, as launches of its own"
     assert {one.time_ns.tobytes() for one in held.samples()} == {one.time_ns.tobytes() for one in monday.samples()}
     assert set(held.facts["origins"]) == {"monday", "tuesday"}
     assert (held.path / "origins" / "tuesday" / "log.txt").exists()
-    assert archive.merge([monday.path], held.path)[1:] == (0, 7)
+    again = merging.merge([monday.path], held.path)
+    assert (again.added, again.same) == (0, 7)
     shutil.rmtree(monday.path)
     assert archive.verify(held.path)[1] == []

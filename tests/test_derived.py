@@ -83,9 +83,14 @@ def test_names_and_parameters_of_a_campaign_are_data(kind: str, tmp_path: Path) 
     assert not list(tmp_path.rglob("*PWNED*"))
 
 
-@pytest.mark.parametrize("parameters", [3, "x", [1], {"10-latency": 3}, {"10-latency": ["x"]}, {"../../x": {}}])
-def test_parameters_of_the_wrong_shape_are_no_parameters(parameters: object, tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c", {"parameters": parameters, "sweep": [1]})
+@pytest.mark.parametrize("parameters", [3, "x", [1], {"10-latency": 3}, {"10-latency": ["x"]}])
+def test_parameters_of_the_wrong_shape_are_refused(parameters: object, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"campaign\.json has parameters=.* but it must be of type dict"):
+        Campaign(tmp_path / "c", {"parameters": parameters})
+
+
+def test_parameters_of_no_notebook_are_no_parameters(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c", {"parameters": {"../../x": {}}})
     assert all(set(one.parameters) == {"measure", "campaign"} for one in rereading.missing(held))
 
 

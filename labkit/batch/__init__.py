@@ -88,7 +88,7 @@ def run(
     held = Campaign(into or campaign.root() / suite.name)
     parameters = {entry.name: dict(entry.parameters) for entry in suite.entries}
     before, executed = held.done(), []
-    with held.lease(), inherited(held.path):
+    with held.lease(), inherited(held):
         held.log(f"run of {suite.name} begins")
         held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
         if suite.seed is not None:

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +56,9 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
             f"A notebook is called {entry.name[:80]!r}, but its name may hold {ALLOWED}. Sweep other values."
         )
     target = (into or held.path / "notebooks") / f"{entry.name}.ipynb"
-    target.parent.mkdir(parents=True, exist_ok=True)
+    careful = nullcontext if into else held.writing
+    with careful():
+        target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}.ipynb")
     began, error = time.monotonic(), ""
     log = _silent if into else held.log
@@ -71,22 +73,25 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
         error = f"{getattr(raised, 'ename', type(raised).__name__)}: {getattr(raised, 'evalue', raised)}"
     except Exception as raised:  # a kernel that died or could not start: the others go on
         error = f"{type(raised).__name__}: {raised}"
-    if partial.exists():
-        partial.rename(target)
+    with careful():
+        if partial.exists():
+            partial.rename(target)
     seconds = time.monotonic() - began
     log(f"notebook {entry.name} {'failed: ' + error if error else 'done'} after {seconds:.1f} s")
     return Executed(entry.name, target, seconds, error)
 
 
 @contextmanager
-def inherited(path: Path) -> Iterator[None]:
-    """Notebook kernels inherit where to measure into."""
-    before = {name: value for name, value in os.environ.items() if name == studies.CAMPAIGN}
-    os.environ[studies.CAMPAIGN] = str(path.resolve())
+def inherited(held: Campaign) -> Iterator[None]:
+    """Notebook kernels inherit where to measure into, and which campaign that is."""
+    own = {studies.CAMPAIGN: str(held.path.resolve()), studies.IDENTITY: held.identity}
+    before = {name: value for name, value in os.environ.items() if name in own}
+    os.environ.update(own)
     try:
         yield
     finally:
-        del os.environ[studies.CAMPAIGN]
+        for name in own:
+            del os.environ[name]
         os.environ.update(before)
 
 
@@ -96,7 +101,8 @@ def followed(
 ) -> Iterator[None]:
     """Tell a listener what the notebook's kernel writes to progress.json."""
     path, ended, began = folder / "progress.json", threading.Event(), time.monotonic()
-    path.unlink(missing_ok=True)
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
     def follow() -> None:
         while not ended.wait(0.2) and progress is not None:

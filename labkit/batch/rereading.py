@@ -127,7 +127,7 @@ def reread(held: Campaign, progress: Callable[[str], None], *, again: bool = Fal
     if not entries:
         return
     into = held.derived / (AGAIN if again else FOLDER)
-    with held.reading(), inherited(held.path):
+    with held.reading(), inherited(held):
         for number, entry in enumerate(entries, 1):
             progress(f"executing {entry.name}, which measures nothing ({number} of {len(entries)})")
             execute(entry, held, into)

@@ -1,6 +1,6 @@
 """A campaign: the folder with everything one run of a suite produced. It can be moved, shared and read for ever.
 
-campaign.json   suite, versions, host
+campaign.json   identity, suite, versions, host
 samples/<benchmark>/<fingerprint>-<launch>.parquet
 samples/<benchmark>/compacted-<digest>.parquet   finished points, many in one file
 notebooks/      executed
@@ -12,51 +12,26 @@ lease.json      while somebody measures into it
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from labkit import __version__, samples
-from labkit.campaign import derived, lease
+from labkit.campaign import derived, lease, names
+from labkit.campaign.anchor import Anchor
 from labkit.campaign.files import Files
-from labkit.errors import DataError
+from labkit.campaign.folder import Folder
+from labkit.campaign.places import HOME, find, fresh, root
+from labkit.errors import DataError, LostError
 from labkit.samples import Samples, compacted
 
 FORMAT = 1
-HOME = "LABKIT_CAMPAIGNS"
+__all__ = ["FORMAT", "HOME", "Campaign", "find", "fresh", "root"]
 
 
-def root() -> Path:
-    """Folder of all campaigns: $LABKIT_CAMPAIGNS, else data/campaigns of the checkout or of the working folder."""
-    if os.environ.get(HOME):
-        return Path(os.environ[HOME])
-    checkout = Path(__file__).resolve().parent.parent.parent
-    base = checkout if (checkout / "pyproject.toml").exists() else Path.cwd()
-    return base / "data" / "campaigns"
-
-
-def find(name: str | Path) -> Path:
-    """Folder of a campaign from its path or its name below `root`.
-
-    Raises
-    ------
-    DataError
-        If there is none; lists those there are.
-    """
-    for path in (Path(name), root() / name):
-        if (path / "campaign.json").exists():
-            return path
-    names = sorted(str(p.parent.relative_to(root())) for p in root().glob("**/campaign.json"))
-    raise DataError(
-        f"There is no campaign {str(name)!r}. There are: {', '.join(names) or 'none yet; see labkit run --help'}."
-    )
-
-
-class Campaign:
+class Campaign(Folder):
     """A campaign folder, made when it is not there.
 
     Parameters
@@ -67,23 +42,45 @@ class Campaign:
     Raises
     ------
     DataError
-        If the folder's campaign.json is unreadable or of another format.
+        If the folder's campaign.json is unreadable or of another format, or the folder cannot be made.
     """
 
     def __init__(self, path: str | Path, facts: Mapping[str, Any] | None = None) -> None:
-        self.path = Path(path)
-        self._file = self.path / "campaign.json"
+        super().__init__(Path(path))
         lease.fresh(self.path)
-        if not self._file.exists():
-            self.path.mkdir(parents=True, exist_ok=True)
-            created = datetime.now(UTC).isoformat(timespec="seconds")
-            self.update(
-                {"format": FORMAT, "name": self.path.name, "created": created, "labkit": __version__, **(facts or {})}
-            )
-        if self.facts.get("format") != FORMAT:
+        try:
+            if not self._file.exists():
+                self.begin({"format": FORMAT, "labkit": __version__}, facts or {})
+        except OSError as error:
             raise DataError(
-                f"{self._file} has format {self.facts.get('format')}, but this labkit reads {FORMAT}. Update labkit."
-            )
+                f"{self.path} cannot be made or written: {error.strerror}. Name another folder, or make it writable."
+            ) from error
+        if (told := self.facts.get("format")) != FORMAT:
+            raise DataError(f"{self._file} has format {told}, but this labkit reads {FORMAT}. Update labkit.")
+
+    @classmethod
+    def existing(cls, path: str | Path, wanted: str = "") -> Campaign:
+        """A campaign that is there already.
+
+        Parameters
+        ----------
+        wanted : its identity; any when left out.
+
+        Raises
+        ------
+        DataError
+            If there is no campaign in the folder.
+        LostError
+            If it is another one.
+        """
+        if not (Path(path) / "campaign.json").exists():
+            if wanted:
+                raise LostError(f"{path} is gone: the campaign was moved or deleted while a run measured into it.")
+            raise DataError(f"{path} is no campaign: it has no campaign.json. Name the folder that has one.")
+        held = cls(path)
+        if wanted and held.identity != wanted:
+            raise LostError(f"{path} is another campaign now: the one that a run measured into was moved.")
+        return held
 
     @property
     def name(self) -> str:
@@ -103,33 +100,9 @@ class Campaign:
         """
         return derived.folder(self.path, root())
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What campaign.json holds."""
-        try:
-            held: dict[str, Any] = json.loads(self._file.read_text())
-        except (OSError, json.JSONDecodeError) as error:
-            raise DataError(
-                f"{self._file} cannot be read: {error}. Restore it, or delete it to have a new one made."
-            ) from error
-        return held
-
-    def update(self, facts: Mapping[str, Any]) -> None:
-        """Add to campaign.json, by writing aside and renaming."""
-        held = self.facts if self._file.exists() else {}
-        aside = self._file.with_name(f".campaign.json.{os.getpid()}")
-        aside.write_text(json.dumps(held | dict(facts), indent=1, sort_keys=True) + "\n")
-        aside.rename(self._file)
-
-    def log(self, text: str) -> None:
-        """One line with the time, in one write."""
-        line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        with (self.path / "log.txt").open("ab", buffering=0) as file:
-            file.write(line.encode())
-
     def file(self, benchmark: str, fingerprint: str, launch: int) -> Path:
         """Where the samples of a point and launch lie."""
-        return self.path / "samples" / benchmark / f"{fingerprint}-{launch}.parquet"
+        return self.path / names.point(benchmark, fingerprint, launch)
 
     def benchmarks(self, like: str = "*") -> list[str]:
         """Benchmarks that have samples here, those of a name or of a pattern such as ``sockets.*``."""
@@ -137,7 +110,7 @@ class Campaign:
         try:
             names = sorted(entry.name for entry in os.scandir(self.path / "samples") if entry.is_dir())
             return fnmatch.filter(names, like)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def done(self, like: str = "*") -> set[tuple[str, str, int]]:
@@ -158,11 +131,21 @@ class Campaign:
         return Files.of(self.path / "samples" / benchmark)
 
     def save(self, point: Samples, fingerprint: str) -> Path:
-        """Keep a point; it is acknowledged in log.txt once it is on disk."""
-        path = self.file(point.spec.benchmark, fingerprint, point.launch)
-        samples.save(point, path)
-        self.log(f"sha256:{compacted.digest(path)} saved {path.relative_to(self.path)}")
-        return path
+        """Keep a point; it is acknowledged in log.txt once it is on disk.
+
+        Raises
+        ------
+        LostError
+            If the campaign was moved or cannot be written; nothing was written elsewhere.
+        """
+        name = names.point(point.spec.benchmark, fingerprint, point.launch)
+        with self.writing():
+            path = names.inside(self._place, name)
+            samples.save(point, path)
+            self.log(f"sha256:{compacted.digest(path)} saved {name}")
+        if self._anchor:
+            self._anchor.saved += 1
+        return self.path / name
 
     def samples(self, benchmark: str = "*", wanted: Collection[tuple[str, int]] | None = None) -> Iterator[Samples]:
         """Samples by benchmark, fingerprint and launch; each once, however often it is kept.
@@ -208,7 +191,8 @@ class Campaign:
                     self.log(f"compacted {name}: {done[name]} points in one file")
         return done
 
-    def lease(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def lease(self) -> Iterator[None]:
         """Tell others that somebody measures here; a child of the holder may share it.
 
         Raises
@@ -216,14 +200,23 @@ class Campaign:
         LaunchError
             If somebody else holds it and gave a sign of life lately.
         DataError
-            If it is an example that comes with labkit.
+            If it is an example that comes with labkit, or the folder cannot be written.
         """
         if self.bundled:
             raise DataError(
                 f"{self.path} is an example that comes with labkit and stays as it is. Name another campaign with "
                 "--into, or copy the folder and use the copy."
             )
-        return lease.held(self.path)
+        with lease.held(self.path):
+            before = self._anchor
+            mine = before or Anchor(self.path)
+            self._anchor = mine
+            try:
+                yield
+            finally:
+                self._anchor = before
+                if before is None:
+                    mine.close()
 
     def reading(self) -> AbstractContextManager[None]:
         """Tell others that somebody writes derived files; also for a campaign that stays as it is.

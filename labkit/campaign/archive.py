@@ -1,202 +1,264 @@
-"""Campaigns as archives: exported with checksums, verified by name, merged with their origins.
+"""Campaigns as archives: exported with checksums, verified by name.
 
 An archive is a zip file of the campaign's folder and `manifest-sha256.txt`, which ``sha256sum --check`` reads as well.
+Archives and folders may come from anybody: nothing in them is trusted before it was checked.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-import shutil
+import stat
 import tempfile
+import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from labkit import samples, writing
-from labkit.campaign import Campaign, find
-from labkit.errors import DataError
+from labkit.campaign import Campaign, find, names, packing, reading
+from labkit.campaign.packing import BROKEN, PIECE, Limits
+from labkit.errors import DataError, LabkitWarning
 from labkit.samples import compacted
 
 MANIFEST = "manifest-sha256.txt"
-PASSING = ("lease.json", "progress.json", "records", MANIFEST)  # what an archive leaves out: of the moment, or derived
-PIECE = 1 << 20  # B read at once
+# what an archive leaves out: of the moment, of this machine alone, or derived
+PASSING = ("lease.json", "progress.json", "explorer.json", "records", MANIFEST)
 
 
-def export(campaign: Path, output: Path | None = None) -> Path:
-    """Write a campaign as one archive, aside and renamed.
+def export(campaign: Path, output: str | Path | None = None) -> Path:
+    """Write a campaign as one archive; warns of what it leaves out: links, devices and pipes.
 
     Parameters
     ----------
-    output : the file; the campaign's name with .zip in the working folder when left out.
+    output : file, device, pipe or ``-``; the campaign's name with .zip in the working folder when left out.
+
+    Returns
+    -------
+    Where it was written.
 
     Raises
     ------
     DataError
-        If somebody measures into it, or the archive is there already.
+        If somebody measures into it, samples are links, a name is not allowed, or the archive is there already.
     """
-    held, target = Campaign(campaign), output or Path(f"{campaign.resolve().name}.zip")
+    held, target = Campaign.existing(campaign), output or Path(f"{campaign.resolve().name}.zip")
     if held.in_use:
         raise DataError(f"{campaign} is being measured into. Wait for its end, so that the archive is of one moment.")
     if writing.is_file(target):
         raise DataError(f"{target} is there already. Name another file with --output, or remove it.")
+    paths, strange = files(campaign)
+    relative = [path.relative_to(campaign).as_posix() for path in paths]
+    wrong = [f"{name}: {why}" for name in relative if (why := names.problem(name))]
+    wrong += [text for text in strange if text.startswith("samples")]
+    if wrong:
+        raise DataError(
+            f"{campaign} cannot be archived: {'; '.join(names.shown(text) for text in wrong[:3])}. Rename it, or put a "
+            "copy of the file in the place of a link."
+        )
     with writing.opened(target) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         lines = []
-        for path in _files(campaign):
-            name = path.relative_to(campaign).as_posix()
-            kind = zipfile.ZIP_STORED if path.suffix == ".parquet" else zipfile.ZIP_DEFLATED
+        for path, name in zip(paths, relative, strict=True):
             entry = zipfile.ZipInfo.from_file(path, name, strict_timestamps=False)
-            entry.compress_type = kind
+            entry.compress_type = zipfile.ZIP_STORED if path.suffix == ".parquet" else zipfile.ZIP_DEFLATED
             with path.open("rb") as file, archive.open(entry, "w", force_zip64=True) as into:
                 lines.append(f"{_digest(file, into)}  {name}\n")
         archive.writestr(MANIFEST, "".join(lines))
-    return target
+    for text in strange:
+        remedy = "Put a copy in its place and export again, if it belongs to the campaign."
+        warnings.warn(f"{text}; the archive does not hold it. {remedy}", LabkitWarning, stacklevel=2)
+    return Path(target)
 
 
-def verify(place: Path) -> tuple[int, list[str]]:
-    """Check an archive or a folder: checksums of the manifest where there is one, and of every samples file itself.
+@dataclass(frozen=True)
+class Examined:
+    """A folder or an archive that was looked at.
+
+    Parameters
+    ----------
+    folder : the campaign's folder; None where the archive must not be unpacked.
+    count : files looked at.
+    wrong : what is wrong, each with the name of its file.
+    """
+
+    folder: Path | None
+    count: int
+    wrong: tuple[str, ...]
+
+
+def verify(place: Path, limits: Limits | None = None) -> tuple[int, list[str]]:
+    """Check an archive or a folder: names, checksums of the manifest where there is one, and every samples file itself.
 
     Returns
     -------
     How many files were looked at, and what is wrong, each with the name of its file.
     """
+    with examined(place, limits) as found:
+        return found.count, list(found.wrong)
+
+
+@contextmanager
+def examined(place: Path, limits: Limits | None = None) -> Iterator[Examined]:
+    """Look at a folder or an archive; the folder of the latter is there while this lasts."""
+    limits = limits or Limits.usual()
     if place.is_dir():
-        return _verify_folder(place)
-    wrong: list[str] = []
-    try:
-        with zipfile.ZipFile(place) as archive:
-            names = {info.filename for info in archive.infolist()}
-            if MANIFEST not in names:
-                return 1, [f"{place}: has no {MANIFEST}, so 'labkit export' did not make it"]
-            for name, digest in _manifest(archive.read(MANIFEST).decode(), place):
-                try:
-                    with archive.open(name) as file:
-                        wrong += [] if _digest(file) == digest else [f"{name}: changed"]
-                except KeyError:
-                    wrong.append(f"{name}: missing")
-                except (zipfile.BadZipFile, OSError, EOFError, ValueError) as error:
-                    wrong.append(f"{name}: damaged ({error})")
-            return len(names), wrong
-    except (zipfile.BadZipFile, OSError) as error:
-        return 1, [f"{place}: no zip file, or cut off ({error})"]
+        yield _folder(place)
+        return
+    with tempfile.TemporaryDirectory(prefix="labkit-") as made:
+        yield _archive(place, Path(made), limits)
 
 
-def _verify_folder(folder: Path) -> tuple[int, list[str]]:
-    held, wrong = Campaign(folder), list[str]()
-    manifest, files = folder / MANIFEST, _files(folder)
-    if manifest.exists():
-        for name, digest in _manifest(manifest.read_text(), manifest):
-            path = folder / name
-            if not path.exists():
-                wrong.append(f"{name}: missing")
-            elif path.suffix == ".parquet":  # the others may be written again: a log, a report
-                with path.open("rb") as file:
-                    wrong += [] if _digest(file) == digest else [f"{name}: changed"]
-    told, seen = {text.partition(":")[0] for text in wrong}, set[tuple[str, str, int]]()
-    for name in held.benchmarks():
-        for path, check in held.files(name).checks():
-            try:
-                seen.update((name, *point) for point in check())
-            except (DataError, ValueError, KeyError, TypeError) as error:
-                if (short := path.relative_to(folder).as_posix()) not in told:
-                    wrong.append(f"{short}: {error}")
-    told = {text.partition(":")[0] for text in wrong}
-    for name, digest in _log(folder).items():
-        match, path = re.fullmatch(r"samples/([^/]+)/([0-9a-f]{16})-(\d+)\.parquet", name), folder / name
-        if match is None or name in told:
-            continue
-        if (match[1], match[2], int(match[3])) not in seen:
-            wrong.append(f"{name}: missing; log.txt says that it was saved")
-        elif digest and path.exists() and compacted.digest(path) != digest:
-            wrong.append(f"{name}: changed; log.txt has another checksum")
-    return len(files), wrong
-
-
-def merge(sources: Sequence[Path], into: Path) -> tuple[Campaign, int, int]:
-    """Put the points of several campaigns, folders or archives, into one; each remembers where it is from.
-
-    A point that two campaigns have keeps both, as launches of their own; the same point from the same campaign is not
-    added twice. What else a campaign holds goes to ``origins/<name>/``.
-
-    Returns
-    -------
-    The campaign, the points that are new, and those that were there.
+@contextmanager
+def opened(place: Path, limits: Limits | None = None) -> Iterator[Path]:
+    """The folder of a campaign, of an archive while this lasts.
 
     Raises
     ------
     DataError
-        If a source is damaged; nothing was merged then.
+        If anything is wrong with it.
     """
-    for source in sources:
-        if wrong := verify(source)[1]:
-            raise DataError(f"{source} is damaged: {'; '.join(wrong[:3])}. Restore it, or leave it out.")
-    held, added, there = Campaign(into), 0, 0
-    with held.lease():
-        known: dict[tuple[str, str], dict[tuple[str, int], int]] = {}
-        for benchmark in held.benchmarks():
-            for fingerprint, one in held.named(benchmark):
-                known.setdefault((benchmark, fingerprint), {})[_from(one)] = one.launch
-        for source in sources:
-            with opened(source) as folder:
-                origin = Campaign(folder)
-                name = str(origin.facts.get("name") or folder.name)
-                for benchmark in origin.benchmarks():
-                    for fingerprint, one in origin.named(benchmark):
-                        marked = replace(one, meta={"campaign": name, "first_launch": one.launch, **one.meta})
-                        launches = known.setdefault((benchmark, fingerprint), {})
-                        if _from(marked) in launches:
-                            there += 1
-                            continue
-                        taken = set(launches.values())
-                        launch = one.launch if one.launch not in taken else max(taken) + 1
-                        launches[_from(marked)] = launch
-                        held.save(replace(marked, launch=launch), fingerprint)
-                        added += 1
-                _keep(folder, held.path / "origins" / name)
-                origins = {**held.facts.get("origins", {}), name: origin.facts}
-                held.update({"origins": origins})
-    return held, added, there
+    with examined(place, limits) as found:
+        if found.wrong or found.folder is None:
+            raise DataError(f"{place} is damaged: {'; '.join(found.wrong[:3])}. Restore it, or leave it out.")
+        yield found.folder
 
 
-def _from(one: samples.Samples) -> tuple[str, int]:
-    """Campaign and launch that a point was first measured as."""
-    return str(one.meta.get("campaign", "")), int(one.meta.get("first_launch", one.launch))
+def _archive(place: Path, into: Path, limits: Limits) -> Examined:
+    """An archive: its list first, then its files by the manifest, then what they hold."""
+    try:
+        with place.open("rb") as file, packing.listed(file, place, limits) as archive:
+            infos = archive.infolist()
+            there = {info.filename for info in infos if not info.is_dir()}
+            if MANIFEST not in there:
+                return Examined(None, 1, (f"{place}: has no {MANIFEST}, so 'labkit export' did not make it",))
+            if wrong := packing.problems(infos):
+                return Examined(None, len(infos), tuple(wrong))
+            found = dict(packing.unpack(archive, into, limits))
+    except BROKEN as error:
+        return Examined(None, 1, (f"{place}: no zip file, or cut off ({error})",))
+    told = _manifest(into / MANIFEST, place)
+    bad = [f"{name}: {said}" for name, said in found.items() if said.startswith("damaged")]
+    bad += [f"{name}: missing" for name in told if name not in there]
+    bad += [f"{name}: changed" for name, said in found.items() if said != told.get(name, said) and len(said) == 64]
+    bad += [f"{name}: not listed in {MANIFEST}" for name in sorted(there - set(told) - {MANIFEST})]
+    if bad:
+        return Examined(None, len(infos), tuple(bad))
+    if "campaign.json" not in there:
+        return Examined(None, len(infos), ("campaign.json: missing",))
+    try:
+        wrong = list(_folder(into, fresh=True).wrong)
+    except DataError as error:
+        wrong = [str(error)]
+    return Examined(into, len(infos), tuple(text.replace(f"{into}/", "") for text in wrong))
 
 
-def _keep(folder: Path, target: Path) -> None:
-    """Copy what a campaign holds beside samples."""
-    for path in _files(folder):
-        name = path.relative_to(folder)
-        if name.parts[0] not in ("samples", "report", "records.parquet"):
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, target / name)
+def _folder(folder: Path, *, fresh: bool = False) -> Examined:
+    """A campaign's folder: links, names, facts, checksums, what the samples hold, and what log.txt acknowledges.
+
+    Parameters
+    ----------
+    fresh : it was unpacked just now, and its manifest compared.
+    """
+    held = Campaign.existing(folder)
+    paths, strange = files(folder)
+    inner = [path.relative_to(folder).as_posix() for path in paths]
+    wrong = [*strange, *(f"{names.shown(name)}: {why}" for name in inner if (why := names.problem(name)))]
+    wrong += _named(held)
+    manifest = folder / MANIFEST
+    listed = _manifest(manifest, manifest) if manifest.exists() and not fresh else {}
+    for name, digest in listed.items():
+        path = folder / name
+        if not path.exists():
+            wrong.append(f"{name}: missing")
+        elif path.suffix == ".parquet" and path.is_file():  # the others may be written again: a log, a report
+            with path.open("rb") as file:
+                wrong += [] if _digest(file) == digest else [f"{name}: changed"]
+    seen, log = set[tuple[str, str, int]](), _log(folder)
+    for name in held.benchmarks():
+        own, bad = _points(held, name, _told(wrong))
+        seen |= own
+        wrong += bad
+    told = _told(wrong)
+    for name, digest in log.items():
+        match, path = re.fullmatch(r"samples/([^/]+)/([0-9a-f]{16})-(\d{1,9})\.parquet", name), folder / name
+        if match is None or name in told:
+            continue
+        if (match[1], match[2], int(match[3])) not in seen:
+            wrong.append(f"{name}: missing; log.txt says that it was saved")
+        elif digest and path.is_file() and compacted.digest(path) != digest:
+            wrong.append(f"{name}: changed; log.txt has another checksum")
+    if listed:
+        later = re.compile(rf"samples/[^/]+/(?!{compacted.PREFIX}).*\.parquet")
+        new = (name for name in inner if later.fullmatch(name) and name not in listed and name not in log)
+        wrong += [f"{name}: not listed in {MANIFEST}, and log.txt does not acknowledge it" for name in new]
+    return Examined(folder, len(paths), tuple(wrong))
 
 
-@contextmanager
-def opened(place: Path) -> Iterator[Path]:
-    """The folder of a campaign, of an archive while this lasts."""
-    if place.is_dir():
-        yield place
-        return
-    with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
-        with zipfile.ZipFile(place) as archive:
-            archive.extractall(folder)
-        yield Path(folder)
+def _told(wrong: list[str]) -> set[str]:
+    """Files that something was said of."""
+    return {text.partition(":")[0] for text in wrong}
+
+
+def _named(held: Campaign) -> list[str]:
+    """Names in campaign.json that become folders when campaigns are merged."""
+    given = [("name", name) for name in [held.facts.get("name")] if name is not None]
+    given += [("origins", name) for name in held.facts.get("origins", {})]
+    found = []
+    for key, name in given:
+        try:
+            names.part(name, key)
+        except DataError as error:
+            found.append(f"campaign.json: {error}")
+    return found
+
+
+def _points(held: Campaign, benchmark: str, told: set[str]) -> tuple[set[tuple[str, str, int]], list[str]]:
+    """Points of a benchmark, every one read, and what is wrong with their files."""
+    seen, wrong = set[tuple[str, str, int]](), list[str]()
+    for path, check in held.files(benchmark).checks():
+        short = path.relative_to(held.path).as_posix()
+        try:
+            for name, one in check():
+                names.point(benchmark, name[0], name[1])
+                if (one.spec.benchmark, one.launch) != (benchmark, name[1]):
+                    found = f"{one.spec.benchmark}, launch {one.launch}"
+                    raise DataError(f"holds {found}, but by its name {benchmark}, launch {name[1]}")
+                samples.content(one)
+                seen.add((benchmark, *name))
+        except (DataError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            if short not in told:
+                wrong.append(f"{names.shown(short)}: {error}")
+    return seen, wrong
 
 
 def place(name: str) -> Path:
     """An archive by its path, or the folder of a campaign by its path or name."""
-    return Path(name) if Path(name).is_file() else find(name)
+    try:
+        return Path(name) if Path(name).is_file() else find(name)
+    except OSError as error:
+        raise DataError(f"{names.shown(name[:80])} cannot be read: {error.strerror}. Name another archive.") from error
 
 
-def _files(folder: Path) -> list[Path]:
-    """What an archive of a campaign holds, by name."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    names = ((path.relative_to(folder), path) for path in found)
-    return sorted(path for name, path in names if name.parts[0] not in PASSING and not name.name.startswith("."))
+def files(folder: Path) -> tuple[list[Path], list[str]]:
+    """What an archive of a campaign holds, by name; and the links, devices and pipes that it cannot hold."""
+    found, strange = list[Path](), list[str]()
+    for above, folders, inner in os.walk(folder):
+        for name in sorted([*folders, *inner]):
+            path = Path(above, name)
+            relative = path.relative_to(folder)
+            if relative.parts[0] in PASSING or (name in inner and name.startswith(".")):
+                continue
+            kind = stat.S_IFMT(path.lstat().st_mode)
+            if kind == stat.S_IFREG:
+                found.append(path)
+            elif kind != stat.S_IFDIR:
+                what = f"a link to {path.readlink()}" if kind == stat.S_IFLNK else "a device or a pipe"
+                strange.append(f"{names.shown(relative.as_posix())}: {names.shown(what)}")
+    return sorted(found), sorted(strange)
 
 
 def _digest(file: IO[bytes], into: IO[bytes] | None = None) -> str:
@@ -209,18 +271,21 @@ def _digest(file: IO[bytes], into: IO[bytes] | None = None) -> str:
     return digest.hexdigest()
 
 
-def _manifest(text: str, where: Path) -> Iterator[tuple[str, str]]:
-    """Name and checksum of each line."""
-    for number, line in enumerate(text.splitlines(), 1):
+def _manifest(path: Path, where: Path) -> dict[str, str]:
+    """Checksum of each name that a manifest lists."""
+    found = dict[str, str]()
+    for number, line in enumerate(reading.text(path).splitlines(), 1):
         digest, _, name = line.partition("  ")
-        if not re.fullmatch(r"[0-9a-f]{64}", digest) or name.startswith("/") or ".." in Path(name).parts:
-            raise DataError(f"{where}, line {number}: {line[:80]!r}, but it must be a SHA-256, two spaces and a name.")
-        yield name, digest
+        if not re.fullmatch(r"[0-9a-f]{64}", digest) or names.problem(name) or name in found:
+            shown = names.shown(line[:80])
+            raise DataError(f"{where}, line {number}: {shown!r}, but it must be a SHA-256, two spaces and a new name.")
+        found[name] = digest
+    return found
 
 
 def _log(folder: Path) -> dict[str, str]:
     """Files that log.txt acknowledges, with the checksum it has of each, empty where it has none."""
     log = folder / "log.txt"
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    lines = reading.text(log, reading.LOG).splitlines() if log.exists() else []
     found = (re.fullmatch(r"\S+ (?:sha256:([0-9a-f]+) )?saved (\S+)", line) for line in lines)
     return {match[2]: match[1] or "" for match in found if match}

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from labkit import samples
 from labkit.errors import DataError
-from labkit.samples import Raw, compacted
+from labkit.samples import Raw, Samples, compacted
 from labkit.samples.compacted import Name
 
-_POINT = re.compile(r"([0-9a-f]{16})-(\d+)\.parquet")
+_POINT = re.compile(r"([0-9a-f]{16})-(0|[1-9]\d{0,8})\.parquet")
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,11 @@ class Files:
         points: dict[Name, Path] = {}
         others: list[Path] = []
         try:
-            names = sorted(entry.name for entry in os.scandir(folder))
+            names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())  # a pipe would block readers
         except FileNotFoundError:
             names = []
+        except OSError as error:
+            raise DataError(f"{folder} cannot be read: {error.strerror}. Make it readable.") from error
         for name in names:
             if match := _POINT.fullmatch(name):
                 points[match[1], int(match[2])] = folder / name
@@ -79,25 +81,25 @@ class Files:
                 before = name
                 yield name, path, load
 
-    def checks(self) -> Iterator[tuple[Path, Callable[[], list[Name]]]]:
-        """Every file with what reads all of it, compares its checksums and returns the names of its points."""
+    def checks(self) -> Iterator[tuple[Path, Callable[[], Iterator[tuple[Name, Samples]]]]]:
+        """Every file with what reads all of it, compares its checksums and tells its points with their names."""
 
-        def many(path: Path) -> list[Name]:
-            found = []
+        def many(path: Path) -> Iterator[tuple[Name, Samples]]:
             if path.name != f"{compacted.PREFIX}{compacted.digest(path)}.parquet":
                 raise DataError("changed: its checksum is not the one in its name")
             for name, raw in compacted.read(path, checked=True):
-                samples.understood(raw, path)
-                found.append(name)
-            return found
+                yield name, samples.understood(raw, path)
 
-        def one(path: Path, name: Name | None) -> list[Name]:
+        def one(path: Path, name: Name) -> Iterator[tuple[Name, Samples]]:
+            yield name, samples.understood(samples.read(path, checked=True), path)
+
+        def stranger(path: Path) -> Iterator[tuple[Name, Samples]]:
             samples.understood(samples.read(path, checked=True), path)
-            return [name] if name else []
+            raise DataError("its name is not that of a point. Take it out of samples/")
 
         yield from ((path, lambda path=path: many(path)) for path in self.compacted)
         yield from ((path, lambda path=path, name=name: one(path, name)) for name, path in self.points.items())
-        yield from ((path, lambda path=path: one(path, None)) for path in self.strangers)
+        yield from ((path, lambda path=path: stranger(path)) for path in self.strangers)
 
     def named(self) -> Iterator[tuple[Name, Path, Raw]]:
         """Points with their names, each once."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import secrets
 import socket
 import threading
@@ -21,7 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import LaunchError
+from labkit.campaign import reading
+from labkit.errors import DataError, LaunchError
 
 HEARTBEAT = 10.0  # s; a lease is stale after three missed ones
 TRIES = 3  # to read a file that is replaced meanwhile
@@ -56,9 +58,14 @@ def held(folder: Path) -> Iterator[None]:
         "began": (_place(), _tick(os.getpid())),
         "start": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    _take(path, mine)
+    try:
+        _take(path, mine)
+    except OSError as error:
+        raise DataError(
+            f"{folder} cannot be measured into: {error.strerror}. Make it writable, or choose another campaign."
+        ) from error
     ended = threading.Event()
-    beating = threading.Thread(target=_beats, args=(path, mine, ended), daemon=True)
+    beating = threading.Thread(target=_beats, args=(path, mine, ended, _node(folder)), daemon=True)
     beating.start()
     os.environ[OWNER] = mine["token"]
     try:
@@ -71,7 +78,8 @@ def held(folder: Path) -> Iterator[None]:
         else:
             os.environ[OWNER] = before
         if _ours(path, mine):
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def _take(path: Path, mine: Mapping[str, Any]) -> None:
@@ -120,14 +128,27 @@ def _read(path: Path) -> dict[str, Any] | None:
     for _ in range(TRIES):
         fresh(path.parent)
         try:
-            found = json.loads(path.read_text())
+            found = json.loads(reading.text(path, 1 << 16))
         except OSError as error:
             if error.errno == errno.ESTALE:
                 continue
-        except ValueError:
+        except (ValueError, RecursionError, DataError):
             pass
         break
-    return found if isinstance(found, dict) and {"token", "pid", "host", "start", "heartbeat"} <= set(found) else None
+    return found if _sound(found) else None
+
+
+def _sound(found: Any) -> bool:
+    """Whether a lease is of the form that labkit writes; a foreign file that is not is no lease."""
+    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in ("token", "host", "start")):
+        return False
+    began = found.get("began", ["", ""])
+    return (
+        re.fullmatch(r"[0-9]{1,10}", str(found.get("pid"))) is not None
+        and isinstance(found.get("heartbeat"), int | float)
+        and isinstance(began, list)
+        and len(began) == 2
+    )
 
 
 def fresh(folder: Path) -> None:
@@ -148,7 +169,8 @@ def _alive(folder: Path, lease: Mapping[str, Any]) -> bool:
         return _tick(pid) == tick
     if lease["host"] == socket.gethostname() and not place and not _tick(pid):
         return False
-    return _age(folder, lease) < 3 * HEARTBEAT
+    # a time far in the future was not set by a heartbeat: without the lower bound such a file would live for ever
+    return abs(_age(folder, lease)) < 3 * HEARTBEAT
 
 
 def _age(folder: Path, lease: Mapping[str, Any]) -> float:
@@ -196,10 +218,21 @@ def _text(lease: Mapping[str, Any]) -> str:
     return json.dumps({**lease, "heartbeat": time.time()})
 
 
-def _beats(path: Path, mine: Mapping[str, Any], ended: threading.Event) -> None:
-    """Signs of life until the end, or until somebody else took a lease that had become stale."""
+def _node(folder: Path) -> tuple[int, int] | None:
+    """Which folder a name leads to."""
+    try:
+        about = folder.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def _beats(path: Path, mine: Mapping[str, Any], ended: threading.Event, node: tuple[int, int] | None) -> None:
+    """Signs of life until the end, until somebody else took a stale lease, or until the folder is another one."""
     aside = path.with_name(f".{path.name}.{mine['token']}")
     while not ended.wait(HEARTBEAT):
+        if _node(path.parent) != node:
+            return
         there = _read(path)
         if there and there["token"] != mine["token"]:
             return
@@ -211,4 +244,5 @@ def _beats(path: Path, mine: Mapping[str, Any], ended: threading.Event) -> None:
                 os.link(aside, path)
                 aside.unlink()
         except OSError:
-            aside.unlink(missing_ok=True)  # a full disk, or somebody took it: the next beat may come through
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)  # a full disk, or somebody took it: the next beat may come through

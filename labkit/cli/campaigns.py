@@ -79,7 +79,7 @@ def export(options: argparse.Namespace) -> int:
     from labkit import campaign
     from labkit.campaign import archive
 
-    target = archive.export(campaign.find(options.campaign), Path(options.output) if options.output else None)
+    target = archive.export(campaign.find(options.campaign), options.output)
     if writing.is_file(target):
         print(f"archive: {target}, {target.stat().st_size:,} B; check it with: labkit verify {target}")
     return OK
@@ -88,14 +88,23 @@ def export(options: argparse.Namespace) -> int:
 def verify_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit verify`."""
     verb.add_argument("campaign", help="an archive, or a campaign's folder or name")
+    _max_size(verb)
+
+
+def _max_size(verb: argparse.ArgumentParser) -> None:
+    """The option that bounds foreign archives."""
+    verb.add_argument(
+        "--max-size", metavar="SIZE", default="", help="refuse archives with more in them, such as 64Gi (default: 16Gi)"
+    )
 
 
 def verify(options: argparse.Namespace) -> int:
     """Name every file of a campaign or an archive that is changed, cut off or missing."""
     from labkit.campaign import archive
+    from labkit.campaign.packing import Limits
 
     place = archive.place(options.campaign)
-    count, wrong = archive.verify(place)
+    count, wrong = archive.verify(place, Limits.usual(options.max_size))
     for text in wrong:
         print(text)
     print(
@@ -108,14 +117,16 @@ def merge_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit merge`."""
     verb.add_argument("campaign", nargs="+", help="archives, or campaigns' folders or names")
     verb.add_argument("--into", metavar="CAMPAIGN", required=True, help="campaign folder that gets the points")
+    _max_size(verb)
 
 
 def merge(options: argparse.Namespace) -> int:
     """Put campaigns into one."""
-    from labkit.campaign import archive
+    from labkit.campaign import archive, merging
+    from labkit.campaign.packing import Limits
 
-    held, added, there = archive.merge([archive.place(name) for name in options.campaign], Path(options.into))
-    print(f"{added} points merged{f', {there} were there already' if there else ''}\nsamples: {held.path}")
+    places = [archive.place(name) for name in options.campaign]
+    print(merging.merge(places, Path(options.into), Limits.usual(options.max_size)).text())
     return OK
 
 

@@ -145,7 +145,7 @@ def _no_options(given: Iterable[str], benchmark: Benchmark) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure what is missing, print what was asked for."""
-    from labkit import classic, measuring
+    from labkit import campaign, classic, measuring
     from labkit.analysis import gpcnet
     from labkit.campaign import Campaign
 
@@ -162,7 +162,7 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         print(show.plan(points, effort))
         return OK
-    held = Campaign(options.into or measuring.fresh())
+    held = Campaign(options.into or campaign.fresh("measure"))
     with Bar() as bar:
         measuring.measure([p.spec for p in points if p.launch == 0], effort, into=held, progress=bar)
     wanted = {(p.fingerprint, p.launch) for p in points}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from labkit import campaign, importing, records
-from labkit.campaign import Campaign, archive
+from labkit.campaign import Campaign, merging
 from labkit.errors import DataError
 from labkit.explorer import shown
 from labkit.samples import Samples
@@ -43,7 +43,7 @@ def brought(place: str) -> str:
         return shown(str(path))
     into = campaign.root() / f"added-{path.stem}"
     if zipfile.is_zipfile(path):
-        archive.merge([path], into)
+        merging.merge([path], into)
     else:
         importing.bring([path], into=into)
     return into.name

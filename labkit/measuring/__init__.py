@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -112,7 +110,7 @@ def measure(
     effort = effort or Effort()
     wanted = [specs] if isinstance(specs, Spec) else list(specs)
     points = expand(wanted, effort)
-    held = into if isinstance(into, Campaign) else Campaign(into or fresh())
+    held = into if isinstance(into, Campaign) else Campaign(into or campaign.fresh("measure"))
     there = held.done()
     missing = [p for p in points if (p.spec.benchmark, p.fingerprint, p.launch) not in there]
     if not missing:
@@ -135,16 +133,9 @@ def _published(held: Campaign, listener: Report | None) -> Report:
             listener(state)
         if time.monotonic() - told > 0.2 or state.done == state.total:
             told = time.monotonic()
-            aside = held.path / f".progress.json.{os.getpid()}"
-            aside.write_text(json.dumps(dataclasses.asdict(state)))
-            aside.rename(held.path / "progress.json")
+            held.put("progress.json", json.dumps(dataclasses.asdict(state)))
 
     return tell
-
-
-def fresh() -> Path:
-    """Folder for a campaign that was given no name."""
-    return campaign.root() / datetime.now().strftime("measure-%Y%m%d-%H%M%S")
 
 
 def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:

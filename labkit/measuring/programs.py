@@ -8,7 +8,7 @@ from time import perf_counter
 
 from labkit import benchmarks, host, tools
 from labkit.campaign import Campaign
-from labkit.errors import LabkitError
+from labkit.errors import LabkitError, of_point
 from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
@@ -30,7 +30,7 @@ def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None
         try:
             keep(point)
         except LabkitError as error:
-            yield Failure(point, error)
+            yield Failure(point, of_point(error))
         counter.done += 1
         counter.tell(point)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from labkit import benchmarks, host, launch, supervise, testbeds
 from labkit.campaign import Campaign
-from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
+from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
 from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
@@ -137,7 +137,7 @@ class Start:
                 for frame in self._frames(tree):
                     yield from self._take(frame)
             except LabkitError as error:
-                failure = error
+                failure = of_point(error)
             if failure is None and len(self.ended) < len(self._points):
                 failure = self._outlived(tree, began)
         if failure is not None:

@@ -99,8 +99,8 @@ def campaigns(content: Content) -> str:
         lines.append(_table(all_of_them))
         lines.append(
             "Points of different campaigns are never averaged. Where a figure can tell merged campaigns apart, it "
-            "shows all of them, and each series names its campaign; where it cannot, the small print below it names the "
-            "one that it shows. Sentences and tables are of each campaign alone."
+            "shows all of them, and each series names its campaign; where it cannot, the small print below it names "
+            "the one that it shows. Sentences and tables are of each campaign alone."
         )
     for source in content.sources:
         notes = [escape(text) for text in differing(Campaign(source.path))]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,15 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
+from labkit.samples import header as headers
+from labkit.samples.header import ORIGINS as ORIGINS
 from labkit.spec import Effort, Reported, Spec
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 FORMAT = 1
-ORIGINS = ("measured", "reported", "imported", "published", "simulated", "modelled")
 _KEY, _SUM = b"labkit", b"labkit-sha256"
 FIXED = ("rank", "iteration", "time_ns")  # columns that every file has
+ROWS, COLUMNS = 1 << 27, 256  # of one file: what memory surely holds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,18 +105,7 @@ def save(samples: Samples, path: Path) -> None:
         "time_ns": np.ascontiguousarray(samples.time_ns, np.int64).ravel(),
     }
     columns |= {name: np.ascontiguousarray(values).ravel() for name, values in samples.extras.items()}
-    header = {
-        "format": FORMAT,
-        "spec": samples.spec.as_dict(),
-        "effort": samples.effort.as_dict(),
-        "host": dict(samples.host),
-        "launch": samples.launch,
-        "origin": samples.origin,
-        "meta": dict(samples.meta),
-        "reported": [value.as_dict() for value in samples.reported],
-        "source": samples.source,
-    }
-    table, text = pa.table(columns), json.dumps(header, allow_nan=False).encode()
+    table, text = pa.table(columns), json.dumps(_header(samples), allow_nan=False).encode()
     metadata = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -131,6 +123,37 @@ def save(samples: Samples, path: Path) -> None:
         aside.rename(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def _header(samples: Samples) -> dict[str, Any]:
+    """Metadata of a samples file."""
+    return {
+        "format": FORMAT,
+        "spec": samples.spec.as_dict(),
+        "effort": samples.effort.as_dict(),
+        "host": dict(samples.host),
+        "launch": samples.launch,
+        "origin": samples.origin,
+        "meta": dict(samples.meta),
+        "reported": [value.as_dict() for value in samples.reported],
+        "source": samples.source,
+    }
+
+
+def content(samples: Samples, without: Collection[str] = ()) -> str:
+    """SHA-256 of what a point and launch holds, whatever file it lies in and whatever its launch is numbered.
+
+    Parameters
+    ----------
+    without : keys of `meta` that do not count.
+    """
+    held = _header(samples) | {"launch": 0, "meta": {k: v for k, v in samples.meta.items() if k not in without}}
+    digest = hashlib.sha256(json.dumps(held, sort_keys=True, allow_nan=False).encode())
+    digest.update(repr((samples.ranks, samples.time_ns.shape if samples.n else ())).encode())
+    for name, values in sorted({**samples.lanes, **samples.extras}.items()):
+        digest.update(f"{name} {values.dtype}".encode())
+        digest.update(np.ascontiguousarray(values).data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -164,6 +187,7 @@ def read(path: Path, *, checked: bool = False) -> Raw:
 
     try:
         with pq.ParquetFile(path, page_checksum_verification=checked) as file:
+            _plain(file, path)
             table = file.read()
     except (OSError, pa.ArrowException) as error:
         raise DataError(
@@ -180,6 +204,8 @@ def read(path: Path, *, checked: bool = False) -> Raw:
         )
     if not set(FIXED) <= set(table.column_names):
         return Raw(metadata[_KEY], (), {}, regular=False)
+    if any(table[name].null_count for name in table.column_names):
+        raise DataError(f"{path} has empty cells, which labkit never writes. Restore it from a copy, or delete it.")
     rank, iteration = numbers(table["rank"].combine_chunks()), numbers(table["iteration"].combine_chunks())
     ranks = tuple(dict.fromkeys(rank.tolist()))
     each = len(rank) // len(ranks) if ranks else 0
@@ -190,6 +216,27 @@ def read(path: Path, *, checked: bool = False) -> Raw:
     )
     columns = {name: numbers(table[name].combine_chunks()) for name in table.column_names if name not in FIXED[:2]}
     return Raw(metadata[_KEY], ranks, columns, regular)
+
+
+def _plain(file: pq.ParquetFile, path: Path) -> None:
+    """Refuse what labkit never writes before it is read: columns of other types, and more rows than memory holds."""
+    import pyarrow as pa
+
+    schema, about = file.schema_arrow, file.metadata
+    if _KEY not in (schema.metadata or {}):
+        return  # not labkit's: told by `read`
+    if about.num_columns > COLUMNS or about.num_rows > ROWS:
+        raise DataError(
+            f"{path} has {about.num_columns} columns and {about.num_rows:,} rows, but labkit writes at most {COLUMNS} "
+            f"and {ROWS:,}. Take it out of samples/."
+        )
+    for column in schema:
+        if not (
+            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
+        ):
+            raise DataError(
+                f"{path}: column {column.name!r} is of type {column.type}, but it must hold numbers. Delete it."
+            )
 
 
 def numbers(array: pa.Array) -> NDArray[Any]:
@@ -214,7 +261,7 @@ def understood(raw: Raw, where: object) -> Samples:
     DataError
         If it is of another format.
     """
-    header: dict[str, Any] = json.loads(raw.header)
+    header = headers.parsed(raw.header, where)
     if header.get("format") != FORMAT:
         raise DataError(
             f"{where} has format {header.get('format')}, but this labkit reads {FORMAT}. "
@@ -223,20 +270,12 @@ def understood(raw: Raw, where: object) -> Samples:
     if "time_ns" not in raw.columns:
         raise DataError(f"{where} lacks one of the columns {', '.join(FIXED)}. Restore it, or delete it.")
     each = len(raw.columns["time_ns"]) // len(raw.ranks) if raw.ranks else 0
+    odd = [name for name, values in raw.columns.items() if len(values) != each * len(raw.ranks)]
+    if odd or not raw.regular or raw.columns["time_ns"].dtype != np.int64:
+        why = f"column {odd[0]} has another length" if odd else "its rows are not whole numbers, rank after rank"
+        raise DataError(f"{where}: {why}, as labkit writes them. Restore it from a copy, or delete it.")
     columns = {name: values.reshape(len(raw.ranks), each) for name, values in raw.columns.items()}
-    return Samples(
-        spec=Spec.from_dict(header["spec"]),
-        effort=Effort(**header["effort"]),
-        host=header["host"],
-        launch=header["launch"],
-        origin=header["origin"],
-        time_ns=columns.pop("time_ns"),
-        ranks=raw.ranks,
-        reported=tuple(Reported(**value) for value in header["reported"]),
-        meta=header["meta"],
-        source=header["source"],
-        extras=columns,
-    )
+    return Samples(time_ns=columns.pop("time_ns"), ranks=raw.ranks, extras=columns, **headers.checked(header, where))
 
 
 def load(path: Path) -> Samples:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labkit.errors import DataError
-from labkit.samples import Raw, numbers
+from labkit.samples import ROWS, Raw, numbers
+from labkit.samples import header as headers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +37,7 @@ FORMAT = 1
 PREFIX = "compacted-"
 GROUP = 1 << 20  # values; 8 MiB of times
 POINTS = 1024  # of a row group
+FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _KEY = b"labkit-compacted"
 
 Name = tuple[str, int]  # fingerprint and launch
@@ -147,11 +150,27 @@ def _opened(path: Path, checked: bool = False) -> pq.ParquetFile:
         file = pq.ParquetFile(path, page_checksum_verification=checked)
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
-    told = json.loads((file.schema_arrow.metadata or {}).get(_KEY, b"{}")).get("format")
-    if told != FORMAT:
+    try:
+        _check(file, path)
+    except DataError:
         file.close()
-        raise DataError(f"{path} has format {told}, but this labkit reads {FORMAT} of compacted points. Update labkit.")
+        raise
     return file
+
+
+def _check(file: pq.ParquetFile, path: Path) -> None:
+    """Refuse another format or schema, and row groups that memory may not hold, before anything is read."""
+    schema = file.schema_arrow
+    told = headers.parsed((schema.metadata or {}).get(_KEY, b"{}"), path).get("format")
+    if told != FORMAT:
+        raise DataError(f"{path} has format {told}, but this labkit reads {FORMAT} of compacted points. Update labkit.")
+    own = _schema()
+    if schema.names != own.names or any(not schema.field(n).type.equals(own.field(n).type) for n in own.names):
+        raise DataError(f"{path} has other columns than compacted points. Restore it from a copy, or delete it.")
+    for group in range(file.num_row_groups):
+        about = file.metadata.row_group(group)
+        if about.num_rows > POINTS or any(about.column(i).num_values > ROWS for i in range(about.num_columns)):
+            raise DataError(f"{path}: row group {group} is longer than labkit writes them. Restore it, or delete it.")
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
@@ -170,7 +189,19 @@ def names(path: Path) -> list[Name]:
             table = file.read(["fingerprint", "launch"])
         except (OSError, pa.ArrowException) as error:
             raise _unreadable(path, error) from error
-    return list(zip(table["fingerprint"].to_pylist(), table["launch"].to_pylist(), strict=True))
+    return _names(table, path)
+
+
+def _names(table: pa.Table, path: Path) -> list[Name]:
+    """Fingerprint and launch of every row, checked: they become names of files."""
+    found = list(zip(table["fingerprint"].to_pylist(), table["launch"].to_pylist(), strict=True))
+    for fingerprint, launch in found:
+        if not isinstance(fingerprint, str) or not FINGERPRINT.fullmatch(fingerprint) or launch is None or launch < 0:
+            raise DataError(
+                f"{path} holds a point named {fingerprint!r}, launch {launch!r}, but names are sixteen hex digits and "
+                "a number from 0 on. Restore it from a copy, or delete it."
+            )
+    return found
 
 
 def read(path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False) -> Iterator[tuple[Name, Raw]]:
@@ -199,12 +230,14 @@ def each(
                     if not any(key in wanted for key in zip(keys["fingerprint"], keys["launch"], strict=True)):
                         continue
                 table = file.read_row_group(group)
+                if any(table[name].null_count for name in table.column_names):
+                    raise DataError(f"{path} has empty cells. Restore it from a copy, or delete it.")
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(path, error) from error
-            yield from _points(table, wanted)
+            yield from _points(table, wanted, path)
 
 
-def _points(table: pa.Table, wanted: Collection[Name] | None) -> Iterator[tuple[Name, Callable[[], Raw]]]:
+def _points(table: pa.Table, wanted: Collection[Name] | None, path: Path) -> Iterator[tuple[Name, Callable[[], Raw]]]:
     """Rows of a row group as points."""
     columns = {name: table[name].combine_chunks() for name in table.column_names}
     extras, header = columns["extras"], columns["header"]
@@ -220,7 +253,6 @@ def _points(table: pa.Table, wanted: Collection[Name] | None) -> Iterator[tuple[
         own = {labels[i]: items(i) for i in range(starts[row], starts[row + 1])}
         return Raw(header[row].as_py(), tuple(ranks(row).tolist()), {"time_ns": times(row)} | own)
 
-    keys = zip(columns["fingerprint"].to_pylist(), columns["launch"].to_pylist(), strict=True)
-    for row, key in enumerate(keys):
+    for row, key in enumerate(_names(table, path)):
         if wanted is None or key in wanted:
             yield key, lambda row=row: load(row)  # type: ignore[misc]

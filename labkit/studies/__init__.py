@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-CAMPAIGN, SETTING = "LABKIT_CAMPAIGN", "LABKIT_SETTING"
+CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
 EFFORT = ("launches", "ci", "time_cap", "seed")
 LEFT_OUT = "*This was left out: the parameters name nothing to measure here.*"
 
@@ -95,6 +95,8 @@ class Study:
         given = self.values.campaign or os.environ.get(CAMPAIGN, "")
         if not self.values.measure and not given:
             raise SpecError("measure=False, but no campaign is named to read from. Set campaign to its folder.")
+        if not self.values.campaign and (wanted := os.environ.get(IDENTITY)):
+            return Campaign.existing(given, wanted)
         return Campaign(given or campaign.root() / f"notebook-{type(self).__module__.rpartition('.')[2]}")
 
     def run(self, progress: measuring.Report | None = None) -> Campaign:

@@ -1,0 +1,118 @@
+"""The folder of a campaign and its small files, written so that a folder that was moved meanwhile is noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from labkit.campaign import identity, reading
+from labkit.campaign.anchor import Anchor, unwritable
+from labkit.errors import DataError
+
+
+class Folder:
+    """A campaign's folder.
+
+    Parameters
+    ----------
+    path : of the folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._file = path, path / "campaign.json"
+        self._anchor: Anchor | None = None
+
+    def begin(self, usual: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+        """Make the folder and its campaign.json; of two processes that do so at once, one makes it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        own = {"name": self.path.absolute().name, "created": created}
+        aside = self.path / f".campaign.json.{os.getpid()}-{secrets.token_hex(4)}"
+        try:
+            aside.write_text(_json({**usual, **own, **facts, identity.KEY: identity.new()}))
+            with suppress(FileExistsError):
+                os.link(aside, self._file)
+        finally:
+            aside.unlink(missing_ok=True)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What campaign.json holds."""
+        try:
+            found = reading.table(self._place / "campaign.json")
+        except (OSError, DataError) as error:
+            self.check()
+            said = str(error).replace(str(self._place), str(self.path))
+            raise DataError(
+                f"{self._file} cannot be read: {said} Restore it, or delete it to have a new one made."
+            ) from error
+        return reading.checked(found, self._file)
+
+    @property
+    def identity(self) -> str:
+        """UUID that stays the same when the folder is renamed, copied or archived."""
+        return identity.of(self.facts, self._place)
+
+    @property
+    def _place(self) -> Path:
+        """The folder to write to: while measuring the open one, whatever its name."""
+        return self._anchor.place if self._anchor else self.path
+
+    def check(self) -> None:
+        """See that the folder is still the one that is measured into; nothing when nobody does.
+
+        Raises
+        ------
+        LostError
+            If it was moved, replaced or deleted.
+        """
+        if self._anchor:
+            self._anchor.check()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Turns what cannot be written into one error."""
+        self.check()
+        try:
+            yield
+        except OSError as error:
+            self.check()
+            raise unwritable(self.path, error, self._anchor.saved if self._anchor else 0) from error
+
+    def put(self, name: str, text: str) -> None:
+        """Write a small file of the campaign, by writing aside and renaming.
+
+        Raises
+        ------
+        LostError
+            If it cannot be written.
+        """
+        aside = self._place / f".{name}.{os.getpid()}-{threading.get_ident()}"
+        with self.writing():
+            try:
+                aside.write_text(text)
+                aside.rename(self._place / name)
+            finally:
+                with suppress(OSError):
+                    aside.unlink(missing_ok=True)
+
+    def update(self, facts: Mapping[str, Any]) -> None:
+        """Add to campaign.json."""
+        self.put("campaign.json", _json(self.facts | dict(facts)))
+
+    def log(self, text: str) -> None:
+        """One line with the time, in one write."""
+        line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
+        with self.writing(), (self._place / "log.txt").open("ab", buffering=0) as file:
+            file.write(line.encode(errors="replace"))
+
+
+def _json(facts: Mapping[str, Any]) -> str:
+    return json.dumps(dict(facts), indent=1, sort_keys=True) + "\n"

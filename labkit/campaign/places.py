@@ -1,0 +1,68 @@
+"""Where campaigns lie: the folder of all, one by its name, and a new one."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from labkit.errors import DataError
+
+HOME = "LABKIT_CAMPAIGNS"
+
+
+def root() -> Path:
+    """Folder of all campaigns: $LABKIT_CAMPAIGNS, else data/campaigns of the checkout or of the working folder."""
+    if os.environ.get(HOME):
+        return Path(os.environ[HOME])
+    checkout = Path(__file__).resolve().parent.parent.parent
+    base = checkout if (checkout / "pyproject.toml").exists() else Path.cwd()
+    return base / "data" / "campaigns"
+
+
+def find(name: str | Path) -> Path:
+    """Folder of a campaign from its path or its name below `root`.
+
+    Raises
+    ------
+    DataError
+        If there is none; lists those there are.
+    """
+    for path in (Path(name), root() / name):
+        with suppress(OSError):  # a name that is too long, or links in a circle
+            if (path / "campaign.json").exists():
+                return path
+    there = sorted(str(p.parent.relative_to(root())) for p in root().glob("**/campaign.json"))
+    raise DataError(
+        f"There is no campaign {str(name)!r}. There are: {', '.join(there) or 'none yet; see labkit run --help'}."
+    )
+
+
+def fresh(kind: str) -> Path:
+    """A new, empty folder below `root`, named after the time; two in one second get two.
+
+    Parameters
+    ----------
+    kind : first word of the name, such as ``measure``.
+
+    Raises
+    ------
+    DataError
+        If none can be made.
+    """
+    stem = datetime.now().strftime(f"{kind}-%Y%m%d-%H%M%S")
+    for count in itertools.count(1):
+        path = root() / (stem if count == 1 else f"{stem}-{count}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir()
+        except FileExistsError:
+            if not path.exists():  # something above it is no folder
+                raise DataError(f"{path} cannot be made: {path.parent} is no folder. Set {HOME}.") from None
+            continue
+        except OSError as error:
+            raise DataError(f"{path} cannot be made: {error.strerror}. Name another place with --into.") from error
+        return path
+    raise AssertionError

@@ -1,0 +1,150 @@
+"""The metadata of a samples file, which may come from anybody: parsed, and checked before anything relies on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from labkit.errors import DataError, SpecError
+from labkit.spec import Effort, Reported, Spec
+
+ORIGINS = ("measured", "reported", "imported", "published", "simulated", "modelled")
+MOST = 64 << 20  # B; what a tool printed is a part of it
+DEEPEST = 64  # levels of lists and tables
+_KINDS: Mapping[str, type] = {
+    "spec": dict, "effort": dict, "host": dict, "launch": int, "origin": str, "meta": dict, "reported": list,
+    "source": str,
+}  # fmt: skip
+_TEXTS = ("benchmark", "launcher", "transport", "device", "testbed", "bind")
+_META: Mapping[str, type] = {
+    "badges": list, "warnings": list, "allocation": dict, "placement": dict, "testbed": dict, "parameters": dict,
+    "campaign": str, "campaign_id": str, "first_launch": int, "fingerprint": str,
+}  # fmt: skip
+
+
+def plain(text: bytes) -> dict[str, Any]:
+    """The JSON object that a text is, its depth and length bounded.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if len(text) > MOST:
+        raise ValueError(f"longer than {MOST:,} B")
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"more than {DEEPEST} levels deep") from None
+    if not isinstance(found, dict):
+        raise ValueError("no object of JSON")
+    # few brackets cannot nest deeply: most files are spared the walk
+    if text.count(b"{") + text.count(b"[") > DEEPEST * 4 and not _shallow(found):
+        raise ValueError(f"more than {DEEPEST} levels deep")
+    return found
+
+
+def parsed(text: bytes, where: object) -> dict[str, Any]:
+    """The metadata of a samples file as JSON.
+
+    Parameters
+    ----------
+    where : how an error calls the file.
+
+    Raises
+    ------
+    DataError
+        If it is none.
+    """
+    try:
+        return plain(text)
+    except ValueError as error:
+        raise DataError(
+            f"{where}: its metadata are not labkit's: {error}. Restore it from a copy, or delete it."
+        ) from error
+
+
+def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
+    """Fields of `labkit.samples.Samples` from metadata of format 1.
+
+    Raises
+    ------
+    DataError
+        If one is missing or of another type; names it.
+    """
+    try:
+        _expect(header, _KINDS, required=True)
+        meta, launch = header["meta"], header["launch"]
+        _expect({k: v for k, v in meta.items() if v is not None}, _META)
+        _require(0 <= launch < 2**31, f"launch={launch}", "a whole number from 0 on")
+        _require(header["origin"] in ORIGINS, f"origin={header['origin']!r}", f"one of {', '.join(ORIGINS)}")
+        for key in ("badges", "warnings"):
+            _require(all(isinstance(v, str) for v in meta.get(key) or ()), key, "a list of texts")
+        return {
+            **{name: header[name] for name in ("host", "launch", "origin", "meta", "source")},
+            "spec": _spec(header["spec"]), "effort": Effort(**header["effort"]),
+            "reported": tuple(map(_reported, header["reported"])),
+        }  # fmt: skip
+    except (SpecError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise DataError(
+            f"{where}: its metadata are not labkit's: {error} Restore it from a copy, or delete it."
+        ) from error
+
+
+def _require(sound: bool, found: str, wanted: str) -> None:
+    if not sound:
+        raise ValueError(f"{found[:200]}, but it must be {wanted}.")
+
+
+def _expect(values: Mapping[str, Any], kinds: Mapping[str, type], *, required: bool = False) -> None:
+    """Refuse a value of another type, or one that lacks."""
+    for name, kind in kinds.items():
+        if name not in values:
+            _require(not required, f"{name} is missing", f"there, of type {kind.__name__}")
+            continue
+        value = values[name]
+        sound = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        _require(sound, f"{name}={value!r}", f"of type {kind.__name__}")
+
+
+def _spec(values: Mapping[str, Any]) -> Spec:
+    """A spec, with texts and plain values only."""
+    _expect(values, dict.fromkeys(_TEXTS, str))
+    _expect(values, {"options": dict, "environment": dict, "hosts": list, "size": int, "ranks": int, "ppn": int})
+    for name in ("size", "ranks", "ppn"):
+        _require(0 <= values.get(name, 1) < 2**63, f"{name}={values.get(name)}", "a whole number below 2^63")
+    texts = [*values.get("hosts", []), *values.get("environment", {}).values()]
+    _require(all(isinstance(text, str) for text in texts), f"hosts or environment {texts!r}", "texts")
+    for name, value in values.get("options", {}).items():
+        _require(isinstance(value, str | int | float | None), f"option {name}={value!r}", "a plain value")
+    return Spec.from_dict(values)
+
+
+def _reported(values: Mapping[str, Any]) -> Reported:
+    """A value that a tool worked out."""
+    found = Reported(**values)
+    for name in ("name", "unit", "statistic"):
+        _require(
+            isinstance(getattr(found, name), str), f"{name} of a reported value is {getattr(found, name)!r}", "a text"
+        )
+    numbers = {"value": found.value, "rank": found.rank, "t": found.t}
+    for name, value in numbers.items():
+        plain = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2.0**1000
+        unset = value is None and name != "value"
+        _require(plain or unset or value != value, f"{name} of {found.name} is {value!r}", "a number")
+    _require(isinstance(found.labels, dict), f"labels of {found.name} are {found.labels!r}", "a table")
+    sound = all(isinstance(label, str | int | float | None) for label in found.labels.values())
+    _require(sound, f"labels of {found.name} are {found.labels!r}", "plain values")
+    return found
+
+
+def _shallow(held: object) -> bool:
+    """Whether lists and tables are at most `DEEPEST` levels deep; walks without recursion."""
+    left: list[Any] = [held]
+    for _ in range(DEEPEST):
+        inner = [v for one in left for v in (one.values() if isinstance(one, dict) else one)]
+        left = [v for v in inner if isinstance(v, dict | list)]
+        if not left:
+            return True
+    return False

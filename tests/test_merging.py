@@ -1,0 +1,211 @@
+"""Merging: idempotent, the same content in any order, and every acknowledged point is found after it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit import records, samples
+from labkit.campaign import Campaign, archive, identity, merging
+from labkit.cli import main
+
+from .test_samples import some
+from .test_store import filled
+
+EXAMPLES = Path("data/campaigns/examples")
+GOLDEN = Path(__file__).parent / "golden" / "archives"
+
+
+def contents(held: Campaign) -> Counter[tuple[str, str]]:
+    """How often each point is there: by fingerprint and content, whatever its launch."""
+    found: Counter[tuple[str, str]] = Counter()
+    for benchmark in held.benchmarks():
+        found.update((name, samples.content(one, merging.MARKS)) for name, one in held.named(benchmark))
+    return found
+
+
+def acknowledged(held: Campaign) -> int:
+    """Points that log.txt says are saved."""
+    return sum(" saved samples/" in line for line in (held.path / "log.txt").read_text().splitlines())
+
+
+def test_two_days_of_the_same_suite_are_two_campaigns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    monday, tuesday = (Campaign(tmp_path / day / "quick") for day in ("monday", "tuesday"))
+    for held, value in ((monday, 10), (tuesday, 20)):
+        held.save(some(np.full((2, 3), value), launch=0), "0" * 16)
+    assert main(["merge", str(monday.path), str(tuesday.path), "--into", str(tmp_path / "week")]) == 0
+    assert "merged: 2 new points, 0 there already" in capsys.readouterr().out
+    week = Campaign(tmp_path / "week")
+    assert sorted(int(one.time_ns[0, 0]) for one in week.samples()) == [10, 20]
+    frame = records.table(week.samples(), campaign=week.name)
+    assert frame["campaign"].nunique() == 2, "two campaigns of one name can be told apart"
+    assert main(["merge", str(monday.path), str(tuesday.path), "--into", str(week.path)]) == 0
+    assert "merged: 0 new points, 2 there already (the same point of the same campaign), 0" in capsys.readouterr().out
+
+
+def test_an_archive_of_a_campaign_adds_nothing_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    held = filled(tmp_path / "m", 6)
+    assert main(["export", str(held.path), "--output", str(tmp_path / "m.zip")]) == 0
+    before = contents(held)
+    assert main(["merge", str(tmp_path / "m.zip"), "--into", str(held.path)]) == 0
+    assert "merged: 0 new points, 7 there already" in capsys.readouterr().out
+    assert contents(held) == before
+    assert not (held.path / "origins").exists()
+    gone = next(iter(held.files("mpi.allreduce").points.values()))
+    gone.unlink()
+    assert merging.merge([tmp_path / "m.zip"], held.path).added == 1, "what was lost comes back"
+    assert contents(held) == before
+    assert gone.exists()
+
+
+def test_identity_stays_when_a_campaign_is_renamed_copied_or_archived(tmp_path: Path) -> None:
+    held = filled(tmp_path / "a", 2)
+    own = held.identity
+    assert identity.valid(json.loads((held.path / "campaign.json").read_text())["id"]) == own
+    archive.export(held.path, tmp_path / "a.zip")
+    shutil.copytree(held.path, tmp_path / "b")
+    held.path.rename(tmp_path / "c")
+    with archive.opened(tmp_path / "a.zip") as folder:
+        assert {Campaign(place).identity for place in (folder, tmp_path / "b", tmp_path / "c")} == {own}
+    assert Campaign(tmp_path / "new").identity != Campaign(tmp_path / "newer").identity
+
+
+def test_campaigns_from_before_identities_have_a_stable_one(tmp_path: Path) -> None:
+    held = filled(tmp_path / "a", 2)
+    facts = {k: v for k, v in held.facts.items() if k != "id"}
+    (held.path / "campaign.json").write_text(json.dumps(facts))
+    own = held.identity
+    shutil.copytree(held.path, tmp_path / "b")
+    filled(tmp_path / "b", 2, first=50)
+    assert Campaign(tmp_path / "b").identity == own
+    assert merging.merge([tmp_path / "b"], held.path).same == 3
+    wanted = {"two-cores": "37d6bda2", "two-cores-labs": "5626b5d5", "virtual-cluster": "1692e715"}
+    assert {name: Campaign(EXAMPLES / name).identity[:8] for name in wanted} == wanted, "for ever"
+
+
+@pytest.mark.parametrize("order", [("monday.zip", "week.zip"), ("week.zip", "monday.zip")])
+def test_golden_archives_verify_and_merge_for_ever(tmp_path: Path, order: tuple[str, str]) -> None:
+    """Written by a labkit whose campaigns had no identity; the week was merged from monday and tuesday."""
+    for name in order:
+        assert archive.verify(GOLDEN / name)[1] == []
+    done = merging.merge([GOLDEN / name for name in order], tmp_path / "c")
+    assert (done.added, done.same, done.conflicts) == (5, 3, [])
+    frame = records.table(done.campaign.samples(), campaign="c")
+    assert frame.groupby("campaign").size().to_dict() == {"monday": 3, "tuesday": 2}
+    assert (tmp_path / "c" / "origins" / "tuesday" / "log.txt").exists()
+
+
+def test_a_point_with_other_content_is_a_conflict_and_both_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = filled(tmp_path / "a", 2)
+    shutil.copytree(held.path, tmp_path / "copy")
+    changed = some(np.full((2, 3), 7), launch=0)
+    Campaign(tmp_path / "copy").save(changed, f"{0:016x}")
+    before = contents(held)
+    assert main(["merge", str(tmp_path / "copy"), "--into", str(held.path)]) == 0
+    said = capsys.readouterr().out
+    assert "merged: 1 new points, 2 there already (the same point of the same campaign), 1 conflicts" in said
+    assert "both are kept" in said
+    after = contents(held)
+    assert not before - after
+    assert after[f"{0:016x}", samples.content(changed)] == 1
+    again = merging.merge([tmp_path / "copy"], held.path)
+    assert (again.added, again.same, again.conflicts) == (0, 3, [])
+
+
+def test_merged_points_of_earlier_versions_keep_their_origins(tmp_path: Path) -> None:
+    """They tell the name of their campaign alone; its identity follows from what was kept of it."""
+    monday = filled(tmp_path / "monday", 3)
+    facts = {k: v for k, v in monday.facts.items() if k != "id"}
+    (monday.path / "campaign.json").write_text(json.dumps(facts))
+    week = Campaign(tmp_path / "week")
+    for fingerprint, one in monday.named("mpi.allreduce"):
+        marked = replace(one, meta={"campaign": "monday", "first_launch": one.launch, **one.meta})
+        week.save(marked, fingerprint)
+    week.update({"origins": {"monday": facts}})
+    shutil.copytree(monday.path, week.path / "origins" / "monday", ignore=shutil.ignore_patterns("samples"))
+    done = merging.merge([monday.path], week.path)
+    assert (done.added, done.same) == (0, 4)
+
+
+SHAPES = st.lists(  # of each campaign: name, and points as fingerprint, launch and value
+    st.tuples(
+        st.sampled_from(["quick", "tcp"]),
+        st.sets(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=4),
+        st.booleans(),
+    ),
+    min_size=3, max_size=3,
+)  # fmt: skip
+
+
+def made(folder: Path, shapes: list[tuple[str, set[tuple[int, int, int]], bool]]) -> list[Campaign]:
+    """Campaigns of these shapes; every second may be a copy of the first with further points, so that they conflict."""
+    found: list[Campaign] = []
+    for number, (name, points, copied) in enumerate(shapes):
+        path = folder / str(number) / name
+        if copied and found:
+            shutil.copytree(found[0].path, path)
+        held = Campaign(path)
+        for fingerprint, launch, value in sorted(points):
+            if not held.file("mpi.allreduce", f"{fingerprint:016x}", launch).exists():
+                held.save(some(np.full((1, 2), value), launch=launch), f"{fingerprint:016x}")
+        found.append(held)
+    return found
+
+
+@settings(max_examples=12)
+@given(shapes=SHAPES)
+def test_merging_is_idempotent_associative_and_loses_nothing(
+    shapes: list[tuple[str, set[tuple[int, int, int]], bool]],
+) -> None:
+    check(shapes)
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
+@given(shapes=SHAPES)
+def test_merging_many_random_campaigns(shapes: list[tuple[str, set[tuple[int, int, int]], bool]]) -> None:
+    check(shapes)
+
+
+def check(shapes: list[tuple[str, set[tuple[int, int, int]], bool]]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        one, two, three = held = made(folder, shapes)
+        merged = merging.merge([one.path, two.path, three.path], folder / "m").campaign
+        before = contents(merged)
+        again = merging.merge([one.path, two.path, three.path], merged.path)
+        assert (again.added, again.conflicts) == (0, [])
+        assert contents(merged) == before, "idempotent"
+        assert archive.verify(merged.path)[1] == []
+
+        left = merging.merge([one.path, two.path], folder / "left").campaign
+        merging.merge([three.path], left.path)
+        right = merging.merge([two.path, three.path], folder / "right").campaign
+        packed = archive.export(right.path, folder / "right.zip")
+        turned = merging.merge([packed, one.path], folder / "turned").campaign
+        assert contents(left) == contents(turned) == before, "associative, in any order, through an archive"
+
+        for source in held:
+            assert not set(contents(source)) - set(before), "every point is found"
+        assert sum(before.values()) == len(set(itertools.chain(*map(places, held)))), "none is there twice"
+        assert acknowledged(merged) == len(merged.done())
+
+
+def places(held: Campaign) -> list[tuple[str, str, int, str]]:
+    """Origin, fingerprint, first launch and content of every point of a campaign that nothing was merged into."""
+    return [
+        (held.identity, name, one.launch, samples.content(one, merging.MARKS))
+        for name, one in held.named("mpi.allreduce")
+    ]
