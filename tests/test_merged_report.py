@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,8 @@ from labkit.report.campaigns import campaigns, everyone, heading
 from labkit.report.content import Content
 from labkit.report.sources import read
 from labkit.report.summary import hosts
+from labkit.studies import get
+from labkit.studies._several import told_apart
 from tests.shown import EXAMPLES, Shown, shown
 
 DAYS = ("monday", "tuesday")
@@ -77,6 +80,20 @@ def test_sentences_and_tables_are_of_each_campaign_alone(outputs: tuple[Shown, .
     rows = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
     assert table.splitlines()[0].split("|")[1].strip() == "campaign"
     assert {*rows} == {*DAYS}
+
+
+@pytest.mark.parametrize(
+    "origins", [{"monday": {"host": 3, "parameters": [1]}}, {"monday": {"title": 3, "created": 5}}]
+)
+def test_origins_of_any_shape_are_no_harm(merged: Path, tmp_path: Path, origins: object) -> None:
+    facts = Campaign(merged).facts | {"origins": origins}
+    (tmp_path / "samples").symlink_to(merged / "samples")
+    (tmp_path / "campaign.json").write_text(json.dumps(facts))
+    content = Content([read(tmp_path)], {})
+    assert campaigns(content)
+    assert hosts(content)
+    study = told_apart(get("latency")(measure=False, campaign=str(tmp_path)))
+    assert "monday" in study.findings()
 
 
 def test_the_front_page_names_all_campaigns_testbeds_and_hosts(merged: Path) -> None:

@@ -135,7 +135,8 @@ def hosts(content: Content) -> str:
 def _hosts(source: Source) -> dict[str, Mapping[str, Any]]:
     """Description of the host of a campaign, or, by name, of those that were merged into it."""
     origins = source.facts.get("origins")
-    merged = {str(k): v["host"] for k, v in origins.items() if v.get("host")} if isinstance(origins, Mapping) else {}
+    facts = {k: v for k, v in origins.items() if isinstance(v, Mapping)} if isinstance(origins, Mapping) else {}
+    merged = {str(name): one["host"] for name, one in facts.items() if isinstance(one.get("host"), Mapping)}
     return merged or {"": source.host}
 
 

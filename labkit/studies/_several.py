@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, cast
 
@@ -64,9 +64,9 @@ class Several:
 
     def _own(self, campaign: str) -> dict[str, Any]:
         """Parameters that a campaign's notebook had, where it had one; what is read depends on them."""
-        facts = (self._all.campaign.facts.get("origins") or {}).get(campaign) or {}
         study = type(self._all).__module__.rpartition(".")[2].replace("_", "-")
-        for name, given in (facts.get("parameters") or {}).items():
+        facts = _mapping(_mapping(self._all.campaign.facts.get("origins")).get(campaign))
+        for name, given in _mapping(facts.get("parameters")).items():
             if name.partition("-")[2] == study and isinstance(given, dict):
                 return {k: v for k, v in given.items() if k in self._fields and k not in ("measure", "campaign")}
         return {}
@@ -128,3 +128,8 @@ class Several:
         axis = figure.layout.xaxis
         axis.title.text = style.note(str(axis.title.text or ""), f"campaign {name}; {rest}")
         return figure
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """What a campaign says under a name, which may be anything."""
+    return value if isinstance(value, Mapping) else {}
