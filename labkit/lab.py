@@ -11,12 +11,13 @@ from IPython.display import Markdown, display
 from labkit import studies
 from labkit.batch.following import news
 from labkit.campaign import Campaign, find
-from labkit.columns import METRICS, split, title
+from labkit.columns import ENDS, METRICS, SHOWN, split, title
 from labkit.errors import SpecError
 from labkit.measuring import Progress
-from labkit.studies import Study, number
+from labkit.records import value_of
+from labkit.studies import Study
 from labkit.studies._several import told_apart
-from labkit.units import format_duration, format_size
+from labkit.units import format_count, format_duration, format_number, format_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,8 +127,8 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
     chosen = frame[["campaign", *(name for name in shown if name != "campaign")] if several else shown]
     sizes = [column.endswith("_size_B") for column in chosen.columns]
     rows = [
-        [format_size(int(v)) if size else _cell(v) for v, size in zip(row, sizes, strict=True)]
-        for row in chosen.itertuples(index=False, name=None)
+        [format_size(int(row[c])) if size else _cell(row, c) for c, size in zip(chosen.columns, sizes, strict=True)]
+        for row in frame.to_dict("records")
     ]
     heads = [_head(column) for column in chosen.columns]
     numeric = [kind.kind in "iuf" for kind in chosen.dtypes]
@@ -146,8 +147,13 @@ def _head(column: str) -> str:
     return "message size" if column == "message_size_B" else title(column).replace("option ", "")
 
 
-def _cell(value: Any) -> str:
-    """A cell: numbers to four digits, a dash for nothing."""
-    if isinstance(value, float):
-        return number(value) if value == value else "–"
-    return str(value)
+def _cell(row: Mapping[str, Any], column: str) -> str:
+    """A cell: a statistic in the digits of its own interval, other numbers to four, a dash for nothing."""
+    value, parts = row[column], split(column)
+    if column == "n" and isinstance(value, int):
+        return format_count(value)
+    if parts and parts[1] in ENDS:
+        return value_of(row, parts[0]).ends[ENDS.index(parts[1])]
+    if parts and parts[1] in SHOWN:
+        return value_of(row, *parts).text
+    return format_number(value) if isinstance(value, float) else str(value)

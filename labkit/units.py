@@ -1,4 +1,4 @@
-"""Sizes and durations as people write them; inside labkit there are only bytes and seconds.
+"""Sizes, durations and numbers as people read and write them; inside labkit there are only bytes, seconds and floats.
 
 1 MB = 10^6 B and 1 MiB = 2^20 B, always. Where a person writes a bare K, M or G after a *size*, it
 means the binary unit, as it does on every benchmark's command line (OSU, IMB, perftest).
@@ -131,3 +131,121 @@ def format_duration(seconds: float) -> str:
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def decimals(value: float, *, width: float = math.nan, step: float = math.nan, digits: int = 4) -> int:
+    """Digits after the point that a number deserves; below 0, places before the point that are rounded.
+
+    Parameters
+    ----------
+    value : the number.
+    width : of its interval: two digits of it are shown, of the number at least two and at most `digits` + 2; a large
+        number keeps `digits`. Without an interval, `digits` of the number are shown, and all before the point.
+    step : what the clock can tell apart, in the unit of the value; nothing below it is shown.
+
+    Examples
+    --------
+    >>> decimals(9.9905, width=0.0011), decimals(0.05, step=0.01), decimals(15753.8), decimals(0.21, width=9000)
+    (4, 2, 0, 2)
+    >>> decimals(2599354, width=103000)
+    -3
+    """
+    if not value or not math.isfinite(value):
+        return 0
+    whole = digits - 1 - _magnitude(value)
+    if width > 0:
+        least = max(1 - _magnitude(value), min(whole, 0))
+        whole = min(max(1 - _magnitude(width), least), whole + 2)
+    else:
+        whole = max(whole, 0)
+    if step > 0:
+        whole = min(whole, max(-_magnitude(step * (1 + 1e-9)), 0))
+    return min(whole, 9)
+
+
+def _magnitude(value: float) -> int:
+    """Power of ten of the first digit."""
+    return math.floor(math.log10(abs(value)))
+
+
+def format_number(
+    value: float, unit: str = "", *, width: float = math.nan, step: float = math.nan, digits: int = 4, none: str = "–"
+) -> str:
+    """A number for people: with the `decimals` it deserves, never an exponent, thousands separated.
+
+    Zeros at its end are kept only where an interval or a clock's step vouches for them.
+
+    Parameters
+    ----------
+    value, width, step, digits : as in `decimals`.
+    unit : written behind it.
+    none : what stands for NaN and infinity.
+
+    Examples
+    --------
+    >>> format_number(15753.8, "MB/s"), format_number(0.93512), format_number(7.95458984375, digits=2)
+    ('15,754 MB/s', '0.9351', '8')
+    >>> format_number(9.99, width=0.02), format_number(0.05, "µs", step=0.01)
+    ('9.990', '0.05 µs')
+    """
+    if not math.isfinite(value):
+        return none
+    places = decimals(value, width=width, step=step, digits=digits)
+    text = f"{round(value, places):,.{max(places, 0)}f}"
+    if places > 0 and not width > 0 and not step > 0:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text} {unit}" if unit else text
+
+
+def format_range(low: float, high: float, *, step: float = math.nan, none: str = "–") -> str:
+    """Two ends of an interval in the digits of its width.
+
+    Examples
+    --------
+    >>> format_range(9.9901, 9.9912), format_range(9.99, 9.99), format_range(math.nan, math.nan)
+    ('9.9901 to 9.9912', 'all 9.99', '–')
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return none
+    first, last = (format_number(end, width=high - low, step=step) for end in (low, high))
+    return f"{first} to {last}" if first != last else f"all {first}"
+
+
+def format_count(n: float, *, none: str = "–") -> str:
+    """How many samples: a dash for 0, which says that a tool or an author gave values and no samples.
+
+    Examples
+    --------
+    >>> format_count(12000), format_count(0)
+    ('12,000', '–')
+    """
+    return f"{int(n):,}" if n and n == n else none
+
+
+def format_fact(name: str, value: object) -> str:
+    """A fact of a host or a campaign for people, by its name: that of a size ends in ``_B``.
+
+    Examples
+    --------
+    >>> format_fact("memory_total_B", 25276502016), format_fact("load_1", 7.95458984375), format_fact("governor", "on")
+    ('23.54 GiB', '7.955', 'on')
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if name.endswith("_B"):
+        return about_size(value)
+    return format_number(value) if isinstance(value, float) else str(value)
+
+
+def about_size(size: float) -> str:
+    """A size for people, rounded: ``23.54 GiB``.
+
+    Examples
+    --------
+    >>> about_size(4096), about_size(25276502016), about_size(500)
+    ('4 KiB', '23.54 GiB', '500 B')
+    """
+    for factor, unit in ((GiB, "GiB"), (MiB, "MiB"), (KiB, "KiB")):
+        if size >= factor:
+            return format_number(size / factor, unit)
+    return format_number(size, "B")

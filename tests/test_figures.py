@@ -157,7 +157,7 @@ def test_tail_is_thinner_and_in_no_legend() -> None:
 def test_hover_says_n_launches_host_badges_and_interval() -> None:
     line = figures.versus_size(records.summary(table(transports=("shm",))), "latency_us").data[0]
     for words in (
-        "n: 7200",
+        "n: 7,200",
         "launches: 6",
         "host: node01",
         "badges: loopback",

@@ -146,6 +146,10 @@ def test_scratch_is_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jobs.folder("quick", None, site.Site(scratch="/scratch/$USER")) == Path("/scratch/ada/quick")
     with pytest.raises(SpecError, match="names a variable that is not set"):
         jobs.folder("quick", None, site.Site(scratch="/scratch/$NOBODY_HAS_THIS"))
+    monkeypatch.delenv("USER")
+    monkeypatch.setenv("LOGNAME", "bob")
+    for form in ("$USER", "${USER}"):
+        assert jobs.folder("quick", None, site.Site(scratch=f"/scratch/{form}/x")) == Path("/scratch/bob/x/quick")
 
 
 def test_without_a_batch_system_it_says_where_to_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit.errors import ReportError
 from labkit.report import figures, flatten, markdown, methods, notebook, summary
 from labkit.report.book import Book
-from labkit.report.variables import number
 
 SPEC = {"data": [{"x": [1], "y": [2]}], "layout": {"height": 300, "title": {"text": "a </script> <!-- b"}}}
 
@@ -128,14 +127,6 @@ def test_docstring_reads_as_it_is() -> None:
     assert "Half a_trip @x, osu_latency [1]_." in shown
     assert "References" in shown
     assert "[1] T. Hoefler, a *star*." in shown
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.00123456, "0.001235"), (12.3456, "12.35"), (0.0, "0.000"), (float("nan"), "–"), (-1.5, "-1.500")],
-)
-def test_numbers_have_four_digits(value: float, text: str) -> None:
-    assert number(value) == text
 
 
 def test_chapter_without_heading_or_label_gets_them(tmp_path: Path) -> None:

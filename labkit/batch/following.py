@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from labkit import benchmarks, records, samples
 from labkit.campaign import Campaign
-from labkit.columns import METRICS, statistic_column
 from labkit.errors import LabkitError
 from labkit.measuring import Progress
 
@@ -59,11 +58,10 @@ def _result(held: Campaign, name: str) -> str:
         row = records.table([one]).iloc[0]
         label = f"{benchmarks.label(one.spec)}, launch {one.launch + 1}"
         for metric in benchmarks.get(one.spec.benchmark).metrics:
-            for statistic in records.HEADLINES:
-                value = row.get(statistic_column(metric, statistic))
-                if value is not None and value == value:
-                    badges = f"  [{row['badges']}]" if row["badges"] else ""
-                    return f"{label}: {value:.4g} {METRICS[metric].unit} ({statistic}, n {one.n}){badges}"
+            if (value := records.value_of(row, metric)).statistic:
+                badges = f"  [{row['badges']}]" if row["badges"] else ""
+                n = f", n {one.n:,}" if one.n else ""
+                return f"{label}: {value.text} {value.unit} ({value.statistic}{n}){badges}"
     except LabkitError as error:
         return str(error)
     return label

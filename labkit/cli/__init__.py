@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from labkit import __version__, outside, ranges, show
+from labkit import __version__, outside, ranges, show, terminal
 from labkit.cli import campaigns, jobs, measure, pages, streams, testbed
 from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
@@ -28,6 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if rest and options.run not in (pages.lab, pages.explore, testbed.run):
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
+    with terminal.plainly():
+        return _ended(options)
+
+
+def _ended(options: argparse.Namespace) -> int:
+    """Run the verb; its exit code, and a sentence for what stopped it."""
     try:
         status = int(options.run(options))
         streams.flush()
@@ -62,7 +68,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and how to go on."""
-        message = message if len(message) < 300 else f"{message[:300]}…"
+        message = terminal.plain(message if len(message) < 300 else f"{message[:300]}…")
         self.exit(ERROR, f"{self.prog}: {message}. See {self.prog} --help.\n")
 
 

@@ -8,6 +8,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from labkit.terminal import own, plain
 from labkit.units import format_duration
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ RESULTS = ("table", "json", "csv", "parquet", "omb", "imb", "gpcnet")  # formats
 
 def say(text: str) -> None:
     """A message on standard error."""
-    print(f"labkit: {text}", file=sys.stderr)
+    print(plain(f"labkit: {text}"), file=sys.stderr)
 
 
 def warn(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -70,7 +71,8 @@ class Bar:
 
         if self._bar is None:
             form = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} {desc}"
-            self._bar = tqdm(total=state.total, file=sys.stderr, bar_format=form, dynamic_ncols=True, mininterval=0.1)
+            where = own(sys.stderr)
+            self._bar = tqdm(total=state.total, file=where, bar_format=form, dynamic_ncols=True, mininterval=0.1)
         left = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
         self._bar.n, self._bar.total = state.done, state.total
-        self._bar.set_description_str(f"{left}{state.label}", refresh=state.done == state.total)
+        self._bar.set_description_str(f"{left}{plain(state.label)}", refresh=state.done == state.total)

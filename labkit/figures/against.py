@@ -16,6 +16,7 @@ from labkit.figures import axes, looks, style
 from labkit.figures.looks import Look
 from labkit.figures.points import error_bars, hover_fields, meaning, metric_of, statistic_of
 from labkit.records import headline_statistic
+from labkit.units import format_number
 
 _FAR = 8.0  # greatest over least value from which an axis is logarithmic
 _APART = 0.05  # of the axis' length between two labels
@@ -123,7 +124,7 @@ def _line(
     places: list[float | None] = [_place(value, axis) for value in rows[x]]
     about = style.hover(
         [f"<b>%{{y:,.4~r}} {metric.unit}</b> {STATISTICS[statistic].label}"],
-        {column_title(x): [style.number(float(v)) for v in rows[x]]}
+        {column_title(x): [format_number(float(v)) for v in rows[x]]}
         | (hover_fields(rows, metric, ["p95", "p99", "max"]) if bars else style.common(rows)),
     )
     heights = [None if v != v else v for v in values.tolist()]

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.units import format_number
 
 
 def beside(
@@ -36,7 +37,7 @@ def beside(
             x=list(values), y=[factor * value for value in values.values()],
             name=f"{origin} ({source})" if source and n else origin,
             marker=style.bar(origin, seen), meta=seen.meta,
-            text=[style.number(factor * value) for value in values.values()], textposition="outside",
+            text=[format_number(factor * value) for value in values.values()], textposition="outside",
             hovertemplate="%{x}: %{y:,.4~r}<extra>%{fullData.name}</extra>", cliponaxis=False,
         )  # fmt: skip
     figure.update_layout(

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import style
-from labkit.units import format_size
+from labkit.units import format_number, format_size
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
 _ROW = 26  # px, at which the labels of the cells can be read
@@ -114,9 +114,9 @@ def _about(table: pd.DataFrame, row: int, col: int, unit: str) -> str:
     if (row, col) not in table.index:
         return ""
     cell = table.loc[(row, col)]
-    spread = f"<br>{style.number(cell['min'])} – {style.number(cell['max'], unit)} over {int(cell['count'])} launches"
+    spread = f"<br>{format_number(cell['min'])} – {format_number(cell['max'], unit)} over {int(cell['count'])} launches"
     more = spread if cell["count"] > 1 else "<br>1 launch"
-    return f"{format_size(row)} × {format_size(col)}<br><b>{style.number(cell['median'], unit)}</b>{more}"
+    return f"{format_size(row)} × {format_size(col)}<br><b>{format_number(cell['median'], unit)}</b>{more}"
 
 
 def _short(value: float) -> str:

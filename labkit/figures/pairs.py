@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.units import format_number
 
 SCALE = "Cividis"
 _NAMED = 40  # ranks up to which each has its name on the axes
@@ -43,7 +44,7 @@ def pairs(
     about = [
         [
             "" if np.isnan(time)
-            else f"{_who(one, hosts, leaf)} with {_who(other, hosts, leaf)}<br><b>{style.number(time, 'µs')}</b>"
+            else f"{_who(one, hosts, leaf)} with {_who(other, hosts, leaf)}<br><b>{format_number(time, 'µs')}</b>"
             for other, time in zip(order, row, strict=True)
         ]
         for one, row in zip(order, ordered, strict=True)

@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.units import format_number
 
 _ROW, _LINE = 24, 100  # px of a row, characters of small print in a line
 _CHEAPER = (0, 50, 90, 100)  # %
@@ -80,7 +81,7 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
         figure.add_trace(_bars([row[:3] for row in own], kind, origin, colours[kind], unit))
     figure.add_scatter(
         x=[begin + (part.value if part.high is None else part.high) for _, part, begin, _ in drawn],
-        y=[n for n, *_ in drawn], text=[f"  {style.number(part.value)}" for _, part, *_ in drawn],
+        y=[n for n, *_ in drawn], text=[f"  {format_number(part.value)}" for _, part, *_ in drawn],
         mode="text", textposition="middle right", cliponaxis=False, showlegend=False, hoverinfo="skip",
     )  # fmt: skip
     _legend(figure, [f'<span style="color:{colours[kind]}">■</span> {kind} ({origin})' for kind, origin in pairs])

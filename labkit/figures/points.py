@@ -16,6 +16,7 @@ from labkit.errors import DataError, known
 from labkit.figures import axes, looks, style
 from labkit.figures.looks import Look
 from labkit.records import headline_statistic
+from labkit.units import format_number
 
 
 def metric_of(frame: pd.DataFrame, metric: str) -> Metric:
@@ -71,7 +72,7 @@ def hover_fields(rows: pd.DataFrame, metric: Metric, statistics: Sequence[str]) 
     ends = zip(column(rows, metric.name, "low"), column(rows, metric.name, "high"), strict=True)
     if "headline" in rows:
         fields["interval"] = [
-            f"{style.number(low)} – {style.number(high, metric.unit)} ({label})" if low == low else label
+            f"{format_number(low)} – {format_number(high, metric.unit)} ({label})" if low == low else label
             for (low, high), label in zip(ends, rows["headline"], strict=True)
         ]
     weak = rows["unreliable"].tolist() if "unreliable" in rows else [""] * len(rows)
@@ -79,7 +80,7 @@ def hover_fields(rows: pd.DataFrame, metric: Metric, statistics: Sequence[str]) 
         values = column(rows, metric.name, name)
         doubts = [" (fewer than 10 samples beyond)" if _is_weak(text, name) else "" for text in weak]
         fields[name] = [
-            f"{style.number(v, metric.unit)}{d}" if v == v else None for v, d in zip(values, doubts, strict=True)
+            f"{format_number(v, metric.unit)}{d}" if v == v else None for v, d in zip(values, doubts, strict=True)
         ]
     return fields | style.common(rows)
 
@@ -206,7 +207,7 @@ def _is_weak(unreliable: str, name: str) -> bool:
 def _bound_lines(figure: go.Figure, bounds: Mapping[str, float], metric: Metric) -> None:
     """Horizontal lines with their label and value."""
     for label, value in bounds.items():
-        text = f"{label}: {style.number(value, metric.unit)}"
+        text = f"{label}: {format_number(value, metric.unit)}"
         position = "top left" if metric.kind == "rate" else "bottom right"
         figure.add_hline(value, line={"color": "#555", "width": 1.2, "dash": "dash"}, annotation_text=text,
                          annotation_position=position, annotation_font_size=11)  # fmt: skip

@@ -18,6 +18,7 @@ from labkit.figures import looks, style
 from labkit.figures.looks import Look
 from labkit.figures.points import column, error_bars, metric_of
 from labkit.records import headline_statistic
+from labkit.units import format_number
 
 _NEAR = 1.3  # medians of series within this factor share an axis in the metric's unit; others are drawn in per cent
 _NAMED = 3  # series whose spread stands below the figure
@@ -83,7 +84,7 @@ def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None,
     y, look = column(rows, metric.name, shown), style.marker(origin, seen)
     error = error_bars(rows, metric.name, y, look["color"], ("ci_low", "ci_high"))
     fields: dict[str, Sequence[Any]] = {
-        STATISTICS[shown].label: [style.number(v, metric.unit) for v in y.tolist()],
+        STATISTICS[shown].label: [format_number(v, metric.unit) for v in y.tolist()],
         "spread within": [f"{100 * v:.2f} %" if v == v else None for v in rows["spread_within"]],
         **style.common(rows),
     }

@@ -20,7 +20,7 @@ import plotly.graph_objects as go
 from labkit.errors import DataError
 from labkit.figures.looks import COLOURS, Look
 from labkit.records.factors import differing, level, named
-from labkit.units import format_size
+from labkit.units import format_count, format_number, format_size
 
 WIDTH, HEIGHT = 720, 400
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
@@ -178,18 +178,6 @@ def word(name: str, value: Any) -> str:
     return f"{name.removeprefix('option_').replace('_', ' ')} {plain}"
 
 
-def number(value: float, unit: str = "") -> str:
-    """Number for people: four digits, or all before the point, never an exponent.
-
-    Examples
-    --------
-    >>> number(15753.8, "MB/s"), number(0.93512)
-    ('15,754 MB/s', '0.9351')
-    """
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return f"{text} {unit}" if unit else text
-
-
 def hover(first: Sequence[str], fields: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """Hover text of a trace: what is the same at every point stands in the template, the rest in customdata.
 
@@ -216,7 +204,7 @@ def _text(value: Any) -> str:
     if value is None or value == "" or pd.isna(value):
         return "–"
     if isinstance(value, float):
-        return number(value)
+        return format_number(value)
     lines = textwrap.wrap(str(value), HOVER, break_long_words=False)
     return "<br>    ".join(html.escape(line, quote=False).replace("%{", "% {") for line in lines)
 
@@ -225,4 +213,7 @@ def common(rows: pd.DataFrame) -> dict[str, Sequence[Any]]:
     """Fields that every hover text has, where the table has them."""
     names = {"n": "n", "launches": "launches", "host": "host", "engine": "engine", "library": "library",
              "badges": "badges", "warnings": "warnings", "campaign": "campaign"}  # fmt: skip
-    return {label: rows[name].tolist() for label, name in names.items() if name in rows}
+    found = {label: rows[name].tolist() for label, name in names.items() if name in rows}
+    if "n" in found:
+        found["n"] = [format_count(n, none="") for n in found["n"]]  # values that a tool stated have no samples
+    return found

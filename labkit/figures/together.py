@@ -47,7 +47,7 @@ def together(
         prefix = f"{name}_"
         own = {c: f"{first}_{c.removeprefix(prefix)}" for c in summary if c.startswith(prefix)}
         other = [c for c in summary if c.startswith(f"{first}_") and name != first]
-        part = summary.drop(columns=other).rename(columns=own).assign(metric=shown)
+        part = summary.drop(columns=other).rename(columns=own).copy().assign(metric=shown)  # copied: of one piece again
         parts.append(part[part.get(f"{first}_{headline_statistic(part, first)}", pd.Series(dtype=float)).notna()])
     figure = versus_size(pd.concat(parts), first, series=[*series, "metric"], statistic=statistic, tail=None)
     what = label if statistic == "value" else f"{label}, {STATISTICS[statistic].label}"

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.units import format_number
 
 _ROW = {"host": 0.0, "leaf": 1.0, "spine": 2.0}
 _LOOK = {"host": ("circle", 26, "#ffffff"), "leaf": ("square", 30, "#e4e8ee"), "spine": ("square", 30, "#c9d2de")}
@@ -120,8 +121,8 @@ def _line(
     carried = evidence.get(f"{link.name}.{'tx' if up else 'rx'}_bytes")
     xs = [link.lower[0] + aside, (link.lower[0] + link.upper[0]) / 2 + aside, link.upper[0] + aside]
     ys = [link.lower[1], (link.lower[1] + link.upper[1]) / 2, link.upper[1]]
-    about = [f"{link.ends}, {'up' if up else 'down'}: {style.number(link.rate / 1e6, 'Mbit/s')}"]
-    about += [f"carried {style.number(carried / 1e6, 'MB')}"] if carried is not None else []
+    about = [f"{link.ends}, {'up' if up else 'down'}: {format_number(link.rate / 1e6, 'Mbit/s')}"]
+    about += [f"carried {format_number(carried / 1e6, 'MB')}"] if carried is not None else []
     about += [f"load {load:.0%}" + ("" if seconds else " of the busiest")] if load is not None else []
     return go.Scatter(
         x=xs, y=ys, mode="lines", showlegend=False, hoverinfo="text", text="<br>".join(about),
@@ -140,12 +141,12 @@ def _explain(
     figure: go.Figure, facts: Mapping[str, Any], loads: Mapping[tuple[str, bool], float], seconds: float | None
 ) -> None:
     """Rates and loads in words, and a legend of the colours."""
-    rate = f"hosts {style.number(facts['rate_bps'] / 1e6, 'Mbit/s')}"
+    rate = f"hosts {format_number(facts['rate_bps'] / 1e6, 'Mbit/s')}"
     lines = [f"links of {rate}" if "uplink_bps" not in facts else
-             f"links of {rate}, uplinks {style.number(facts['uplink_bps'] / 1e6, 'Mbit/s')}: "
+             f"links of {rate}, uplinks {format_number(facts['uplink_bps'] / 1e6, 'Mbit/s')}: "
              f"taper {facts['taper']:.2g}:1"]  # fmt: skip
     if loads:
-        whole = f"of the link's rate over {style.number(seconds, 's')}" if seconds else "of the busiest direction"
+        whole = f"of the link's rate over {format_number(seconds, 's')}" if seconds else "of the busiest direction"
         lines.append(f"colour and width: load of a direction, as a part {whole}; right of two lines: towards the spine")
         for share, colour in _SCALE:
             figure.add_trace(go.Scatter(x=[None], y=[None], mode="lines", name=f"{share:.0%}", hoverinfo="skip",

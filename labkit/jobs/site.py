@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import getpass
 import os
 import re
 import shutil
@@ -104,6 +105,7 @@ class Site:
             If it names a variable that is not set.
         """
         text = os.path.expandvars(self.scratch)
+        text = re.sub(r"\$(USER\b|\{USER\})", lambda _: getpass.getuser(), text)  # where nobody logged in
         if "$" in text:
             raise SpecError(f"scratch={self.scratch!r} names a variable that is not set here. Set it, or write it out.")
         return Path(text) if text else None

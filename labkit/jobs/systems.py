@@ -285,5 +285,7 @@ def _run(argv: Sequence[str], advice: str = "", given: str = "") -> str:
         raise LaunchError(f"{argv[0]} gave no answer in 120 s. Try again later.", command=argv) from error
     if done.returncode:
         said = done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}, no words"
+        if "establish a configuration source" in said:
+            advice = "This machine belongs to no Slurm cluster (it has no slurm.conf): log in to a login node of one."
         raise LaunchError(f"{argv[0]} refused: {said}\n{advice}".strip(), command=argv, exit_status=done.returncode)
     return done.stdout

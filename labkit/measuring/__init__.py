@@ -249,9 +249,10 @@ def _complain(failures: Sequence[Failure], total: int, held: Campaign) -> None:
     if not failures:
         return
     first = failures[0]
+    _, _, rest = str(first.error).partition("\n")
     text = (
-        f"{len(failures)} of {total} points failed, the others are kept in {held.path}. "
-        f"First: {benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error}"
+        f"{len(failures)} of {total} points failed, the others are kept in {held.path}. First: "
+        f"{benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error.brief}\n{rest}".rstrip()
     )
     kind = KernelError if isinstance(first.error, KernelError) else LaunchError
     raise kind(text) from first.error

@@ -39,6 +39,14 @@ def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: lau
     return found
 
 
+def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[str]:
+    """What is to be said of ranks that share a host although several were named: then nothing crosses a network."""
+    hosts = set(facts.get("rank_hosts", []))
+    if len(spec.hosts) < 2 or len(hosts) != 1 or spec.ranks < 2:
+        return []
+    return [f"all ranks are on {min(hosts)} of {len(spec.hosts)} hosts, so no message crossed the network; set --ppn 1"]
+
+
 def _inside(spec: Spec, seen: Mapping[str, int], iterations: int) -> list[str]:
     """What is to be said of ranks on one host."""
     benchmark, found = benchmarks.get(spec.benchmark), []

@@ -135,7 +135,7 @@ class Start:
             failure: LabkitError | None = None
             try:
                 for frame in self._frames(tree):
-                    yield from self._take(frame)
+                    yield from self._take(frame, tree)
             except LabkitError as error:
                 failure = of_point(error)
             if failure is None and len(self.ended) < len(self._points):
@@ -181,11 +181,12 @@ class Start:
             command=self._shown(), stderr=stderr, lasting=bool(hosts),
         )  # fmt: skip
 
-    def _take(self, frame: Frame) -> Iterator[Failure]:
+    def _take(self, frame: Frame, tree: supervise.Tree) -> Iterator[Failure]:
         """One frame from rank 0."""
         header = frame.header
         kind = header.pop("kind")
         if kind == "ready":
+            tree.noted()
             self._check(header)
             self._ready = header
         elif kind == "point":
@@ -224,8 +225,7 @@ class Start:
         if header["size"] != wanted:
             raise LaunchError(
                 f"{wanted} ranks were started, but each found {header['size']}: the launcher and mpi4py use different "
-                f"MPI libraries (mpi4py has {header.get('library', 'none')}). Set MPI4PY_MPIABI, or choose the "
-                f"launcher of that library with --launcher.",
+                f"MPI libraries (mpi4py has {header.get('library', 'none')}). Set MPI4PY_MPIABI, or --launcher.",
                 command=self._shown(),
             )
         loaded, meant = launch.library(header.get("library", "")), self._points[0].library
@@ -251,7 +251,7 @@ class Start:
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
         facts["warnings"] = host.warnings_for_run(machine, *load, ranks=self._here)
-        facts["warnings"] += self._doubts + point.marks[1]
+        facts["warnings"] += self._doubts + paths.doubts(spec, facts) + point.marks[1]
         facts |= _where(self._placement, facts) | point.marks[0]
         facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
         facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]

@@ -16,15 +16,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
-from labkit.columns import COLUMNS, METRICS, STATISTICS, Metric, split, statistic_column
+from labkit.columns import COLUMNS, METRICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
+from labkit.records import stated
 from labkit.records.over_launches import GIVEN, HEADLINES, KEY, headline_statistic, order, statistic_of, summary
+from labkit.records.shown import Value, value_of, why_not
 from labkit.samples import ORIGINS, Samples
 
 __all__ = [
     "GIVEN",
     "HEADLINES",
     "KEY",
+    "Value",
     "headline_statistic",
     "order",
     "reported",
@@ -33,7 +36,9 @@ __all__ = [
     "summary",
     "table",
     "typed",
+    "value_of",
     "values",
+    "why_not",
 ]
 
 
@@ -165,37 +170,6 @@ def _numbers(samples: Samples) -> dict[str, Any]:
     return row
 
 
-def _reported_numbers(samples: Samples) -> dict[str, float]:
-    """Columns that a tool's own values fill; those of one stream, moment or cell stay in `reported`."""
-    plain = [v for v in samples.reported if v.rank is None and v.t is None and not v.labels]
-    known = [v for v in plain if v.name in METRICS and v.statistic in STATISTICS]
-    return {statistic_column(v.name, v.statistic): float(v.value) for v in known}
-
-
-def _orderly(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without those percentiles of a tool that lie beyond its own extremes, or below a smaller percentile.
-
-    Tools that count in a histogram can state a percentile above the maximum; what contradicts itself is not shown.
-    """
-    said = []
-    for metric in dict.fromkeys(parts[0] for name in row if (parts := split(name))):
-        sign = -1 if METRICS[metric].kind == "rate" else 1  # the tail of a rate is its slow side
-        ends = [sign * row.get(statistic_column(metric, end), math.nan) for end in ("min", "max")[::sign]]
-        last, limit = -math.inf if math.isnan(ends[0]) else ends[0], ends[1]
-        for name in stats.QUANTILES:
-            value = sign * row.get(column := statistic_column(metric, name), math.nan)
-            if value < last or value > limit:
-                unit, words = METRICS[metric].unit, STATISTICS[name].label
-                said.append(
-                    f"the tool's {words} of {sign * value:.6g} {unit} contradicts its other statistics, left out"
-                )
-                del row[column]
-            elif value == value:
-                last = value
-    row["warnings"] = "; ".join(part for part in (row["warnings"], *said) if part)
-    return row
-
-
 def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
     """Columns that say what, where and how."""
     spec, meta, host = samples.spec, samples.meta, samples.host
@@ -260,7 +234,7 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
     for one in samples:
         _check(one)
         what = _identity(one, campaign)
-        rows.append(what | _numbers(one) if one.n else _orderly(what | _reported_numbers(one)))
+        rows.append(what | _numbers(one) if one.n else stated.orderly(what | stated.numbers(one)))
     return typed(pd.DataFrame(rows), [name for row in rows for name in row])
 
 

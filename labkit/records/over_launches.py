@@ -96,7 +96,7 @@ def _metric(
             ends = (float(low[place]), float(high[place])) if behind in (0, len(same)) else (math.nan, math.nan)
             row |= {end_column(metric, name, end): value for end, value in zip(ENDS, ends, strict=True)}
     if (step := statistic_column(metric, "step")) in row:
-        row[step] = float(same[:, names.index("step")].max())
+        row[step] = float(same[:, names.index("step")].min())
     if behind and behind != len(same):
         missing.append(f"interval of {metric}: {len(same)} of {len(block)} launches have the metric")
     if lead in HEADLINES and end_column(metric, lead, "low") in row:

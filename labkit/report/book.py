@@ -11,9 +11,11 @@ import yaml
 
 from labkit.errors import ReportError
 from labkit.report import notebook
+from labkit.report.options import options
 
 CONFIG = "_quarto.yml"
 VARIABLES = "_variables.yml"
+SEAL = "labkit-seal"  # setting with what begins every raw part that labkit wrote, see filters/safe.lua
 NOTEBOOKS = "*.ipynb"  # stands in the list of chapters where the notebooks of the campaign go
 
 
@@ -92,7 +94,7 @@ class Book:
                 yield Piece(file, "prose", cell.source, number)
                 continue
             try:
-                chosen, code = notebook.options(cell.source)
+                chosen, code = options(cell.source)
             except ReportError as error:
                 raise ReportError(f"{file}, cell {number}: {error}. Correct the notebook, and run it again.") from error
             above = sum(1 for line in cell.source.splitlines() if line.startswith("#|"))

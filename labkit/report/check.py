@@ -115,7 +115,7 @@ def _prose(piece: Piece, text: str, line: int, found: _Found) -> None:
     for number, row in enumerate(clean.split("\n"), start=line):
         place = piece.place(number)
         _references(row, place, found)
-        if re.search(r"!\[[^\]]*\]\(\s*https?:", row) or re.search(r"<(?:script|link|img|iframe)\b", row):
+        if re.search(r"!\[[^\]]*\]\(\s*https?:", row) or re.search(r"(?<!\\)<(?:script|link|img|iframe)\b", row):
             found.add(place, "the page would load something from elsewhere. Put the file next to the chapter.")
         if re.match(r"\s*\[\^[\w-]+\]:", row) is None and re.search(r"(?<!\\)<[a-z]+[ >/]", row):
             found.add(place, "raw HTML shows in one of the formats only. Use Markdown.")

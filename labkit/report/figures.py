@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import html
 import io
 import itertools
 import json
@@ -17,6 +18,7 @@ from labkit.figures.style import MIME
 PLOTLY = MIME
 SVG = "image/svg+xml"
 NOTE = "[Interactive figure: see the HTML report.]"
+_TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
 HEIGHT = 400  # px, where the figure asks for none
 
 
@@ -34,13 +36,13 @@ def bundle(data: Mapping[str, Any], *, link: str = "") -> dict[str, Any]:
     shows where there is none.
     """
     spec = data[PLOTLY]
-    height = spec.get("layout", {}).get("height") or HEIGHT
+    height = float(spec.get("layout", {}).get("height") or HEIGHT)
     kept = {key: spec[key] for key in ("data", "layout", "config") if key in spec}
     body = json.dumps(kept, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
-    html = f'<div class="plot" style="height:{height}px"><script type="application/json">{body}</script></div>'
+    page = f'<div class="plot" style="height:{height:g}px"><script type="application/json">{body}</script></div>'
     if link:
-        html += f'<p class="data"><a href="{link}" download>data (CSV)</a></p>'
-    forms = {"text/html": html, "text/plain": NOTE}
+        page += f'<p class="data"><a href="{html.escape(link)}" download>data (CSV)</a></p>'
+    forms = {"text/html": page, "text/plain": NOTE}
     return forms | ({SVG: data[SVG]} if data.get(SVG) else {})
 
 
@@ -53,6 +55,8 @@ def values(array: Any) -> list[Any]:
     ([1, 2], [1, 'a'])
     """
     if isinstance(array, Mapping) and "bdata" in array:
+        if array["dtype"] not in _TYPES:
+            raise ValueError(f"dtype={array['dtype']!r}, but plotly writes {', '.join(_TYPES)}")
         flat = np.frombuffer(base64.b64decode(array["bdata"]), dtype=np.dtype(array["dtype"]))
         shape = [int(part) for part in str(array.get("shape", flat.size)).split(",")]
         return list(flat.reshape(shape).tolist())

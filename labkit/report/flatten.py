@@ -56,7 +56,7 @@ def _output(out: Any, name: str, book: Book) -> str:
         return _expand(data["text/markdown"], book)
     parts = []
     if "text/html" in data:
-        parts.append(f"```{{=html}}\n{data['text/html']}\n```")
+        parts.append(markdown.block(data["text/html"], "{=html}"))
     if "image/svg+xml" in data:
         file = book.folder / "figures" / f"{name}.svg"
         file.parent.mkdir(exist_ok=True)

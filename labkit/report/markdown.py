@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from labkit.terminal import plain
+
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
+APART = "{{\u200b<"  # how a shortcode is written where it is text: no engine takes it for one
 _SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellipsis
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
 def literal(text: str) -> str:
     """Text of which no character means anything to Markdown; spaces and line ends stay."""
-    return _SPECIAL.sub(r"\\\1", text)
+    return _SPECIAL.sub(r"\\\1", plain(text))
 
 
 def escape(text: object) -> str:
@@ -30,7 +32,7 @@ def escape(text: object) -> str:
 
 def code(text: object) -> str:
     """A value as inline code, whatever back quotes it holds."""
-    words = " ".join(str(text).split())
+    words = plain(" ".join(str(text).split())).replace("{{<", APART)
     ticks = "`" * (max((len(run) for run in re.findall(r"`+", words)), default=0) + 1)
     pad = " " if "`" in words else ""
     return f"{ticks}{pad}{words}{pad}{ticks}" if words else ""
@@ -38,7 +40,7 @@ def code(text: object) -> str:
 
 def block(text: str, attributes: str = "") -> str:
     """A code block whose fence is longer than any in the text; terminal colours are dropped."""
-    text = _ANSI.sub("", text).rstrip("\n")
+    text = plain(text).replace("{{<", APART).rstrip("\n")
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}{attributes}\n{text}\n{fence}"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import yaml
 from nbformat.v4 import new_markdown_cell, new_output
 
 from labkit.errors import ReportError
-from labkit.report import figures, markdown
+from labkit.report import cleaning, figures, markdown, outputs
+from labkit.report.options import options, written
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _HEADING = re.compile(r"^# +(?P<title>.*?)[ \t]*(?:\{(?P<attributes>[^}\n]*)\})?[ \t]*$", re.M)
@@ -23,6 +23,10 @@ _LABEL = r"((?:fig|tbl|eq|sec)-[\w-]*\w)"
 _PAPERMILL = "papermill-error-cell-tag"
 _TRACE = 15  # last lines of a traceback; the executed notebook has them all
 _HIDDEN = {"parameters", "injected-parameters"}
+_KERNEL = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}  # nothing runs here; what a foreign notebook names is not asked for
 
 
 @dataclass
@@ -57,35 +61,15 @@ def read(path: Path) -> Any:
         If it is no notebook.
     """
     try:
-        return nbformat.read(path, as_version=4)
-    except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:
+        book = nbformat.read(path, as_version=4)
+        nbformat.validate(book)
+        book.metadata["labkit_strange"] = outputs.tidy(book)
+    except Exception as error:  # whatever a reader of JSON raises at a file that is none
         raise ReportError(
-            f"{path} cannot be read as a notebook: {error}. Run it again, or take it out of notebooks/."
+            f"{path} cannot be read as a notebook: {str(error)[:300] or type(error).__name__}. Run it again, or take "
+            "it out of notebooks/."
         ) from error
-
-
-def options(source: str) -> tuple[dict[str, Any], str]:
-    r"""Quarto's ``#|`` options of a code cell, and the code below them.
-
-    Raises
-    ------
-    ReportError
-        If the options are not YAML; the message has no place, the caller knows it.
-
-    Examples
-    --------
-    >>> options("#| label: fig-a\n#| fig-cap: \"A: b.\"\nshow(a)")
-    ({'label': 'fig-a', 'fig-cap': 'A: b.'}, 'show(a)')
-    """
-    lines = source.splitlines()
-    end = next((i for i, line in enumerate(lines) if not line.startswith("#|")), len(lines))
-    try:
-        found = yaml.safe_load("\n".join(line[2:].removeprefix(" ") for line in lines[:end])) or {}
-    except yaml.YAMLError as error:
-        raise ReportError(f"the #| lines are not YAML: {error}") from error
-    if not isinstance(found, dict):
-        raise ReportError(f"the #| lines must be 'key: value', but are {found!r}")
-    return found, "\n".join(lines[end:]).strip()
+    return book
 
 
 def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
@@ -102,22 +86,22 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     ReportError
         If the file is no notebook or a cell's options cannot be read.
     """
-    chapter = Chapter(read(path) if book is None else book)
-    cells = [c for c in chapter.notebook.cells if _PAPERMILL not in c.metadata.get("tags", []) and c.source.strip()]
+    chapter, stem = Chapter(read(path) if book is None else book), named(path)
+    cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _told_by_papermill(c) and c.source.strip()]
+    if strange := chapter.notebook.metadata.get("labkit_strange"):
+        chapter.warnings.append(f"{strange} outputs are left out: what they hold is no figure that a report draws")
     done: list[Any] = []
     for number, cell in enumerate(cells, start=1):
         done.append(cell)
         if cell.cell_type == "code":
             try:
-                done += _code(cell, f"{path.stem}-{number}", number, chapter)
+                done += _code(cell, f"{stem}-{number}", number, chapter)
             except ReportError as wrong:
                 raise ReportError(
                     f"{path.name}, cell {number}: {wrong}. Correct the notebook, and run it again."
                 ) from wrong
     chapter.notebook.cells = done
-    chapter.notebook.metadata = {
-        k: v for k, v in chapter.notebook.metadata.items() if k in ("kernelspec", "language_info")
-    }
+    chapter.notebook.metadata = nbformat.from_dict(_KERNEL)
     chapter.error = chapter.error or error
     _head(chapter, path)
     for number, cell in enumerate(chapter.notebook.cells):
@@ -125,14 +109,35 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     return chapter
 
 
+def named(path: Path) -> str:
+    """The stem of a notebook's name with signs alone that files, addresses and settings take as they are."""
+    return re.sub(r"[^\w.,=+-]+", "_", path.stem, flags=re.ASCII)[:150]
+
+
+def _told_by_papermill(cell: Any) -> bool:
+    return _PAPERMILL in cell.metadata.get("tags", [])
+
+
+def _prose(cell: Any, chapter: Chapter) -> Any:
+    """A cell as the report takes it: raw ones show as they are written, prose holds nothing that an engine acts on."""
+    if cell.cell_type == "code":
+        return cell
+    raw = cell.cell_type == "raw"
+    made = markdown.block(cleaning.headless(cleaning.text(cell.source))) if raw else cleaning.markdown(cell.source)
+    if made != cell.source:
+        chapter.warnings.append("a cell holds HTML, raw text or marks that reports do not have; it is shown as text")
+    return new_markdown_cell(made)
+
+
 def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     """Make the outputs of a code cell ready; returns cells to be put after it."""
     tags = set(cell.metadata.get("tags", []))
     cell.metadata = {"tags": sorted(tags)} if tags else {}
-    chosen, _ = options(cell.source)
+    chosen, code = options(cell.source)
     if tags & _HIDDEN:
         chapter.parameters = cell.source
-        cell.source = "#| include: false\n" + cell.source
+        chosen = {"include": False, **chosen}
+    cell.source = written(chosen, code)
     label = str(chosen.get("label", ""))
     errors = [o for o in cell.outputs if o.output_type == "error"]
     cell.outputs = [o for o in (_output(out, label or name, chapter) for out in cell.outputs) if o is not None]
@@ -158,24 +163,20 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
         return None
     if out.output_type == "stream":
         chapter.warnings += re.findall(r"LabkitWarning: (.+)", out.text) if out.name == "stderr" else []
+        out.text = cleaning.text(out.text)
         return out if out.name == "stdout" and out.text.strip() else None
     data = out.data
     if _WIDGET in data:
         return None
-    out.metadata = {}
-    if figures.PLOTLY not in data:
-        return out
-    taken = sum(1 for file in chapter.csv if file.startswith(f"{name}."))
-    file = f"{name}.csv" if not taken else f"{name}.{taken + 1}.csv"
-    text = figures.as_csv(data[figures.PLOTLY])
-    if text:
-        chapter.csv[file] = text
-    if not data.get(figures.SVG):
-        chapter.warnings.append(
-            f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook again."
-        )
-    out.data = figures.bundle(data, link=f"data/{file}" if text else "")
-    return out
+    forms = {kind: clean for kind, value in data.items() if (clean := outputs.form(kind, value))}
+    if figures.PLOTLY in data:
+        if not forms.get(figures.SVG):
+            chapter.warnings.append(
+                f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook "
+                "again."
+            )
+        forms = outputs.drawn(data[figures.PLOTLY], forms, name, chapter.csv)
+    return new_output("display_data", data=forms or {"text/plain": outputs.STRANGE})
 
 
 def _placeholder(label: str) -> Any:
@@ -193,14 +194,14 @@ def _head(chapter: Chapter, path: Path) -> None:
     found = ((i, _HEADING.search(markdown.mask(c.source))) for i, c in enumerate(cells) if c.cell_type == "markdown")
     index, match = next(((i, m) for i, m in found if m), (0, None))
     if match is None:
-        cells.insert(0, new_markdown_cell(f"# {path.stem.replace('-', ' ').capitalize()}"))
+        cells.insert(0, new_markdown_cell(f"# {markdown.escape(named(path).replace('-', ' ').capitalize())}"))
         match = _HEADING.search(cells[0].source)
         assert match is not None
     source = cells[index].source
     attributes = match["attributes"] or ""
     label = re.search(r"#([\w-]+)", attributes)
     chapter.title = source[match.start("title") : match.end("title")]
-    chapter.label = label[1] if label else f"sec-{path.stem.lower()}"
+    chapter.label = label[1] if label else f"sec-{re.sub(r'[^a-z0-9_-]+', '-', named(path).lower())}"
     heading = (
         source[match.start() : match.end()]
         if label

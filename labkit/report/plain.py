@@ -13,10 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from labkit.errors import ReportError
-from labkit.report.book import Book
+from labkit.report.book import SEAL, Book
 from labkit.report.flatten import flatten
 
 Json = dict[str, Any]
@@ -46,6 +44,11 @@ def render(book: Book, templates: Path) -> tuple[Path, Path]:
 
 LIMITS = ("+RTS", "-M4G", "-RTS")  # pandoc's own limit of its memory
 PATIENCE = 300  # s
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "font-src 'self' data:; base-uri 'none'; form-action 'none'"
+)  # of the pages: scripts from their own folder alone, and no request leaves
+READER = "markdown-yaml_metadata_block-pandoc_title_block-latex_macros-raw_tex"  # chapters set nothing but themselves
 
 
 def _pandoc(text: str, source: str, target: str, folder: Path, *extra: str) -> str:
@@ -66,11 +69,12 @@ def _pandoc(text: str, source: str, target: str, folder: Path, *extra: str) -> s
 
 def _tree(book: Book, text: str, templates: Path, target: str) -> Json:
     """The whole book as pandoc's tree, numbered, linked and cited, for ``html`` or ``typst``."""
-    meta = {"bibliography": book.config.get("bibliography"), "link-citations": True, "target": target}
-    head = "---\n" + yaml.safe_dump({k: v for k, v in meta.items() if v}) + "---\n\n"
+    known = {"link-citations": "true", "target": target, "labkit-seal": book.config.get(SEAL, "")}
+    meta = [f"--metadata={key}:{value}" for key, value in known.items()]
+    meta += [f"--bibliography={book.config['bibliography']}"] if book.config.get("bibliography") else []
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
-    widths = f"--lua-filter={templates / 'filters/widths.lua'}"
-    made = _pandoc(head + text, "markdown", "json", book.folder, widths, number, "--citeproc", form)
+    safe, widths = (f"--lua-filter={templates / 'filters' / name}" for name in ("safe.lua", "widths.lua"))
+    made = _pandoc(text, READER, "json", book.folder, *meta, safe, widths, number, "--citeproc", form)
     tree: Json = json.loads(made)
     return tree
 
@@ -137,7 +141,7 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     extra.append(f"--template={templates / 'plain/page.html'}")
     for number, (page, blocks) in enumerate(pages):
         _relink(blocks, page, homes)
-        meta = _meta(_front(book) | _around(number, titles) | {"plots": _plots(blocks)})
+        meta = _meta(_front(book) | _around(number, titles) | {"plots": _plots(blocks), "policy": POLICY})
         document = {"pandoc-api-version": tree["pandoc-api-version"], "meta": meta, "blocks": blocks}
         (target / page).write_text(_pandoc(json.dumps(document), "json", "html5", book.folder, *extra))
     return target / "index.html"

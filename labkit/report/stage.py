@@ -5,6 +5,7 @@ Only copies are written. The executed notebooks, the samples and the project's o
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -50,6 +51,7 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
     config = merged(_yaml(ROOT / book.CONFIG), _style(style))
     folder = _empty(Campaign(sources[0].path).derived / "report")
     chapters, warnings = _notebooks(sources)
+    config = {**config, book.SEAL: _sealed(chapters)}
     content = Content(sources, chapters)
     for name in _COPIED:
         shutil.copytree(TEMPLATES / name, folder / name)
@@ -124,13 +126,37 @@ def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], 
                 notebook.relabel(chapter, known, f"-c{number}")
                 notebook.retitle(chapter, markdown.escape(source.name))
         for path, chapter in made.items():
-            _distinguish(chapter, path.stem, chapters)
-            name = path.stem if number == 1 else f"{path.stem}-c{number}"
+            _distinguish(chapter, notebook.named(path), chapters)
+            name = notebook.named(path) if number == 1 else f"{notebook.named(path)}-c{number}"
+            name = _free(name, chapters)
             notebook.own_notes(chapter, name)
             chapters[f"{name}.ipynb"] = chapter
             warnings += [f"{path} failed: {chapter.error}"] if chapter.error else []
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
     return chapters, warnings
+
+
+def _sealed(chapters: Mapping[str, notebook.Chapter]) -> str:
+    """Begin every HTML output, which labkit cleaned, with a mark that no chapter can hold; returns the mark.
+
+    It follows from all that the chapters hold, so the same campaign gives the same bytes.
+    """
+    whole = hashlib.sha256()
+    for chapter in chapters.values():
+        whole.update(nbformat.writes(chapter.notebook).encode(errors="replace"))
+    seal = whole.hexdigest()[:32]
+    for chapter in chapters.values():
+        for cell in chapter.notebook.cells:
+            for out in cell.get("outputs", []):
+                if "text/html" in out.get("data", {}):
+                    out.data["text/html"] = f"<!--{seal}-->{out.data['text/html']}"
+    return seal
+
+
+def _free(name: str, chapters: Mapping[str, notebook.Chapter]) -> str:
+    """The name of a chapter's file, with a number where another chapter has it."""
+    names = (name if number == 1 else f"{name}_{number}" for number in range(1, len(chapters) + 2))
+    return next(one for one in names if f"{one}.ipynb" not in chapters)
 
 
 def _distinguish(chapter: notebook.Chapter, stem: str, others: Mapping[str, notebook.Chapter]) -> None:

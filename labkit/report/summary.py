@@ -82,7 +82,7 @@ def _key_row(one: KeyNumber) -> list[str]:
         f"**{one.text}**\u00a0{one.unit}",
         one.range,
         one.interval,
-        f"{one.n:,}",
+        units.format_count(one.n),
     ]
 
 
@@ -111,7 +111,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
                 for number, part in enumerate(value, start=1):
                     rows += flat(part if isinstance(part, Mapping) else {"": part}, f"{name} {number} ")
         elif value not in (None, ""):
-            rows.append((name.strip(), str(value)))
+            rows.append((name.strip(), units.format_fact(str(key), value)))
     return rows
 
 
@@ -165,7 +165,7 @@ def measured(content: Content) -> str:
                 span if sized(str(benchmark)) else "–",
                 str(group["fingerprint"].nunique()),
                 str(len(group)),
-                f"{int(group['n'].sum()):,}",
+                units.format_count(group["n"].sum()),
                 origins,
             ]
             rows.append((source, cells))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from labkit import benchmarks, units
 from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import SpecError
-from labkit.records import headline_statistic
+from labkit.records import Value, headline_statistic, value_of
 from labkit.records.factors import NONE, differing, level, named
 from labkit.report.sources import Source, read
 
@@ -39,6 +39,7 @@ class KeyNumber:
     interval : what low and high are.
     n, launches : samples in total, and launches.
     origin, badges : of the point.
+    step : what the clock can tell apart, in `unit`; NaN where that is not known.
     """
 
     campaign: str
@@ -61,30 +62,23 @@ class KeyNumber:
     launches: int
     origin: str
     badges: str
+    step: float = math.nan
+
+    @property
+    def shown(self) -> Value:
+        """The same as a value with its own interval, which knows its digits."""
+        low, high = (math.nan if end is None else end for end in (self.low, self.high))
+        return Value(self.metric, self.statistic, self.value, low, high, self.interval, self.step)
 
     @property
     def text(self) -> str:
         """Value for people, without its unit."""
-        return number(self.value)
+        return self.shown.text
 
     @property
     def range(self) -> str:
         """Interval for people; a dash where there is none."""
-        return "–" if self.low is None or self.high is None else f"{number(self.low)} to {number(self.high)}"
-
-
-def number(value: float) -> str:
-    """A measured value to four digits, without exponent.
-
-    Examples
-    --------
-    >>> number(0.123456), number(12345.6), number(1.0)
-    ('0.1235', '12,346', '1.000')
-    """
-    if not math.isfinite(value):
-        return "–"
-    digits = 3 - math.floor(math.log10(abs(value))) if value else 3
-    return f"{value:,.{min(max(digits, 0), 9)}f}"
+        return self.shown.range
 
 
 def key_numbers(source: Source) -> list[KeyNumber]:
@@ -118,7 +112,7 @@ def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumb
         return
     rows = [("smallest", held.iloc[0]), ("largest", held.iloc[-1])] if len(held) > 1 else [("only", held.iloc[0])]
     for which, row in rows:
-        name = str(row["benchmark"])
+        name, value = str(row["benchmark"]), value_of(row, metric, statistic)
         yield KeyNumber(
             campaign=source.name,
             benchmark=name,
@@ -132,14 +126,15 @@ def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumb
             metric=metric,
             statistic=statistic,
             unit=METRICS[metric].unit,
-            value=float(row[column]),
-            low=_end(row, metric, "low"),
-            high=_end(row, metric, "high"),
-            interval=str(row["headline"]),
+            value=value.value,
+            low=None if math.isnan(value.low) else value.low,
+            high=None if math.isnan(value.high) else value.high,
+            interval=value.label,
             n=int(row["n"]),
             launches=int(row["launches"]),
             origin=str(row["origin"]),
             badges=str(row["badges"]),
+            step=value.step,
         )
 
 
@@ -167,11 +162,6 @@ def sized(benchmark: str) -> bool:
         return benchmarks.get(benchmark).sized
     except SpecError:
         return True
-
-
-def _end(row: pd.Series, metric: str, side: str) -> float | None:
-    value = row.get(f"{metric}_{side}")
-    return None if value is None or math.isnan(float(value)) else float(value)
 
 
 def variables(campaign: Path | Source) -> dict[str, Any]:
@@ -251,15 +241,18 @@ def _shown(one: KeyNumber) -> Mapping[str, str]:
     return {
         "value": one.text,
         "unit": one.unit,
-        "low": "–" if one.low is None else number(one.low),
-        "high": "–" if one.high is None else number(one.high),
+        "low": one.shown.ends[0],
+        "high": one.shown.ends[1],
         "interval": one.interval,
         "size": units.format_size(one.size),
-        "n": f"{one.n:,}",
+        "n": units.format_count(one.n),
         "launches": str(one.launches),
     }
 
 
 def as_json(numbers: list[KeyNumber]) -> list[dict[str, Any]]:
     """Key numbers with their raw values and the text that is printed."""
-    return [asdict(one) | {"text": one.text, "range": one.range} for one in numbers]
+    return [
+        asdict(one) | {"step": None if math.isnan(one.step) else one.step, "text": one.text, "range": one.range}
+        for one in numbers
+    ]

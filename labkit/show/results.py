@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from labkit import benchmarks, columns
+from labkit import benchmarks, columns, stats
 from labkit.columns import METRICS, STATISTICS
 from labkit.samples import Samples
-from labkit.units import format_size
+from labkit.units import format_count, format_number, format_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Seq
 
 
 def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
-    """One line a point: the median over launches with its interval, tails and what to know about it.
+    """One line a point: the headline over launches with its own interval, tails and what to know about it.
 
     Values over two sizes, such as iozone's, become a table each; they are taken from `samples`.
     """
@@ -57,55 +57,87 @@ def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> b
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     """Lines of one benchmark."""
     from labkit import records
-    from labkit.analysis import doubts
     from labkit.records.factors import differing, level, named
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if _given(rows, m)]
     factors = differing(rows, skip=("testbed", "ranks"))
-    worst = "max" if METRICS[metrics[0]].kind == "cost" else "min"
+    tails = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
     head = (["size"] if benchmark.sized else []) + [named(c) for c in factors]
     for metric in metrics:
         unit = METRICS[metric].unit
         head += [f"{METRICS[metric].label} ({unit})", "low", "high"]
-        head += [f"p95 ({unit})", f"p99 ({unit})", f"{worst} ({unit})"] if metric == metrics[0] else []
-    beside = [f"{metrics[0]}_osu_mean"] if _given(rows, metrics[0], ("osu_mean",)) else []
+        head += [f"{tail} ({unit})" for tail in tails] if metric == metrics[0] else []
+    beside = [(metrics[0], "osu_mean")] if _given(rows, metrics[0], ("osu_mean",)) else []
     for metric in (*benchmark.lanes.values(), *benchmark.derived):
         if _given(rows, metric):
-            beside.append(f"{metric}_{records.headline_statistic(rows, metric)}")
-    head += [_beside(column) for column in beside] + ["n", "launches"]
+            beside.append((metric, records.headline_statistic(rows, metric)))
+    head += [_beside(*parts) for parts in beside] + ["n", "launches"]
     heads = {metric: records.headline_statistic(rows, metric) for metric in metrics}
     body = []
     for _, row in rows.sort_values([*factors, "message_size_B"]).iterrows():
-        cells = ([format_size(int(row["message_size_B"]))] if benchmark.sized else []) + [
-            level(row[c]) for c in factors
-        ]
+        cells = [format_size(int(row["message_size_B"]))] if benchmark.sized else []
+        cells += [level(row[c]) for c in factors]
         for metric in metrics:
-            cells += [
-                _digits(row.get(f"{metric}_{heads[metric]}")),
-                _digits(row.get(f"{metric}_low")),
-                _digits(row.get(f"{metric}_high")),
-            ]
-            if metric == metrics[0]:
-                cells += [_digits(row.get(f"{metric}_{s}")) for s in ("p95", "p99", worst)]
-        cells += [_digits(row[column]) for column in beside]
-        body.append([*cells, str(row["n"]), str(row["launches"])])
+            cells += _headline(row, metric, heads[metric])
+            cells += [_tail(row, metric, tail) for tail in tails] if metric == metrics[0] else []
+        cells += [records.value_of(row, *parts).text for parts in beside]
+        body.append([cell.replace("–", "-") for cell in [*cells, format_count(row["n"]), str(row["launches"])]])
     about = " · ".join([
         name, *dict.fromkeys(rows["library"]), first["testbed"], f"engine {', '.join(dict.fromkeys(rows['engine']))}",
         *dict.fromkeys(rows["host"]),
     ])  # fmt: skip
-    notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
-    for metric in metrics:
-        if (statistic := heads[metric]) != records.HEADLINES[0]:
-            notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
-    notes += [f"badges: {', '.join(text for text, _ in doubts.kinds(rows['badges']))}"]
-    notes += [f"warning: {text}" for text, _ in doubts.kinds(rows["warnings"])]
+    notes = _notes(rows, heads, metrics[0], tails)
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
 
 
-def _beside(column: str) -> str:
+def _headline(row: pd.Series, metric: str, usual: str) -> list[str]:
+    """Value of a metric with the ends of its interval; a statistic that is not that of the whole column is named."""
+    from labkit import records
+
+    value = records.value_of(row, metric)
+    other = f" {value.words}" if value.statistic not in (usual, "") else ""
+    return [value.text + other, *value.ends]
+
+
+def _tail(row: pd.Series, metric: str, statistic: str) -> str:
+    """A percentile or extreme, with a star where fewer than 10 samples lie beyond it."""
+    from labkit import records
+
+    value = records.value_of(row, metric, statistic)
+    return value.text + ("*" if value.value == value.value and statistic in row["unreliable"].split("; ") else "")
+
+
+def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequence[str]) -> list[str]:
+    """What must be known of a table: what its intervals are of, what it lacks and why, badges and warnings."""
+    from labkit import records
+    from labkit.analysis import doubts
+
+    notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
+    for metric, statistic in heads.items():
+        if statistic != records.HEADLINES[0]:
+            notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
+    present = [t for t in tails if (c := columns.statistic_column(first, t)) in rows and rows[c].notna().any()]
+    if any(set(tails) & set(text.split("; ")) for text in rows["unreliable"]) and set(present) & set(stats.NEEDED):
+        notes.append("*: fewer than 10 samples lie beyond this percentile")
+    lacking: dict[str, dict[str, None]] = {}
+    for tail in tails:
+        for _, row in rows.iterrows():
+            if math.isnan(_number(row, first, tail)):
+                reason = records.why_not(row, first, tail).partition(", n = ")[0]
+                lacking.setdefault(reason, {})[STATISTICS[tail].label] = None
+    notes += [f"no {', '.join(labels)}: {reason}" for reason, labels in lacking.items()]
+    notes += [f"badges: {', '.join(text for text, _ in doubts.kinds(rows['badges']))}"]
+    return notes + [f"warning: {text}" for text, _ in doubts.kinds(rows["warnings"])]
+
+
+def _number(row: pd.Series, metric: str, statistic: str) -> float:
+    """A statistic of a row; NaN where it has none."""
+    return float(row.get(columns.statistic_column(metric, statistic), math.nan))
+
+
+def _beside(metric: str, statistic: str) -> str:
     """Head of a column that stands beside the headline: what it is, and its unit."""
-    metric, statistic = columns.split(column) or (column, "")
     label = STATISTICS[statistic].label if statistic == "osu_mean" else METRICS[metric].label
     return f"{label} ({METRICS[metric].unit})"
 
@@ -127,7 +159,7 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
             *map(format_size, grid.columns),
         ]
         body = [
-            [format_size(int(size)), *map(_digits, line)]
+            [format_size(int(size)), *(format_number(value, none="-") for value in line)]
             for size, line in zip(grid.index, grid.to_numpy(), strict=True)
         ]
         metric = METRICS[str(key[0])].label if key[0] in METRICS else str(key[0])
@@ -136,10 +168,3 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
         found.append(f"{about}\n{text_table(head, body, right=range(len(head)))}")
     notes = [f"badges: {row['badges']}"] if row["badges"] else []
     return [*found, *notes]
-
-
-def _digits(value: Any) -> str:
-    """Four digits; a dash for nothing."""
-    if value is None or not math.isfinite(float(value)):
-        return "-"
-    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"

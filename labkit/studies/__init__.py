@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, campaign, measuring, records
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
-from labkit.columns import METRICS
 from labkit.errors import SpecError, known
 from labkit.samples import Samples
 from labkit.spec import Effort, Spec, validated
-from labkit.units import format_size, parse_sizes
+from labkit.units import format_number, format_size, parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -249,11 +248,7 @@ def number(value: float) -> str:
     >>> number(0.26), number(12345.6), number(17.04)
     ('0.26', '12,346', '17')
     """
-    if value != value:
-        return "–"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return format_number(value, digits=3)
 
 
 def centre(row: Mapping[str, Any], metric: str) -> float:
@@ -263,16 +258,17 @@ def centre(row: Mapping[str, Any], metric: str) -> float:
 
 
 def statement(row: Mapping[str, Any], metric: str) -> str:
-    """Value, unit and interval of a summary row: ``0.26 µs (95 % interval of 6 launches: 0.25 to 0.27)``."""
-    mean = row.get(f"{metric}_p50", float("nan")) != row.get(f"{metric}_p50", float("nan"))
-    value = f"{number(centre(row, metric))} {METRICS[metric].unit}{' on average' if mean else ''}"
-    low, high = row[metric + "_low"], row[metric + "_high"]
-    return value if low != low else f"{value} ({row['headline']}: {number(low)} to {number(high)})"
+    """Value, unit and interval of a summary row: ``0.260 µs (95 % interval of 6 launches: 0.250 to 0.270)``."""
+    value = records.value_of(row, metric)
+    how = " on average" if value.statistic == "mean" else ""
+    about = f" ({value.label}: {value.range})" if value.low == value.low else ""
+    return f"{value.text} {value.unit}{how}{about}"
 
 
 def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:
     """Whether the interval of a summary row lies wholly above that of another; False where either has none."""
-    return bool(row[metric + "_low"] > other[metric + "_high"])
+    one, two = records.value_of(row, metric), records.value_of(other, metric)
+    return one.statistic == two.statistic and one.low > two.high
 
 
 def markdown_list(sentences: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, cast
@@ -83,10 +84,8 @@ class Several:
 
     def _answer(self, name: str, ask: Callable[[Study], Any]) -> Any:
         """The answer of all, where it tells them apart; else those of each, in one."""
-        try:
-            whole = ask(self._all)
-        except LabkitError:
-            whole = None
+        returned = str(inspect.signature(getattr(self._all, name)).return_annotation)
+        whole = self._together(ask) if "Figure" in returned or "list" in returned else None
         if isinstance(whole, list) or (isinstance(whole, go.Figure) and self._named(whole)):
             return whole
         alone, failed = self._alone(ask)
@@ -103,6 +102,13 @@ class Several:
         if len(set(texts.values())) == 1:
             return next(iter(texts.values()))
         return "\n\n".join(f"Campaign **{name}**:\n\n{text}" for name, text in texts.items())
+
+    def _together(self, ask: Callable[[Study], Any]) -> Any:
+        """The answer from all points; None where the study cannot do with several points of one setting."""
+        try:
+            return ask(self._all)
+        except (LabkitError, ValueError, TypeError, LookupError):
+            return None
 
     def _alone(self, ask: Callable[[Study], Any]) -> tuple[dict[str, Any], dict[str, str]]:
         """Answers of each campaign, and why others have none."""

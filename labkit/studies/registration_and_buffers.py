@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from labkit import figures
 from labkit.benchmarks.verbs.setup import STEPS
-from labkit.columns import METRICS, split
+from labkit.columns import METRICS, split, split_end
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, above, centre, counts, markdown_list, number, size_words, statement
 
@@ -67,13 +67,13 @@ class Study(_rdma.Study):
 
     def steps(self) -> pd.DataFrame:
         """A row for each step of a set-up, its time as a latency; in their order."""
-        rows, parts = self.of("verbs.setup"), []
+        rows, found = self.of("verbs.setup"), []
         for metric in STEPS.values() if len(rows) else ():
-            own = {f"{metric}_{part}": f"latency_us_{part}" for c in rows if (p := split(c)) and p[0] == metric
-                   for part in (p[1],)}  # fmt: skip
-            gone = [c for c in rows if (p := split(c)) and p[0] != metric]
-            parts.append(rows.drop(columns=gone).rename(columns=own).assign(step=METRICS[metric].label))
-        return pd.concat(parts) if parts else rows.assign(step="")
+            of = {c: parts[0] for c in rows if (parts := split(c) or split_end(c))}
+            own = {c: f"latency_us{c.removeprefix(metric)}" for c, name in of.items() if name == metric}
+            kept = rows[[c for c in rows if of.get(c, metric) == metric]]
+            found.append(kept.rename(columns=own).copy().assign(step=METRICS[metric].label))
+        return pd.concat(found) if found else rows.assign(step="")
 
     def buffers(self, scheme: int) -> pd.DataFrame:
         """Rows of scheme 1, buffers used in turn, or 2, one of them used again; by size and how many or how often."""

@@ -21,13 +21,12 @@ Examples
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import secrets
-import select
 import shutil
 import subprocess
 import sys
-import threading
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
@@ -37,72 +36,12 @@ from typing import IO
 
 from labkit import causes
 from labkit.errors import LabkitWarning, LaunchError
-from labkit.supervise import guard
+from labkit.supervise import guard, leftovers
+from labkit.supervise.watching import MARK, Watcher
 
 PIPE = subprocess.PIPE
 STDOUT = subprocess.STDOUT
 DEVNULL = subprocess.DEVNULL
-
-_HEAD_B, _TAIL_B = 16 * 1024, 64 * 1024
-_MARK = "LABKIT_TREE"
-
-
-def _marked(mark: str) -> list[int]:
-    """All processes that were started with this mark in their environment."""
-    found, wanted = [], f"{_MARK}={mark}".encode()
-    for pid in guard.processes():
-        with contextlib.suppress(OSError):
-            if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                found.append(pid)
-    return found
-
-
-class _Watcher(threading.Thread):
-    """Keeps beginning and end of stderr, waits for the supervisor. Knows no `Tree`, for that may be forgotten."""
-
-    def __init__(self, process: subprocess.Popen[bytes], report: int, grace: float, mark: str) -> None:
-        super().__init__(name="labkit-supervise", daemon=True)
-        self.ended = threading.Event()
-        self.status: int | None = None
-        self.left: list[int] = []
-        self.head = self.tail = b""
-        self.told = 0  # B on stderr
-        self.grace = grace
-        self._process, self._report, self._mark = process, report, mark
-
-    def run(self) -> None:
-        """Read until guard and keeper are both gone, and then what is left of stderr."""
-        stderr = self._process.stderr.fileno() if self._process.stderr else -1
-        poll, said = select.poll(), b""
-        reading = {fd for fd in (self._report, stderr) if fd >= 0}
-        for fd in reading:
-            poll.register(fd, select.POLLIN)
-        while self._report in reading or (reading and poll.poll(200)):
-            for fd, _ in poll.poll():
-                data = os.read(fd, _TAIL_B)
-                if not data:
-                    poll.unregister(fd)
-                    reading.discard(fd)
-                elif fd == stderr:
-                    self.told += len(data)
-                    self.head += data[: _HEAD_B - len(self.head)]
-                    self.tail = (self.tail + data)[-_TAIL_B:]
-                else:
-                    said += data
-        self._finish([int(word) for word in said.split()])
-
-    def _finish(self, said: list[int]) -> None:
-        """Take leave of the supervisor: the command's status, and what could not be ended."""
-        os.close(self._report)
-        if self._process.stderr:
-            self._process.stderr.close()
-        self._process.wait()
-        if said:
-            self.status, *self.left = said
-        else:
-            self.left = guard.end(lambda: _marked(self._mark), lambda: bool(_marked(self._mark)), self.grace)
-            self.status = 137
-        self.ended.set()
 
 
 class Tree:
@@ -118,7 +57,7 @@ class Tree:
         output goes elsewhere.
     """
 
-    def __init__(self, argv: Sequence[str], process: subprocess.Popen[bytes], lifetime: IO[bytes], watcher: _Watcher):
+    def __init__(self, argv: Sequence[str], process: subprocess.Popen[bytes], lifetime: IO[bytes], watcher: Watcher):
         self.argv = tuple(argv)
         self.pid = process.pid
         self.stdout: IO[bytes] = process.stdout or open(os.devnull, "rb", buffering=0)  # noqa: SIM115, PTH123
@@ -168,6 +107,11 @@ class Tree:
             return (head[: told - len(tail)] + tail).decode(errors="replace")
         return f"{head.decode(errors='replace')}\n… {lost} bytes left out …\n{tail.decode(errors='replace')}"
 
+    def noted(self) -> None:
+        """Note what shared memory the tree has now, so that nothing of it stays even if every supervisor is killed."""
+        with contextlib.suppress(OSError):
+            self._watcher.note.write(guard.below(self.pid))
+
     def stop(self) -> int | None:
         """End the whole tree and wait until it is gone: SIGTERM, after the grace SIGKILL. Again does no harm.
 
@@ -215,6 +159,13 @@ def _disown() -> None:
 
 
 os.register_at_fork(after_in_child=_disown)
+
+
+@functools.cache
+def _swept() -> None:
+    """Remove what killed trees of earlier processes left; once."""
+    with contextlib.suppress(OSError):
+        leftovers.sweep()
 
 
 def _pipes(command: Sequence[str]) -> tuple[int, int, int, int]:
@@ -273,7 +224,8 @@ def start(
             f"There is no program {command[0]!r} on the PATH. Install it (see 'labkit doctor'), or give its full path.",
             command=command,
         )
-    environment[_MARK] = mark = secrets.token_hex(8)
+    _swept()
+    environment[MARK] = mark = secrets.token_hex(8)
     lifetime_end, write, report, report_end = _pipes(command)
     lifetime = open(write, "wb", buffering=0)  # noqa: SIM115, PTH123 (closed even if Ctrl-C comes before the Tree is made)
     try:
@@ -291,7 +243,7 @@ def start(
     finally:
         os.close(lifetime_end)
         os.close(report_end)
-    watcher = _Watcher(process, report, grace, mark)
+    watcher = Watcher(process, report, grace, mark)
     tree = Tree(command, process, lifetime, watcher)
     process.stdout = None  # the tree's alone, gone when it is forgotten
     _trees.add(tree)

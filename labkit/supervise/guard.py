@@ -18,9 +18,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 STUCK_S = (
-    10.0  # how long SIGKILL may take, on a machine under load, before a process counts as one that cannot be ended
+    10.0  # SIGKILL may take that long on a machine under load, before a process counts as one that cannot be ended
 )
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 _ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -34,16 +35,21 @@ def processes() -> list[int]:
 
 def _descendants() -> list[int]:
     """All processes below this one, zombies included."""
+    return below(os.getpid())
+
+
+def below(pid: int) -> list[int]:
+    """All processes below one, zombies included."""
     children: dict[int, list[int]] = {}
-    for pid in processes():
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+    for other in processes():
+        with contextlib.suppress(OSError), open(f"/proc/{other}/stat", "rb") as file:  # noqa: PTH123
             parent = int(file.read().rpartition(b")")[2].split()[1])
-            children.setdefault(parent, []).append(pid)
-    found, todo = [], [os.getpid()]
+            children.setdefault(parent, []).append(other)
+    found, todo = [], [pid]
     while todo:
-        below = children.get(todo.pop(), [])
-        found += below
-        todo += below
+        some = children.get(todo.pop(), [])
+        found += some
+        todo += some
     return found
 
 
@@ -80,6 +86,17 @@ def end(find: Callable[[], list[int]], left: Callable[[], bool], grace: float) -
         time.sleep(pause)
         pause = min(2 * pause, 0.05)
     return []
+
+
+def _leftovers() -> Any:
+    """The module of that name beside this file; the way to it is not on the path of this program."""
+    from importlib import util
+
+    place = util.spec_from_file_location("leftovers", os.path.join(os.path.dirname(__file__), "leftovers.py"))  # noqa: PTH118, PTH120
+    assert place is not None and place.loader is not None  # noqa: PT018
+    module = util.module_from_spec(place)
+    place.loader.exec_module(module)
+    return module
 
 
 def _prctl(option: int, value: int) -> None:
@@ -137,8 +154,17 @@ class _Subreaper:
         return self.status is not None
 
     def end(self, grace: float) -> list[int]:
-        """End all descendants; returns those that would not go."""
-        return end(_descendants, self.reap, grace)
+        """End all descendants, and remove what they leave; returns those that would not go."""
+        module: Any = None
+        left: dict[str, int] = {}
+        with contextlib.suppress(Exception):  # whatever is wrong there, they must end
+            module = _leftovers()
+            left = module.left_by(_descendants())
+        alive = end(_descendants, self.reap, grace)
+        if left and not alive:
+            with contextlib.suppress(Exception):
+                module.remove(left)
+        return alive
 
 
 def _say(text: str) -> None:

@@ -113,7 +113,8 @@ def test_records_have_one_row_for_each(held: Campaign) -> None:
     frame = records.table(held.samples())
     assert len(frame) == 12
     latency = frame[frame["benchmark"] == "mpi.latency"]
-    assert (latency["latency_us_p50"] <= latency["latency_us_p99"]).all()
+    known = latency[latency["latency_us_p99"].notna()]  # a p99 needs 100 samples
+    assert (known["latency_us_p50"] <= known["latency_us_p99"]).all()
     assert (latency["verified"]).all()
 
 

@@ -291,6 +291,20 @@ def test_ranks_on_its_hosts_send_over_its_links(launcher: str, tmp_path: Path) -
     assert float(one.seconds.min()) >= 64 * 65536 * 8 / 200e6 / 1.05
 
 
+@pytest.mark.netns
+@pytest.mark.mpi
+def test_two_ranks_are_spread_over_hosts_with_slots_and_told_where_they_are_not(tmp_path: Path) -> None:
+    spec = Spec(benchmark="mpi.latency", size=8, hosts=("vc0:4", "vc1:4"), testbed="virtual-cluster:2")
+    effort = Effort(launches=1, iterations=20)
+    held = measuring.measure([spec, spec.replace(ppn=2)], effort, into=tmp_path)
+    found = {one.spec.ppn: one for one in held.samples()}
+    assert found[0].meta["rank_hosts"] == ["vc0", "vc1"]
+    assert found[2].meta["rank_hosts"] == ["vc0", "vc0"]
+    told = "all ranks are on vc0 of 2 hosts, so no message crossed the network; set --ppn 1"
+    assert [told in found[ppn].meta["warnings"] for ppn in (0, 2)] == [False, True]
+    assert "shared memory" in found[2].meta["badges"]
+
+
 OWNER = """
 import json, time
 from labkit import supervise, testbeds

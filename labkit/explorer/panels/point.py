@@ -20,6 +20,7 @@ from labkit.explorer.selection import Selection
 from labkit.explorer.session import Session
 from labkit.figures import looks, style
 from labkit.samples import Samples
+from labkit.units import format_number
 
 TITLE, PLACE, ORDER = "Point", "main", 1
 HEIGHT = 380  # px
@@ -157,7 +158,7 @@ def histogram(one: Samples, metric: str) -> go.Figure:
                name=f"launch {one.launch}",
                hovertemplate=f"%{{x:,.4~r}} {what.unit}: %{{y:,}} iterations<extra></extra>")
     )  # fmt: skip
-    small = f"n={len(values):,}; {beyond} above {style.number(float(edges[-1]), what.unit)} are not shown"
+    small = f"n={len(values):,}; {beyond} above {format_number(float(edges[-1]), what.unit)} are not shown"
     figure.update_layout(
         xaxis={"title": {"text": style.note(what.title, small)}, "type": "linear"},
         yaxis={"title": {"text": "iterations"}, "rangemode": "tozero"},

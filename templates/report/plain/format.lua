@@ -4,7 +4,7 @@ local html
 
 local function raw(text) return pandoc.RawBlock(html and "html" or "typst", text) end
 
-local function words(text) return pandoc.utils.blocks_to_inlines(pandoc.read(text, "markdown").blocks) end
+local function words(text) return pandoc.utils.blocks_to_inlines(pandoc.read(text, "markdown-raw_html-raw_attribute-raw_tex-yaml_metadata_block").blocks) end
 
 local function callout(d)
   local kind

@@ -1,0 +1,108 @@
+"""One number of a row as people read it: with the interval, the label and the digits that are its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labkit import stats
+from labkit.columns import METRICS, SHOWN, STATISTICS, end_column, statistic_column
+from labkit.records.over_launches import statistic_of
+from labkit.units import format_number, format_range
+
+_EXACT = ("p50", "p95", "p99", "p999", "min", "max")  # times that occurred: they stand on the clock's steps
+
+
+@dataclass(frozen=True)
+class Value:
+    """One statistic of a row.
+
+    Parameters
+    ----------
+    metric, statistic : which.
+    value : in the metric's unit; NaN where the row has none.
+    low, high : ends of its own interval over launches; NaN where there is none.
+    label : what the ends are, such as ``range of 3 launches``.
+    step : what the clock can tell apart; NaN where that is not known.
+    """
+
+    metric: str
+    statistic: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    label: str = ""
+    step: float = math.nan
+
+    @property
+    def unit(self) -> str:
+        """Unit of all its numbers."""
+        return METRICS[self.metric].unit
+
+    @property
+    def words(self) -> str:
+        """Name of the statistic."""
+        return STATISTICS[self.statistic].label if self.statistic else ""
+
+    @property
+    def text(self) -> str:
+        """Value without its unit."""
+        return self._shown(self.value)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Both ends, without unit."""
+        return self._shown(self.low), self._shown(self.high)
+
+    @property
+    def range(self) -> str:
+        """``9.98 to 10.02``; a dash where there is no interval."""
+        return format_range(self.low, self.high, step=self.step)
+
+    def _shown(self, value: float) -> str:
+        return format_number(value, width=self.high - self.low, step=self.step)
+
+
+def value_of(row: Mapping[str, Any], metric: str, statistic: str = "") -> Value:
+    """Return a statistic of a row, or the one that stands for the metric where none is named.
+
+    Parameters
+    ----------
+    row : of `records.summary` or `records.table`.
+    metric, statistic : as in `labkit.columns`; the statistic is never replaced by another.
+    """
+    lead = statistic_of(row, metric)
+    name = statistic or lead
+    if not name:
+        return Value(metric, "", math.nan)
+    own = [row.get(end_column(metric, name, end)) for end in ("low", "high")]
+    if None in own and name == lead:  # a table made by hand has the headline's only
+        own = [row.get(statistic_column(metric, end)) for end in ("low", "high")]
+    low, high = (math.nan if end is None else float(end) for end in own)
+    step = float(row.get(statistic_column(metric, "step"), math.nan)) if name in _EXACT else math.nan
+    value = float(row.get(statistic_column(metric, name), math.nan))
+    return Value(metric, name, value, low, high, str(row.get("headline", "")), step)
+
+
+def why_not(row: Mapping[str, Any], metric: str, statistic: str) -> str:
+    """Why a row has no such statistic, in a few words."""
+    column = statistic_column(metric, statistic)
+    for said in str(row.get("left_out", "")).split("; "):
+        if said.startswith(f"{column}: "):
+            return f"only {said.removeprefix(f'{column}: ')}"
+    have = [STATISTICS[s].label for s in SHOWN if (v := row.get(statistic_column(metric, s), math.nan)) == v]
+    if not have:
+        return f"{METRICS[metric].label} was not measured"
+    n, least = int(row.get("n", 0)), stats.NEEDED.get(statistic, 0)
+    if not n:
+        return f"its source gives {', '.join(have)} only"
+    if row.get("timing") == "total":
+        return "one time around the whole loop gives a mean only"
+    launches = int(row.get("launches", 1))
+    if least and "p50" in (s for s in SHOWN if row.get(statistic_column(metric, s)) is not None):
+        return (
+            f"it needs {least:,} samples in each launch, n = {n:,} in {launches} launch{'es' if launches > 1 else ''}"
+        )
+    return f"the benchmark gives {', '.join(have)} only"

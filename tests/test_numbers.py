@@ -1,0 +1,131 @@
+"""Numbers as people read them: their digits, their interval, their statistic, and what stands for a missing one."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labkit import records, show, units
+from labkit.batch import following
+from labkit.campaign import Campaign
+from labkit.report import summary as first_pages
+from labkit.samples import Samples
+from labkit.spec import Effort, Reported, Spec
+
+SPEC = Spec(benchmark="mpi.latency", size=8)
+
+
+def launch(times, number: int = 0, **changes) -> Samples:
+    values = {
+        "spec": SPEC,
+        "effort": Effort(),
+        "host": {},
+        "launch": number,
+        "ranks": (0,),
+        "meta": {"fingerprint": "f"},
+    }
+    return Samples(time_ns=np.atleast_2d(np.asarray(times, np.int64)), **(values | changes))
+
+
+def stated(size: int = 8, **values: float) -> Samples:
+    given = tuple(Reported("latency_us", "µs", name, value) for name, value in values.items())
+    return Samples(spec=SPEC.replace(size=size), effort=Effort(), host={}, launch=0, origin="reported", reported=given)
+
+
+def row(*made: Samples):
+    return records.summary(records.table(made)).iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.00123456, "0.001235"), (12.3456, "12.35"), (0.0, "0"), (math.nan, "–"), (-1.5, "-1.5"), (12345.6, "12,346")],
+)
+def test_numbers_have_four_digits(value: float, text: str) -> None:
+    assert units.format_number(value) == text
+
+
+@given(st.floats(1e-6, 1e9), st.floats(0, 10))
+def test_both_ends_of_an_interval_differ_as_printed_unless_they_are_equal(low: float, share: float) -> None:
+    high = low * (1 + share)
+    text = units.format_range(low, high)
+    assert text.startswith("all ") == (high - low < low * 1e-5) or 0.9e-5 < share < 1.1e-3 or high < 1e-4, text
+
+
+def test_no_digit_lies_below_the_step_of_the_clock() -> None:
+    value = records.value_of(row(launch([100] * 30 + [110] * 10)), "latency_us")
+    assert (value.text, value.step) == ("0.050", pytest.approx(0.005))  # half of a round trip of 10 ns steps
+    assert records.value_of(row(launch([1234] * 30 + [1231] * 30)), "latency_us").text in ("0.6163", "0.6162")
+
+
+def test_an_interval_that_the_clock_cannot_tell_apart_is_said_to_be_one_value() -> None:
+    same = row(*(launch([19_980] * 40 + [20_010] * 3, n) for n in range(3)))
+    assert records.value_of(same, "latency_us").range == "all 9.990"
+    near = row(*(launch([19_980 + 2 * n] * 40, n) for n in range(3)))
+    assert records.value_of(near, "latency_us").range == "9.9900 to 9.9920"
+
+
+def test_a_value_is_never_that_of_another_statistic_nor_its_interval() -> None:
+    mean = row(stated(mean=5.0))
+    assert math.isnan(records.value_of(mean, "latency_us", "p99").value)
+    assert records.value_of(mean, "latency_us").statistic == "mean"
+    random = np.random.default_rng(1)
+    over = row(*(launch(2000 * (1 + n / 9 + random.exponential(1, 1500)), n) for n in range(6)))
+    tail = records.value_of(over, "latency_us", "p99")
+    assert (tail.low, tail.high) == (over["latency_us_p99_low"], over["latency_us_p99_high"])
+    assert tail.low > records.value_of(over, "latency_us").high
+
+
+@pytest.mark.parametrize(
+    ("made", "statistic", "why"),
+    [
+        ([launch([2000] * 3)], "p99", "it needs 100 samples in each launch, n = 3 in 1 launch"),
+        ([launch([2000] * 300)], "p999", "it needs 10,000 samples in each launch, n = 300 in 1 launch"),
+        ([launch([2000] * 10_000), launch([2000] * 50, 1)], "p999", "only 1 of 2 launches have it"),
+        ([stated(mean=5.0, max=9.0)], "p50", "its source gives maximum, mean only"),
+    ],
+)
+def test_what_is_not_there_has_a_reason(made: list[Samples], statistic: str, why: str) -> None:
+    found = row(*made)
+    assert math.isnan(found.get(f"latency_us_{statistic}", math.nan))
+    assert records.why_not(found, "latency_us", statistic) == why
+
+
+def test_the_table_of_results_names_statistics_and_shows_no_zero_samples() -> None:
+    frame = records.table([launch([2000] * 3), stated(16, mean=5.0)])
+    text = show.result_table(frame)
+    lines = text.splitlines()
+    assert any(line.strip().startswith("8 B") and line.split()[-2:] == ["3", "1"] for line in lines)
+    stated_line = next(line for line in lines if line.startswith("16 B"))
+    assert "5 mean" in stated_line
+    assert stated_line.split()[-2:] == ["-", "1"]
+    assert "no 99th percentile: it needs 100 samples in each launch" in lines
+    assert "no 95th percentile, 99th percentile, maximum: its source gives mean only" in lines
+
+
+def test_a_weak_percentile_is_marked_in_the_table_of_results() -> None:
+    text = show.result_table(records.table([launch(np.arange(2000, 2300))]))
+    assert "*: fewer than 10 samples lie beyond this percentile" in text
+    assert "1.148*" in text  # the p99 of 300 samples
+    assert "1.142 " in text  # their p95
+
+
+def test_facts_of_a_host_are_in_readable_units() -> None:
+    shown = dict(first_pages.flat({"memory_total_B": 25276502016, "load": {"load_1": 7.95458984375}, "cores": 2}))
+    assert shown == {"memory total B": "23.54 GiB", "load load 1": "7.955", "cores": "2"}
+
+
+def test_a_followed_campaign_names_the_statistic_and_no_zero_samples(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c")
+    held.save(stated(mean=5.0), "abc")
+    said = [line for line in following.news(held, poll=0.01) if isinstance(line, str)]
+    assert any("5 µs (mean)" in line for line in said), said
+    assert not any("n 0" in line for line in said)
+
+
+def test_json_keeps_its_keys() -> None:
+    held = json.loads(show.result_json(records.table([launch(np.arange(2000, 2300))])))["records"][0]
+    assert {"latency_us_p50", "latency_us_p95", "latency_us_p99", "latency_us_max", "n", "launch"} <= held.keys()

@@ -1,0 +1,114 @@
+"""What README tells to type is there: every command is planned, or at least understood, as it stands."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labkit import benchmarks, cli, launch
+from labkit.cli import measure
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+OTHER_MPIS = {".venv-ompi5": "mpirun (Open MPI) 5.0.7", ".venv-mpich": "HYDRA build details:\n    Version: 4.3.1"}
+
+
+def commands(text: str) -> Iterator[str]:
+    """Lines of indented blocks, and commands in backquotes that begin with a program of the project."""
+    for line in text.splitlines():
+        if line.startswith("    ") and not line.startswith("        "):
+            yield line.partition("  #")[0].strip()
+    yield from re.findall(r"`((?:labkit|make) [^`]+)`", re.sub(r"(?ms)^    .*?$", "", text))
+
+
+COMMANDS = list(dict.fromkeys(commands(README)))
+LABKIT = [line for line in COMMANDS if line.startswith("labkit ") and not line.endswith(" -h")]
+MAKE = [line for line in COMMANDS if line.startswith("make ")]
+
+
+def parsed(line: str) -> argparse.Namespace:
+    """A command's words as the command line reads them; unknown ones end the test."""
+    return cli.parser().parse_args(shlex.split(line)[1:])
+
+
+def test_there_are_commands() -> None:
+    assert len(LABKIT) >= 15
+    assert len(MAKE) >= 4
+    assert {line.split()[0] for line in COMMANDS if " " in line} <= {"labkit", "make", "."} | {
+        "from",
+        "campaign",
+        "records",
+    }
+
+
+@pytest.mark.parametrize("line", MAKE)
+def test_make_knows_what_readme_makes(line: str) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in line.split()[1:]:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), line
+
+
+@pytest.mark.parametrize("line", LABKIT)
+def test_the_command_line_understands_readme(line: str) -> None:
+    options = parsed(line)
+    assert callable(options.run)
+    for word in shlex.split(line)[2:]:
+        if word.startswith("data/campaigns/examples"):
+            assert (ROOT / word / "campaign.json").is_file(), line
+    if hasattr(options, "benchmark") and options.benchmark != "*":
+        assert benchmarks.get(options.benchmark)
+    if hasattr(options, "suite"):
+        assert (ROOT / "templates" / "suites" / f"{options.suite}.toml").is_file()
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("line", [line for line in LABKIT if parsed(line).run is measure.run])
+def test_what_readme_measures_can_be_planned(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, says in OTHER_MPIS.items():  # what `make venvs` brings
+        program = tmp_path / name / "bin" / "mpirun"
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\n")
+        program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    if "--testbed" in line and not shutil.which("ip", path="/usr/sbin:/sbin:/usr/bin"):
+        pytest.skip("testbeds need ip")
+    status, said = cli.main([*shlex.split(line)[1:], "--dry-run"]), capsys.readouterr()
+    assert status == 0, said.err
+    assert said.out.strip()
+
+
+def test_an_environment_that_make_venvs_makes_is_asked_for_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in OTHER_MPIS:
+        assert name in launch.VENVS
+        assert cli.main(["measure", "mpi.latency", "--launcher", name, "--dry-run"]) == 1
+        assert f"There is no {tmp_path / name}. Run `make venvs`" in capsys.readouterr().err
+
+
+def test_the_script_of_a_job_is_printed_anywhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = [line for line in LABKIT if line.startswith("labkit submit") and "--dry-run" in line]
+    monkeypatch.delenv("USER", raising=False)  # nobody logged in to a container
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert cli.main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+    assert "#SBATCH --nodes=4" in capsys.readouterr().out
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_the_python_of_readme_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    found: dict[str, object] = {}
+    exec(code, found)
+    assert len(found["records"]) == 2 * 2 * 2  # type: ignore[arg-type]
