@@ -36,6 +36,8 @@ _KNOWN = (
      "Install labkit at the same path on every host, or use a folder that all hosts share."),
     (True, r"(orted|prted|hydra_pmi_proxy|\S*/python\S*): (command not found|No such file or directory)",
      "Install the same MPI and labkit at the same paths on every host."),
+    (True, r"A requested component was not found",
+     "Correct the name of the component in OMPI_MCA_… (see `ompi_info`)."),
     (False, r"No space left on device",
      "Free space there, or set TMPDIR to a folder with space."),
     (False, r"Cannot allocate memory|Out of memory|oom-kill",

@@ -116,7 +116,7 @@ STATISTICS = {
         Statistic("max", "maximum", "Slowest iteration for costs; rate of the fastest iteration for rates."),
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
-        Statistic("osu_mean", "mean over ranks", "From the mean over ranks of each rank's mean time, as OSU's collectives print; dilutes a slow rank."),
+        Statistic("osu_mean", "OSU's mean", "What OSU prints as average. For collectives from the mean over ranks of each rank's mean time, which dilutes a slow rank; for one-sided calls from the time of the whole loop, clock reads included, over its iterations."),
         Statistic("value", "value", "One value worked out from all samples together, or given by a tool without saying how."),
         Statistic("step", "resolution", "Least difference that the clock can tell apart: its step, as it shows in the times, in the metric's unit (for a rate, at its median)."),
         Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),
@@ -174,7 +174,7 @@ COLUMNS = {
         Column("elapsed_s", "float64", "s", "Wall time of the point with verification, warm-up and bookkeeping."),
         Column("fingerprint", "str", "", "Name of the work on this system; equal fingerprints are repeats."),
         Column("allocation", "str", "", "Batch job that measured it, with its index in an array: 1234 or 1234_2; empty outside of one. A factor, like the launch."),
-        Column("campaign", "str", "", "Folder the samples lie in."),
+        Column("campaign", "str", "", "Campaign that measured it: its folder; for merged points its name in `origins` of campaign.json."),
     )
 }  # fmt: skip
 

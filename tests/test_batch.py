@@ -310,3 +310,16 @@ def working(into: Path) -> list[int]:
         if f"LABKIT_CAMPAIGN={into}".encode() in environment and int(folder.name) != os.getpid():
             found.append(int(folder.name))
     return found
+
+
+def test_too_few_descriptors_are_told_before_a_notebook_starts(tmp_path: Path) -> None:
+    words = f"{sys.executable} -m labkit.cli run quick --into {tmp_path / 'c'}"
+    done = subprocess.run(["bash", "-c", f"ulimit -n 64; exec {words}"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "The limit of open files is 64, but a notebook needs 256. Raise it with `ulimit -n 4096`" in done.stderr
+    assert not (tmp_path / "c").exists()
+    raised = "from labkit.batch.notebooks import room; import resource; room(); print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -Sn 64; exec {sys.executable} -c '{raised}'"], capture_output=True, text=True
+    )
+    assert done.stdout == "256\n", done.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import benchmarks
+from labkit import benchmarks, records
 from labkit.analysis import congestion
 from labkit.analysis import gpcnet as classic
 from labkit.benchmarks.congestion import _gpcnet
@@ -188,3 +188,38 @@ def test_what_gpcnet_has_no_table_for_is_left_out_with_a_word() -> None:
         assert classic.text([load, one]) == gpcnet.write(classic.report([one]))
     with pytest.raises(SpecError, match=r"congestion\.gpcnet_congestors is no test of GPCNeT"):
         classic.text([load])
+
+
+RMA = {"pattern": "get_latency", "ring": "random", "window": 8, "hugepages": False}
+
+
+def test_windows_are_allocated_as_gpcnet_does_and_old_samples_say_that_theirs_were_created() -> None:
+    """Old samples have no `memory`; then windows were made by MPI_Win_create."""
+    old = Spec(benchmark="congestion.gpcnet_isolated", size=8, options=RMA)
+    new = benchmarks.resolve(old)
+    assert new.option("memory") == "allocate"
+    assert benchmarks.identity(new).fingerprint({}) != benchmarks.identity(old).fingerprint({})
+    created = benchmarks.resolve(old.replace(options=RMA | {"memory": "create"}))
+    assert benchmarks.identity(created) == benchmarks.identity(old)  # a resume goes on with the old points
+    table = records.table(
+        Samples(spec=spec, effort=Effort(), host={}, launch=0, time_ns=np.full((2, 3), 2000), ranks=(0, 1))
+        for spec in (old, new)
+    )
+    assert sorted(table["option_memory"]) == ["allocate", "create"]
+    assert table["fingerprint"].nunique() == 2
+    assert benchmarks.label(benchmarks.completed(old)) != benchmarks.label(new)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("congestion.gpcnet_isolated", {**RMA, "pattern": "latency"}),
+        ("congestion.gpcnet_loaded", {**RMA, "pattern": "allreduce", "congestor": "incast", "fan_in": 0, "seed": 1,
+                                      "share": 80.0, "congestor_size": 4096}),
+    ],
+)  # fmt: skip
+def test_points_without_windows_are_the_same_as_before(name: str, options: dict[str, object]) -> None:
+    old = Spec(benchmark=name, size=8, ranks=4, options=options)
+    for memory in ("allocate", "create"):
+        new = benchmarks.resolve(old.replace(options=options | {"memory": memory}))
+        assert "memory" not in dict(benchmarks.identity(new).options)

@@ -193,6 +193,18 @@ def test_omb_layout_has_omb_s_definitions() -> None:
     assert (table.sized, table.rows[0].values) == (False, (2.0,))
 
 
+def test_omb_layout_has_the_loop_s_mean_of_one_sided_calls(tmp_path: Path) -> None:
+    one = measured("mpi.put_latency", 8, [[0.04] * 100])
+    one = replace(one, meta=dict(one.meta) | {"loop_ns": [[8200]], "chunks": [100]})
+    printed = classic.text([one], "omb")
+    (table,) = omb.parse(printed)
+    assert (table.test, table.rows[0].values) == ("osu_put_latency", (0.08,))
+    assert "labkit's median is that of single calls" in printed
+    (tmp_path / "put.txt").write_text(printed)
+    (again,) = importing.bring([tmp_path / "put.txt"], into=tmp_path / "c").campaign.samples()
+    assert [(v.name, v.statistic, v.value) for v in again.reported] == [("latency_us", "osu_mean", 0.08)]
+
+
 def test_imb_layout_has_imb_s_definitions() -> None:
     many = [
         measured("mpi.latency", 100, [[2.0, 4.0]]),

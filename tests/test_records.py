@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import columns, records, stats
+from labkit import benchmarks, columns, records, stats
 from labkit.errors import DataError
 from labkit.samples import Samples
 from labkit.spec import Effort, Reported, Spec
@@ -85,6 +85,24 @@ def test_collective_counts_its_slowest_rank_and_shows_the_mean_over_ranks() -> N
 
 def test_pingpong_has_no_mean_over_ranks() -> None:
     assert "latency_us_osu_mean" not in records.table([samples(LATENCY, [1000] * 10)])
+
+
+def test_one_sided_calls_have_the_mean_of_the_whole_loop_as_osu_prints_it() -> None:
+    one = samples(benchmarks.resolve(Spec(benchmark="mpi.put_latency", size=8)), [40] * 100)
+    assert "latency_us_osu_mean" not in records.table([one])  # an older labkit did not keep it
+    kept = {"loop_ns": [[4000, 4200]], "chunks": [50, 50]}
+    row = records.table([dataclasses.replace(one, meta=dict(one.meta) | kept)]).iloc[0]
+    assert row["latency_us_p50"] == pytest.approx(0.04)
+    assert row["latency_us_osu_mean"] == pytest.approx(0.082)
+    fenced = dataclasses.replace(
+        one, spec=benchmarks.resolve(one.spec.replace(options={"synchronisation": "fence"})), meta=dict(one.meta) | kept
+    )
+    assert records.table([fenced]).iloc[0]["latency_us_osu_mean"] == pytest.approx(0.041)  # in turn: half of it
+    rate = samples(benchmarks.resolve(Spec(benchmark="mpi.put_bandwidth", size=1000)), [8000] * 100)
+    row = records.table(
+        [dataclasses.replace(rate, meta=dict(rate.meta) | {"loop_ns": [[10**6]], "chunks": [100]})]
+    ).iloc[0]
+    assert row["bandwidth_MBps_osu_mean"] == pytest.approx(6400)
 
 
 def test_one_time_around_the_loop_gives_a_mean_and_no_percentile() -> None:

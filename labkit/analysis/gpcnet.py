@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from labkit import stats
 from labkit.analysis.congestion import LOADED, seconds
-from labkit.benchmarks import resolve
+from labkit.benchmarks import completed, resolve
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
@@ -47,7 +47,11 @@ def text(samples: Sequence[Samples]) -> str:
         text = f"Left out, for GPCNeT has no tables for it: {', '.join(others)}."
         warnings.warn(text, LabkitWarning, stacklevel=2)
     for one in (one for one in samples if one.spec.benchmark in NAMES):
-        own = {name: value for name, value in resolve(one.spec).options if name not in ("pattern", "ring", "window")}
+        own = {
+            name: value
+            for name, value in resolve(completed(one.spec)).options
+            if name not in ("pattern", "ring", "window")
+        }
         where = one.spec.replace(size=0, options=())
         groups.setdefault((where, tuple(own.items()), str(one.meta.get("library")), one.launch), []).append(one)
     return "\n".join(gpcnet.write(report(sorted(group, key=_place))) for group in groups.values())

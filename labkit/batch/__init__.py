@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from labkit import campaign, measuring, writing
 from labkit.analysis import doubts
-from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited
+from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, room
 from labkit.batch.suites import HOME, NOTEBOOKS, SUITES, Entry, Suite, load, names
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
@@ -83,8 +83,9 @@ def run(
     Raises
     ------
     LaunchError
-        If somebody else measures into the campaign.
+        If somebody else measures into the campaign, or too few files may be open.
     """
+    room()
     held = Campaign(into or campaign.root() / suite.name)
     parameters = {entry.name: dict(entry.parameters) for entry in suite.entries}
     before, executed = held.done(), []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +16,11 @@ from pathlib import Path
 from labkit import measuring, studies
 from labkit.batch.suites import HOME, Entry
 from labkit.campaign import Campaign
-from labkit.errors import SpecError
+from labkit.errors import LaunchError, SpecError
 
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
+DESCRIPTORS = 256  # that a run may open
 ALLOWED = "up to 200 signs without / and \\, and begins with a letter or digit"
 
 
@@ -34,6 +36,25 @@ class Executed:
     path: Path
     seconds: float
     error: str = ""
+
+
+def room() -> None:
+    """Have as many descriptors as a kernel, its channels and the supervisors of ranks take.
+
+    Raises
+    ------
+    LaunchError
+        If the limit is lower, and may not be raised from here.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= DESCRIPTORS or soft == resource.RLIM_INFINITY:
+        return
+    if hard != resource.RLIM_INFINITY and hard < DESCRIPTORS:
+        raise LaunchError(
+            f"The limit of open files is {hard}, but a notebook needs {DESCRIPTORS}. Raise it with `ulimit -n 4096`, "
+            "or ask your administrator for a higher hard limit."
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, hard))
 
 
 def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:

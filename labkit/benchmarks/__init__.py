@@ -76,6 +76,9 @@ class Benchmark:
         multiplied to become ours.
     unlike : of those that are not quite the same, what differs, as a sentence; numbers that cross carry it.
 
+    formerly : of a spec, options with what was done before they could be chosen, where their default is another:
+        samples without them have these values, and they are left out of a point's identity.
+
     kernel : name of the C kernel and of its mpi4py loop; empty for tools.
     mpi : whether the kernel needs MPI ranks.
     calls : MPI functions that not every library has.
@@ -98,6 +101,7 @@ class Benchmark:
     lanes : further times kept of every iteration → their metric; the kernel numbers them from 1.
     lane_work : work in one iteration of a lane, where it is not 1.
     derived : metrics that are not a quantile of the samples: from the lanes, each (ranks, iterations), to their value.
+    loop : whether the time of the whole loop over its iterations, clock reads included, is kept as ``osu_mean``.
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
     work : further fields of the kernel's job, such as the root.
@@ -118,6 +122,7 @@ class Benchmark:
     classics: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict)
     unlike: Mapping[str, str] = field(default_factory=dict)
+    formerly: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
     kernel: str = ""
     mpi: bool = True
     calls: tuple[str, ...] = ()
@@ -139,6 +144,7 @@ class Benchmark:
     lanes: Mapping[str, str] = field(default_factory=dict)
     lane_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
     derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
+    loop: bool = False
     cadence: str = "isolated"
     warmup: tuple[int, int] = (100, 10)
     work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
@@ -147,6 +153,15 @@ class Benchmark:
     # filled in by `find`
     name: str = ""
     doc: str = ""
+
+    @property
+    def sampled(self) -> tuple[str, str]:
+        """What a sample of the headline is, and what the `osu_mean` beside it; both empty where they cannot differ."""
+        if self.loop:
+            return "single calls", "the whole loop, clock reads included, over its iterations"
+        if self.mpi and self.kernel and self.reduce == "max" and self.ranks[1] is None:
+            return "the slowest rank", "the mean over ranks of each rank's mean"
+        return "", ""
 
 
 @cache
@@ -233,8 +248,16 @@ def checked(spec: Spec) -> Spec:
 
 def identity(spec: Spec) -> Spec:
     """A resolved spec without the options that have their defaults, so that a new option changes no fingerprint."""
-    usual = dataclasses.asdict(get(spec.benchmark).options())
+    benchmark = get(spec.benchmark)
+    usual = dataclasses.asdict(benchmark.options()) | dict(benchmark.formerly(spec))
     return spec.replace(options={key: value for key, value in spec.options if usual.get(key) != value})
+
+
+def completed(spec: Spec) -> Spec:
+    """The spec of samples with what was done before some of today's options could be chosen."""
+    found = find().get(spec.benchmark)
+    former = found.formerly(spec) if found else {}
+    return spec.replace(options={**former, **spec.values}) if former.keys() - spec.values.keys() else spec
 
 
 def label(spec: Spec) -> str:

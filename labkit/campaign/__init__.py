@@ -142,7 +142,7 @@ class Campaign(Folder):
         with self.writing():
             path = names.inside(self._place, name)
             samples.save(point, path)
-            self.log(f"sha256:{compacted.digest(path)} saved {name}")
+            self._line(f"sha256:{compacted.digest(path)} saved {name}")
         if self._anchor:
             self._anchor.saved += 1
         return self.path / name

@@ -46,15 +46,15 @@ class Anchor:
             now = "Another folder has its name now, and nothing was written to that one."
         except OSError:
             now = "Nothing was written under the old name."
-        where = self._where()
+        where, count = self._where(), f", {self.saved} of them saved by this process," if self.saved else ""
         if not where:
             raise LostError(
                 f"{self._folder} was deleted while a run measured into it. The {self.saved} points that this process "
                 "had saved are lost. Start the run again."
             )
         raise LostError(
-            f"{self._folder} was moved to {where} while a run measured into it. {now} The run stops. Its points, "
-            f"{self.saved} of them saved by this process, are kept in {where}. Go on with: --into {where}"
+            f"{self._folder} was moved to {where} while a run measured into it. {now} The run stops. Its points"
+            f"{count} are kept in {where}. Go on with: --into {where}"
         )
 
     def _where(self) -> str:

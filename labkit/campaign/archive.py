@@ -132,7 +132,7 @@ def _archive(place: Path, into: Path, limits: Limits) -> Examined:
     try:
         with place.open("rb") as file, packing.listed(file, place, limits) as archive:
             infos = archive.infolist()
-            there = {info.filename for info in infos if not info.is_dir()}
+            there = {info.filename for info in infos if not info.filename.endswith("/")}
             if MANIFEST not in there:
                 return Examined(None, 1, (f"{place}: has no {MANIFEST}, so 'labkit export' did not make it",))
             if wrong := packing.problems(infos):

@@ -109,8 +109,13 @@ class Folder:
 
     def log(self, text: str) -> None:
         """One line with the time, in one write."""
+        with self.writing():
+            self._line(text)
+
+    def _line(self, text: str) -> None:
+        """A line of the log in the folder that is open, wherever it was moved."""
         line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        with self.writing(), (self._place / "log.txt").open("ab", buffering=0) as file:
+        with (self._place / "log.txt").open("ab", buffering=0) as file:
             file.write(line.encode(errors="replace"))
 
 

@@ -124,15 +124,15 @@ def problems(infos: Sequence[zipfile.ZipInfo]) -> list[str]:
             found.append(f"{names.shown(info.orig_filename)}: {why}")
             continue
         alike = unicodedata.normalize("NFC", name).casefold()
-        if alike in seen and not (info.is_dir() and alike in folders):
+        if alike in seen and not (info.filename.endswith("/") and alike in folders):
             what = "is there twice" if seen[alike] == name else f"differs from {seen[alike]} by case alone"
             found.append(f"{name}: {what}")
         seen.setdefault(alike, name)
         above = alike.split("/")
         folders.update("/".join(above[:i]) for i in range(1, len(above)))
-        folders.update([alike] if info.is_dir() else [])
+        folders.update([alike] if info.filename.endswith("/") else [])
     both = {name for alike, name in seen.items() if alike in folders}
-    plain = {info.orig_filename for info in infos if not info.is_dir()}
+    plain = {info.orig_filename for info in infos if not info.filename.endswith("/")}
     return found + [f"{name}: is a file and a folder" for name in sorted(both & plain)]
 
 
@@ -166,7 +166,7 @@ def unpack(archive: zipfile.ZipFile, into: Path, limits: Limits) -> Iterator[tup
     """
     left = limits.size
     for info in archive.infolist():
-        if info.is_dir():
+        if info.filename.endswith("/"):
             continue
         target = names.inside(into, info.filename)
         target.parent.mkdir(parents=True, exist_ok=True)

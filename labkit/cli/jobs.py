@@ -106,7 +106,8 @@ def status(options: argparse.Namespace) -> int:
     going = set()
     for job in found:
         look, state = jobs.Look.at(Campaign(job.campaign)), job.state()
-        print(f"{job.campaign.name}: {job.system} job {job.number}, {state.words}; {look.words()}")
+        whose = "" if job.own else " (named by the campaign; you did not submit it from here)"
+        print(f"{job.campaign.name}: {job.system} job {job.number}{whose}, {state.words}; {look.words()}")
         going |= {job.number} if state.kind == "running" else set()
     if options.campaign:
         print(jobs.summary(Campaign(Path(found[0].campaign)), going))

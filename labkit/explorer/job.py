@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit import supervise
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, own, reading
+from labkit.errors import DataError
 from labkit.units import format_duration
 
 NOTE = "explorer.json"
@@ -86,14 +87,21 @@ class Job:
 def note(campaign: Campaign, words: Sequence[str], state: str) -> None:
     """Write down what measures into a campaign."""
     aside = campaign.path / f".{NOTE}.{os.getpid()}"
-    aside.write_text(json.dumps({"words": list(words), "state": state, "pid": os.getpid()}))
+    signature = own.sign(json.dumps(list(words)).encode())
+    told = {"words": list(words), "state": state, "pid": os.getpid(), "signature": signature}
+    aside.write_text(json.dumps(told))
     aside.rename(campaign.path / NOTE)
 
 
 def unfinished(folder: Path) -> list[str]:
-    """Words of a run in this campaign that was cut off, by a stop or with its kernel; empty where there is none."""
-    with suppress(OSError, json.JSONDecodeError, KeyError):
-        seen = json.loads((folder / NOTE).read_text())
+    """Words of a run in this campaign that was cut off, by a stop or with its kernel; empty where there is none.
+
+    Words that somebody else wrote are none: they would be started.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError, DataError):
+        seen = json.loads(reading.text(folder / NOTE))
+        if not own.signed(json.dumps(seen["words"]).encode(), seen.get("signature")):
+            return []
         lives = seen["state"] == "running" and Path(f"/proc/{seen['pid']}").exists()
         return [] if seen["state"] == "done" or lives else [str(word) for word in seen["words"]]
     return []

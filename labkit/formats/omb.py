@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from labkit.columns import METRICS
-from labkit.formats._omb_names import COLUMNS, PAIRS, TESTS
+from labkit.formats._omb_names import COLUMNS, PAIRS, TESTS, TITLES
 from labkit.formats._table import TWO_DECIMALS, WHOLE, Lines, Row, Table, joined, printed
 from labkit.spec import Reported
 
@@ -214,7 +214,7 @@ def reported(table: Table, row: Row) -> list[Reported]:
                 found.append(_percentile(int(tail[1]), tail[2], float(value), pairs))
             continue
         name, unit, statistic = COLUMNS[column]
-        plain = statistic or ("mean" if pairs else "osu_mean")
+        plain = statistic or ("mean" if pairs and not TITLES[table.test].startswith("OSU MPI_") else "osu_mean")
         found.append(Reported(name, METRICS[name].unit if name in METRICS else unit, plain, float(value)))
     return found
 

@@ -90,8 +90,15 @@ def cancel(job: Job) -> State:
     Raises
     ------
     LaunchError
-        If it ended already.
+        If it ended already, or this user's labkit did not submit it.
     """
+    if not job.own:
+        words = " ".join(job.batch.cancels)
+        raise LaunchError(
+            f"{job.campaign} names job {job.number} of {job.system}, but you did not submit it from here: the campaign "
+            "is somebody else's, or from before labkit signed its jobs. If the job is yours, end it with: "
+            f"{words} {job.number}"
+        )
     state = job.state()
     if state.kind == "ended":
         raise LaunchError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from labkit import campaign
+from labkit.campaign.own import signed
 from labkit.errors import DataError, LabkitWarning
 from labkit.jobs.systems import SYSTEMS, State, System
+
+NUMBER = re.compile(r"\w[^\s\x00-\x1f\x7f]{0,99}")  # never an option of a program
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Job:
     number : of the job there.
     submitted : when, s since the epoch.
     array : how many jobs it is, one after the other.
+    own : whether this user submitted it, by the signature in its file.
     """
 
     campaign: Path
@@ -34,6 +39,7 @@ class Job:
     number: str
     submitted: float
     array: int = 1
+    own: bool = True
 
     @property
     def batch(self) -> System:
@@ -61,6 +67,11 @@ class Job:
         paths = (self.campaign / "jobs").glob(f"{self.submission}-*.out*")
         newest = max(paths, key=lambda path: path.stat().st_mtime, default=None)
         return "\n".join(newest.read_text(errors="replace").strip().splitlines()[-15:]) if newest else ""
+
+
+def signable(system: str, number: str) -> bytes:
+    """What is signed of a job: others may write any number into a campaign, and `cancel` must not end that job."""
+    return f"job {system} {number}".encode()
 
 
 def read(path: Path) -> dict[str, Any] | None:
@@ -98,7 +109,10 @@ def jobs(into: Path) -> list[Job]:
                 raise ValueError(f"there is no batch system {held['system']!r}")
             array = int(dict(held.get("request", {})).get("array", 1))
             number, submitted = str(held["number"]), float(held["submitted"])
-            found.append(Job(into, int(path.stem), held["system"], number, submitted, array))
+            if not NUMBER.fullmatch(number):
+                raise ValueError(f"{number[:40]!r} is no number of a job")
+            mine = signed(signable(held["system"], number), held.get("signature"))
+            found.append(Job(into, int(path.stem), held["system"], number, submitted, array, mine))
         except (KeyError, TypeError, ValueError) as error:
             _damaged(path, f"there is no {error}" if isinstance(error, KeyError) else error)
     return sorted(found, key=lambda job: job.submission)
@@ -138,5 +152,11 @@ def of(name: str | Path) -> list[Job]:
 
 def every() -> list[Job]:
     """Jobs that wait or run, and the last job of every campaign."""
-    folders = {path.parent.parent for path in campaign.root().glob("**/jobs/[0-9]*.json") if path.stem.isdigit()}
+    paths = campaign.root().glob("**/jobs/[0-9]*.json")
+    folders = {path.parent.parent for path in paths if path.stem.isdigit() and _held(path.parent.parent)}
     return sorted((job for one in folders for job in shown(jobs(one))), key=lambda job: job.submitted)
+
+
+def _held(folder: Path) -> bool:
+    """Whether a folder is a campaign; what merged campaigns kept of their jobs is none."""
+    return (folder / "campaign.json").exists() and "origins" not in folder.parts

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from labkit import batch, benchmarks, campaign
 from labkit.campaign import Campaign, lease
+from labkit.campaign.own import sign
 from labkit.errors import LaunchError, SpecError
 from labkit.host.allocation import Allocation
 from labkit.jobs import site as sites
 from labkit.jobs.inside import left_out, usual
 from labkit.jobs.script import Request, render
 from labkit.jobs.site import Site
-from labkit.jobs.submitted import Job, jobs
+from labkit.jobs.submitted import Job, jobs, signable
 from labkit.jobs.systems import SYSTEMS
 
 Say = Callable[[str], None]
@@ -72,6 +73,7 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
             raise
         job = Job(into, number, site.system, sent, time.time(), request.array)
         facts = {"system": job.system, "number": job.number, "submitted": job.submitted, "request": request.__dict__}
+        facts["signature"] = sign(signable(job.system, job.number))
         aside = own / f".{number}.json"
         aside.write_text(json.dumps(facts, default=list, indent=1) + "\n")
         aside.rename(own / f"{number}.json")

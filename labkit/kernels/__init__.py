@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm, Datatype, Op
 
 SCRATCH = 64
+LOOP_AT = 56  # where in it a kernel leaves the time of its loop, ns
 TIMINGS = ("each", "total")
 HANDLES = ("comm", "datatype", "op", "byte", "win", "group", "info")
 
@@ -40,7 +41,7 @@ def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
         (pointer, "time_ns"),
         (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns"),
         (i32, "count rank ranks peer source left right root window npeers nplaces active rotate timing isolated"),
-        (i32, "turns lock seek_set amode mode overlap tests clock"),
+        (i32, "turns lock seek_set amode mode overlap tests clock allocate"),
     )
     return [(name, kind) for kind, names in kinds for name in names.split()]
 
@@ -221,6 +222,7 @@ class Native:
             return times[:needed].reshape(len(jobs), first.lanes, iterations).swapaxes(0, 1).copy()
 
         loop.held = held  # type: ignore[attr-defined]  # the jobs point into these
+        loop.whole = [one["scratch"][LOOP_AT:].view(np.int64) for one, _ in held]  # type: ignore[attr-defined]
         return loop
 
     def _fill(self, job: Any, work: Work) -> list[Any]:

@@ -1,6 +1,8 @@
 /* Victims time a pattern of their own while congestors load the network beside them: GPCNeT in one call. */
 #include "kernel.h"
 
+#include <string.h>
+
 enum { RING, RING_SYNC, ALLREDUCE, ALLTOALL, GET, PUT }; /* what victims time: job->mode */
 enum { ALL_TO_ALL, INCAST, PUT_INCAST, GET_BROADCAST };  /* what a congestor does */
 enum { PATTERN, SIZE, ME, MEMBERS };                     /* what peers tell a congestor of its group */
@@ -122,59 +124,76 @@ static int congest(const Job *job, Handle win, int64_t *round_ns)
     return job->peers[ME] ? mpi->Wait(&stop, job->statuses) : 0;
 }
 
-/* A window over what others reach into, where the pattern is one-sided. One part of the ranks after the other: Open MPI
-   4.1 names the shared memory behind a window after its communicator, and disjoint ones are named alike. */
-static int open_window(const Job *job, int congestor, Handle *win, int *opened)
+/* What others reach into: the memory behind the message buffers, or memory that MPI allocated, as GPCNeT has it. */
+typedef struct {
+    Handle handle;
+    int opened, read;
+    int64_t size;
+    void *base;
+} Window;
+
+/* A window where the pattern is one-sided. One part of the ranks after the other: Open MPI 4.1 names the shared memory
+   behind a window after its communicator, and disjoint ones are named alike. */
+static int open_window(const Job *job, int congestor, Window *win)
 {
+    const Mpi *mpi = job->mpi;
     const int pattern = congestor ? job->peers[PATTERN] : job->mode;
-    const int read = pattern == (congestor ? GET_BROADCAST : GET);
-    const int64_t size =
-        congestor ? (int64_t)job->peers[SIZE] * (read ? 1 : job->peers[MEMBERS]) : 2 * (int64_t)job->count;
+    win->read = pattern == (congestor ? GET_BROADCAST : GET);
+    win->size = congestor ? (int64_t)job->peers[SIZE] * (win->read ? 1 : job->peers[MEMBERS]) : 2 * (int64_t)job->count;
+    win->base = win->read ? job->send : job->recv;
     int32_t first = job->rank;
-    TRY(job->mpi->Bcast(&first, sizeof first, job->byte, 0, job->comms[0]));
-    *opened = pattern >= (congestor ? PUT_INCAST : GET);
+    TRY(mpi->Bcast(&first, sizeof first, job->byte, 0, job->comms[0]));
+    win->opened = pattern >= (congestor ? PUT_INCAST : GET);
     for (int turn = 0; turn < job->ranks; turn++) {
-        if (*opened && turn == first) {
-            TRY(job->mpi->Win_create(read ? job->send : job->recv, size, 1, job->info, job->comms[0], win));
-            TRY(job->mpi->Win_lock_all(0, *win));
+        if (win->opened && turn == first) {
+            if (job->allocate) {
+                TRY(mpi->Win_allocate(win->size, 1, job->info, job->comms[0], &win->base, &win->handle));
+                memcpy(win->base, win->read ? job->send : job->recv, (size_t)win->size);
+            } else
+                TRY(mpi->Win_create(win->base, win->size, 1, job->info, job->comms[0], &win->handle));
+            TRY(mpi->Win_lock_all(0, win->handle));
         }
-        TRY(job->mpi->Barrier(job->comm));
+        TRY(mpi->Barrier(job->comm));
     }
     return 0;
 }
 
-static int close_window(const Job *job, Handle *win)
+/* What was put into memory of MPI's goes where the bytes are looked at. All have met since it was put. */
+static int close_window(const Job *job, Window *win)
 {
-    TRY(job->mpi->Win_unlock_all(*win));
-    return job->mpi->Win_free(win);
+    if (!win->opened) return 0;
+    TRY(job->mpi->Win_unlock_all(win->handle));
+    TRY(job->mpi->Barrier(job->comms[0]));
+    if (job->allocate && !win->read) memcpy(job->recv, win->base, (size_t)win->size);
+    return job->mpi->Win_free(&win->handle);
 }
 
-KERNEL(gpcnet)
+KERNEL(victims)
 {
     static const int lanes[] = {LANE_ALONE, LANE_LOADED, LANE_RECOVERED};
     const Mpi *mpi = job->mpi;
-    Handle win = job->win, meeting;
+    Handle meeting;
+    Window win = {.handle = job->win};
     int64_t round_ns = 0;
-    int opened = 0;
-    TRY(open_window(job, !job->active, &win, &opened));
+    TRY(open_window(job, !job->active, &win));
     for (int phase = 0; phase < job->turns; phase++) {
         int64_t *const times = job->time_ns + (job->turns == 1 ? 0 : lanes[phase]) * job->iterations;
         TRY(mpi->Barrier(job->comm));
         if (!job->active) {
-            if (phase == LOADED) TRY(congest(job, win, &round_ns));
+            if (phase == LOADED) TRY(congest(job, win.handle, &round_ns));
             continue;
         }
         if (phase == LOADED) {
             TRY(mpi->Ibarrier(job->comm, &meeting));
             TRY(mpi->Wait(&meeting, job->statuses));
         }
-        TRY(victim(job, times, win));
+        TRY(victim(job, times, win.handle));
         if (phase == LOADED) {
             TRY(mpi->Ibarrier(job->comm, &meeting));
             TRY(mpi->Wait(&meeting, job->statuses));
         }
     }
-    if (opened) TRY(close_window(job, &win));
+    TRY(close_window(job, &win));
     if (job->turns == 1) return 0;
     int64_t *const every = (int64_t *)job->extra;
     int64_t sum = 0, congestors = 0;
@@ -185,11 +204,10 @@ KERNEL(gpcnet)
 }
 
 /* The congestors without any victim. */
-KERNEL(congestors)
+KERNEL(loads)
 {
-    Handle win = job->win;
-    int opened = 0;
-    TRY(open_window(job, 1, &win, &opened));
-    TIMED(TRY(load(job, win));, if (i_ % ROUNDS == 0) TRY(job->mpi->Barrier(job->comms[0])););
-    return opened ? close_window(job, &win) : 0;
+    Window win = {.handle = job->win};
+    TRY(open_window(job, 1, &win));
+    TIMED(TRY(load(job, win.handle));, if (i_ % ROUNDS == 0) TRY(job->mpi->Barrier(job->comms[0])););
+    return close_window(job, &win);
 }

@@ -201,7 +201,9 @@ def _broken(wanted: Iterable[str]) -> str:
         for program in importlib.import_module(f"{__name__}.{name}").PROGRAMS:
             path = shutil.which(program)
             if path and (cause := causes.known(_version_text(path))):
-                return f"{path} is installed, but it does not run: {cause.line}\n{cause.remedy}"
+                return (
+                    f"{path} is installed, but it does not run: {cause.line.removeprefix('nothing: ')}\n{cause.remedy}"
+                )
     return ""
 
 

@@ -157,7 +157,9 @@ def _numbers(samples: Samples) -> dict[str, Any]:
         width = s.within.relative_width
         row = {"ci_width": math.nan if width is None else width, "spread_within": s.spread}
         row["unreliable"] = "; ".join(s.unreliable)
-    if benchmark.reduce == "max" and len(samples.ranks) > 1:
+    if benchmark.loop and (whole := np.sum(samples.meta.get("loop_ns") or [[0]], axis=1)).all():
+        time["osu_mean"] = float(whole.mean()) * 1e-9 / sum(samples.meta["chunks"])  # older samples have none
+    elif benchmark.reduce == "max" and len(samples.ranks) > 1 and not benchmark.loop:
         time["osu_mean"] = stats.mean_over_ranks(samples.seconds, held)
     for name, units in benchmark.metrics.items():
         row |= _metric(METRICS[name], units(samples.spec), time)
@@ -178,7 +180,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         warnings.append("a time of 0 ns: below the clock's resolution")
     cpu, library = str(host.get("cpu_model") or ""), str(meta.get("library") or "")
     found = benchmarks.find().get(spec.benchmark)
-    options = dict(spec.options)
+    options = dict(benchmarks.completed(spec).options)
     return {
         "unreliable": "",
         "benchmark": spec.benchmark,

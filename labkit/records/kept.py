@@ -1,6 +1,7 @@
 """Records of a campaign's benchmarks, kept beside the samples so that a large one need not be worked out each time.
 
 `records/<benchmark>.parquet` is derived: it may be deleted, and is made anew when samples or labkit have changed.
+labkit reads only what this user's labkit made: its signature lies beside it (`labkit.campaign.own`).
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from labkit import __version__
-from labkit.campaign import Campaign
+from labkit import __version__, writing
+from labkit.campaign import Campaign, own
+from labkit.errors import DataError
 
 WORTH = 200  # rows from which on records are kept
-_KEY = b"labkit-made-from"
 
 
 def of(held: Campaign, benchmark: str = "*") -> pd.DataFrame:
@@ -71,12 +72,18 @@ def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
     import pyarrow.parquet as pq
 
     try:
-        if (pq.read_schema(path).metadata or {}).get(_KEY) != stamp:
+        content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        if not own.signed(stamp + content, _signature(path).read_text() if content else ""):
             return None
-        frame: pd.DataFrame = pq.read_table(path).to_pandas()
-    except (OSError, pa.ArrowException):
+        frame: pd.DataFrame = pq.read_table(pa.BufferReader(content)).to_pandas()
+    except (OSError, ValueError, pa.ArrowException):
         return None
     return frame
+
+
+def _signature(path: Path) -> Path:
+    """Where the signature of kept records lies."""
+    return path.with_suffix(".signature")
 
 
 def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
@@ -90,7 +97,12 @@ def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
         if not table.to_pandas().equals(frame):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: stamp}), aside)
+        pq.write_table(table, aside)
+        signature = own.sign(stamp + aside.read_bytes())
+        if not signature:
+            aside.unlink()
+            return
         aside.rename(path)
-    except (OSError, pa.ArrowException):
+        writing.text(_signature(path), signature)
+    except (OSError, DataError, pa.ArrowException):
         aside.unlink(missing_ok=True)

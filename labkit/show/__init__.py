@@ -43,6 +43,8 @@ def description(name: str) -> str:
     low, high = benchmark.ranks
     lines = [f"{benchmark.name}: {benchmark.title}", "", benchmark.doc.strip(), "", "metrics:"]
     lines += [f"  {m}  {METRICS[m].meaning}" for m in [*benchmark.metrics, *benchmark.derived]]
+    if (sample := benchmark.sampled)[0]:
+        lines += ["", "statistics:", f"  p50, p95, …  of {sample[0]}", f"  osu_mean     {sample[1]}: what OSU prints"]
     lines += ["", f"sizes:  {benchmark.sizes if benchmark.sized else 'none'}"]
     lines += [f"ranks:  {low if low == high else f'{low} or more' if high is None else f'{low} to {high}'}"]
     lines += [f"cadence: {benchmark.cadence}", "", "options (-o key=value):"]

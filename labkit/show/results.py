@@ -65,8 +65,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     tails = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
     head = (["size"] if benchmark.sized else []) + [named(c) for c in factors]
     for metric in metrics:
-        unit = METRICS[metric].unit
-        head += [f"{METRICS[metric].label} ({unit})", "low", "high"]
+        unit, both = METRICS[metric].unit, metric == metrics[0] and _given(rows, metric, ("osu_mean",))
+        own = both and records.headline_statistic(rows, metric) != "osu_mean" and benchmark.sampled[0]
+        head += [f"{METRICS[metric].label}{f', {own}' if own else ''} ({unit})", "low", "high"]
         head += [f"{tail} ({unit})" for tail in tails] if metric == metrics[0] else []
     beside = [(metrics[0], "osu_mean")] if _given(rows, metrics[0], ("osu_mean",)) else []
     for metric in (*benchmark.lanes.values(), *benchmark.derived):

@@ -223,6 +223,7 @@ class Worker:
                 slots.choose(loop, warmup)
                 each = max(each, slots.ns * 1e-9)
             stop, chunks, counts, told_at = Stop(effort, benchmark.reduce), [], [], monotonic()
+            whole, wholes = getattr(loop, "whole", []) if benchmark.loop else [], []
             count = stop.first(each)
             single = options.get("timing") == "total"
             while count := ranks.bcast(count):
@@ -234,6 +235,8 @@ class Worker:
                 kept = times[:, :, :1] if single else times
                 chunk = ranks.gather(kept.ravel()).reshape(ranks.size, *kept.shape)
                 counts.append(count)
+                if whole:
+                    wholes.append(ranks.gather(np.concatenate(whole)).reshape(ranks.size, -1))
                 if ranks.rank == 0:
                     chunks.append(self._active(spec, benchmark, chunk))
                     count = stop.after(chunks[-1][0], count, took)
@@ -241,8 +244,10 @@ class Worker:
                         told_at = monotonic()
                         self.send("progress", index=index, n=stop.n, ci=stop.width)
         rows = np.concatenate(chunks, axis=2) if chunks else np.empty((1, 0, 0), np.int64)
-        facts = {"stopped_by": stop.reason, "warmup": warmup, "chunks": counts, "timed_s": stop.spent}
-        facts["rows"] = self._rows(spec, benchmark, len(setting.sends))
+        facts: dict[str, Any] = {"stopped_by": stop.reason, "warmup": warmup, "chunks": counts, "timed_s": stop.spent}
+        facts["rows"] = rows_of = self._rows(spec, benchmark, len(setting.sends))
+        if wholes and ranks.rank == 0:
+            facts["loop_ns"] = [np.ravel([whole[row] for whole in wholes]).tolist() for row in rows_of]
         if windowed and ranks.rank == 0:
             facts |= slots.facts(rows[0])
         return rows, facts

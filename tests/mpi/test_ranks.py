@@ -141,6 +141,8 @@ def variants() -> list[Spec]:
         (("latency", "pingping"), {"source": "any"}),
         (("apps.halo3d26",), {"size": 8, "neighbours": ["26", "18", "6"], "periodic": [False, True], "nx": 3, "vars": 2, "ranks": [4, 5]}),
         (("congestion.gpcnet_isolated",), {"pattern": ["bandwidth", "bandwidth_sync", "allreduce", "alltoall", "get_latency", "put_bandwidth"], "ranks": 3}),
+        (("congestion.gpcnet_isolated",), {"pattern": ["get_latency", "put_bandwidth"], "memory": "create", "ranks": 3}),
+        (("congestion.gpcnet_congestors",), {"congestor": ["put_incast", "get_broadcast"], "memory": "create", "ranks": 4}),
         (("congestion.gpcnet_loaded",), {"pattern": ["bandwidth", "allreduce", "alltoall", "get_latency", "put_bandwidth"], "ranks": 4}),
         (("congestion.gpcnet_loaded",), {"congestor": ["alltoall", "incast", "put_incast", "get_broadcast"], "share": 60.0, "ranks": 5}),
         (("congestion.gpcnet_congestors",), {"congestor": ["mixed", "incast", "put_incast", "get_broadcast"], "fan_in": [0, 1], "ranks": 4}),

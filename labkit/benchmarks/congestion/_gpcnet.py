@@ -25,7 +25,20 @@ LARGEST = 2**26  # B of a congestor's message
 
 
 @dataclass(frozen=True, kw_only=True)
-class Victims(Buffers):
+class Windows(Buffers):
+    """Options of what one-sided calls reach into.
+
+    Parameters
+    ----------
+    memory : how windows are made: MPI_Win_allocate as GPCNeT does, or MPI_Win_create over the message buffers. Without
+        one-sided calls it means nothing.
+    """
+
+    memory: Literal["allocate", "create"] = "allocate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Victims(Windows):
     """Options of what the victims do.
 
     Parameters
@@ -240,11 +253,25 @@ def dtype(spec: Spec) -> str:
     return "float64" if spec.option("pattern") == "allreduce" else "uint8"
 
 
+def formerly(spec: Spec) -> dict[str, Any]:
+    """All windows were created before `memory` could be chosen; without any it makes no other point."""
+    who, given = roles(spec), spec.values
+    reaching = {"get_latency", "put_bandwidth", "put_incast", "get_broadcast"}
+    if reaching & {given.get("pattern"), *who.patterns}:
+        return {"memory": "create"}
+    return {"memory": given.get("memory", "allocate")}
+
+
+def allocated(spec: Spec) -> dict[str, Any]:
+    """Whether MPI allocates the memory of windows."""
+    return {"allocate": spec.option("memory") == "allocate"}
+
+
 def work(spec: Spec) -> dict[str, Any]:
     """The pattern as the kernel counts it, and room for the congestors' rounds."""
     pattern = spec.option("pattern")
     known = "latency" if pattern == "bandwidth" else pattern
-    return {"mode": PATTERNS.index(known), "turns": 1, "extra": np.zeros(spec.ranks, np.int64)}
+    return {"mode": PATTERNS.index(known), "turns": 1, "extra": np.zeros(spec.ranks, np.int64)} | allocated(spec)
 
 
 def check(spec: Spec) -> str:

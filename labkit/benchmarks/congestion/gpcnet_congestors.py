@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import Benchmark
 from labkit.benchmarks.congestion import _gpcnet
-from labkit.benchmarks.mpi import Buffers
 from labkit.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_gpcnet.Congestors, Buffers):
+class Options(_gpcnet.Congestors, _gpcnet.Windows):
     """Options of congestors alone."""
 
 
@@ -30,7 +29,7 @@ def _moved(spec: Spec) -> float:
 
 BENCHMARK = Benchmark(
     title="GPCNeT's congestors",
-    kernel="congestors",
+    kernel="loads",
     options=Options,
     check=_gpcnet.check,
     ranks=(2, None),
@@ -42,6 +41,8 @@ BENCHMARK = Benchmark(
     splits=_gpcnet.splits,
     expected=_gpcnet.expected,
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": _moved},
+    work=_gpcnet.allocated,
+    formerly=_gpcnet.formerly,
     cadence="streaming",
     warmup=(10, 2),
 )

@@ -17,7 +17,7 @@ from labkit.benchmarks.congestion import _gpcnet
 
 BENCHMARK = Benchmark(
     title="GPCNeT's network tests",
-    kernel="gpcnet",
+    kernel="victims",
     options=_gpcnet.Victims,
     check=_gpcnet.check,
     ranks=(2, None),
@@ -32,6 +32,7 @@ BENCHMARK = Benchmark(
     expected=_gpcnet.expected,
     metrics={"latency_us": _gpcnet.waits, "bandwidth_MBps": _gpcnet.moved},
     work=_gpcnet.work,
+    formerly=_gpcnet.formerly,
     cadence="streaming",
     warmup=(200, 10),
 )

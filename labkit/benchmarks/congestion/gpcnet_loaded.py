@@ -30,7 +30,7 @@ def _impact(of: Callable[[NDArray[np.int64]], float]) -> Callable[[Lanes], float
 
 BENCHMARK = Benchmark(
     title="GPCNeT's network tests under load",
-    kernel="gpcnet",
+    kernel="victims",
     options=_gpcnet.Loaded,
     check=_gpcnet.check,
     ranks=(4, None),
@@ -52,6 +52,7 @@ BENCHMARK = Benchmark(
         "impact_p99_times": _impact(lambda times: float(np.quantile(times, 0.99, method="inverted_cdf"))),
     },
     work=lambda spec: _gpcnet.work(spec) | {"turns": 3},
+    formerly=_gpcnet.formerly,
     cadence="streaming",
     warmup=(200, 10),
 )

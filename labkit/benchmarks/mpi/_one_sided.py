@@ -226,6 +226,7 @@ def latency(**fields: Any) -> Benchmark:
     usual: dict[str, Any] = {
             "options": Reaching, "check": check, "ranks": (2, None), "metrics": {"latency_us": epochs},
             "active": reaches, "peers": near, "work": lambda spec: work(spec, True), "cadence": "streaming",
+            "loop": True,
     }  # fmt: skip
     return Benchmark(**(usual | fields))
 
@@ -240,5 +241,6 @@ def bandwidth(**fields: Any) -> Benchmark:
                 "message_rate_per_s": messages,
             },
             "work": lambda spec: work(spec, False), "cadence": "windowed", "warmup": (10, 2), "reduce": "mean",
+            "loop": True,
     }  # fmt: skip
     return Benchmark(**(usual | fields))

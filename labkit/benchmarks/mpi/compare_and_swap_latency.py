@@ -2,6 +2,9 @@
 
 The element has the size of the message, 4 or 8 B. As osu_cas_latency (OMB 7.4, mpi/one-sided/osu_cas_latency.c) and
 IMB-RMA Compare_and_swap.
+
+The headline is the median of single calls. osu_cas_latency prints the mean of its whole loop instead, clock reads
+included: that is `latency_us_osu_mean` here, and what `--format omb` prints.
 """
 
 from labkit.benchmarks.mpi import _one_sided

@@ -2,6 +2,9 @@
 
 The element has the size of the message, 4 or 8 B. As osu_fop_latency (OMB 7.4, mpi/one-sided/osu_fop_latency.c) and
 IMB-RMA Fetch_and_op.
+
+The headline is the median of single calls. osu_fop_latency prints the mean of its whole loop instead, clock reads
+included: that is `latency_us_osu_mean` here, and what `--format omb` prints.
 """
 
 from labkit.benchmarks.mpi import _one_sided

@@ -4,6 +4,9 @@ Under pscw and fence the ranks read from each other in turn and latency is half 
 7.4, mpi/one-sided/osu_get_latency.c). IMB-RMA Unidir_get, Bidir_get, One_get_all, All_get_all, Exchange_get,
 Get_local and Get_all_local, and IMB-EXT Unidir_Get and Bidir_Get (fence), are the same call with other targets and
 origins.
+
+The headline is the median of single calls. osu_get_latency prints the mean of its whole loop instead, clock reads
+included: that is `latency_us_osu_mean` here, and what `--format omb` prints.
 """
 
 from labkit.benchmarks.mpi import _one_sided

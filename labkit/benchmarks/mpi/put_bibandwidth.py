@@ -2,6 +2,9 @@
 
 The bytes of both directions count. As osu_put_bibw (OMB 7.4, mpi/one-sided/osu_put_bibw.c), whose synchronisation is
 pscw unless told otherwise.
+
+osu_put_bibw prints the rate over its whole loop, clock reads included: that is `bandwidth_MBps_osu_mean` here, and what
+`--format omb` prints; the headline is that of the median epoch.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,162 @@
+"""A campaign that is moved, replaced, deleted or made read-only while a run measures into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labkit import campaign
+from labkit.campaign import Campaign
+from labkit.cli import main
+from labkit.errors import DataError, LostError
+
+from .test_store import filled
+
+WORDS = ["measure", "micro.clock", "--launches", "400", "-i", "1000"]
+
+
+def measured(folder: Path, fault: Callable[[Path], None], *words: str) -> tuple[int, str]:
+    """A run that something happens to once it has saved two points: exit status, and what it said."""
+    into = folder / "c"
+    command = [sys.executable, "-m", "labkit.cli", *WORDS, "--into", str(into), *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        end = time.monotonic() + 60
+        while len(list(into.glob("samples/*/[0-9a-f]*.parquet"))) < 2 and time.monotonic() < end:
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.01)
+        fault(into)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, said
+
+
+def points(folder: Path) -> int:
+    return len(Campaign.existing(folder).done())
+
+
+def test_a_campaign_that_is_renamed_stops_the_run_and_keeps_all_in_one_folder(tmp_path: Path) -> None:
+    status, said = measured(tmp_path, lambda into: into.rename(tmp_path / "moved"))
+    assert status == 1
+    assert f"{tmp_path}/c was moved to {tmp_path}/moved while a run measured into it" in said
+    assert "Go on with: --into" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "c").exists(), "no second folder"
+    log = (tmp_path / "moved" / "log.txt").read_text()
+    assert points(tmp_path / "moved") == log.count(" saved ") >= 2
+
+
+@pytest.mark.slow
+def test_a_campaign_that_is_replaced_stops_the_run(tmp_path: Path) -> None:
+    def replace(into: Path) -> None:
+        other = filled(tmp_path / "other", 1)
+        into.rename(tmp_path / "moved")
+        other.path.rename(into)
+
+    status, said = measured(tmp_path, replace)
+    assert status == 1
+    assert "Another folder has its name now, and nothing was written to that one" in said
+    assert "Traceback" not in said
+    assert {name for name, _, _ in Campaign(tmp_path / "c").done()} == {"mpi.allreduce"}, "the stranger is as it was"
+    assert points(tmp_path / "moved") >= 2
+
+
+@pytest.mark.slow
+def test_a_campaign_that_is_deleted_stops_the_run(tmp_path: Path) -> None:
+    def delete(into: Path) -> None:
+        into.rename(tmp_path / "gone")
+        for _ in range(2):  # the point in flight may still come
+            shutil.rmtree(tmp_path / "gone", ignore_errors=True)
+
+    status, said = measured(tmp_path, delete)
+    assert status == 1
+    assert "Traceback" not in said
+    assert "was deleted" in said or "was moved" in said
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_campaign_that_becomes_read_only_stops_the_run(tmp_path: Path) -> None:
+    """On a file system of its own that is mounted read-only meanwhile, for root may write everywhere else."""
+    script = f'mkdir {tmp_path}/fs && mount -t tmpfs labkit {tmp_path}/fs && exec "$@"'
+    code = (
+        "import subprocess, sys, time, pathlib\n"
+        f"into = pathlib.Path({str(tmp_path)!r}) / 'fs' / 'c'\n"
+        f"run = subprocess.Popen([sys.executable, '-m', 'labkit.cli', *{WORDS!r}, '--into', str(into)])\n"
+        "while len(list(into.glob('samples/*/[0-9a-f]*.parquet'))) < 2 and run.poll() is None: time.sleep(0.01)\n"
+        "while subprocess.run(['mount', '-o', 'remount,ro', into.parent], stderr=subprocess.DEVNULL).returncode:\n"
+        "    time.sleep(0.01)\n"
+        "status = run.wait(60)\n"
+        "print('points', len(list(into.glob('samples/*/[0-9a-f]*.parquet'))))\n"
+        "sys.exit(status)"
+    )
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    command = ["unshare", *user, "--mount", "sh", "-c", script, "sh", sys.executable, "-c", code]
+    if subprocess.run(["unshare", *user, "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespace can be made here")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "c cannot be written: Read-only file system. All points saved so far are kept in it" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert int(done.stdout.split()[-1]) >= 2
+
+
+def test_a_notebook_never_begins_a_second_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from labkit.batch.notebooks import inherited
+    from labkit.studies.latency import Study
+
+    held = Campaign(tmp_path / "c")
+    with inherited(held):
+        assert Study(measure=False).campaign.identity == held.identity
+        held.path.rename(tmp_path / "moved")
+        with pytest.raises(LostError, match="is gone: the campaign was moved or deleted"):
+            _ = Study(measure=False).campaign
+        Campaign(tmp_path / "c")
+        with pytest.raises(LostError, match="is another campaign now"):
+            _ = Study(measure=False).campaign
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["measure", "micro.clock", "--launches", "1", "--into", str(tmp_path / "file" / "c")]) == 1
+    said = capsys.readouterr().err
+    assert "Not a directory" in said
+    assert "Traceback" not in said
+
+
+def test_two_folders_in_one_second_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(campaign.HOME, str(tmp_path / "campaigns"))
+    found: list[Path] = []
+    threads = [threading.Thread(target=lambda: found.append(campaign.fresh("measure"))) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 20
+    assert all(path.is_dir() for path in found)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(campaign.HOME, str(tmp_path / "file"))
+    with pytest.raises(DataError, match="cannot be made"):
+        campaign.fresh("measure")
+
+
+def test_two_processes_that_make_a_campaign_agree_on_its_identity(tmp_path: Path) -> None:
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda: found.append(Campaign(tmp_path / "c").identity)) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 1
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["campaign.json"]
