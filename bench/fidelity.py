@@ -5,8 +5,18 @@
 Needs the OSU programs of the table below, built with the MPI in use, on PATH; those that are not there are left out.
 Interleaved rounds of labkit, OSU, labkit, OSU with the same launcher, the same sizes and the same counts; each round gives
 labkit/OSU and, as the noise floor, OSU/OSU. Printed is the median of the ratios with its rank interval. Below 1 is faster for
-latency and slower for bandwidth. For mpi.iallreduce the ratio is that of the pure time, whose mean is all that OSU prints, and
-the overlaps stand beside it; OSU's computation takes longer than it was asked to, so that the totals do not compare.
+latency and slower for bandwidth. Three pairs of numbers are compared:
+
+printed
+    What OSU prints as average and what labkit calls `osu_mean`: for collectives the mean over ranks of each rank's mean, for
+    one-sided calls the time of the whole loop, else the mean of the iterations. One late iteration moves it.
+P50
+    OSU's 50th percentile and labkit's median by OSU's definition: of the mean over ranks of each iteration.
+median
+    labkit's own median against OSU's P50, for collectives: labkit's is of the slowest rank, so it is above 1 by definition.
+
+For mpi.iallreduce the ratio is that of the pure time, whose mean is all that OSU prints, and the overlaps stand beside it; OSU's
+computation takes longer than it was asked to, so that the totals do not compare.
 """
 
 from __future__ import annotations
@@ -16,8 +26,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +45,7 @@ class Case:
 
     Parameters
     ----------
-    seconds : time of an iteration from OSU's 50th percentile and the size.
+    seconds : time of an iteration from a number that OSU prints, and the size.
     more : OSU's options.
     """
 
@@ -59,6 +71,8 @@ CASES = {
     "mpi.bibandwidth": Case("osu_bibw", RATE, window(128)),
     "mpi.multi_bandwidth": Case("osu_mbw_mr", RATE, window(64)),
     "mpi.put_latency": Case("osu_put_latency", LATENCY),
+    "mpi.get_latency": Case("osu_get_latency", LATENCY),
+    "mpi.accumulate_latency": Case("osu_acc_latency", LATENCY, more=("-T", "mpi_float")),
     "mpi.get_bandwidth": Case("osu_get_bw", RATE, window(64)),
     "mpi.allreduce": Case("osu_allreduce", COLLECTIVE, sizes=ALL, more=("-T", "mpi_float")),
     "mpi.bcast": Case("osu_bcast", COLLECTIVE),
@@ -82,11 +96,22 @@ def start(argv: Sequence[str], spec: Spec) -> str | bytes:
     return done.stdout
 
 
-Found = dict[int, tuple[float, float]]
+Found = dict[int, dict[str, float]]  # size → statistic → s of an iteration; and OSU's overlap, %
+STATISTICS = ("printed", "P50", "median")
+
+
+def statistics(lanes: np.ndarray, header: Mapping[str, Any], overlap: float) -> dict[str, float]:
+    """What labkit has for each of `STATISTICS`, s."""
+    if not np.isnan(overlap):
+        return {"printed": float(np.mean(lanes[1])) * 1e-9, "overlap": overlap}
+    times, chunks = lanes[0], sum(header["chunks"])
+    whole = np.sum(header["loop_ns"], axis=1) / chunks if header.get("loop_ns") else times.mean(axis=1)
+    values = {"printed": whole.mean(), "P50": np.median(times.mean(axis=0)), "median": np.median(times.max(axis=0))}
+    return {key: float(value) * 1e-9 for key, value in values.items() if key != "median" or len(times) > 1}
 
 
 def ours(name: str, transport: str) -> Found:
-    """By size: median time of an iteration, s, of the mean over ranks, as OSU has it; and OSU's overlap, %."""
+    """From labkit."""
     found: Found = {}
     for sizes, count in halves(name):
         specs = [benchmarks.resolve(spec) for spec in sweep(name, sizes=sizes, transport=transport)]
@@ -97,15 +122,12 @@ def ours(name: str, transport: str) -> Found:
                 lanes = frame.values.reshape(frame.header["shape"])
                 names = ["time_ns", *benchmarks.get(name).lanes]
                 overlap = overlap_osu(dict(zip(names, lanes, strict=True))) if len(lanes) > 2 else np.nan
-                key = specs[frame.header["index"]].size
-                times = lanes[0] if np.isnan(overlap) else lanes[1]
-                middle = np.median if np.isnan(overlap) else np.mean
-                found[key] = float(middle(times.mean(axis=0))) * 1e-9, overlap
+                found[specs[frame.header["index"]].size] = statistics(lanes, frame.header, overlap)
     return found
 
 
 def osu(name: str, transport: str) -> Found:
-    """The same from OSU: its 50th percentile, turned back into the time of an iteration."""
+    """The same from OSU: its average and its 50th percentile, turned back into the time of an iteration."""
     found: Found = {}
     case = CASES[name]
     for sizes, count in halves(name):
@@ -115,8 +137,11 @@ def osu(name: str, transport: str) -> Found:
             text = start(argv, Spec(benchmark=name, transport=transport)).decode()  # type: ignore[union-attr]
             rows = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
             row = rows[-1]
-            overlap, value = (float(row[4]), row[3]) if name == "mpi.iallreduce" else (np.nan, row[-1])
-            found[size] = case.seconds(float(value), size), overlap
+            if name == "mpi.iallreduce":
+                found[size] = {"printed": float(row[3]) * 1e-6, "overlap": float(row[4])}
+                continue
+            values = {"printed": row[1 if size else 0], "P50": row[-1], "median": row[-1]}
+            found[size] = {key: case.seconds(float(value), size) for key, value in values.items()}
     return found
 
 
@@ -127,34 +152,35 @@ def halves(name: str) -> list[tuple[list[int], int]]:
     return [(sizes, count) for sizes, count in ((small, case.counts[0]), (large, case.counts[1])) if sizes]
 
 
-def show(name: str, size: int, ratios: list[float], floor: list[float]) -> str:
+def show(name: str, size: int, statistic: str, ratios: list[float], floor: list[float]) -> str:
     """One line: ratio with interval beside the noise floor with its own."""
     one, two = stats.interval(np.array(ratios)), stats.interval(np.array(floor))
     inside = (
         "" if 0.97 <= one.centre <= 1.03 else ("inside the floor" if two.low <= one.centre <= two.high else "OUTSIDE")
     )
     return (
-        f"{name:20} {size:8}  {one.centre:6.3f} [{one.low:6.3f}, {one.high:6.3f}]   "
+        f"{name:20} {size:8}  {statistic:8} {one.centre:6.3f} [{one.low:6.3f}, {one.high:6.3f}]   "
         f"{two.centre:6.3f} [{two.low:6.3f}, {two.high:6.3f}]  {inside}"
     )
 
 
 def compare(name: str, transport: str, pairs: int) -> None:
     """Print the lines of one benchmark."""
-    sizes = CASES[name].sizes
-    ratios: dict[int, list[float]] = {size: [] for size in sizes}
-    floor: dict[int, list[float]] = {size: [] for size in sizes}
-    overlaps: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
+    ratios: dict[tuple[int, str], list[float]] = defaultdict(list)
+    floor: dict[tuple[int, str], list[float]] = defaultdict(list)
+    overlaps: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for _ in range(pairs):
         rounds = [measure(name, transport) for _ in range(2) for measure in (ours, osu)]
-        for size in sizes:
+        for size in CASES[name].sizes:
             mine, theirs, again, last = (found[size] for found in rounds)
-            ratios[size] += [mine[0] / theirs[0], again[0] / last[0]]
-            floor[size].append(last[0] / theirs[0])
-            overlaps[size] += [(mine[1], theirs[1]), (again[1], last[1])]
-    for size in sizes:
-        print(show(name, size, ratios[size], floor[size]), end="")
-        own, other = np.median(np.array(overlaps[size]), axis=0)
+            for key in (statistic for statistic in STATISTICS if statistic in mine):
+                ratios[size, key] += [mine[key] / theirs[key], again[key] / last[key]]
+                floor[size, key].append(last[key] / theirs[key])
+            if "overlap" in mine:
+                overlaps[size] += [(one["overlap"], other["overlap"]) for one, other in ((mine, theirs), (again, last))]
+    for size, key in ratios:
+        print(show(name, size, key, ratios[size, key], floor[size, key]), end="")
+        own, other = np.median(np.array(overlaps[size]), axis=0) if overlaps[size] else (np.nan, np.nan)
         print("" if np.isnan(own) else f"  overlap {own:.1f} % (OSU {other:.1f} %)", flush=True)
 
 
@@ -173,7 +199,7 @@ def main() -> None:
         return
     head = f"{options.pairs} interleaved rounds, {options.transport}, load {os.getloadavg()[0]:.1f}"
     print(f"labkit/OSU and OSU/OSU, time of an iteration, {head}")
-    print(f"{'benchmark':20} {'size (B)':>8}  {'labkit/OSU':24}  {'OSU/OSU (noise floor)':24}")
+    print(f"{'benchmark':20} {'size (B)':>8}  {'of':8} {'labkit/OSU':24}  {'OSU/OSU (noise floor)':24}")
     for name in wanted:
         if CASES[name].program not in missing:
             compare(name, options.transport, options.pairs)

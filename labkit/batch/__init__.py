@@ -22,7 +22,20 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # kinds of warnings at the end of a run
 MANY = 500  # files of a benchmark, from which on they are compacted at the end of a run
-__all__ = ["HOME", "NOTEBOOKS", "PLOTLY", "SUITES", "Entry", "Executed", "Outcome", "Suite", "load", "names", "run"]
+__all__ = [
+    "HOME",
+    "NOTEBOOKS",
+    "PLOTLY",
+    "SUITES",
+    "Entry",
+    "Executed",
+    "Outcome",
+    "Suite",
+    "load",
+    "names",
+    "room",
+    "run",
+]
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,7 @@ def _run(options: argparse.Namespace) -> int:
     from labkit.jobs import inside
 
     suite = _suite(options)
+    batch.room()
     held = Campaign(options.into or root() / suite.name)
     with inside.noted(held, suite, say) as ended, testbeds.held(options.testbed or "local", say), Bar() as bar:
         outcome = batch.run(suite, into=held.path, progress=bar)
