@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLOTLY = "application/vnd.plotly.v1+json"
+_MARKS = re.compile(r"([\\`<\[{|])")  # what would be more than text in a cell: names may come from anyone
 
 
 def study(name: str, namespace: Mapping[str, Any]) -> Study:
@@ -134,7 +136,7 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
     numeric = [kind.kind in "iuf" for kind in chosen.dtypes]
     widths = [max(3, *(len(row[i]) for row in [heads, *rows])) for i in range(len(heads))]
     rule = "|".join("-" * (w + 1) + ":" if n else ":" + "-" * (w + 1) for w, n in zip(widths, numeric, strict=True))
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in [heads, *rows]]
+    lines = ["| " + " | ".join(_MARKS.sub(r"\\\1", cell) for cell in row) + " |" for row in [heads, *rows]]
     display(Markdown("\n".join([lines[0], f"|{rule}|", *lines[1:]])))
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,3 +121,32 @@ def test_a_program_that_samples_name_is_not_started(tmp_path: Path) -> None:
     assert set(study.of("mpi.latency")["launcher"]) == {f"openmpi@{program}"}
     assert study.limits("shm") == []
     assert not (tmp_path / "PWNED").exists()
+
+
+def test_a_report_of_an_example_changes_nothing_in_it(root: Path) -> None:
+    from labkit import report
+
+    before = {path: path.stat().st_mtime_ns for path in (EXAMPLES / "virtual-cluster").rglob("*")}
+    made = report.build([EXAMPLES / "virtual-cluster"], engine="plain", execute=False)
+    assert made.html == root / "derived" / "virtual-cluster" / "report" / "html" / "index.html"
+    assert {path: path.stat().st_mtime_ns for path in (EXAMPLES / "virtual-cluster").rglob("*")} == before
+
+
+def test_a_report_of_a_read_only_campaign_goes_elsewhere(root: Path, tmp_path: Path) -> None:
+    from tests.test_report import make_campaign
+
+    folder = make_campaign(tmp_path / "c")
+    if os.geteuid() == 0:  # who may write everywhere: only a disk that is read-only stops them
+        inner = f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && exec {sys.executable} -m labkit.cli report {folder} --engine plain"
+        command = ["unshare", "--mount", "sh", "-c", inner]
+    else:
+        folder.chmod(0o555)
+        command = [sys.executable, "-m", "labkit.cli", "report", str(folder), "--engine", "plain"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    folder.chmod(0o755)
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mounts of one's own: {done.stderr.strip()[:200]}")
+    assert done.returncode == 0, done.stderr
+    assert "The campaign stays as it is; what is made of it goes to" in done.stderr
+    assert len(list((root / "derived").glob("c-*/report/html/index.html"))) == 1
+    assert not (folder / "report").exists()

@@ -199,6 +199,8 @@ TABLES = {
     "lists": {"rank": [[0]], "iteration": [[0]], "time_ns": [[1]]},
     "missing": {"rank": [0]},
     "uneven": {"rank": [0, 0, 1], "iteration": [0, 1, 0], "time_ns": [1, 2, 3]},
+    "truths": {"rank": [True], "iteration": [True], "time_ns": [1]},
+    "wide": {"rank": [2**40], "iteration": [0], "time_ns": [1]},
     "floats": {"rank": [0.5], "iteration": [0.5], "time_ns": [0.5]},
     "bytes": {"rank": [0], "iteration": [0], "time_ns": [pickle.dumps(Evil())]},
 }

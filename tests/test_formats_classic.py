@@ -17,12 +17,13 @@ from labkit.formats._table import Table
 from labkit.spec import Reported
 
 GOLDEN = Path(__file__).parent / "golden"
-BROKEN = {"opt_latency_bad", "opt_latency_version", "pt2pt_latency_mt", "coll_neighbor_allgather"}  # ended early
+BROKEN = {"opt_latency_bad", "opt_latency_version", "coll_neighbor_allgather"}  # ended early
+NOISY = {"pt2pt_latency_mt"}  # with what a launcher wrote among it
 WHOLE = {
     f"{form.__name__.rpartition('.')[2]}/{path.stem}": (form, path.read_text())
     for form in (omb, imb)
     for path in sorted((GOLDEN / form.__name__.rpartition(".")[2]).glob("*.txt"))
-    if path.stem not in BROKEN
+    if path.stem not in BROKEN | NOISY
 }
 real = pytest.mark.parametrize("name", WHOLE)
 Key = tuple[str, tuple[tuple[str, str], ...], object, object]
@@ -65,7 +66,7 @@ def test_every_row_knows_its_line_and_every_line_has_its_table(name: str) -> Non
     for table in tables:
         assert table.test
         for row in table.rows:
-            assert str(row.size if row.size is not None else row.values[0]) in lines[row.line - 1].split()[0]
+            assert str(row.size if row.size is not None else row.values[0]) in lines[row.line - 1].split()[:2]
     spans = [(table.first, table.last) for table in tables]
     assert [first for first, _ in spans] == [1, *(last + 1 for _, last in spans[:-1])]
     assert spans[-1][1] == len(lines)
@@ -315,7 +316,6 @@ def test_what_is_not_finite_is_no_value_and_stays_in_the_text(number: str) -> No
         ("omb/opt_latency_bad", "", "", "line 1: found 'Usage: osu_latency [options]', wanted a line '# OSU …'"),
         ("omb/opt_latency_version", "", "", "line 2: found 'the end of the text', wanted the names of the columns"),
         ("omb/coll_neighbor_allgather", "", "", "line 2: found 'the end of the text'"),
-        ("omb/pt2pt_latency_mt", "", "", "line 14: found '-----"),
         ("omb/pt2pt_latency", "0.27\n", "x\n", "line 8: found '8                       x', wanted Avg Latency(us)"),
         ("omb/pt2pt_latency", "16 ", "4 ", "wanted a size above 8"),
         ("omb/pt2pt_latency", "Avg Latency(us)", "Average", "wanted the names of the columns"),
@@ -338,7 +338,7 @@ def test_other_text_is_one_clear_error(name: str, old: str, new: str, said: str)
 
 
 def test_a_text_without_its_last_end_of_line_was_cut_off() -> None:
-    with pytest.raises(DataError, match=r"line 15: found '1024 .* 0\.7', wanted an end of line: the text was cut off"):
+    with pytest.raises(DataError, match=r"line 15: found '1024 .* 0\.7', wanted .* without an end of line: it was cut"):
         omb.parse(text("omb/pt2pt_latency")[:-2])
 
 
@@ -361,7 +361,7 @@ def part_or_error(form: ModuleType, whole: str, part: str) -> None:
     try:
         found = known(form, part)
     except DataError as error:
-        assert re.search(r", line \d+: found .+, wanted .+\.$", str(error), flags=re.DOTALL)  # noqa: PT017
+        assert re.search(r", line \d+: found .+, wanted .+\. \S.+\.$", str(error), flags=re.DOTALL)  # noqa: PT017
     else:
         assert facts(found) <= facts(known(form, whole))
 

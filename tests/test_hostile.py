@@ -8,6 +8,7 @@ import http.server
 import json
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -249,9 +250,10 @@ def look(browser: Any, address: str) -> dict[str, Any]:
         "window.refused=[];addEventListener('securitypolicyviolation',e=>refused.push(e.violatedDirective+' '+e.blockedURI))"
     )
     page.goto(address)
-    page.wait_for_function(
-        "document.readyState=='complete' && (!document.querySelector('.plot') || document.body.dataset.plots)"
-    )
+    drawn = "document.readyState=='complete' && (!document.querySelector('.plot') || !!document.body.dataset.plots)"
+    until = time.monotonic() + 60  # asked from here: the page's policy forbids what waits inside it
+    while not page.evaluate(drawn) and time.monotonic() < until:
+        page.wait_for_timeout(50)
     page.evaluate("document.querySelectorAll('summary,[onclick],a[href^=\"java\" i]').forEach(e => e.click())")
     page.wait_for_timeout(200)
     seen |= {"pwned": page.evaluate("window.pwned"), "refused": page.evaluate("window.refused"),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from labkit import benchmarks, classic, importing, records
-from labkit.campaign import Campaign
+from labkit import benchmarks, classic, importing, records, samples
+from labkit.campaign import Campaign, archive
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import imb, omb
 from labkit.samples import Samples
@@ -157,6 +161,169 @@ def test_a_file_of_another_kind_is_one_clear_error(tmp_path: Path, content: byte
         importing.bring([path], into=tmp_path / "c")
     assert said in str(found.value)
     assert str(path) in str(found.value)
+
+
+def grown(rows: int, tables: int = 1) -> str:
+    """OMB's output with tables of many rows."""
+    head = "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
+    return (head + "".join(f"{8 * (i + 1):<10}{0.2 + i / 1000:18.2f}\n" for i in range(rows))) * tables
+
+
+@pytest.mark.parametrize("tables", [1, 40])
+def test_work_and_what_is_kept_grow_with_the_rows_and_no_faster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: int
+) -> None:
+    counts: list[tuple[int, int]] = []
+    whole = hashlib.sha256
+    for rows in (1000, 4000):
+        digests = reading = 0
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            nonlocal digests
+            digests += 1
+            return whole(*args, **kwargs)
+
+        def read(done: int, total: int) -> None:
+            nonlocal reading
+            reading += 1
+            assert done <= total
+
+        path = tmp_path / f"{rows}.txt"
+        path.write_text(grown(rows // tables, tables))
+        monkeypatch.setattr(hashlib, "sha256", counted)
+        outcome = importing.bring([path], into=tmp_path / f"c{rows}", progress=read)
+        monkeypatch.setattr(hashlib, "sha256", whole)
+        assert outcome.added == rows
+        held = list(outcome.campaign.files("mpi.latency").named())
+        assert len(held) == rows
+        kept = sum(len(raw.header) for _, _, raw in held)
+        assert max(len(raw.header) for _, _, raw in held) < 6000
+        counts.append((digests, kept))
+        assert reading <= 4
+        assert not outcome.campaign.files("mpi.latency").points
+        assert len(outcome.campaign.files("mpi.latency").compacted) == 1
+    (few, small), (many, large) = counts
+    assert many <= 4.2 * few + 20
+    assert large <= 4.6 * small
+
+
+def test_a_long_table_is_read_in_parts_and_each_point_has_its_own_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text(grown(9000))
+    held = importing.bring([path], into=tmp_path / "c").campaign
+    assert importing.bring([path], into=tmp_path / "c").present == 9000
+    found = {one.spec.size: one for one in held.samples()}
+    assert len(found) == 9000
+    last = found[72000]
+    assert last.source == path.read_text()[: path.read_text().index("8  ")] + f"{72000:<10}{9.2:18.2f}\n"
+    assert (last.meta["place"].partition(":")[2], last.reported[0].value) == ("9003", 9.2)
+
+
+def test_metadata_are_those_that_a_samples_file_would_have(tmp_path: Path) -> None:
+    files = [LATENCY, ALLREDUCE, GOLDEN / "omb" / "opt_mbw_V.txt", MPI1, *(GOLDEN / "imb").glob("m*.txt")]
+    held = importing.bring(files, into=tmp_path / "c", published='Kenny "et al." \\ 100 %').campaign
+    for name in held.benchmarks():
+        for (fingerprint, launch), path, raw in held.files(name).named():
+            one = samples.understood(raw, path)
+            assert json.loads(raw.header) == samples.metadata(one)
+            assert (one.launch, one.meta["fingerprint"]) == (launch, fingerprint)
+    assert archive.verify(held.path)[1] == []
+
+
+def sha(path: str) -> str:
+    """Digest of a file."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def test_fingerprints_are_those_of_earlier_imports(tmp_path: Path) -> None:
+    held = importing.bring([LATENCY, MPI1], into=tmp_path / "c").campaign
+    for one in held.samples():
+        identity = {"library": str(one.meta["library"]), "text": sha(str(one.meta["file"]))}
+        assert one.meta["fingerprint"] == one.spec.fingerprint(identity)
+
+
+def test_points_of_an_earlier_import_with_a_file_each_are_known(tmp_path: Path) -> None:
+    first = importing.bring([LATENCY], into=tmp_path / "a").campaign
+    old = Campaign(tmp_path / "old")
+    kept = list(first.samples())
+    for one in kept[:-1]:
+        old.save(one, str(one.meta["fingerprint"]))
+    outcome = importing.bring([LATENCY], into=old)
+    assert (outcome.added, outcome.present) == (1, len(kept) - 1)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "windows.txt"
+    path.write_bytes(LATENCY.read_text().replace("\n", "\r\n").encode(encoding))
+    outcome = importing.bring([path], into=tmp_path / "c")
+    assert (outcome.added, outcome.warnings) == (11, ())
+
+
+def test_other_text_is_left_out_and_named_once(tmp_path: Path) -> None:
+    path = tmp_path / "noisy.txt"
+    noise = "".join(f"[node{i % 7}:{4000 + i}] 1 more process has sent help message\n" for i in range(500))
+    path.write_text(noise + LATENCY.read_text() + noise + "\x1b[31mred\x1b[0m\n")
+    outcome = importing.bring([path], into=tmp_path / "c")
+    assert outcome.added == 11
+    (said,) = outcome.warnings
+    assert said == (
+        f"{path}: 1001 lines that belong to no table skipped: '[node0:4000] 1 more process has sent help message' "
+        "(line 1, 1000 times); '\\x1b[31mred\\x1b[0m' (line 1016)."
+    )
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "device"])
+def test_what_is_no_file_is_refused_with_a_sentence_and_not_waited_for(tmp_path: Path, kind: str) -> None:
+    path = Path("/dev/null") if kind == "device" else tmp_path / "it"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    with pytest.raises(DataError, match=rf"(?i)is a {kind}, not a file\. Save what") as error:
+        importing.bring([path], into=tmp_path / "c")
+    assert len(str(error.value).splitlines()) == 1
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("ranks", [-3, -1, 10**12, True])
+def test_ranks_that_cannot_be_are_an_error(tmp_path: Path, ranks: int) -> None:
+    with pytest.raises(SpecError, match=rf"--ranks {ranks}, but it must be a whole number from 1"):
+        importing.bring([ALLREDUCE], into=tmp_path / "c", ranks=ranks)
+    assert not (tmp_path / "c").exists()
+
+
+def test_too_few_ranks_for_a_test_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"--ranks 1, but mpi\.multi_latency .osu_multi_lat. needs at least 2"):
+        importing.bring([GOLDEN / "omb" / "pt2pt_multi_lat.txt"], into=tmp_path / "c", ranks=1)
+
+
+def test_groups_at_once_are_told_from_one_alone(tmp_path: Path) -> None:
+    held = importing.bring([GOLDEN / "imb" / "multi_all.txt"], into=tmp_path / "c").campaign
+    frame = records.table(held.samples())
+    latency = frame[frame["benchmark"] == "mpi.latency"]
+    assert set(latency["testbed"]) == {f"multi_all.txt,groups=2,group={i}" for i in (0, 1)}
+    assert set(latency["ranks"]) == {2}
+    assert latency["warnings"].str.contains("2 groups ran at once").all()
+    barrier = frame[(frame["benchmark"] == "mpi.barrier") & (frame["ranks"] == 4)]
+    assert list(barrier["testbed"]) == ["multi_all.txt"]
+
+
+def test_an_import_that_fails_late_leaves_a_campaign_as_it_was(tmp_path: Path) -> None:
+    held = importing.bring([LATENCY], into=tmp_path / "c").campaign
+    before = sorted(
+        (str(p), p.stat().st_mtime_ns) for p in held.path.rglob("*") if p.is_file() and p.name != "lease.json"
+    )
+    broken = tmp_path / "broken.txt"
+    broken.write_text(grown(6000) + "8         x\n")
+    for paths in ([broken], [MPI1, broken]):
+        with pytest.raises(DataError, match=r"broken\.txt, line \d+"):
+            importing.bring(paths, into=tmp_path / "c")
+        after = sorted(
+            (str(p), p.stat().st_mtime_ns) for p in held.path.rglob("*") if p.is_file() and p.name != "lease.json"
+        )
+        assert after == before
+        assert not list(tmp_path.rglob(".labkit-import-*"))
 
 
 # ---- the layouts for what was measured

@@ -164,7 +164,7 @@ def made(folder: Path, shapes: list[tuple[str, set[tuple[int, int, int]], bool]]
     return found
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(shapes=SHAPES)
 def test_merging_is_idempotent_associative_and_loses_nothing(
     shapes: list[tuple[str, set[tuple[int, int, int]], bool]],

@@ -165,9 +165,9 @@ class _Target:
         places = {"": source.identity} | {name: one for one, (name, _) in origins(source).items()}
         for path in archive.files(source.path)[0]:
             parts = path.relative_to(source.path).parts
-            inner = parts[2:] if parts[0] == ORIGINS else parts
-            one = places.get(parts[1] if parts[0] == ORIGINS else "", self._own)
-            if one == self._own or not inner or inner[0] in _OWN:
+            name, inner = (parts[1], parts[2:]) if parts[0] == ORIGINS and len(parts) > 2 else ("", parts)
+            one = places.get(name, self._own)
+            if one == self._own or inner[0] in _OWN:
                 continue
             target = names.inside(self._held.path, "/".join((ORIGINS, self._names[one], *inner)))
             # of two states of a file, as of a log, the longer one is kept: so the order of merges does not matter

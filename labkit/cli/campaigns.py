@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit import ranges, show, writing
-from labkit.cli.speaking import ERROR, OK, Bar, output, say, warn
+from labkit.cli.speaking import ERROR, OK, Bar, ReadBar, output, say, warn
 
 if TYPE_CHECKING:
     from labkit.campaign import Campaign
@@ -157,13 +157,15 @@ def import_(options: argparse.Namespace) -> int:
 
     if options.ranks is not None:
         ranges.check("ranks", options.ranks, word="--ranks ")
-    outcome = importing.bring(
-        options.file,
-        into=options.into,
-        ranks=options.ranks or 0,
-        testbed=options.testbed,
-        published=options.published,
-    )
+    with ReadBar() as bar:
+        outcome = importing.bring(
+            options.file,
+            into=options.into,
+            ranks=options.ranks or 0,
+            testbed=options.testbed,
+            published=options.published,
+            progress=bar,
+        )
     for text in outcome.warnings:
         warn(text)
     print(outcome.text())

@@ -76,3 +76,32 @@ class Bar:
         left = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
         self._bar.n, self._bar.total = state.done, state.total
         self._bar.set_description_str(f"{left}{plain(state.label)}", refresh=state.done == state.total)
+
+
+class ReadBar:
+    """A progress bar on standard error for large files that are read."""
+
+    LARGE = 4_000_000  # B; less is read before anybody looks
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how many bytes of how many are read."""
+        from tqdm import tqdm
+
+        if self._bar is None and total > self.LARGE:
+            self._bar = tqdm(
+                total=total, file=own(sys.stderr), unit="B", unit_scale=True, desc="reading", dynamic_ncols=True
+            )
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)

@@ -27,7 +27,7 @@ def metric(
     return Reported(name, METRICS[name].unit, statistic, value, t=t, labels=labels or {})
 
 
-def malformed(what: str, line: int, found: str, wanted: str) -> DataError:
+def malformed(what: str, line: int, found: str, wanted: str, remedy: str = "") -> DataError:
     """Error for a line that is not what it must be; counted from 1, 0 for the output as a whole."""
     place = f"{what}, line {line}" if line else what
-    return DataError(f"{place}: found {found.strip()[:200]!r}, wanted {wanted}.")
+    return DataError(f"{place}: found {found.strip()[:200]!r}, wanted {wanted}.{remedy and f' {remedy}'}")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from labkit.errors import DataError
-from labkit.formats import malformed
+from labkit.formats._lines import TWO_DECIMALS as TWO_DECIMALS
+from labkit.formats._lines import WHOLE as WHOLE
+from labkit.formats._lines import Lines as Lines
+from labkit.formats._lines import Value as Value
+from labkit.formats._lines import converter, row_form
 
-Value = float | int | str | None
-WHOLE, TWO_DECIMALS, NO_NUMBER = r"\d{1,18}", r"\d{1,18}\.\d\d", r"-?(?:nan|inf)"
 
-
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Row:
     """One line of a table.
 
@@ -23,12 +22,43 @@ class Row:
     values : in the order of the table's columns, in the program's units; None for what is not finite.
     remark : what stands in place of the values where the program could not measure.
     line : where it stands in the text, from 1.
+    text : as it stands there.
     """
 
     size: int | None
     values: tuple[Value, ...]
     remark: str = ""
     line: int = field(default=0, compare=False)
+    text: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a column holds.
+
+    Parameters
+    ----------
+    place : of the column.
+    name, unit, statistic : as in `labkit.spec.Reported`.
+    factor : from the printed number to `unit`.
+    above_zero : whether 0 stands for no value.
+    sized : whether a row of size 0 has none.
+    """
+
+    place: int
+    name: str
+    unit: str
+    statistic: str
+    factor: float = 1.0
+    above_zero: bool = False
+    sized: bool = False
+
+    def value(self, row: Row) -> float | None:
+        """The value of a row in `unit`; None where it has none."""
+        given = row.values[self.place] if self.place < len(row.values) else None
+        if not isinstance(given, int | float) or (self.above_zero and given <= 0) or (self.sized and row.size == 0):
+            return None
+        return float(given) * self.factor
 
 
 @dataclass(frozen=True)
@@ -45,7 +75,9 @@ class Table:
     columns : names as printed, without that of the size.
     rows : in the order of the text.
     preamble, closing : the lines above its head and below its rows that belong to it.
+    head : the line with the names of the columns.
     first, last : its lines in the text, from 1; the tables of a text leave none out.
+    lines : those of the text, untouched; empty where the table is long.
     """
 
     test: str
@@ -56,8 +88,10 @@ class Table:
     rows: tuple[Row, ...]
     preamble: tuple[str, ...] = ()
     closing: tuple[str, ...] = ()
+    head: str = field(default="", compare=False)
     first: int = field(default=0, compare=False)
     last: int = field(default=0, compare=False)
+    lines: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def sized(self) -> bool:
@@ -69,62 +103,30 @@ class Table:
         return dict(zip(self.columns, row.values, strict=False)).get(column)
 
 
-class Lines:
-    """Lines of a text, taken one by one.
+def bulk(lines: Lines, columns: Sequence[str], forms: Sequence[str], size: str, most: int) -> list[Row]:
+    """Rows ahead that are as they must be, at most so many; `size` is the column of the size."""
+    place = columns.index(size) if size in columns else -1
+    others = [(i, converter(form)) for i, form in enumerate(forms) if i != place]
+    found = []
+    for number, text, match in lines.bulk(row_form(tuple(forms)), most):
+        cells = match.groups()
+        values = tuple([make(cells[i]) for i, make in others])
+        found.append(Row(int(cells[place]) if place >= 0 else None, values, "", number, text))
+    return found
 
-    Parameters
-    ----------
-    text : must end with the end of a line: else it was cut off.
-    where : how errors call it, such as its path.
-    """
 
-    def __init__(self, text: str, where: str) -> None:
-        *lines, rest = text.split("\n")
-        self._lines, self._where, self.taken = [line.removesuffix("\r") for line in lines], where, 0
-        if rest:
-            raise malformed(where, len(lines) + 1, rest, "an end of line: the text was cut off there")
-
-    @property
-    def ahead(self) -> str | None:
-        """The next line; None at the end."""
-        return self._lines[self.taken] if self.taken < len(self._lines) else None
-
-    @property
-    def number(self) -> int:
-        """Number of the next line, from 1."""
-        return self.taken + 1
-
-    def take(self) -> str:
-        """The next line, which there must be."""
-        line = self._lines[self.taken]
-        self.taken += 1
-        return line
-
-    def since(self, start: int) -> tuple[str, ...]:
-        """Lines taken since `taken` was `start`."""
-        return tuple(self._lines[start : self.taken])
-
-    def wrong(self, wanted: str) -> DataError:
-        """Error for the next line, or for the end."""
-        return malformed(self._where, self.number, "the end of the text" if self.ahead is None else self.ahead, wanted)
-
-    def value(self, text: str, form: str, wanted: str) -> Value:
-        """A number in a row; what is not finite is None. The row must not be taken yet."""
-        if re.fullmatch(NO_NUMBER, text):
-            return None
-        if not re.fullmatch(form, text):
-            raise self.wrong(f"{wanted} instead of {text[:40]!r}")
-        return int(text) if form == WHOLE else float(text) if form == TWO_DECIMALS else text
+def in_parts(table: Table, parts: Iterator[tuple[Row, ...]], lines: Lines) -> Iterator[Table]:
+    """A table with all its rows, or, where they are many, several with some each; the last has what is below them."""
+    held, whole, above, last = (), True, 0, 0  # type: tuple[Row, ...], bool, int, int
+    for number, rows in enumerate(parts):
+        if number:
+            yield replace(table, rows=held, first=lines.first, last=last)
+        held, whole, above, last = rows, not number, len(lines.kept), lines.taken
+    kept = tuple(lines.kept) if whole else ()
+    yield replace(table, rows=held, closing=tuple(lines.kept[above:]), first=lines.first, last=lines.taken, lines=kept)
+    lines.mark()
 
 
 def printed(value: Value) -> str:
     """A value as both print it: two decimals, or none for a whole number."""
     return "nan" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def joined(tables: Iterable[Table]) -> tuple[Table, ...]:
-    """Tables of a text that know their `last` line, each beginning where the one before ended."""
-    found: list[Table] = []
-    for table in tables:
-        found.append(replace(table, first=found[-1].last + 1 if found else 1))
-    return tuple(found)

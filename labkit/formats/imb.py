@@ -1,33 +1,31 @@
-"""Tables of the Intel MPI benchmarks (IMB 2021.11; IMB_output.c, imb_p2p.c and MT_benchmark.h print them).
+"""Tables of the Intel MPI benchmarks: read as versions 3 to 2021 print them (IMB_output.c, imb_p2p.c, MT_benchmark.h).
 
 Times are means over the repetitions, in µs: ``t`` of the slowest rank (of a ping-pong half the round trip), ``t_min``,
 ``t_max`` and ``t_avg`` of the fastest and slowest rank and the mean over ranks. ``Mbytes/sec`` follows from the slowest
 rank; a MB is 10^6 B since IMB 2018 and was 2^20 B before. Size 0 is measured, its bandwidth is printed as 0.00 and left
-out here. IMB-MT prints the bytes of all threads together, without a line on its version before or on its end.
+out here. IMB-MT prints the bytes of all threads together, no line on its end, and with -noheader none on its version.
+A test of several groups at once (-multi) is called Multi-… and says how many there are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from labkit.columns import METRICS
-from labkit.formats._table import TWO_DECIMALS, WHOLE, Lines, Row, Table, joined, printed
+from labkit.formats._imb_layout import END as END
+from labkit.formats._imb_layout import PARTS as PARTS
+from labkit.formats._imb_layout import VERSION as VERSION
+from labkit.formats._imb_layout import above as above
+from labkit.formats._imb_layout import columns as columns
+from labkit.formats._imb_layout import opening as opening
+from labkit.formats._imb_layout import write as write
+from labkit.formats._lines import is_damaged_row, is_row
+from labkit.formats._table import TWO_DECIMALS, WHOLE, Lines, Meaning, Row, Table, bulk, in_parts
 from labkit.spec import Reported
 
-VERSION = "2021.11"  # the layout that is written
-WIDTH = 13  # of a column
-END = "# All processes entering MPI_Finalize"
-PARTS = {
-    "MPI-1": "IMB-MPI1", "MPI-2": "IMB-EXT", "MPI-IO": "IMB-IO", "MPI-NBC": "IMB-NBC", "MPI-RMA": "IMB-RMA",
-    "RMA": "IMB-RMA", "MPI-4": "IMB-MPI4", "IMB-P2P": "IMB-P2P",
-}  # fmt: skip
-_RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
-_OVERLAP = ("t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", "overlap[%]")
-_RANGES = ("IMB-EXT Accumulate", "IMB-EXT Window", *(f"IMB-RMA {name}" for name in (
-    "All_put_all", "All_get_all", "Exchange_put", "Exchange_get",
-)))  # fmt: skip
+ENDLESS = 1 << 62  # rows
 # column → metric, its unit where it is none of labkit's, statistic
 _METRICS = {
     "t[usec]": ("latency_us", "µs", "mean"), "t_min[usec]": ("latency_us", "µs", "rank_min"),
@@ -37,22 +35,30 @@ _METRICS = {
     "Mbytes/sec": ("bandwidth_MBps", "MB/s", "mean"), "Msg/sec": ("message_rate_per_s", "1/s", "mean"),
     "defects": ("defects", "", "value"),
 }  # fmt: skip
-_MOVING = ("pingpong", "pingping", "sendrecv", "exchange")
-_WHOLE = ("Group", "#repetitions", "Msg/sec")
+_WHOLE = ("Group", "#bytes", "#repetitions", "Msg/sec")
 _RULE = re.compile(r"#-{20,}")
-_TITLE = re.compile(r"# +Intel\(R\) MPI Benchmarks (\S+), (\S+) part(?:n#-+|.*)")
-_NAME = re.compile(r"# Benchmarking (\S+)(?: (\(.+\)))? *")
-_RANKS = re.compile(r"# #processes = (\d{1,9})(?: \(threads: (\d{1,9})\))?(?:; rank order.*)? *")
-_GROUPS = re.compile(r"# \( (\d{1,9}) groups of (\d{1,9}) processes each running simultaneous \) *")
-_MODE = re.compile(r"# +MODE: (AGGREGATE|NON-AGGREGATE) *")
-_FAILED = re.compile(r" *(\d{1,18}) ((?:out-of-mem\.|int-overflow|time-out\.).*)")
-_CALL = re.compile(r"# ((?:\S*/)?IMB-\w+(?: .*?)?) *")  # the command line
-_FACT = re.compile(r"# ([A-Za-z_][^:=]{1,40}?) *[:=] *(\S.*?) *")
+_TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) V?([^,]{1,40}), (\S+) part(?:n#-+|.*)")
+_NAME = re.compile(r"# Benchmarking (\S+)(?: (\(.+\)))?")
+_RANKS = re.compile(r"# #processes = (\d{1,9})(?: \(threads: (\d{1,9})\))?(?:; rank order.*)?")
+_GROUPS = re.compile(r"# \( (\d{1,9}) groups of (\d{1,9}) processes each running simultaneous \)")
+_MODE = re.compile(r"# +MODE: (AGGREGATE|NON-AGGREGATE)")
+_FAILED = re.compile(r" *(?:(\d{1,9}) +)?(\d{1,18}) ((?:out-of-mem\.|int-overflow|time-out\.).*)")
+_CALL = re.compile(r"# ((?:\S*/)?IMB-\w+(?: .*)?)")  # the command line
+_FACT = re.compile(r"# ([A-Za-z_][^:=]{1,40}?) *[:=] *(\S.*?)")
+_CUT = (
+    f"Where the run was ended early, delete what is below its last whole table, write {END!r} there, and import again."
+)
+BEGINS = r"# (?: +Intel ?\(R\) MPI Benchmark|Benchmarking \w)"
 
 
 def recognised(text: str) -> bool:
     """Whether a text is one of these."""
-    return re.search(r"^# (?: +Intel\(R\) MPI Benchmarks|Benchmarking \w)", text, flags=re.MULTILINE) is not None
+    return re.search(rf"^{BEGINS}", text, flags=re.MULTILINE) is not None
+
+
+def lines_of(text: str | Iterable[str], where: str) -> Lines:
+    """A text whose lines that are none of IMB's are left out."""
+    return Lines(text, where, lambda line: line.split(maxsplit=1)[0] == "Group" or bool(_FAILED.fullmatch(line)))
 
 
 def parse(text: str, where: str = "IMB's output") -> tuple[Table, ...]:
@@ -67,69 +73,105 @@ def parse(text: str, where: str = "IMB's output") -> tuple[Table, ...]:
     DataError
         For a line that does not fit, or a run without its last line; names line, found and wanted.
     """
-    lines, tables, start = Lines(text, where), list[Table](), 0
+    lines = lines_of(text, where)
+    *before, last = tables(lines)
+    return (*before, replace(last, closing=(*last.closing, *lines.kept), last=max(last.last, lines.taken)))
+
+
+def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
+    """Tables one after the other; one with more rows than `most` comes in parts.
+
+    Raises
+    ------
+    DataError
+        As `parse`, once it is there.
+    """
     title: tuple[str, str] | None = None
-    facts: dict[str, str] = {}
-    while lines.ahead is not None:
-        ahead = lines.ahead
-        if found := _TITLE.fullmatch(ahead):
-            if title or found[2] not in PARTS:
-                raise lines.wrong(f"{END!r} before the next run" if title else f"a part of {', '.join(PARTS)}")
-            title, facts = (PARTS[found[2]], found[1]), {}
-        elif _RULE.fullmatch(ahead):
-            lines.take()
-            if _NAME.fullmatch(lines.ahead or "") and (new := _test(lines, start, title, facts)):
-                tables += new
-                start = lines.taken
+    found, inside, facts = False, 0, dict[str, str]()  # inside: tables of this run
+    while (ahead := lines.ahead) is not None:
+        if begun := _TITLE.fullmatch(ahead):
+            title, facts, inside = _begun(lines, begun, title, inside), {}, 0
             continue
-        elif ahead == END and title:
+        if _RULE.fullmatch(ahead):
+            lines.take()
+            if _NAME.fullmatch(lines.ahead or ""):
+                for table in _test(lines, title, facts, most):
+                    yield table
+                    found, inside = True, inside + 1
+            continue
+        if ahead == END and title:
             title = None
-        elif ahead.strip() and (not title or not ahead.startswith("#") or _NAME.fullmatch(ahead)):
-            raise lines.wrong(
-                "'#    Intel(R) MPI Benchmarks …'" if not title else "a line of dashes and '# Benchmarking …'"
-            )
+        elif is_row(ahead) or _NAME.fullmatch(ahead) or _is_head(ahead):
+            raise lines.wrong("a line of dashes and '# Benchmarking …' above")
         elif call := _CALL.fullmatch(ahead):
             facts["call"] = call[1]
         elif fact := _FACT.fullmatch(ahead):
             facts.setdefault(fact[1], fact[2])
+        if ahead and ahead.lstrip()[0] != "#":
+            lines.skip()
+        else:
+            lines.take()
+    if title and title[0] != "IMB-MT":
+        raise lines.wrong(f"{END!r}, with which IMB ends", _CUT)
+    if not found:
+        raise lines.none("a table below '# Benchmarking …'")
+
+
+def _begun(lines: Lines, begun: re.Match[str], before: tuple[str, str] | None, inside: int) -> tuple[str, str]:
+    """Part and version of the run that begins; the one before must have ended, unless its head was printed twice."""
+    if before and before[0] != "IMB-MT" and inside:
+        raise lines.wrong(f"{END!r} before the next run", _CUT)
+    if begun[2] not in PARTS:
+        raise lines.wrong(f"a part of {', '.join(PARTS)}")
+    if before and not inside and before == (PARTS[begun[2]], begun[1]):
+        lines.skip()
+    else:
         lines.take()
-    if title or not tables:
-        raise lines.wrong(f"{END!r}, with which IMB ends" if title else "a table below '# Benchmarking …'")
-    return joined([*tables[:-1], replace(tables[-1], closing=lines.since(start), last=lines.taken)])
+    return PARTS[begun[2]], begun[1]
 
 
-def _test(lines: Lines, start: int, title: tuple[str, str] | None, facts: dict[str, str]) -> list[Table]:
-    """The table of one test; none where it had no successful execution."""
+def _test(lines: Lines, title: tuple[str, str] | None, facts: dict[str, str], most: int) -> Iterator[Table]:
+    """The table of one test; none where it had no successful execution, or its head comes once more."""
     name = _NAME.fullmatch(lines.take())
     assert name is not None
     parameters = dict(facts) | ({"grid": name[2]} if name[2] else {})
     while not _RULE.fullmatch(lines.ahead or ""):
         ahead = lines.ahead
-        if ahead is None or (ahead.strip() and not ahead.startswith("#")) or _NAME.fullmatch(ahead):
+        if ahead is None or is_row(ahead) or _NAME.fullmatch(ahead) or _is_head(ahead):
             raise lines.wrong("'# #processes = …' and a line of dashes")
         if ahead == "# NO SUCCESSFUL EXECUTIONS":
             lines.take()
-            return []
-        if ranks := _RANKS.fullmatch(ahead):
-            parameters["#processes"] = ranks[1]
-            parameters |= {"threads": ranks[2]} if ranks[2] else {}
-        elif groups := _GROUPS.fullmatch(ahead):
-            parameters |= {"groups": groups[1], "#processes": groups[2]}
-        elif fact := re.fullmatch(r"# (\w+) = (\d+)", ahead):
-            parameters[fact[1]] = fact[2]
+            return
+        if ahead and ahead.lstrip()[0] != "#":
+            lines.skip()
+            continue
+        parameters |= _counts(ahead)
         lines.take()
     if "#processes" not in parameters or (title is None and "threads" not in parameters):
         raise lines.wrong(
             "'# #processes = …' above" if title else "'#    Intel(R) MPI Benchmarks …' above: no run began"
         )
-    lines.take()
+    rule = lines.take()
     parameters |= _mode(lines)
-    columns, preamble = _head(lines), lines.since(start)
-    lines.take()
+    if _RULE.fullmatch(lines.past_blanks() or "") and lines.past_blanks() == rule:
+        lines.skipped.add(name[0], lines.taken)  # the head of the same table follows
+        return
+    names, preamble = _head(lines), tuple(lines.kept)
+    head = lines.take()
     part, version = title or ("IMB-MT", "")
-    own = tuple(column for column in columns if column != "#bytes")
-    rows = _rows(lines, columns)
-    return [Table(f"{part} {name[1]}", name[1], version, parameters, own, rows, preamble, last=lines.taken)]
+    own = tuple(column for column in names if column != "#bytes")
+    table = Table(f"{part} {name[1]}", name[1], version, parameters, own, (), preamble, head=head)
+    yield from in_parts(table, _rows(lines, names, head, most), lines)
+
+
+def _counts(line: str) -> dict[str, str]:
+    """What a line below the name of a test tells, such as ranks, threads and groups."""
+    if ranks := _RANKS.fullmatch(line):
+        return {"#processes": ranks[1]} | ({"threads": ranks[2]} if ranks[2] else {})
+    if groups := _GROUPS.fullmatch(line):
+        return {"groups": groups[1], "#processes": groups[2]}
+    fact = re.fullmatch(r"# (\w+) = (\d+)", line)
+    return {fact[1]: fact[2]} if fact else {}
 
 
 def _mode(lines: Lines) -> dict[str, str]:
@@ -147,69 +189,101 @@ def _mode(lines: Lines) -> dict[str, str]:
     return {"MODE": mode[1]}
 
 
+def _is_head(line: str) -> bool:
+    """Whether a line names columns."""
+    return "#repetitions" in line.split()
+
+
 def _head(lines: Lines) -> tuple[str, ...]:
     """Names of the columns; the line is not taken."""
-    columns = tuple((lines.ahead or "").split())
+    names = tuple((lines.ahead or "").split())
     known = ("Group", "#bytes", "#repetitions", *_METRICS)
-    if "#repetitions" not in columns or len(columns) < 2 or not set(columns) <= set(known):
+    if "#repetitions" not in names or len(names) < 2 or not set(names) <= set(known):
         raise lines.wrong(f"the names of columns, some of {', '.join(known)}")
-    return columns
+    return names
 
 
-def _rows(lines: Lines, columns: Sequence[str]) -> tuple[Row, ...]:
-    """Rows below a head; with groups, a blank line stands above those of each size."""
-    rows: list[Row] = []
-    while lines.ahead is not None:
-        if "Group" in columns and lines.ahead == "":
-            before = lines.taken
-            lines.take()
-            if not (lines.ahead or "#").strip() or (lines.ahead or "#").startswith("#"):
-                lines.taken = before
-                break
-        if not lines.ahead.strip() or lines.ahead.startswith("#"):
+def _rows(lines: Lines, names: Sequence[str], head: str, most: int) -> Iterator[tuple[Row, ...]]:
+    """Rows below a head, some at a time; with groups, a blank line stands above those of each size."""
+    forms = [WHOLE if name in _WHOLE else TWO_DECIMALS for name in names]
+    count = 0
+    while True:
+        rows = bulk(lines, names, forms, "#bytes", most)
+        while len(rows) < most and _row_follows(lines, names, head):
+            rows.append(_row(lines, names, forms, head))
+        if not rows:
             break
-        rows.append(_row(lines, columns))
-        lines.take()
-    if not rows:
+        count += len(rows)
+        yield tuple(rows)
+    if not count:
         raise lines.wrong("a row of the table")
-    return tuple(rows)
 
 
-def _row(lines: Lines, columns: Sequence[str]) -> Row:
+def _row_follows(lines: Lines, names: Sequence[str], head: str) -> bool:
+    """Whether there is another row; a head that is printed twice and other text above it are left out."""
+    while True:
+        ahead = lines.past_blanks()
+        if not ahead:
+            return False
+        if _is_head(ahead) and ahead.split() == head.split():
+            lines.drop_blanks()
+            lines.skip()
+        elif ahead.startswith("#"):
+            return False
+        elif is_row(ahead) or is_damaged_row(ahead, len(names)) or _FAILED.fullmatch(ahead):
+            lines.drop_blanks()
+            return True
+        else:
+            lines.drop_blanks()
+            lines.skip()
+
+
+def _row(lines: Lines, names: Sequence[str], forms: Sequence[str], head: str) -> Row:
     """The row ahead."""
-    ahead = lines.ahead or ""
-    if "#bytes" in columns and "Group" not in columns and (failed := _FAILED.fullmatch(ahead)):
-        return Row(int(failed[1]), (), failed[2], lines.number)
-    fields = ahead.split()
-    if len(fields) != len(columns):
-        raise lines.wrong(f"a row of {len(columns)} values: {', '.join(columns)}")
+    text, number = lines.ahead or "", lines.number
+    failed = _FAILED.fullmatch(text)
+    if failed and "#bytes" in names and (failed[1] is not None) == ("Group" in names):
+        lines.take()
+        return Row(int(failed[2]), (int(failed[1]),) if failed[1] else (), failed[3], number, text)
+    fields = text.split()
+    if len(fields) != len(names):
+        raise lines.wrong(f"a row of {len(names)} values: {', '.join(names)}")
     size, values = None, []
-    for field, column in zip(fields, columns, strict=True):
-        form = WHOLE if column in _WHOLE or column == "#bytes" else TWO_DECIMALS
-        value = lines.value(field, form, f"{column} as IMB prints it")
-        if column == "#bytes":
+    for cell, name, form in zip(fields, names, forms, strict=True):
+        value = lines.value(cell, form, f"{name} as IMB prints it")
+        if name == "#bytes":
             if not isinstance(value, int):
-                raise lines.wrong(f"a size in bytes instead of {field!r}")
+                raise lines.wrong(f"a size in bytes instead of {cell!r}")
             size = value
         else:
             values.append(value)
-    return Row(size, tuple(values), line=lines.number)
+    lines.whole_row(head, forms[-1])
+    lines.take()
+    return Row(size, tuple(values), "", number, text)
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
 
 
-def reported(table: Table, row: Row) -> list[Reported]:
-    """Values of a row under labkit's names, `defects` of IMB's check as its own; what is not finite is left out."""
+def meanings(table: Table) -> list[Meaning]:
+    """What the columns of a table hold under labkit's names."""
     found = []
-    for column, value in zip(table.columns, row.values, strict=False):
-        if column in _METRICS and isinstance(value, int | float) and not (column == "Mbytes/sec" and row.size == 0):
+    for place, column in enumerate(table.columns):
+        if column in _METRICS:
             name, unit, statistic = _METRICS[column]
+            bandwidth = column == "Mbytes/sec"
             if column == "t[usec]" and table.test.startswith("IMB-P2P"):  # the mean over ranks there
                 statistic = "osu_mean"
-            number = float(value) * (_mega(table.version) if column == "Mbytes/sec" else 1)
-            found.append(Reported(name, METRICS[name].unit if name in METRICS else unit, statistic, number))
+            known = METRICS[name].unit if name in METRICS else unit
+            factor = _mega(table.version) if bandwidth else 1.0
+            found.append(Meaning(place, name, known, statistic, factor, sized=bandwidth))
     return found
+
+
+def reported(table: Table, row: Row) -> list[Reported]:
+    """Values of a row under labkit's names, `defects` of IMB's check as its own; what is not finite is left out."""
+    found = ((one, one.value(row)) for one in meanings(table))
+    return [Reported(one.name, one.unit, one.statistic, value) for one, value in found if value is not None]
 
 
 def _mega(version: str) -> float:
@@ -221,77 +295,3 @@ def _mega(version: str) -> float:
 def size(table: Table, row: Row) -> int:
     """Size of one message, B: IMB-MT prints that of all threads together."""
     return (row.size or 0) // int(table.parameters.get("threads", 1) or 1)
-
-
-# ---- writing ---------------------------------------------------------------------------------------------------
-
-
-def columns(test: str) -> tuple[str, ...]:
-    """Columns of a test, without that of the size."""
-    part, _, name = test.partition(" ")
-    overlap = "_I" in name if part == "IMB-IO" else part in ("IMB-NBC", "IMB-MPI4") and not name.endswith("_pure")
-    if overlap:
-        return ("#repetitions", *_OVERLAP)
-    if name == "Truly_passive_put":
-        return ("#repetitions", "t_pure[usec]", "t_ovrl[usec]")
-    if name in ("Uniband", "Biband", "UniBandMT", "BiBandMT"):
-        return ("#repetitions", *(["t_avg[usec]"] if part == "IMB-MT" else []), "Mbytes/sec", "Msg/sec")
-    one = (part == "IMB-MPI1" and name[:4] == "Ping") or part == "IMB-P2P" or (part == "IMB-IO" and name[:2] == "S_")
-    if one or (part in ("IMB-RMA", "IMB-EXT") and test not in _RANGES):
-        return ("#repetitions", "t[usec]", "Mbytes/sec", *(["Msg/sec"] if part == "IMB-P2P" else []))
-    moving = name[:2] in ("P_", "C_") or name.lower().removesuffix("mt") in _MOVING
-    return ("#repetitions", *_RANGE, *(["Mbytes/sec"] if moving else []))
-
-
-def opening(part: str, facts: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
-    """Lines that IMB prints at the start of a run; none for IMB-MT.
-
-    Parameters
-    ----------
-    part : such as ``IMB-MPI1``.
-    facts : further lines, told apart by their ``#`` like IMB's own.
-    tests : names in the list of what is run.
-    """
-    if part == "IMB-MT":
-        return ()
-    rule = "#" + "-" * 64
-    named = next(name for name, program in PARTS.items() if program == part)
-    head = [rule, f"#    Intel(R) MPI Benchmarks {VERSION}, {named} part", rule, *(f"# {text}" for text in facts), ""]
-    return (*head, "# List of Benchmarks to run:", "", *(f"# {name}" for name in tests))
-
-
-def above(test: str, ranks: int, names: Sequence[str], *, sized: bool, threads: int = 1) -> tuple[str, ...]:
-    """Lines that IMB prints above the head of a table."""
-    part, _, name = test.partition(" ")
-    rule = "#" + "-" * (WIDTH * (len(names) + sized) - 1)
-    counted = f"# #processes = {ranks}" + (f" (threads: {threads})" if part == "IMB-MT" else " ")
-    return ("", rule, f"# Benchmarking {name} ", counted, rule)
-
-
-def write(tables: Iterable[Table]) -> str:
-    """The text of tables, as IMB lays it out; `parse` gives them back."""
-    lines: list[str] = []
-    for table in tables:
-        names = list(table.columns)
-        if table.sized:
-            names.insert(1 if names[0] == "Group" else 0, "#bytes")
-        lines += [*table.preamble, "".join(name.rjust(WIDTH) for name in names)]
-        last = -1
-        for row in table.rows:
-            if names[0] == "Group":
-                group = row.values[0] if isinstance(row.values[0], int) else 0
-                lines += [""] if group <= last or last < 0 else []
-                last = group
-            lines.append(_line(row, names))
-        lines += table.closing
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _line(row: Row, names: Sequence[str]) -> str:
-    """One row."""
-    if row.remark:
-        return f"{row.size:>{WIDTH}} {row.remark}"
-    values = list(row.values)
-    if "#bytes" in names:
-        values.insert(names.index("#bytes"), row.size)
-    return "".join(printed(value).rjust(WIDTH) for value in values)

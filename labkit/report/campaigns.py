@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,8 +51,9 @@ class Member:
 
     @property
     def date(self) -> str:
-        """Day of its beginning."""
-        return str(self.facts.get("created", ""))[:10]
+        """Day of its beginning; empty where none is recorded."""
+        day = re.match(r"\d{4}-\d\d-\d\d", str(self.facts.get("created", "")), re.ASCII)
+        return day[0] if day else ""
 
 
 def members(source: Source) -> list[Member]:

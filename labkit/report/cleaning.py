@@ -38,9 +38,14 @@ _DROPPED = {"images", "mapbox", "map", "geo", "meta", "src", "href"}
 _PLAIN_TAG = re.compile(r"</?(?:b|i|em|strong|sub|sup|br|span|extra) ?/?>|<span style=\"[\w\s:;#.,%-]*\">")
 
 
+def _whole(held: str) -> str:
+    """Text without a terminal's codes, of characters that a file can hold."""
+    return plain(held).encode(errors="replace").decode()
+
+
 def text(held: str) -> str:
     """Text of an output, or code, in which no engine sees a shortcode or the end of a block; no terminal's codes."""
-    return plain(held).replace("{{<", APART).replace("```", "``\u200b`")
+    return _whole(held).replace("{{<", APART).replace("```", "``\u200b`")
 
 
 def headless(held: str) -> str:
@@ -60,7 +65,7 @@ def markdown(held: str) -> str:
     >>> print(markdown("<b>a</b> `<b>` <https://a.org>"))
     \<b>a\</b> `<b>` <https://a.org>
     """
-    held = plain(held)
+    held = _whole(held)
     held = headless(held)
     held = re.sub(r"(?m)^([>\s]*(?:`{3,}|~{3,})\s*\{)(?:=|(?=[a-z]+\s*[,}]))", r"\1.", held)
     kept = [match.span() for match in _ALLOWED.finditer(held)]
@@ -88,7 +93,7 @@ def html(held: str) -> str:
     held = re.sub(
         r"<(script|style|template|title|noscript|iframe|textarea|xmp)\b.*?(?:</\1\s*>|\Z)", "", held, flags=re.I | re.S
     )
-    made = str(_sanitizer().sanitize_html_tags(plain(held)))
+    made = str(_sanitizer().sanitize_html_tags(_whole(held)))
     return text(made).replace("\x00", "")
 
 
@@ -166,14 +171,14 @@ def _value(held: Any, level: int = 0) -> Any:
         raise RecursionError
     if isinstance(held, Mapping):
         return {
-            str(key): _value(value, level + 1)
+            _whole(str(key)): _value(value, level + 1)
             for key, value in held.items()
             if str(key) not in _DROPPED and not (key == "source" and isinstance(value, str))
         }
     if isinstance(held, list | tuple):
         return [_value(value, level + 1) for value in held]
     if isinstance(held, str):
-        return label(held)
+        return label(_whole(held))
     return held if held is None or isinstance(held, int | float) else str(held)
 
 

@@ -12,6 +12,11 @@ APART = "{{\u200b<"  # how a shortcode is written where it is text: no engine ta
 _SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellipsis
 
 
+def line(text: object) -> str:
+    """A value as plain text on one line, of characters that a file can hold."""
+    return " ".join(plain(str(text)).encode(errors="replace").decode().split())
+
+
 def literal(text: str) -> str:
     """Text of which no character means anything to Markdown; spaces and line ends stay."""
     return _SPECIAL.sub(r"\\\1", plain(text))
@@ -27,12 +32,12 @@ def escape(text: object) -> str:
     >>> print(escape('"-n" -- ...'))
     \"-n\" \-\- \.\.\.
     """
-    return _SMART.sub(lambda match: "".join(f"\\{c}" for c in match[0]), literal(" ".join(str(text).split())))
+    return _SMART.sub(lambda match: "".join(f"\\{c}" for c in match[0]), literal(line(text)))
 
 
 def code(text: object) -> str:
     """A value as inline code, whatever back quotes it holds."""
-    words = plain(" ".join(str(text).split())).replace("{{<", APART)
+    words = line(text).replace("{{<", APART)
     ticks = "`" * (max((len(run) for run in re.findall(r"`+", words)), default=0) + 1)
     pad = " " if "`" in words else ""
     return f"{ticks}{pad}{words}{pad}{ticks}" if words else ""
@@ -40,7 +45,7 @@ def code(text: object) -> str:
 
 def block(text: str, attributes: str = "") -> str:
     """A code block whose fence is longer than any in the text; terminal colours are dropped."""
-    text = plain(text).replace("{{<", APART).rstrip("\n")
+    text = plain(text).encode(errors="replace").decode().replace("{{<", APART).rstrip("\n")
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}{attributes}\n{text}\n{fence}"
 

@@ -52,7 +52,7 @@ def written(chosen: Mapping[str, Any], code: str) -> str:
         f"#| {key}: {value if key in FORMS else json.dumps(_cleaned(value), ensure_ascii=False)}\n"
         for key, value in chosen.items()
     ]
-    return "".join(lines) + cleaning.text(code)
+    return "".join(lines) + cleaning.headless(cleaning.text(code))
 
 
 def _cleaned(value: Any) -> Any:

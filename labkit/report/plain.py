@@ -16,6 +16,7 @@ from typing import Any
 from labkit.errors import ReportError
 from labkit.report.book import SEAL, Book
 from labkit.report.flatten import flatten
+from labkit.report.policy import PLAIN
 
 Json = dict[str, Any]
 
@@ -44,10 +45,6 @@ def render(book: Book, templates: Path) -> tuple[Path, Path]:
 
 LIMITS = ("+RTS", "-M4G", "-RTS")  # pandoc's own limit of its memory
 PATIENCE = 300  # s
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-    "font-src 'self' data:; base-uri 'none'; form-action 'none'"
-)  # of the pages: scripts from their own folder alone, and no request leaves
 READER = "markdown-yaml_metadata_block-pandoc_title_block-latex_macros-raw_tex"  # chapters set nothing but themselves
 
 
@@ -139,9 +136,13 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     titles = [(page, _title(blocks)) for page, blocks in pages]
     extra = ["--standalone", "--mathml", "--toc", "--toc-depth=3", "--section-divs"]
     extra.append(f"--template={templates / 'plain/page.html'}")
+    for picture in {node["c"][2][0] for node in _nodes(tree["blocks"]) if node.get("t") == "Image"}:
+        if (book.folder / picture).is_file() and picture.startswith("figures/"):
+            (target / picture).parent.mkdir(exist_ok=True)
+            shutil.copy(book.folder / picture, target / picture)
     for number, (page, blocks) in enumerate(pages):
         _relink(blocks, page, homes)
-        meta = _meta(_front(book) | _around(number, titles) | {"plots": _plots(blocks), "policy": POLICY})
+        meta = _meta(_front(book) | _around(number, titles) | {"plots": _plots(blocks), "policy": PLAIN})
         document = {"pandoc-api-version": tree["pandoc-api-version"], "meta": meta, "blocks": blocks}
         (target / page).write_text(_pandoc(json.dumps(document), "json", "html5", book.folder, *extra))
     return target / "index.html"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labkit.errors import ReportError
 from labkit.report.book import Book
+from labkit.report.policy import guarded
 
 MINIMUM = (1, 9, 20)  # the oldest that was tried; 1.9.17 lacks parts of the format
 _WANTED = ".".join(map(str, MINIMUM))
@@ -66,12 +67,16 @@ def render(book: Book) -> tuple[Path, Path, list[str]]:
     ReportError
         With the end of what Quarto said, if it fails.
     """
-    done = subprocess.run(["quarto", "render"], cwd=book.folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["quarto", "render", "--no-execute"], cwd=book.folder, capture_output=True, text=True, check=False
+    )
     said = done.stdout + done.stderr
     html = book.folder / "html" / "index.html"
     made = book.folder / "html" / "report.pdf"
     if done.returncode or not html.exists() or not made.exists():
         tail = "\n".join(said.strip().splitlines()[-20:])
         raise ReportError(f"quarto render failed in {book.folder} with exit status {done.returncode}:\n{tail}")
+    for page in html.parent.glob("*.html"):
+        page.write_text(guarded(page.read_text()))
     pdf = Path(shutil.copy(made, book.folder / "report.pdf"))
     return html, pdf, [f"Quarto: {line.strip()}" for line in said.splitlines() if re.search(r"\bWARN(ING)?\b", line)]

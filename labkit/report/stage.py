@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates" / "report"
 BLOCKS = campaigns.BLOCKS | summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS
 _COPIED = ("assets", "filters", "_extensions")
+MARK = ".labkit-report"  # in a folder that may be deleted
 _GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
 
 
@@ -60,7 +62,7 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
     for name, chapter in chapters.items():
         nbformat.write(chapter.notebook, folder / name)
     _data(folder / "data", content)
-    _config(config, folder, content)
+    _config(config, folder, content, engine)
     for template in [c for c in _listed(config) if c.endswith(".qmd")]:
         (folder / template).write_text(_filled(TEMPLATES / template, content))
     held = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
@@ -71,14 +73,33 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
 
 
 def _empty(folder: Path) -> Path:
-    """An empty folder; an old report in its place is deleted, anything else is not."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / book.CONFIG).exists():
+    """An empty folder that says it is labkit's; an old report in its place is deleted, anything else is not.
+
+    It says so from its first moment to its last, so that one which was ended in the middle is known as well.
+    """
+    if folder.is_symlink() or (folder.exists() and not _ours(folder)):
         raise ReportError(
             f"{folder} holds files, but no report that labkit made. Move them away; the report is written there."
         )
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if folder.exists():
+        folder.rename(folder.with_name(f".report-old-{os.getpid()}"))
+    for left in folder.parent.glob(".report-*"):
+        if re.fullmatch(r"\.report-(old|new)-\d+", left.name) and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+    fresh = folder.with_name(f".report-new-{os.getpid()}")
+    fresh.mkdir()
+    (fresh / MARK).write_text("labkit report writes this folder anew each time.\n")
+    fresh.rename(folder)
     return folder
+
+
+def _ours(folder: Path) -> bool:
+    """Whether a folder holds a report, whole or not, or nothing."""
+    if not folder.is_dir():
+        return False
+    names = {path.name for path in folder.iterdir()}
+    return not names or MARK in names or {book.CONFIG, book.VARIABLES, "key-numbers.json"} <= names
 
 
 def _yaml(path: Path) -> dict[str, Any]:
@@ -191,12 +212,17 @@ def _listed(config: Mapping[str, Any]) -> list[str]:
     return [*held["chapters"], *held.get("appendices", [])]
 
 
-def _config(config: dict[str, Any], folder: Path, content: Content) -> None:
-    """The book's settings with the notebooks in their place and the campaigns' titles, names and dates."""
+def _config(config: dict[str, Any], folder: Path, content: Content, engine: str) -> None:
+    """The book's settings with the notebooks in their place and the campaigns' titles, names and dates.
+
+    Quarto reads texts of the settings as Markdown, the plain engine as they are.
+    """
+    shown = markdown.escape if engine == "quarto" else markdown.line
     held = dict(config["book"])
     place = held["chapters"].index(book.NOTEBOOKS)
     held["chapters"] = [*held["chapters"][:place], *content.chapters, *held["chapters"][place + 1 :]]
-    held |= campaigns.heading(content, str(held["title"]))
+    named = campaigns.heading(content, str(held["title"]))
+    held |= {key: text if key == "date" else shown(text) for key, text in named.items()}
     _dump(folder / book.CONFIG, {**config, "book": held})
 
 

@@ -74,7 +74,7 @@ def key_table(content: Content) -> str:
 def _key_row(one: KeyNumber) -> list[str]:
     origin = "" if one.origin == "measured" else f" ({one.origin})"
     return [
-        f"{one.title}{origin}",
+        f"{escape(one.title)}{escape(origin)}",
         escape(one.transport),
         str(one.ranks),
         escape(one.setting) or "–",
@@ -160,13 +160,13 @@ def measured(content: Content) -> str:
             span = _size(int(sizes.min())) + (f" to {_size(int(sizes.max()))}" if sizes.nunique() > 1 else "")
             origins = ", ".join(sorted(group["origin"].unique()))
             cells = [
-                title(str(benchmark)),
+                escape(title(str(benchmark))),
                 markdown.code(benchmark),
                 span if sized(str(benchmark)) else "–",
                 str(group["fingerprint"].nunique()),
                 str(len(group)),
                 units.format_count(group["n"].sum()),
-                origins,
+                escape(origins),
             ]
             rows.append((source, cells))
     return content.table(

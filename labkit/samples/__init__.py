@@ -105,8 +105,8 @@ def save(samples: Samples, path: Path) -> None:
         "time_ns": np.ascontiguousarray(samples.time_ns, np.int64).ravel(),
     }
     columns |= {name: np.ascontiguousarray(values).ravel() for name, values in samples.extras.items()}
-    table, text = pa.table(columns), json.dumps(_header(samples), allow_nan=False).encode()
-    metadata = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
+    table, text = pa.table(columns), json.dumps(metadata(samples), allow_nan=False).encode()
+    keys = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -117,7 +117,7 @@ def save(samples: Samples, path: Path) -> None:
                 write_page_checksum=True,
             ) as out:  # fmt: skip
                 out.write_table(table)
-                out.add_key_value_metadata(metadata)
+                out.add_key_value_metadata(keys)
             file.flush()
             os.fsync(file.fileno())
         aside.rename(path)
@@ -125,7 +125,7 @@ def save(samples: Samples, path: Path) -> None:
         aside.unlink(missing_ok=True)
 
 
-def _header(samples: Samples) -> dict[str, Any]:
+def metadata(samples: Samples) -> dict[str, Any]:
     """Metadata of a samples file."""
     return {
         "format": FORMAT,
@@ -147,7 +147,7 @@ def content(samples: Samples, without: Collection[str] = ()) -> str:
     ----------
     without : keys of `meta` that do not count.
     """
-    held = _header(samples) | {"launch": 0, "meta": {k: v for k, v in samples.meta.items() if k not in without}}
+    held = metadata(samples) | {"launch": 0, "meta": {k: v for k, v in samples.meta.items() if k not in without}}
     digest = hashlib.sha256(json.dumps(held, sort_keys=True, allow_nan=False).encode())
     digest.update(repr((samples.ranks, samples.time_ns.shape if samples.n else ())).encode())
     for name, values in sorted({**samples.lanes, **samples.extras}.items()):
@@ -230,13 +230,13 @@ def _plain(file: pq.ParquetFile, path: Path) -> None:
             f"{path} has {about.num_columns} columns and {about.num_rows:,} rows, but labkit writes at most {COLUMNS} "
             f"and {ROWS:,}. Take it out of samples/."
         )
+    kinds = {"rank": pa.int32(), "iteration": pa.int32(), "time_ns": pa.int64()}
     for column in schema:
-        if not (
-            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
-        ):
-            raise DataError(
-                f"{path}: column {column.name!r} is of type {column.type}, but it must hold numbers. Delete it."
-            )
+        extra = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if not (column.type == kinds[column.name] if column.name in kinds else extra):
+            _readable(headers.parsed(schema.metadata[_KEY], path), path)  # a later format has a right to other columns
+            wanted = kinds.get(column.name, "a number")
+            raise DataError(f"{path}: column {column.name!r} is of type {column.type}, not {wanted}. Delete the file.")
 
 
 def numbers(array: pa.Array) -> NDArray[Any]:
@@ -262,11 +262,7 @@ def understood(raw: Raw, where: object) -> Samples:
         If it is of another format.
     """
     header = headers.parsed(raw.header, where)
-    if header.get("format") != FORMAT:
-        raise DataError(
-            f"{where} has format {header.get('format')}, but this labkit reads {FORMAT}. "
-            "Update labkit, or measure again."
-        )
+    _readable(header, where)
     if "time_ns" not in raw.columns:
         raise DataError(f"{where} lacks one of the columns {', '.join(FIXED)}. Restore it, or delete it.")
     each = len(raw.columns["time_ns"]) // len(raw.ranks) if raw.ranks else 0
@@ -276,6 +272,14 @@ def understood(raw: Raw, where: object) -> Samples:
         raise DataError(f"{where}: {why}, as labkit writes them. Restore it from a copy, or delete it.")
     columns = {name: values.reshape(len(raw.ranks), each) for name, values in raw.columns.items()}
     return Samples(time_ns=columns.pop("time_ns"), ranks=raw.ranks, extras=columns, **headers.checked(header, where))
+
+
+def _readable(header: Mapping[str, Any], where: object) -> None:
+    """Refuse another format."""
+    if (told := header.get("format")) != FORMAT:
+        raise DataError(
+            f"{where} has format {str(told)[:20]}, but this labkit reads {FORMAT}. Update labkit, or measure again."
+        )
 
 
 def load(path: Path) -> Samples:

@@ -43,7 +43,8 @@ _KEY = b"labkit-compacted"
 Name = tuple[str, int]  # fingerprint and launch
 
 
-def _schema() -> pa.Schema:
+def layout() -> pa.Schema:
+    """Columns of a file."""
     import pyarrow as pa
 
     values = pa.list_(pa.int64())
@@ -79,7 +80,7 @@ def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
             lists([v for _, v in flat], np.int64),
         ),
     ]  # fmt: skip
-    return pa.Table.from_arrays(columns, schema=_schema())
+    return pa.Table.from_arrays(columns, schema=layout())
 
 
 def _added(into: Any, name: Name, raw: Raw) -> None:
@@ -109,7 +110,7 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
     try:
         with aside.open("wb") as file:
             with pq.ParquetWriter(
-                file, _schema(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
+                file, layout(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
             ) as out:
                 held: list[tuple[Name, Raw]] = []
                 values = 0
@@ -141,7 +142,7 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def _opened(path: Path, checked: bool = False) -> pq.ParquetFile:
+def opened(path: Path, checked: bool = False) -> pq.ParquetFile:
     """The file, its format checked."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -164,7 +165,7 @@ def _check(file: pq.ParquetFile, path: Path) -> None:
     told = headers.parsed((schema.metadata or {}).get(_KEY, b"{}"), path).get("format")
     if told != FORMAT:
         raise DataError(f"{path} has format {told}, but this labkit reads {FORMAT} of compacted points. Update labkit.")
-    own = _schema()
+    own = layout()
     if schema.names != own.names or any(not schema.field(n).type.equals(own.field(n).type) for n in own.names):
         raise DataError(f"{path} has other columns than compacted points. Restore it from a copy, or delete it.")
     for group in range(file.num_row_groups):
@@ -184,7 +185,7 @@ def names(path: Path) -> list[Name]:
     """Fingerprint and launch of every point in a file, in its order."""
     import pyarrow as pa
 
-    with _opened(path) as file:
+    with opened(path) as file:
         try:
             table = file.read(["fingerprint", "launch"])
         except (OSError, pa.ArrowException) as error:
@@ -222,7 +223,7 @@ def each(
     """Points of a file with what reads them."""
     import pyarrow as pa
 
-    with _opened(path, checked) as file:
+    with opened(path, checked) as file:
         for group in range(file.num_row_groups):
             try:
                 if wanted is not None:

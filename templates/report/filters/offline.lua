@@ -1,6 +1,7 @@
 -- Quarto, after rendering: make the site work when it is opened from disk.
 -- The two scripts from elsewhere that it adds to pages with HTML outputs go: nothing here uses them, and a reader
 -- behind a firewall would wait for them. Its own script becomes a plain one, since browsers load no modules from disk.
+-- Style sheets ask nobody for fonts.
 -- On the first page, which has no number, references to chapters and sections get titles: make them numbers as elsewhere.
 local function read(path)
   local handle = io.open(path)
@@ -44,6 +45,14 @@ local function numbered(text, folder)
              end)
 end
 
+local function local_fonts(path)    -- a theme asks for its own
+  local text = read(path)
+  if not text then return end
+  local kept = text:gsub("@import%s+url%(%s*[\"']?%a*:?//[^)]*%)[^;]*;?", ""):gsub("@import%s*url%(%s*[\"']?%a*:?//[^)]*%)%s*;?", "")
+                   :gsub("@import%s*\"%a*:?//[^\"]*\"[^;]*;?", ""):gsub("@import%s*'%a*:?//[^']*'[^;]*;?", "")
+  if kept ~= text then write(path, kept) end
+end
+
 local output = os.getenv("QUARTO_PROJECT_OUTPUT_DIR")
 local no_module = output and plain(output .. "/site_libs/quarto-html")
 for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
@@ -52,6 +61,8 @@ for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
     text = text:gsub('<script src="https://[^"]*/require[^"]*"[^>]*></script>%s*', "")
                :gsub('<script src="https://[^"]*/jquery[^"]*"[^>]*></script>%s*', "")
                :gsub("<script type=\"application/javascript\">define%('jquery'.-</script>%s*", "")
+    local folder = file:match("^.*/") or ""
+    for sheet in text:gmatch('<link href="([^":]+%.css)"') do local_fonts(folder .. sheet) end
     text = numbered(text, file:match("^.*/") or "")
     if no_module then
       text = text:gsub('(quarto%-html/quarto%.js") type="module"', "%1 defer")

@@ -1,0 +1,230 @@
+"""Lines of a text, one by one; those that launchers, batch systems and shells wrote are skipped and noted."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+
+from labkit.errors import DataError
+from labkit.formats import malformed
+
+Value = float | int | str | None
+WHOLE, TWO_DECIMALS, NO_NUMBER = r"[0-9]{1,18}", r"[0-9]{1,18}\.[0-9][0-9]", r"-?(?:nan|inf)"
+LONGEST = 1 << 16  # characters of a line: none of a benchmark has a hundredth of it
+KEPT = 1 << 12  # lines of a table that are remembered
+KINDS = 8  # of what was skipped that are told apart
+# srun -l and mpiexec -l, mpirun --tag-output
+_LABEL = re.compile(r" *(?:\d{1,7}:(?: |$)|\[\d{1,7}\] |\[\d+,\d+\]<std\w+>:? ?)")
+_NUMBER = rf"(?:[-+]?(?:\d[\d.]*|\.\d+)|{NO_NUMBER})"
+_NUMBERS = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})*")
+REMEDY = "Correct or delete that line, or the table that it is in, and import the rest."
+
+
+@dataclass
+class Skipped:
+    """Lines that belong to no table, by kind: how many there were, and the first of each.
+
+    Parameters
+    ----------
+    kinds : what they have in common → its first line, where that stood, how many there were.
+    others : lines of still other kinds, not told apart.
+    """
+
+    kinds: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    others: int = 0
+
+    def add(self, line: str, number: int) -> None:
+        """Note a line; lines that differ in numbers only are of one kind."""
+        kind = re.sub(r"\d+", "0", line.strip()[:60])
+        if kind in self.kinds:
+            first, where, count = self.kinds[kind]
+            self.kinds[kind] = first, where, count + 1
+        elif len(self.kinds) < KINDS:
+            self.kinds[kind] = line.strip()[:80], number, 1
+        else:
+            self.others += 1
+
+    def text(self) -> str:
+        """What was skipped, in a sentence; empty where nothing was."""
+        if not self.kinds:
+            return ""
+        count = self.others + sum(count for _, _, count in self.kinds.values())
+        told = [
+            f"{first!r} (line {number}{f', {n} times' if n > 1 else ''})" for first, number, n in self.kinds.values()
+        ]
+        rest = [f"{self.others} other lines"] if self.others else []
+        lines = "1 line that belongs" if count == 1 else f"{count} lines that belong"
+        return f"{lines} to no table skipped: {'; '.join([*told, *rest])}."
+
+
+class Lines:
+    """Lines of a text, taken one by one.
+
+    Blanks at their ends and labels of ranks at their beginnings count for nothing.
+
+    Parameters
+    ----------
+    text : whole, or in pieces of any size.
+    where : how errors call it, such as its path.
+    own : whether a line that begins with neither ``#`` nor a digit is one of the format.
+    """
+
+    def __init__(self, text: str | Iterable[str], where: str, own: Callable[[str], bool] = lambda line: False) -> None:
+        self._pieces, self.where, self._own = iter([text] if isinstance(text, str) else text), where, own
+        self._rest, self._ended = "", False
+        self._raw: list[str] = []  # lines of the piece in hand
+        self._at = self._read = 0  # place in it; lines read of the text
+        self._next: deque[tuple[int, str, str]] = deque()  # number, as it stands, without blanks and label
+        self.cut, self.taken, self.skipped = 0, 0, Skipped()
+        self.kept: list[str] = []
+        self.mark()
+
+    def mark(self) -> None:
+        """Begin a table at the next line; `kept` holds the first lines taken since, untouched."""
+        self.kept, self.first = [], self.taken + 1
+
+    def _fill(self) -> bool:
+        """Have another line in hand, if there is one."""
+        while self._at >= len(self._raw):
+            if self._ended:
+                return False
+            piece = next(self._pieces, None)
+            if piece is None:
+                self._ended = True
+                self._raw, self._rest = ([self._rest] if self._rest else []), ""
+                self.cut = self._read + 1 if self._raw else 0
+            else:
+                *self._raw, self._rest = (self._rest + piece).split("\n")
+            self._at = 0
+            if len(self._rest) > LONGEST:
+                number = self._read + len(self._raw) + 1
+                raise malformed(self.where, number, self._rest, "lines of text. Name what a benchmark printed")
+        return True
+
+    def _peek(self, place: int) -> tuple[int, str, str] | None:
+        """A line ahead; those that cannot belong to a table are left out."""
+        while len(self._next) <= place and self._fill():
+            raw = full = self._raw[self._at].removesuffix("\r")
+            self._at, self._read = self._at + 1, self._read + 1
+            if (":" in raw or raw[:1] == "[") and (label := _LABEL.match(raw)):
+                raw = raw[label.end() :]
+            line = raw.rstrip()
+            if line and not _may_belong(line) and not self._own(line):
+                self.skipped.add(full, self._read)
+            else:
+                self._next.append((self._read, raw, line))
+        return self._next[place] if place < len(self._next) else None
+
+    @property
+    def ahead(self) -> str | None:
+        """The next line without blanks at its end; None at the end."""
+        found = self._next[0] if self._next else self._peek(0)
+        return found[2] if found else None
+
+    @property
+    def number(self) -> int:
+        """Number of the next line, from 1."""
+        found = self._peek(0)
+        return found[0] if found else self._read + 1
+
+    def take(self) -> str:
+        """The next line, which there must be."""
+        self._peek(0)
+        self.taken, raw, line = self._next.popleft()
+        if len(self.kept) < KEPT:
+            self.kept.append(raw)
+        return line
+
+    def skip(self) -> None:
+        """Leave the next line out, and note it."""
+        number, _, line = self._next.popleft()
+        self.skipped.add(line, number)
+
+    def bulk(self, form: re.Pattern[str], most: int) -> list[tuple[int, str, re.Match[str]]]:
+        """Take lines as long as they have a form, which asks for no blanks at the end: number, line, match."""
+        found: list[tuple[int, str, re.Match[str]]] = []
+        fits = form.fullmatch
+        while not self._next and len(found) < most and self._fill() and not self._ended:
+            at, end, number = self._at, min(len(self._raw), self._at + most - len(found)), self._read
+            while at < end and (match := fits(raw := self._raw[at])):
+                at, number = at + 1, number + 1
+                found.append((number, raw, match))
+            self._at, self._read = at, number
+            if at < end:
+                break
+        if found:
+            self.taken = found[-1][0]
+            self.kept += [raw for _, raw, _ in found[: max(0, KEPT - len(self.kept))]]
+        return found
+
+    def past_blanks(self) -> str | None:
+        """The first line ahead that is not empty; nothing is taken."""
+        place = 0
+        while place < KEPT and (found := self._peek(place)) and not found[2]:
+            place += 1
+        return found[2] if found else None
+
+    def drop_blanks(self) -> None:
+        """Leave empty lines out, as between two rows that a message parted."""
+        while self.ahead == "":
+            self._next.popleft()
+
+    def wrong(self, wanted: str, remedy: str = REMEDY) -> DataError:
+        """Error for the next line, or for the end."""
+        number, line = self.number, self.ahead
+        if number == self.cut:
+            remedy = f"The text ends there without an end of line: it was cut off. {remedy}"
+        return malformed(self.where, number, "the end of the text" if line is None else line, wanted, remedy)
+
+    def none(self, wanted: str) -> DataError:
+        """Error for a text that has nothing that was wanted, with its first line."""
+        first = next(iter(self.skipped.kinds.values()), None)
+        return malformed(self.where, first[1], first[0], wanted, REMEDY) if first else self.wrong(wanted)
+
+    def value(self, text: str, form: str, wanted: str) -> Value:
+        """A number in a row; what is not finite is None. The row must not be taken yet."""
+        if re.fullmatch(NO_NUMBER, text):
+            return None
+        if not re.fullmatch(form, text):
+            raise self.wrong(f"{wanted} instead of {text[:40]!r}")
+        return converter(form)(text)
+
+    def whole_row(self, head: str, form: str) -> None:
+        """Refuse a last row without its end of line where its last number may have lost digits."""
+        if self.number == self.cut and form == WHOLE and len(self._next[0][1].rstrip()) < len(head.rstrip()):
+            raise self.wrong("all digits of the last number")
+
+
+def converter(form: str) -> Callable[[str], Value]:
+    """What makes the value of a cell that has a form."""
+    return int if form == WHOLE else float if form == TWO_DECIMALS else str
+
+
+def _may_belong(line: str) -> bool:
+    """Whether a line may be a comment, a head or a row, be it a damaged one."""
+    start = line.lstrip()
+    if start[0] == "#" or _NUMBERS.fullmatch(start):
+        return True
+    fields = start.split()
+    return fields[0].isdigit() and (len(fields) < 3 or any(map(_NUMBERS.fullmatch, fields[1:])))
+
+
+def is_row(line: str | None) -> bool:
+    """Whether a line is one of numbers, several of them, as only tables have."""
+    return line is not None and bool(_NUMBERS.fullmatch(line.strip())) and len(line.split()) > 1
+
+
+def is_damaged_row(line: str, columns: int) -> bool:
+    """Whether a line begins as a row and has a further number, or as many words: another text fell into it."""
+    fields = line.split()
+    more = any(_NUMBERS.fullmatch(field) for field in fields[1:])
+    return fields[0].isdigit() and (len(fields) in (1, columns) or more)
+
+
+@cache
+def row_form(forms: tuple[str, ...]) -> re.Pattern[str]:
+    """Pattern of a row whose cells have forms, each a group, for `Lines.bulk`."""
+    return re.compile(" *" + " +".join(f"({form})" for form in forms))
