@@ -16,7 +16,7 @@ import papermill
 import pytest
 
 from labkit import batch, show, studies
-from labkit.batch import plan
+from labkit.batch import plan, suites
 from labkit.errors import SpecError
 from labkit.spec import Spec
 
@@ -323,3 +323,11 @@ def test_too_few_descriptors_are_told_before_a_notebook_starts(tmp_path: Path) -
         ["bash", "-c", f"ulimit -Sn 64; exec {sys.executable} -c '{raised}'"], capture_output=True, text=True
     )
     assert done.stdout == "256\n", done.stderr
+
+
+def test_long_values_that_are_swept_give_names_of_their_own() -> None:
+    paths = [f"/opt/{'software/' * 30}openmpi-{version}/bin/mpirun" for version in ("4.1", "5.0")]
+    names = [suites._part(path) for path in paths]
+    assert len(set(names)) == 2
+    assert all(len(name) == suites.PART and name.endswith("_bin_mpirun") for name in names)
+    assert suites._part("4Ki") == "4Ki"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
@@ -23,6 +24,7 @@ HOME = Path(__file__).resolve().parent.parent.parent
 SETTING = "setting "  # keeps names of settings apart from those of parameters
 NOTEBOOKS, SUITES = HOME / "notebooks", HOME / "templates" / "suites"
 SETTINGS = ("launcher", "bind", "transport", "hosts")
+PART = 60  # characters of a swept value in the name of a notebook
 COPIES = 1000  # executed copies of one notebook
 
 
@@ -236,8 +238,6 @@ def _entries(suite: Path, one: Notebook, shared: Shared) -> Iterator[Entry]:
 
 
 def _part(value: object) -> str:
-    """A value as a part of a file's name."""
+    """A value as a part of a file's name; of a long one, as a launcher's path is, its end with a checksum."""
     text = re.sub(r"[^\w.,:=+@ -]", "_", str(value))
-    if len(text) > 60:
-        raise SpecError(f"{ranges.shown(value)} is swept, but a file's name can hold 60 characters of it. Shorten it.")
-    return text
+    return text if len(text) <= PART else f"{hashlib.sha256(text.encode()).hexdigest()[:8]}{text[8 - PART :]}"
