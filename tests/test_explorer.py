@@ -361,3 +361,77 @@ def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
     assert sum(len(trace.x) for trace in session.figures["A"].data) == 2
     assert session.campaigns == ["run"]
     assert store.names()[0] == "run"
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "../out", "a/../../out", "/tmp/out", "~/out", "~", ".", "", " ", "link/x", "loop", ".hidden", "a\0b", "x" * 300]
+)  # fmt: skip
+def test_keep_in_stays_below_the_folder_of_campaigns(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "campaigns"
+    root.mkdir()
+    (root / "link").symlink_to(tmp_path)
+    (root / "loop").symlink_to("loop")
+    monkeypatch.setenv(campaign.HOME, str(root))
+    with pytest.raises(SpecError, match=r"keep in .*Name another campaign"):
+        store.place(name)
+    assert store.place(" mine/one ") == root / "mine" / "one"
+
+
+def test_a_form_that_would_write_elsewhere_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Measure(Session([]))
+    made.into.value = "../elsewhere"
+    assert made.run.disabled
+    assert "keep in" in made.why.value
+    made._start(["measure", "mpi.latency"], "../elsewhere")
+    assert made._job is None
+    assert not (campaign.root().parent / "elsewhere").exists()
+
+
+def test_a_campaign_that_is_deleted_while_it_is_measured_into_frees_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Measure(Session([]))
+    made._start(["measure", "micro.clock", "--launches", "500", "--time-cap", "0.5"], "deleted")
+    one = made._job
+    assert one is not None
+    shutil.rmtree(one.campaign.path)
+    made.tick()
+    assert made._job is None
+    assert "was deleted, so its run was stopped" in made.status.value
+    assert "deleted" not in made._session.campaigns
+    assert not made.run.disabled
+    end = time.monotonic() + 30
+    while one.running and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not one.running
+    one._tree.stdout.close()
+
+
+def test_what_was_taken_away_before_is_never_overwritten(tmp_path: Path) -> None:
+    summary = Store().summary(SHOWN.campaigns, SHOWN.benchmark)
+    first = export.write(SHOWN, summary, "csv", tmp_path)
+    before = first.read_bytes()
+    assert export.write(SHOWN, summary, "csv", tmp_path) == first
+    second = export.write(SHOWN, summary.head(3), "csv", tmp_path)
+    assert (second.name, first.read_bytes()) == (f"{first.stem}-2.csv", before)
+    assert sorted(tmp_path.iterdir()) == sorted([first, second])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.slow
+def test_jupyterlab_ends_with_labkit_lab(number: int, tmp_path: Path) -> None:
+    env = os.environ | {"JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
+    command = [sys.executable, "-m", "labkit.cli", "lab", "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as owner:
+        end = time.monotonic() + 90
+        while not (found := list((tmp_path / "runtime").glob("jpserver-*.json"))):
+            assert owner.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        pid = int(found[0].stem.removeprefix("jpserver-"))
+        owner.send_signal(number)
+        owner.wait(30)
+        end = time.monotonic() + 30
+        while Path(f"/proc/{pid}/cmdline").exists() and b"jupyterlab" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            assert time.monotonic() < end
+            time.sleep(0.1)

@@ -15,7 +15,17 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLES = CHECKOUT / "data" / "campaigns" / "examples"
 HOME = "derived"
-WRITTEN = ("log.txt", "lease.json", "notebooks", "notebooks-again", "records", "records.parquet", "report", "gpcnet")
+WRITTEN = (
+    "log.txt",
+    "lease.json",
+    "notebooks",
+    "notebooks-again",
+    "records",
+    "records.parquet",
+    "report",
+    "exports",
+    "gpcnet",
+)
 
 
 def bundled(path: Path) -> bool:

@@ -16,12 +16,10 @@ REACH = """The server listens on this machine only and asks for a token. From el
 
 def lab(options: argparse.Namespace) -> int:
     """Open JupyterLab on the notebooks."""
-    import subprocess
-
     from labkit.batch import NOTEBOOKS
     from labkit.explorer import server
 
-    return subprocess.call(server.command(NOTEBOOKS, options.rest), env=server.environment())
+    return server.lab(NOTEBOOKS, options.rest)
 
 
 def explore_options(verb: argparse.ArgumentParser) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import html
+import itertools
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,7 +34,7 @@ _KINDS = {"svg": "image/svg+xml", "png": "image/png", "html": "text/html", "csv"
 
 
 def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
-    """Write a plot in one form, and return where it lies.
+    """Write a plot in one form, and return where it lies: under another name where another one has that.
 
     Parameters
     ----------
@@ -49,12 +51,17 @@ def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
         If a picture cannot be made.
     """
     stem = "-".join(part for part in (view.benchmark, view.metric, view.statistic) if part)
-    path = folder / f"{stem}.{form}"
     folder.mkdir(parents=True, exist_ok=True)
     data = _content(view, summary, form)
-    with writing.opened(path) as file:
-        file.write(data)
-    return path
+    for count in itertools.count(1):  # what was taken away before stays
+        path = folder / (f"{stem}.{form}" if count == 1 else f"{stem}-{count}.{form}")
+        if path.is_file() and path.read_bytes() == data:
+            return path
+        if not os.path.lexists(path):
+            with writing.opened(path) as file:
+                file.write(data)
+            return path
+    raise AssertionError
 
 
 def _content(view: View, summary: pd.DataFrame, form: str) -> bytes:

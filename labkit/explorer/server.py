@@ -44,6 +44,28 @@ def command(folder: Path, words: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
 
 
+def lab(folder: Path, words: Sequence[str]) -> int:
+    """Run JupyterLab on a folder until it ends; it ends with this process, whatever ends that.
+
+    Parameters
+    ----------
+    words : further ones for JupyterLab.
+
+    Returns
+    -------
+    Its exit status.
+    """
+    with _ended_by_signals(), supervise.start(
+        command(folder, words), env=environment(), stdout=None, stderr=None, grace=4.0
+    ) as tree:  # fmt: skip
+        try:
+            while tree.poll() is None:
+                time.sleep(0.3)
+        except KeyboardInterrupt:
+            return 0
+        return int(tree.returncode or 0)
+
+
 def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str], None]) -> int:
     """Open the Explorer, and stay until it is ended.
 

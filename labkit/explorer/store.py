@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from labkit import campaign, importing, records
-from labkit.campaign import Campaign, merging
-from labkit.errors import DataError
+from labkit.campaign import Campaign, derived, merging
+from labkit.errors import DataError, SpecError
 from labkit.explorer import shown
 from labkit.samples import Samples
 
@@ -47,6 +48,30 @@ def brought(place: str) -> str:
     else:
         importing.bring([path], into=into)
     return into.name
+
+
+def place(name: str) -> Path:
+    """Folder below `labkit.campaign.root` for a campaign that a form names.
+
+    Raises
+    ------
+    SpecError
+        If it would lie elsewhere, or is no name.
+    """
+    root, parts = campaign.root().resolve(), Path(name.strip()).parts
+    wrong = not parts or any(not re.fullmatch(r"[A-Za-z0-9][\w.+=-]{0,99}", part) for part in parts)
+    try:
+        path = root.joinpath(*parts).resolve()
+    except (OSError, RuntimeError, ValueError):  # links in a circle
+        wrong, path = True, root
+    if wrong or path == root or not path.is_relative_to(root):
+        raise SpecError(
+            f"keep in {name[:80]!r}, but it must be a name below {root}: letters, digits, '_', '-', '.' and '/', each "
+            "part beginning with a letter or digit, and no link that leads elsewhere. Name another campaign."
+        )
+    if derived.bundled(path):
+        raise SpecError(f"keep in {name[:80]!r}, but that example stays as it is. Name another campaign.")
+    return root.joinpath(*parts)
 
 
 def opened(name: str) -> Campaign:

@@ -348,3 +348,18 @@ def test_what_the_library_lacks_is_noted_and_the_rest_is_measured(
     assert [s.spec.benchmark for s in held.samples()] == ["mpi.bcast"]
     with pytest.raises(KernelError, match="not in this MPI"):
         measuring.measure(lacking, effort, into=tmp_path / "alone")
+
+
+def test_one_sided_calls_keep_the_time_of_their_loop_and_points_what_others_took(tmp_path: Path) -> None:
+    specs = [Spec(benchmark=f"mpi.{name}", size=8) for name in ("put_latency", "get_bandwidth")]
+    held = measuring.measure(specs, Effort(launches=1, iterations=5000), into=tmp_path)
+    for one in held.samples():
+        [loop_ns] = one.meta["loop_ns"]
+        assert len(loop_ns) == len(one.meta["chunks"])
+        assert sum(loop_ns) >= one.time_ns.sum() > 0  # the loop has its clock reads as well
+        others = one.meta["load_end"]["others"]
+        assert others is None or (others["processors"] >= 0 and len(others["named"]) <= 3)
+    row = records.table(held.samples()).set_index("benchmark")
+    assert row.loc["mpi.put_latency", "latency_us_osu_mean"] >= row.loc["mpi.put_latency", "latency_us_mean"]
+    bandwidth = row.loc["mpi.get_bandwidth"]
+    assert bandwidth["bandwidth_MBps_osu_mean"] <= bandwidth["bandwidth_MBps_mean"]

@@ -7,9 +7,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from labkit import campaign
 from labkit.errors import LabkitError
-from labkit.explorer import export
+from labkit.explorer import export, store
 from labkit.explorer.folds import Folds
 from labkit.explorer.session import Session
 
@@ -39,7 +38,7 @@ def build(session: Session) -> Any:
         note.value = f"Writing {form} …"
         try:
             summary = session.store.summary(session.campaigns, view.benchmark)
-            folder = campaign.find(view.campaigns[0]) / "exports"
+            folder = store.opened(view.campaigns[0]).derived / "exports"
             path = export.write(view, summary, form, folder)
             note.value = f"{export.link(path)} in <code>{html.escape(str(folder))}</code>"
         except (LabkitError, OSError) as error:

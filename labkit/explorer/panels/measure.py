@@ -155,6 +155,8 @@ class _Measure:
         try:
             chosen = self.selection()
             why = chosen.problem() or ("" if self.into.value.strip() else "Name a campaign to keep the points in.")
+            if not why:
+                store.place(self.into.value)
         except LabkitError as error:
             why = str(error)
         busy = self._job is not None and self._job.running
@@ -183,8 +185,8 @@ class _Measure:
         if self._job is not None and self._job.running:
             return
         try:
-            self._job = Job(Campaign(campaign.root() / name.strip()), words)
-        except LabkitError as error:
+            self._job = Job(Campaign(store.place(name)), words)
+        except (LabkitError, OSError) as error:
             self.why.value = html.escape(str(error))
             return
         self.run.disabled, self.halt.disabled, self._seen = True, False, 0
@@ -200,8 +202,23 @@ class _Measure:
             self._job.stop()
             self.tick()
 
+    def _gone(self, one: Job) -> bool:
+        """Whether the campaign of a run was deleted; the run is ended then, and the form is free for another."""
+        if (one.campaign.path / "campaign.json").exists():
+            return False
+        if self._job is one:
+            one.stop()
+            self._job, self._session.running, self.halt.disabled = None, False, True
+            self._session.campaigns = [name for name in self._session.campaigns if name != one.campaign.name]
+            self.bar.value, self.log.value = 0.0, ""
+            told = f"The campaign {one.campaign.path} was deleted, so its run was stopped. Run again to measure anew."
+            self.status.value = html.escape(told)
+            self._session.tell("campaigns")
+            self._changed()
+        return True
+
     async def _follow(self, one: Job) -> None:
-        while one.running:
+        while one.running and not self._gone(one):
             await asyncio.sleep(EVERY)
             self.tick()
         self.tick()
@@ -209,7 +226,7 @@ class _Measure:
     def tick(self) -> None:
         """Show where the run stands, and tell of points that came in."""
         one = self._job
-        if one is None:
+        if one is None or self._gone(one):
             return
         seen = one.progress()
         self.bar.value = seen["done"] / max(1, seen["total"]) if seen else 0.0
