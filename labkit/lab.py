@@ -17,6 +17,7 @@ from labkit.errors import SpecError
 from labkit.measuring import Progress
 from labkit.records import value_of
 from labkit.studies import Study
+from labkit.studies._several import told_apart
 from labkit.units import format_count, format_duration, format_number, format_size
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
         for key, value in namespace.items()
         if isinstance(value, str | int | float) and not key.startswith("_")
     }
-    return studies.get(name)(**plain)
+    return told_apart(studies.get(name)(**plain))
 
 
 def measure(study: Study) -> None:
@@ -123,7 +124,9 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
     if frame.empty:
         show(studies.LEFT_OUT)
         return
-    chosen = frame[list(columns)] if columns is not None else frame
+    several = "campaign" in frame and frame["campaign"].nunique() > 1
+    shown = list(columns) if columns is not None else list(frame)
+    chosen = frame[["campaign", *(name for name in shown if name != "campaign")] if several else shown]
     sizes = [column.endswith("_size_B") for column in chosen.columns]
     rows = [
         [format_size(int(row[c])) if size else _cell(row, c) for c, size in zip(chosen.columns, sizes, strict=True)]

@@ -37,6 +37,7 @@ _REMEDIES = {
     errno.EAGAIN: "End other programs, or raise the limit of processes (ulimit -u)",
     errno.ENOMEM: "End other programs, or use a machine with more memory",
     errno.EBADF: "It is closed; open it, or send the output to a file",
+    errno.ENXIO: "It is a pipe or a device that nobody reads; restore the file",
     errno.EIO: "Check the disk, and restore the file from a copy",
 }
 _KINDS = {
@@ -54,13 +55,13 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
     """
     if isinstance(error, OSError):
         named = error.filename if error.filename is not None else path
-        where = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "labkit"
-        said = error.strerror or str(error) or type(error).__name__
+        where = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "The system refused"
+        said = _short(error.strerror or str(error) or type(error).__name__).rstrip(".")
         return DataError(f"{_short(where)}: {said}. {remedy(error)}.")
     where = _short(str(path)) or "The input"
     if isinstance(error, UnicodeError):
         place = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
-        return DataError(f"{where} is no UTF-8 text{place}. Save it as UTF-8.")
+        return DataError(f"{where} is no UTF-8 text{place}. Write it as UTF-8.")
     if isinstance(error, RecursionError):
         return DataError(f"{where} is nested too deeply to be read. Restore it, or write it flat.")
     if isinstance(error, MemoryError):
@@ -103,8 +104,31 @@ def regular(path: Path) -> Path:
     return path
 
 
-def text(path: Path) -> str:
+def names(folder: Path, *, folders: bool = False) -> list[str]:
+    """Names of the files in a folder, or of the folders; pipes, devices and loops of links are neither.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be read.
+    """
+
+    def fits(entry: os.DirEntry[str]) -> bool:
+        try:
+            return entry.is_dir() if folders else entry.is_file()
+        except OSError:
+            return False
+
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if fits(entry))
+
+
+def text(path: Path, errors: str = "strict") -> str:
     """A UTF-8 text, read whole; without the mark that some editors put at the beginning.
+
+    Parameters
+    ----------
+    errors : what becomes of bytes that are no UTF-8, as in `open`.
 
     Raises
     ------
@@ -112,7 +136,7 @@ def text(path: Path) -> str:
         If it cannot be read.
     """
     with about(path):
-        return regular(path).read_text(encoding="utf-8-sig")
+        return regular(path).read_text(encoding="utf-8-sig", errors=errors)
 
 
 def toml(path: Path) -> dict[str, Any]:

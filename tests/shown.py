@@ -13,6 +13,7 @@ from unittest import mock
 import nbformat
 
 from labkit import studies
+from labkit.batch import rereading
 from labkit.campaign import Campaign
 from labkit.figures import looks, style
 from labkit.report.notebook import options
@@ -43,11 +44,10 @@ def shown(campaign: str | Path, *names: str) -> tuple[Shown, ...]:
     """What the notebooks show of a campaign; all of them, or those whose names begin so."""
     folder = EXAMPLES / campaign
     found: list[Shown] = []
-    for name, parameters in Campaign(folder).facts.get("parameters", {}).items():
-        sources = [p for p in (ROOT / "notebooks").glob("*.ipynb") if f"{name}-".startswith(f"{p.stem}-")]
-        if sources and (not names or name.startswith(names)):
+    for entry in rereading.missing(Campaign(folder), all_of_them=True):
+        if not names or entry.name.startswith(names):
             looks.forget()  # a kernel of its own
-            found += _run(max(sources, key=lambda p: len(p.stem)), folder, parameters)
+            found += _run(entry.notebook, folder, entry.parameters)
     return tuple(found)
 
 

@@ -223,7 +223,7 @@ def test_a_histogram_has_no_range_that_the_clock_leaves_empty(values: list[float
 def test_an_export_lies_in_a_file(form: str, tmp_path: Path) -> None:
     summary = Store().summary(SHOWN.campaigns, SHOWN.benchmark)
     path = export.write(SHOWN, summary, form, tmp_path / "exports")
-    assert path.name == f"mpi.latency-latency_us-p50.{form}"
+    assert path.name == f"mpi.latency-latency_us-headline.{form}"
     assert path.stat().st_size > 300
     assert path.name in export.link(path)
     if form == "html":

@@ -524,13 +524,14 @@ def test_zero_stands_apart_on_a_logarithmic_axis_only() -> None:
     assert list(even.data[0].x) == [0.0, 4.0, 64.0]
 
 
-def test_quantities_of_one_unit_share_a_figure_and_only_the_headline_has_bars() -> None:
+def test_quantities_of_one_unit_share_a_figure_and_each_has_its_own_bars() -> None:
     shown = {"median": "latency_us_p50", "mean": "latency_us_mean"}
     over = records.summary(table(transports=("shm",), launches=3))
     figure = figures.versus(over, "message_size_B", shown)
     assert [trace.name for trace in figure.data] == ["median", "mean"]
-    assert figure.data[0].error_y.array is not None
-    assert figure.data[1].error_y.array is None
+    for line, statistic in zip(figure.data, ("p50", "mean"), strict=True):
+        tops = [y + up for y, up in zip(line.y, line.error_y.array, strict=True) if y is not None]
+        assert tops == pytest.approx(over[f"latency_us_{statistic}_high"].tolist())
     assert figure.layout.yaxis.title.text == "latency (µs)"
     mixed = windows()
     with pytest.raises(DataError, match="The quantities are in 1/s and MB/s"):

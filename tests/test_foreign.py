@@ -133,8 +133,10 @@ def test_an_archive_is_bounded_before_and_while_it_is_unpacked(
     assert main(["verify", str(good)]) == 1
     assert "6 entries, but the limit is 3" in capsys.readouterr().err
     monkeypatch.setenv(packing.ENTRIES, "x")
-    with pytest.raises(SpecError):
+    with pytest.raises(SpecError, match="LABKIT_ARCHIVE_ENTRIES: size='x'"):
         packing.Limits.usual()
+    with pytest.raises(SpecError, match="--max-size: size='many'"):
+        packing.Limits.usual("many")
     monkeypatch.delenv(packing.ENTRIES)
     assert main(["verify", str(good), "--max-size", "1Gi"]) == 0
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import campaign, measuring, writing
+from labkit import campaign, measuring, outside, writing
 from labkit.analysis import doubts
 from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, room
 from labkit.batch.suites import HOME, NOTEBOOKS, SUITES, Entry, Suite, load, names
@@ -129,8 +129,8 @@ def run(
 
 def _told(held: Campaign) -> tuple[tuple[str, ...], int]:
     """What log.txt says of this run: points that failed with their reasons, and how many were retried."""
-    lines = (held.path / "log.txt").read_text(errors="replace").splitlines()
-    last = max(i for i, line in enumerate(lines) if re.match(r"\S+ run of \S+ begins$", line))
+    lines = outside.text(held.path / "log.txt", "replace").splitlines()
+    last = max((i for i, line in enumerate(lines) if re.match(r"\S+ run of \S+ begins$", line)), default=0)
     failed = [match[1][:300] for line in lines[last:] if (match := re.match(r"\S+ failed (.*)$", line))]
     return tuple(dict.fromkeys(failed)), sum(bool(re.match(r"\S+ retrying ", line)) for line in lines[last:])
 

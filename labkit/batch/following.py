@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator
 
-from labkit import benchmarks, records, samples
+from labkit import benchmarks, outside, records, samples
 from labkit.campaign import Campaign
-from labkit.errors import LabkitError
+from labkit.errors import DataError, LabkitError
 from labkit.measuring import Progress
 
 POLL = 0.5  # s
@@ -27,7 +26,7 @@ def news(held: Campaign, *, poll: float = POLL) -> Iterator[str | Progress]:
     while True:
         over = not held.in_use  # asked first, so that the last lines are read after the end
         if log.exists():
-            with log.open("rb") as file:
+            with outside.regular(log).open("rb") as file:
                 file.seek(place)
                 *lines, _ = file.read().split(b"\n")
             place += sum(len(line) + 1 for line in lines)
@@ -70,6 +69,8 @@ def _result(held: Campaign, name: str) -> str:
 def _state(held: Campaign) -> Progress | None:
     """What progress.json tells."""
     try:
-        return Progress(**json.loads((held.path / "progress.json").read_text()))
-    except (OSError, ValueError, TypeError):
+        state = Progress(**outside.json_object(held.path / "progress.json"))
+    except (DataError, TypeError):
         return None
+    numbers = (state.done, state.total, state.elapsed, state.remaining)
+    return state if all(isinstance(number, int | float) for number in numbers) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import resource
@@ -13,10 +12,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import measuring, studies
+from labkit import measuring, outside, studies
 from labkit.batch.suites import HOME, Entry
 from labkit.campaign import Campaign
-from labkit.errors import LaunchError, SpecError
+from labkit.errors import DataError, LaunchError, SpecError
 
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
@@ -131,8 +130,8 @@ def followed(
     def follow() -> None:
         while not ended.wait(0.2) and progress is not None:
             try:
-                state = json.loads(path.read_text())
-            except (OSError, json.JSONDecodeError):
+                state = outside.json_object(path)
+            except DataError:
                 continue
             done, elapsed = passed + state["done"], time.monotonic() - began
             each = elapsed / state["done"] if state["done"] else float("nan")

@@ -17,6 +17,7 @@ from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError
 from labkit.spec import validated
 
+_EFFORT = (*studies.EFFORT, "measure", "campaign")  # parameters that say not what is measured
 FOLDER, AGAIN = "notebooks", "notebooks-again"
 
 
@@ -34,7 +35,9 @@ def missing(held: Campaign, *, all_of_them: bool = False) -> list[Entry]:
     SpecError
         If the campaign gives a notebook a name or parameter that it cannot have; nothing was started.
     """
-    parameters, settings = _of(held.facts, "parameters"), _of(_of(held.facts, "sweep"), "settings")
+    facts = held.facts
+    parameters = {name: given for one in reversed(_members(facts)) for name, given in _of(one, "parameters").items()}
+    settings = {name: given for one in _members(facts) for name, given in _of(_of(one, "sweep"), "settings").items()}
     found = []
     for name, given in parameters.items():
         source = _source(name)
@@ -48,6 +51,24 @@ def missing(held: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         only = {"measure": False, "campaign": str(held.path.resolve())}
         own = _checked(held, name, study, {**_mapping(given), **only})
         found.append(Entry(source, own, name[len(source.stem) :], _setting(_of(settings, name))))
+    return found
+
+
+def _members(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What campaign.json holds of the campaign, and of those that were merged into it."""
+    return [facts, *(_mapping(one) for one in _of(facts, "origins").values())]
+
+
+def differing(held: Campaign) -> list[str]:
+    """Sentences on notebooks that the campaigns merged here ran with other parameters than are taken for all."""
+    facts, found = held.facts, []
+    for name, given in {n: g for one in reversed(_members(facts)) for n, g in _of(one, "parameters").items()}.items():
+        for origin, other in _of(facts, "origins").items():
+            theirs = _of(_of(_mapping(other), "parameters"), name)
+            unlike = {k: v for k, v in theirs.items() if k not in _EFFORT and v != _mapping(given).get(k)}
+            if unlike:
+                words = ", ".join(f"{key}={value}" for key, value in unlike.items())
+                found.append(f"{name}: figures of all campaigns have other parameters than {origin} had: {words}.")
     return found
 
 

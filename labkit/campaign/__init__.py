@@ -12,13 +12,12 @@ lease.json      while somebody measures into it
 from __future__ import annotations
 
 import fnmatch
-import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from labkit import __version__, samples
+from labkit import __version__, outside, samples
 from labkit.campaign import derived, lease, names
 from labkit.campaign.anchor import Anchor
 from labkit.campaign.files import Files
@@ -108,8 +107,7 @@ class Campaign(Folder):
         """Benchmarks that have samples here, those of a name or of a pattern such as ``sockets.*``."""
         lease.fresh(self.path)
         try:
-            names = sorted(entry.name for entry in os.scandir(self.path / "samples") if entry.is_dir())
-            return fnmatch.filter(names, like)
+            return fnmatch.filter(outside.names(self.path / "samples", folders=True), like)
         except (FileNotFoundError, NotADirectoryError):
             return []
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import samples
+from labkit import outside, samples
 from labkit.errors import DataError
 from labkit.samples import Raw, Samples, compacted
 from labkit.samples.compacted import Name
@@ -44,7 +44,7 @@ class Files:
         points: dict[Name, Path] = {}
         others: list[Path] = []
         try:
-            names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())  # a pipe would block readers
+            names = outside.names(folder)  # a pipe would block readers
         except FileNotFoundError:
             names = []
         except OSError as error:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from labkit import outside
 from labkit.campaign import identity, reading
 from labkit.campaign.anchor import Anchor, unwritable
 from labkit.errors import DataError
@@ -31,6 +32,8 @@ class Folder:
 
     def begin(self, usual: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Make the folder and its campaign.json; of two processes that do so at once, one makes it."""
+        with outside.about(ascii(str(self.path))):
+            str(self.path).encode()  # its name goes into texts and notebooks
         self.path.mkdir(parents=True, exist_ok=True)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         own = {"name": self.path.absolute().name, "created": created}
@@ -115,7 +118,8 @@ class Folder:
     def _line(self, text: str) -> None:
         """A line of the log in the folder that is open, wherever it was moved."""
         line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        with (self._place / "log.txt").open("ab", buffering=0) as file:
+        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe is refused, not waited for
+        with open(os.open(self._place / "log.txt", how, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
             file.write(line.encode(errors="replace"))
 
 

@@ -20,7 +20,7 @@ from typing import IO
 
 from labkit import units
 from labkit.campaign import names
-from labkit.errors import DataError
+from labkit.errors import DataError, SpecError
 
 SIZE, ENTRIES, RATIO = "LABKIT_ARCHIVE_SIZE", "LABKIT_ARCHIVE_ENTRIES", "LABKIT_ARCHIVE_RATIO"
 PIECE = 1 << 20  # B read at once
@@ -59,12 +59,15 @@ class Limits:
         SpecError
             If a value is no size or number.
         """
-        told = {
-            "size": size or os.environ.get(SIZE),
-            "entries": os.environ.get(ENTRIES),
-            "ratio": os.environ.get(RATIO),
-        }
-        return cls(**{name: units.parse_size(value) for name, value in told.items() if value})
+        words = {"size": "--max-size" if size else SIZE, "entries": ENTRIES, "ratio": RATIO}
+        found = {}
+        for name, word in words.items():
+            if value := size if word == "--max-size" else os.environ.get(word):
+                try:
+                    found[name] = units.parse_size(value)
+                except SpecError as error:
+                    raise SpecError(f"{word}: {error}") from error
+        return cls(**found)
 
 
 def listed(file: IO[bytes], where: Path, limits: Limits) -> zipfile.ZipFile:

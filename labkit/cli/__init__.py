@@ -48,7 +48,7 @@ def _ended(options: argparse.Namespace) -> int:
         streams.silence()
         return OK
     except outside.REFUSED as error:
-        told = outside.explained(error, streams.blamed())
+        told = outside.explained(error)
         streams.silence()
         say(str(told))
         return ERROR

@@ -27,6 +27,9 @@ def settle(restart: bool) -> None:
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True)
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if restart and type(sys.stdout) is io.TextIOWrapper:
+        told = {"encoding": sys.stdout.encoding, "line_buffering": sys.stdout.line_buffering}
+        sys.stdout = _Named(sys.stdout.detach(), **told)  # type: ignore[arg-type]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -47,15 +50,6 @@ def flush() -> None:
         raise OSError(error.errno, os.strerror(error.errno or 0), "standard output") from error
 
 
-def blamed() -> str:
-    """``standard output``, if it is what cannot be written; empty otherwise."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return "standard output"
-    return ""
-
-
 def silence() -> None:
     """Drop what standard output still holds: nobody can get it, and Python would complain at its end."""
     try:
@@ -64,6 +58,16 @@ def silence() -> None:
         os.close(handle)
     except (OSError, ValueError):
         sys.stdout = io.StringIO()
+
+
+class _Named(io.TextIOWrapper):
+    """Standard output whose errors say so."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except OSError as error:
+            raise OSError(error.errno, os.strerror(error.errno or 0), "standard output") from error
 
 
 class _Closed(io.RawIOBase):

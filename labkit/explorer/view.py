@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from labkit import figures
-from labkit.columns import COLUMNS, METRICS, STATISTICS, split, statistic_column
+from labkit import figures, records
+from labkit.columns import COLUMNS, METRICS, SHOWN, STATISTICS, split, statistic_column
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures.lines import HEADLINE
 
 SIZE = "message_size_B"
 HEIGHT = 430  # px
@@ -28,7 +29,7 @@ class View:
     ----------
     campaigns : names.
     benchmark : of which points are shown.
-    metric, statistic : what is drawn upward.
+    metric, statistic : what is drawn upward; ``headline`` is the median, or what stands for it, named in the legend.
     x : column to the right: ``message_size_B`` or another one of numbers.
     x_log, y_log : whether an axis is logarithmic; None for what suits it.
     """
@@ -36,7 +37,7 @@ class View:
     campaigns: tuple[str, ...] = ()
     benchmark: str = ""
     metric: str = ""
-    statistic: str = "p50"
+    statistic: str = HEADLINE
     x: str = SIZE
     x_log: bool | None = None
     y_log: bool | None = None
@@ -69,11 +70,14 @@ class View:
         if self.x == SIZE:
             figure = figures.versus_size(summary, self.metric, series=series, statistic=self.statistic, tail=None)
         else:
-            column = statistic_column(self.metric, self.statistic)
-            shown = self.metric if column not in summary else {METRICS[self.metric].label: column}
-            figure = figures.versus(summary, self.x, shown, series=series)
+            figure = figures.versus(summary, self.x, self._shown(), series=series)
         figure.update_layout(**self.axes(), width=None, height=HEIGHT)
         return figure
+
+    def _shown(self) -> str | dict[str, str]:
+        """What `figures.versus` draws: the metric's headline, or the one statistic that was chosen."""
+        column = statistic_column(self.metric, self.statistic)
+        return self.metric if self.statistic == HEADLINE else {METRICS[self.metric].label: column}
 
     def axes(self) -> dict[str, str]:
         """Kinds of axes that were asked for, as plotly's layout names them."""
@@ -88,9 +92,10 @@ class View:
         DataError
             If there is none.
         """
-        for found, _, rows in style.split(summary.sort_values(self.x, kind="stable"), self.series(summary)):
-            if found == name or name.startswith(found):
-                return rows.iloc[int((rows[self.x] - x).abs().argmin())]
+        parts = style.split(summary.sort_values(self.x, kind="stable"), self.series(summary))
+        for line in figures.lines.of(parts, self.metric, self.statistic):
+            if line.name == name:
+                return line.rows.iloc[int((line.rows[self.x] - x).abs().argmin())]
         raise DataError(f"There is no line {name!r} in this plot. Draw it anew.")
 
     def lines(self, summary: pd.DataFrame) -> str:
@@ -100,9 +105,7 @@ class View:
         if self.x == SIZE:
             draw = f"versus_size(summary, {self.metric!r}, series={series!r}, statistic={self.statistic!r}, tail=None)"
         else:
-            column = statistic_column(self.metric, self.statistic)
-            shown = self.metric if column not in summary else {METRICS[self.metric].label: column}
-            draw = f"versus(summary, {self.x!r}, {shown!r}, series={series!r})"
+            draw = f"versus(summary, {self.x!r}, {self._shown()!r}, series={series!r})"
         seen = {one.series: one.slot for one in looks.of(style.split(summary, series)) if one.series not in looks.FIXED}
         keep = f"figures.keep({seen!r})  # colours and markers\n" if seen else ""
         more = "".join(f"{name}={kind!r}, " for name, kind in self.axes().items())
@@ -127,12 +130,15 @@ def metrics_of(summary: pd.DataFrame) -> list[str]:
 
 
 def statistics_of(summary: pd.DataFrame, metric: str) -> list[str]:
-    """Statistics that a metric has in a table."""
-    ends = ("low", "high", "ci_low", "ci_high")
-    have = [
-        name for name in STATISTICS if (c := statistic_column(metric, name)) in summary and summary[c].notna().any()
-    ]
-    return [name for name in have if name not in ends]
+    """Statistics that a metric has in a table; the headline first, where it is not the same one at every point."""
+    have = [name for name in SHOWN if (c := statistic_column(metric, name)) in summary and summary[c].notna().any()]
+    leads = {lead for row in summary.to_dict("records") if (lead := records.statistic_of(row, metric))}
+    return [HEADLINE, *have] if len(leads) > 1 else have
+
+
+def statistic_words(statistic: str) -> str:
+    """A statistic for a list."""
+    return "median, or what its source gives" if statistic == HEADLINE else STATISTICS[statistic].label
 
 
 def axes_of(summary: pd.DataFrame) -> list[str]:
@@ -151,7 +157,7 @@ def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, befor
     metrics = metrics_of(summary)
     metric = before.metric if before.metric in metrics else (metrics[0] if metrics else "")
     statistics = statistics_of(summary, metric) if metric else []
-    statistic = before.statistic if before.statistic in statistics else (statistics[0] if statistics else "p50")
+    statistic = before.statistic if before.statistic in statistics else (statistics[0] if statistics else HEADLINE)
     x = before.x if before.x in axes_of(summary) else SIZE
     return dataclasses.replace(before, campaigns=tuple(campaigns), benchmark=benchmark, metric=metric,
                                statistic=statistic, x=x)  # fmt: skip

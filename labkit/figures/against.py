@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from labkit.columns import METRICS, STATISTICS, Metric, split, statistic_column
+from labkit.columns import METRICS, STATISTICS, Metric, split
 from labkit.columns import title as column_title
 from labkit.errors import DataError
-from labkit.figures import axes, looks, style
-from labkit.figures.looks import Look
-from labkit.figures.points import error_bars, hover_fields, meaning, metric_of, statistic_of
+from labkit.figures import axes, lines, looks, style
+from labkit.figures.lines import HEADLINE, Line
+from labkit.figures.points import bars_of, hover_fields, metric_of
 from labkit.records import headline_statistic
 from labkit.units import format_number
 
@@ -32,13 +33,14 @@ def versus(
     label: str = "",
     even: bool = False,
 ) -> go.Figure:
-    """Draw a metric, or several quantities of one unit, against a column of numbers, with the headline interval.
+    """Draw a metric, or several quantities of one unit, against a column of numbers, with intervals over launches.
 
     Parameters
     ----------
     summary : from `labkit.records.summary`.
     x : column to the right; ticks stand at the values that occur. 0 is set apart on a logarithmic axis.
-    shown : metric, or name in the legend → column such as ``latency_us_osu_mean``; all in the same unit.
+    shown : metric, drawn as its headline statistic (see `versus_size`), or name in the legend → column such as
+        ``latency_us_osu_mean``, drawn as it is; all in the same unit.
     series : columns whose values make a line each. Origins are always kept apart.
     log : logarithmic upward axis; None for costs only.
     label : of the axis to the right; the column's own title when left out.
@@ -55,34 +57,59 @@ def versus(
     frame = pd.concat([summary.assign(quantity=name) for name in columns]).dropna(subset=[x])
     named = [name for name in ("quantity",) if len(columns) > 1] + list(series)
     figure, parts = go.Figure(), style.split(frame, named)
-    title = label or column_title(x)
-    right = _axis(frame[x].tolist(), x, title, meaning(frame))
+    drawn = list(_parts(parts, columns))
+    small = "; ".join(text for text in (_bars(drawn), _gaps(summary, columns)) if text)
+    right = _axis(frame[x].tolist(), x, label or column_title(x), small)
     if even:
         end = float(frame[x].max()) or 1.0
         right = {"type": "linear", "range": [-0.03 * end, 1.03 * end], "title": right["title"]}
-    for (name, origin, rows), seen in zip(parts, looks.of(parts), strict=True):
-        rows = rows.sort_values(x, kind="stable")
-        line = _line(rows, x, columns[str(rows["quantity"].iloc[0])], origin, seen, right)
-        figure.add_trace(line.update(name=name, meta=seen.meta))
-    metrics = [METRICS[metric] for metric, _ in columns.values()]
-    plain = metrics[0].kind == "rate" if log is None else not log
-    heights = pd.concat([frame[statistic_column(*named)] for named in columns.values()])
-    decade = heights.max() >= 10 * heights.min()  # else plotly finds ticks that lie in the range
+    for metric, line in drawn:
+        figure.add_trace(_line(line, x, METRICS[metric], right).update(name=line.name, meta=line.look.meta))
+    plain = METRICS[drawn[0][0]].kind == "rate" if log is None else not log
+    heights = np.concatenate([lines.column(line.rows, metric, line.statistic) for metric, line in drawn])
+    heights = heights[~np.isnan(heights)]
+    decade = bool(heights.size) and heights.max() >= 10 * heights.min()  # else plotly finds ticks that lie in the range
     figure.update_layout(
         xaxis=right,
-        yaxis={"title": {"text": _title(columns)}}
+        yaxis={"title": {"text": _title(drawn, columns)}}
         | ({"rangemode": "tozero"} if plain else {"type": "log"} | ({"dtick": "D2"} if decade else {})),
-        showlegend=len(parts) > 1 or bool(named),
+        showlegend=len(drawn) > 1 or bool(named),
         hovermode="closest",
     )
     return style.finish(figure)
+
+
+def _parts(
+    parts: Sequence[tuple[str, str, pd.DataFrame]], columns: Mapping[str, tuple[str, str]]
+) -> Iterator[tuple[str, Line]]:
+    """Metric and line of every series, each with the statistic of its own quantity."""
+    every = pd.concat([rows for *_, rows in parts])
+    for part, look in zip(parts, looks.of(parts), strict=True):
+        metric, statistic = columns[str(part[2]["quantity"].iloc[0])]
+        for line in lines.of_series(part, look, metric, statistic, headline_statistic(every, metric)):
+            yield metric, line
+
+
+def _bars(drawn: Sequence[tuple[str, Line]]) -> str:
+    """What the error bars of all lines are."""
+    said = dict.fromkeys(
+        lines.meaning([line for of, line in drawn if of == metric], metric)
+        for metric in dict.fromkeys(m for m, _ in drawn)
+    )
+    return "; ".join(text for text in said if text)
+
+
+def _gaps(summary: pd.DataFrame, columns: Mapping[str, tuple[str, str]]) -> str:
+    """Why points lack a quantity that was asked for."""
+    asked = [parts for parts in columns.values() if parts[1] != HEADLINE]
+    return "; ".join(text for parts in dict.fromkeys(asked) if (text := lines.gaps(summary, *parts)))
 
 
 def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Metric and statistic of each quantity, all in one unit."""
     if isinstance(shown, str):
         metric_of(summary, shown)
-        return {shown: (shown, headline_statistic(summary, shown))}
+        return {shown: (shown, HEADLINE)}
     found = {name: split(column) for name, column in shown.items() if column in summary}
     wrong = [column for name, column in shown.items() if not found.get(name)]
     if wrong:
@@ -94,38 +121,34 @@ def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str,
     return columns
 
 
-def _title(columns: Mapping[str, tuple[str, str]]) -> str:
+def _title(drawn: Sequence[tuple[str, Line]], columns: Mapping[str, tuple[str, str]]) -> str:
     """Title upwards: one quantity with its statistic, or what all have in common."""
-    parts = list(columns.values())
-    if len(parts) == 1:
-        return column_title(statistic_column(*parts[0]))
-    metrics = dict.fromkeys(METRICS[metric] for metric, _ in parts)
-    statistics = dict.fromkeys(STATISTICS[statistic].label for _, statistic in parts)
+    if len(columns) == 1:
+        return lines.title([line for _, line in drawn], drawn[0][0])
+    metrics = dict.fromkeys(METRICS[metric] for metric, _ in columns.values())
+    statistics = dict.fromkeys(STATISTICS[line.statistic].label for _, line in drawn)
     last = f", {next(iter(statistics))}" if len(statistics) == 1 else ""
     return f"{' and '.join(m.label for m in metrics)}{last} ({next(iter(metrics)).unit})"
 
 
-def _line(
-    rows: pd.DataFrame, x: str, shown: tuple[str, str], origin: str, seen: Look, axis: Mapping[str, Any]
-) -> go.Scatter:
-    """Line of one series; bars only where the interval is of the statistic drawn."""
+def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Scatter:
+    """Line of one series, with the intervals of what is drawn."""
+    rows, statistic = line.rows.sort_values(x, kind="stable"), line.statistic
+    line = replace(line, rows=rows)
     if rows[x].duplicated().any():
         twice = rows[rows[x] == rows.loc[rows[x].duplicated(), x].iloc[0]]
         raise DataError(
             f"A series has several points at {x}={twice[x].iloc[0]}, which differ in "
             f"{', '.join(style.varying(twice, skip=[x])) or 'their fingerprint'}. Name that in series, or filter."
         )
-    metric: Metric = METRICS[shown[0]]
-    statistic = shown[1] if shown[1] != "p50" else statistic_of(rows, metric.name, "p50")
-    y, look, marker = rows[statistic_column(metric.name, statistic)], style.ORIGINS[origin], style.marker(origin, seen)
-    values = y.to_numpy(np.float64)
-    bars = statistic == headline_statistic(rows, metric.name)
-    error = error_bars(rows, metric.name, values, marker["color"]) if bars else None
+    look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
+    values = lines.column(rows, metric.name, statistic)
+    error = bars_of(line, metric.name, marker["color"])
     places: list[float | None] = [_place(value, axis) for value in rows[x]]
     about = style.hover(
         [f"<b>%{{y:,.4~r}} {metric.unit}</b> {STATISTICS[statistic].label}"],
         {column_title(x): [format_number(float(v)) for v in rows[x]]}
-        | (hover_fields(rows, metric, ["p95", "p99", "max"]) if bars else style.common(rows)),
+        | hover_fields(rows, metric, statistic, ["p95", "p99", "max"]),
     )
     heights = [None if v != v else v for v in values.tolist()]
     if axis["type"] == "log" and rows[x].iloc[0] == 0 and len(rows) > 1:  # nothing lies between 0 and the next

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from labkit.columns import METRICS, STATISTICS, Metric, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError, known
-from labkit.figures import axes, looks, style
-from labkit.figures.looks import Look
-from labkit.records import headline_statistic
+from labkit.figures import axes, lines, style
+from labkit.figures.lines import HEADLINE, Line, column, ends_of
+from labkit.records import value_of, why_not
 from labkit.units import format_number
 
 
@@ -29,26 +29,10 @@ def metric_of(frame: pd.DataFrame, metric: str) -> Metric:
     return METRICS[metric]
 
 
-def column(rows: pd.DataFrame, metric: str, statistic: str) -> NDArray[np.float64]:
-    """Return values of a statistic, NaN where the table has none."""
-    name = statistic_column(metric, statistic)
-    return rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), np.nan)
-
-
-def statistic_of(rows: pd.DataFrame, metric: str, statistic: str) -> str:
-    """Statistic to draw: the one asked for, or what stands for it where the source gives none."""
-    return headline_statistic(rows, metric) if np.isnan(column(rows, metric, statistic)).all() else statistic
-
-
 def error_bars(
-    rows: pd.DataFrame,
-    metric: str,
-    centre: NDArray[np.float64],
-    colour: str,
-    ends: tuple[str, str] = ("low", "high"),
+    low: NDArray[np.float64], centre: NDArray[np.float64], high: NDArray[np.float64], colour: str
 ) -> dict[str, Any] | None:
-    """Error bars between two columns, those of the headline interval by default; None where no point has any."""
-    low, high = (column(rows, metric, end) for end in ends)
+    """Error bars from the ends of the intervals of what is drawn; None where no point has any."""
     if np.isnan(low).all():
         return None
     up, down = np.nan_to_num(high - centre).clip(0), np.nan_to_num(centre - low).clip(0)
@@ -56,33 +40,31 @@ def error_bars(
             "color": colour, "thickness": 1.2, "width": 3}  # fmt: skip
 
 
-def meaning(frame: pd.DataFrame) -> str:
-    """Say what the error bars are, from the labels of the headline intervals that occur."""
-    labels = [str(label) for label in dict.fromkeys(frame.get("headline", [])) if label]
-    ranges = [label for label in labels if label != "1 launch"]
-    if not ranges:
-        return "1 launch each: no interval" if labels else ""
-    rest = "; single launches have none" if len(ranges) < len(labels) else ""
-    return f"bars: {', '.join(ranges)}{rest}"
+def bars_of(line: Line, metric: str, colour: str) -> dict[str, Any] | None:
+    """Error bars of a line: the interval over launches of its own statistic."""
+    low, high = ends_of(line.rows, metric, line.statistic)
+    return error_bars(low, column(line.rows, metric, line.statistic), high, colour)
 
 
-def hover_fields(rows: pd.DataFrame, metric: Metric, statistics: Sequence[str]) -> dict[str, Sequence[Any]]:
-    """Hover fields: the interval by its own name, tails, and what `style.common` has."""
+def hover_fields(rows: pd.DataFrame, metric: Metric, shown: str, others: Sequence[str]) -> dict[str, Sequence[Any]]:
+    """Hover fields: the interval of what is drawn by its own name, other statistics, and what `style.common` has."""
     fields: dict[str, Sequence[Any]] = {}
-    ends = zip(column(rows, metric.name, "low"), column(rows, metric.name, "high"), strict=True)
+    held = rows.to_dict("records")
     if "headline" in rows:
-        fields["interval"] = [
-            f"{format_number(low)} – {format_number(high, metric.unit)} ({label})" if low == low else label
-            for (low, high), label in zip(ends, rows["headline"], strict=True)
-        ]
-    weak = rows["unreliable"].tolist() if "unreliable" in rows else [""] * len(rows)
-    for name in statistics:
-        values = column(rows, metric.name, name)
-        doubts = [" (fewer than 10 samples beyond)" if _is_weak(text, name) else "" for text in weak]
-        fields[name] = [
-            f"{format_number(v, metric.unit)}{d}" if v == v else None for v, d in zip(values, doubts, strict=True)
-        ]
+        values = [value_of(row, metric.name, shown) for row in held]
+        fields["interval"] = [f"{v.range} {v.unit} ({v.label})" if v.low == v.low else v.label for v in values]
+    for name in others:
+        fields[name] = [_stated(row, metric.name, name) for row in held]
     return fields | style.common(rows)
+
+
+def _stated(row: Mapping[Any, Any], metric: str, statistic: str) -> str | None:
+    """A statistic for the hover text, with its doubt, or the reason why there is none."""
+    value = value_of(row, metric, statistic)
+    if value.value != value.value:
+        return f"none: {why_not(row, metric, statistic)}" if "launches" in row else None
+    doubt = " (fewer than 10 samples beyond)" if _is_weak(str(row.get("unreliable", "")), statistic) else ""
+    return f"{value.text} {value.unit}{doubt}"
 
 
 def _gap(x: list[float], zero: bool) -> list[int | None]:
@@ -101,18 +83,19 @@ def versus_size(
     metric: str,
     *,
     series: Sequence[str] | None = None,
-    statistic: str = "p50",
+    statistic: str = HEADLINE,
     tail: str | None = "p99",
     bounds: Mapping[str, float] | None = None,
 ) -> go.Figure:
-    """Draw a metric against message size, with the headline interval and, thinner, a tail.
+    """Draw a metric against message size, with its interval over launches and, thinner, a tail.
 
     Parameters
     ----------
     summary : from `labkit.records.summary`.
     metric : as in `labkit.columns.METRICS`.
     series : columns whose values make a line each; None for those that differ. Origins are always kept apart.
-    statistic : of the thick line; where a tool gives only a mean, that is drawn and the hover text says so.
+    statistic : of the thick line. ``headline`` is the median; points of a source without one make a line of their own
+        that names its statistic. Of any other, only that is drawn: a gap, and its reason, where a point has none.
     tail : of the thin line; None for none.
     bounds : label → value of horizontal lines no measurement can pass, in the metric's unit.
 
@@ -128,31 +111,38 @@ def versus_size(
     figure, tails = go.Figure(), False
     series = style.varying(frame, skip=["message_size_B"]) if series is None else series
     parts = style.split(frame, series)
-    for n, ((name, origin, rows), seen) in enumerate(zip(parts, looks.of(parts), strict=True)):
-        for trace in _lines(rows, what, statistic_of(rows, metric, statistic), tail, smallest, origin, seen):
+    drawn = lines.of(parts, metric, statistic)
+    groups = list(dict.fromkeys(line.look.slot for line in drawn))
+    for line in drawn:
+        for trace in _lines(line, what, tail, smallest):
             tails |= not trace.showlegend
-            trace.update(name=name, legendgroup=f"{n}", meta=seen.meta)
+            trace.update(name=line.name, legendgroup=f"{groups.index(line.look.slot)}", meta=line.look.meta)
             figure.add_trace(trace)
     _bound_lines(figure, bounds or {}, what)
     doubt = tails and tail and any(_is_weak(text, tail) for text in frame.get("unreliable", []))
     beyond = ", open where fewer than 10 samples lie beyond" if doubt else ""
     thin = f"thin: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
     zero = "size 0 is set apart" if min(every) == 0 else ""
-    small = "; ".join(text for text in (meaning(frame), thin, zero) if text)
-    shown = statistic_of(frame, metric, statistic)
+    lacking = _lacking(frame, metric, statistic, tail)
+    small = "; ".join(text for text in (lines.meaning(drawn, metric), thin, zero, lacking) if text)
     figure.update_layout(
         xaxis=axes.sizes(every, style.note(column_title("message_size_B"), small)),
-        yaxis=axes.measure(what, column_title(statistic_column(metric, shown))),
-        showlegend=len(parts) > 1 or bool(series),
+        yaxis=axes.measure(what, lines.title(drawn, metric)),
+        showlegend=len(drawn) > 1 or bool(series) or any(": no " in line.name for line in drawn),
         hovermode="closest",
     )
     return style.finish(figure)
 
 
-def _lines(
-    rows: pd.DataFrame, metric: Metric, statistic: str, tail: str | None, smallest: float, origin: str, seen: Look
-) -> list[go.Scatter]:
+def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None) -> str:
+    """Say which of the statistics asked for are not there, and why."""
+    wanted = [name for name in dict.fromkeys((statistic, tail)) if name and name != lines.HEADLINE]
+    return "; ".join(text for text in (lines.gaps(frame, metric, name) for name in wanted) if text)
+
+
+def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> list[go.Scatter]:
     """Thick line with error bars, and the thin line of the tail, of one series."""
+    rows, statistic = line.rows, line.statistic
     if rows["message_size_B"].duplicated().any():
         twice = int(rows.loc[rows["message_size_B"].duplicated(), "message_size_B"].iloc[0])
         differ = style.varying(rows[rows["message_size_B"] == twice], skip=["message_size_B"])
@@ -162,17 +152,17 @@ def _lines(
         )
     x = [axes.place(size, smallest) for size in rows["message_size_B"]]
     order = _gap(x, rows["message_size_B"].iloc[0] == 0)
-    look, marker = style.ORIGINS[origin], style.marker(origin, seen)
+    look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
     size = [f"{int(s):,} B" for s in rows["message_size_B"]]
     drawn = []
     for name, thick in ((statistic, True), (tail, False)):
         y = column(rows, metric.name, name) if name else np.empty(0)
-        if not name or np.isnan(y).all() or (not thick and name == statistic):
+        if not name or (not thick and (name == statistic or np.isnan(y).all())):
             continue
-        fields = {"size": size} | (hover_fields(rows, metric, ["p95", "p99", "max"]) if thick else {})
+        fields = {"size": size} | (hover_fields(rows, metric, name, ["p95", "p99", "max"]) if thick else {})
         about = style.hover([f"<b>%{{y:,.4~r}} {metric.unit}</b> {STATISTICS[name].label}"], fields)
         about["customdata"] = _with_gap(about["customdata"] or [""] * len(x), order)
-        error = error_bars(rows, metric.name, y, marker["color"]) if thick else None
+        error = bars_of(line, metric.name, marker["color"]) if thick else None
         if error:
             error |= {side: _with_gap(error[side], order) for side in ("array", "arrayminus")}
         drawn.append(
@@ -223,9 +213,9 @@ def _beside(summary: pd.DataFrame, category: str) -> list[str]:
 
 
 def bars(
-    summary: pd.DataFrame, category: str, metric: str, *, series: Sequence[str] | None = None, statistic: str = "p50"
+    summary: pd.DataFrame, category: str, metric: str, *, series: Sequence[str] | None = None, statistic: str = HEADLINE
 ) -> go.Figure:
-    """Draw a bar per category with the headline interval; categories are never joined.
+    """Draw a bar per category with its interval over launches; categories are never joined.
 
     Parameters
     ----------
@@ -233,7 +223,7 @@ def bars(
     category : column whose values stand side by side.
     metric : as in `labkit.columns.METRICS`.
     series : columns whose values make a colour each; None for those that differ beside the category.
-    statistic : height of the bars.
+    statistic : height of the bars, as in `versus_size`.
 
     Raises
     ------
@@ -245,26 +235,27 @@ def bars(
         raise DataError(f"There is no column {category!r} for the bars. There are: {', '.join(summary.columns)}.")
     series = style.varying(summary, skip=_beside(summary, category)) if series is None else series
     parts = style.split(summary, series)
-    for (name, origin, rows), seen in zip(parts, looks.of(parts), strict=True):
-        shown = statistic_of(rows, metric, statistic)
+    drawn = lines.of(parts, metric, statistic)
+    for line in drawn:
+        rows, shown = line.rows, line.statistic
         labels, y = [style.word(category, value) for value in rows[category]], column(rows, metric, shown)
         if len(set(labels)) < len(labels):
             raise DataError(
                 f"Several rows share one bar of {category!r}. Name what they differ in as series, or filter the table."
             )
         about = style.hover(
-            [f"<b>%{{y:,.4~r}} {what.unit}</b> {STATISTICS[shown].label}"], hover_fields(rows, what, ["p99"])
+            [f"<b>%{{y:,.4~r}} {what.unit}</b> {STATISTICS[shown].label}"], hover_fields(rows, what, shown, ["p99"])
         )
         figure.add_trace(
-            go.Bar(x=labels, y=_with_gap(y.tolist(), range(len(y))), name=name,
-                   marker=style.bar(origin, seen), meta=seen.meta,
-                   error_y=error_bars(rows, metric, y, "#222"), **about)
+            go.Bar(x=labels, y=_with_gap(y.tolist(), range(len(y))), name=line.name,
+                   marker=style.bar(line.origin, line.look), meta=line.look.meta,
+                   error_y=bars_of(line, metric, "#222"), **about)
         )  # fmt: skip
-    shown = statistic_of(summary, metric, statistic)
+    small = "; ".join(t for t in (lines.meaning(drawn, metric), _lacking(summary, metric, statistic, None)) if t)
     figure.update_layout(
-        xaxis={"type": "category", "title": {"text": style.note(column_title(category), meaning(summary))}},
-        yaxis={"rangemode": "tozero", "title": {"text": column_title(statistic_column(metric, shown))}},
-        showlegend=len(parts) > 1 or bool(series),
+        xaxis={"type": "category", "title": {"text": style.note(column_title(category), small)}},
+        yaxis={"rangemode": "tozero", "title": {"text": lines.title(drawn, metric)}},
+        showlegend=len(drawn) > 1 or bool(series),
         barmode="group",
         bargap=0.35,
     )

@@ -15,8 +15,9 @@ from labkit.columns import STATISTICS, Metric, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures.lines import column
 from labkit.figures.looks import Look
-from labkit.figures.points import column, error_bars, metric_of
+from labkit.figures.points import error_bars, metric_of
 from labkit.records import headline_statistic
 from labkit.units import format_number
 
@@ -56,7 +57,8 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
         spreads.append(_spreads(rows, column(rows, metric, shown), name if len(parts) > 1 else ""))
     if relative:
         figure.add_hline(0, line={"color": "#555", "width": 1, "dash": "dot"})
-    bars = "bars: 95 % interval of the median inside the launch; dotted: median over launches"
+    inside = "bars: 95 % interval of the median inside the launch; " if shown == "p50" else ""
+    bars = f"{inside}dotted: median over launches"
     small = [bars, *spreads[:_NAMED]]
     title = column_title(statistic_column(metric, shown))
     if relative:
@@ -82,7 +84,10 @@ def _centre(rows: pd.DataFrame, metric: str, shown: str) -> float:
 def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None, origin: str, seen: Look) -> go.Scatter:
     """Markers with ci_within of one series; relative to a centre, in per cent, where one is given."""
     y, look = column(rows, metric.name, shown), style.marker(origin, seen)
-    error = error_bars(rows, metric.name, y, look["color"], ("ci_low", "ci_high"))
+    inside = [
+        column(rows, metric.name, end) if shown == "p50" else np.full(len(y), np.nan) for end in ("ci_low", "ci_high")
+    ]
+    error = error_bars(inside[0], y, inside[1], look["color"])
     fields: dict[str, Sequence[Any]] = {
         STATISTICS[shown].label: [format_number(v, metric.unit) for v in y.tolist()],
         "spread within": [f"{100 * v:.2f} %" if v == v else None for v in rows["spread_within"]],

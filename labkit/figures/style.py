@@ -127,7 +127,7 @@ def bar(origin: str, look: Look) -> dict[str, Any]:
 
 
 def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd.DataFrame]]:
-    """Rows of each series, with its name and origin; an origin is never mixed with another.
+    """Rows of each series, with its name and origin; an origin or campaign is never mixed with another.
 
     Raises
     ------
@@ -139,6 +139,8 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd
         raise DataError(f"There is no column {missing[0]!r} to make series of. There are: {', '.join(frame.columns)}.")
     if frame.empty:
         raise DataError("There are no rows to draw. Measure first, or loosen the filter.")
+    if "campaign" in frame and "campaign" not in series and frame["campaign"].nunique() > 1:
+        series = [*series, "campaign"]
     parts = []
     for _, rows in frame.groupby([frame[name].map(level) for name in (*series, "origin")], sort=False):
         words, origin = [word(name, rows[name].iloc[0]) for name in series], str(rows["origin"].iloc[0])

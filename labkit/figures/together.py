@@ -49,7 +49,7 @@ def together(
         other = [c for c in summary if c.startswith(f"{first}_") and name != first]
         part = summary.drop(columns=other).rename(columns=own).copy().assign(metric=shown)  # copied: of one piece again
         parts.append(part[part.get(f"{first}_{headline_statistic(part, first)}", pd.Series(dtype=float)).notna()])
-    figure = versus_size(pd.concat(parts), first, series=[*series, "metric"], statistic=statistic, tail=None)
+    figure = versus_size(pd.concat(parts), first, series=[*series, "metric"], tail=None)
     what = label if statistic == "value" else f"{label}, {STATISTICS[statistic].label}"
     figure.update_layout(yaxis_title_text=f"{what} ({units.pop()})")
     if linear:

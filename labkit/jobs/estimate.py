@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from labkit import campaign
+from labkit import campaign, outside
 from labkit.batch import Suite
-from labkit.errors import LabkitError
+from labkit.errors import DataError, LabkitError
 from labkit.units import format_duration
 
 _BEGINS = re.compile(r"\S+ notebook (\S+) begins")
@@ -22,8 +22,8 @@ def rates(folders: Iterable[Path]) -> dict[str, list[float]]:
     for folder in folders:
         name, saved = "", 0
         try:
-            lines = (folder / "log.txt").read_text(errors="replace").splitlines()
-        except OSError:
+            lines = outside.text(folder / "log.txt", "replace").splitlines()
+        except DataError:
             continue
         for line in lines:
             begins, done = _BEGINS.match(line), _DONE.match(line)

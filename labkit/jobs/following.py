@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit import outside
 from labkit.campaign import Campaign, lease
+from labkit.errors import DataError
 from labkit.measuring import Progress
 
 
@@ -46,10 +47,9 @@ class Look:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        held = json.loads(path.read_text())
-    except (OSError, json.JSONDecodeError):
+        return outside.json_object(path)
+    except DataError:
         return {}
-    return held if isinstance(held, dict) else {}
 
 
 class Follower:

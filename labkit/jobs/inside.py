@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from labkit import batch, studies
+from labkit import batch, outside, studies
 from labkit.campaign import Campaign, lease
 from labkit.campaign.lease import HEARTBEAT
-from labkit.errors import LabkitError
+from labkit.errors import DataError, LabkitError
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
 from labkit.jobs.script import SUBMISSION
-from labkit.jobs.site import Site
+from labkit.jobs.site import WORD, Site
 
 
 def usual(site: Site, job: Allocation | None) -> dict[str, Any]:
@@ -43,10 +43,10 @@ def repeated(suite: batch.Suite, repeats: int) -> batch.Suite:
 def left_out(folder: Path) -> dict[str, str]:
     """Hosts that failed in earlier jobs of a campaign, with why."""
     try:
-        lines = (folder / "jobs" / "left-out.txt").read_text().splitlines()
-    except OSError:
+        lines = outside.text(folder / "jobs" / "left-out.txt", "replace").splitlines()
+    except DataError:
         return {}
-    return {host: why for host, _, why in (line.partition("\t") for line in lines) if host}
+    return {host: why for host, _, why in (line.partition("\t") for line in lines) if WORD.fullmatch(host)}
 
 
 @contextmanager

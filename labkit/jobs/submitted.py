@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit import campaign
+from labkit import campaign, outside
 from labkit.campaign.own import signed
 from labkit.errors import DataError, LabkitWarning
 from labkit.jobs.systems import SYSTEMS, State, System
@@ -66,7 +65,7 @@ class Job:
         """The end of what it wrote."""
         paths = (self.campaign / "jobs").glob(f"{self.submission}-*.out*")
         newest = max(paths, key=lambda path: path.stat().st_mtime, default=None)
-        return "\n".join(newest.read_text(errors="replace").strip().splitlines()[-15:]) if newest else ""
+        return "\n".join(outside.text(newest, "replace").strip().splitlines()[-15:]) if newest else ""
 
 
 def signable(system: str, number: str) -> bytes:
@@ -77,13 +76,10 @@ def signable(system: str, number: str) -> bytes:
 def read(path: Path) -> dict[str, Any] | None:
     """What a file of ``jobs/`` holds; None, with a warning, where it is damaged."""
     try:
-        held = json.loads(path.read_text())
-        if not isinstance(held, dict):
-            raise ValueError("it holds no table")
-    except (OSError, ValueError) as error:
-        _damaged(path, error)
+        return outside.json_object(path)
+    except DataError as error:
+        _damaged(path, str(error).removeprefix(str(path)).strip(": ."))
         return None
-    return held
 
 
 def _damaged(path: Path, why: object) -> None:

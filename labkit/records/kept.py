@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -47,9 +48,10 @@ def _one(held: Campaign, benchmark: str) -> pd.DataFrame:
 
 def _stamp(folder: Path) -> bytes:
     """Names what records are made from: labkit, and the files with their sizes and times."""
-    files = (
-        sorted((e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in os.scandir(folder)) if folder.is_dir() else []
-    )
+    files: list[tuple[str, int, int]] = []
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        about = ((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
+        files = sorted((name, one.st_size, one.st_mtime_ns) for name, one in about)
     made = (__version__, _rules(), folder.parent.parent.name, files)
     return hashlib.sha256(repr(made).encode()).hexdigest().encode()
 

@@ -19,14 +19,14 @@ import yaml
 
 from labkit.campaign import Campaign
 from labkit.errors import ReportError
-from labkit.report import artifact, book, markdown, methods, notebook, painting, summary
+from labkit.report import artifact, book, campaigns, markdown, methods, notebook, painting, summary
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.report.variables import as_json, key_numbers, variables
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates" / "report"
-BLOCKS = summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS
+BLOCKS = campaigns.BLOCKS | summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS
 _COPIED = ("assets", "filters", "_extensions")
 MARK = ".labkit-report"  # in a folder that may be deleted
 _GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
@@ -213,7 +213,7 @@ def _listed(config: Mapping[str, Any]) -> list[str]:
 
 
 def _config(config: dict[str, Any], folder: Path, content: Content, engine: str) -> None:
-    """The book's settings with the notebooks in their place and the campaign's name and date.
+    """The book's settings with the notebooks in their place and the campaigns' titles, names and dates.
 
     Quarto reads texts of the settings as Markdown, the plain engine as they are.
     """
@@ -221,14 +221,8 @@ def _config(config: dict[str, Any], folder: Path, content: Content, engine: str)
     held = dict(config["book"])
     place = held["chapters"].index(book.NOTEBOOKS)
     held["chapters"] = [*held["chapters"][:place], *content.chapters, *held["chapters"][place + 1 :]]
-    facts = content.sources[0].facts
-    names = ", ".join(source.name for source in content.sources)
-    held["title"] = shown(facts.get("title") or held["title"])
-    held["subtitle"] = shown(f"Campaign {names}" if len(content.sources) == 1 else f"Campaigns {names}")
-    day = re.match(r"\d{4}-\d\d-\d\d", str(facts.get("created", "")), re.ASCII)
-    held["date"] = day[0] if day else ""
-    if facts.get("author"):
-        held["author"] = shown(facts["author"])
+    named = campaigns.heading(content, str(held["title"]))
+    held |= {key: text if key == "date" else shown(text) for key, text in named.items()}
     _dump(folder / book.CONFIG, {**config, "book": held})
 
 

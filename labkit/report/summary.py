@@ -106,12 +106,12 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
             rows += flat(value, f"{name} ")
         elif isinstance(value, list | tuple):
             if all(not isinstance(part, Mapping | list) for part in value):
-                rows += [(name, ", ".join(map(str, value)))] if value else []
+                rows += [(name, ", ".join(units.format_fact(str(key), part) for part in value))] if value else []
             else:
                 for number, part in enumerate(value, start=1):
                     rows += flat(part if isinstance(part, Mapping) else {"": part}, f"{name} {number} ")
         elif value not in (None, ""):
-            rows.append((name.strip(), units.format_fact(str(key), value)))
+            rows.append((name.removesuffix(" B").strip(), units.format_fact(str(key), value)))
     return rows
 
 
@@ -119,15 +119,25 @@ def hosts(content: Content) -> str:
     """Table of the hosts, short; the appendix has every fact."""
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
-        known = {key: source.host[key] for key in _HOST_FIRST if key in source.host}
-        facts = flat(known or source.host) + _interfaces(source.host)
-        rows += [(source, [escape(name), escape(value)]) for name, value in facts]
+        for name, host in _hosts(source).items():
+            known = {key: host[key] for key in _HOST_FIRST if key in host}
+            facts = [("campaign", name)] if name else []
+            facts += flat(known or host) + _interfaces(host)
+            rows += [(source, [escape(name), escape(value)]) for name, value in facts]
     return content.table(
         ["fact", "value"],
         rows,
         caption="Where it was measured; @tbl-host-all has every fact recorded. {#tbl-hosts}",
         empty="The campaign holds no description of its host.",
     )
+
+
+def _hosts(source: Source) -> dict[str, Mapping[str, Any]]:
+    """Description of the host of a campaign, or, by name, of those that were merged into it."""
+    origins = source.facts.get("origins")
+    facts = {k: v for k, v in origins.items() if isinstance(v, Mapping)} if isinstance(origins, Mapping) else {}
+    merged = {str(name): one["host"] for name, one in facts.items() if isinstance(one.get("host"), Mapping)}
+    return merged or {"": source.host}
 
 
 def _interfaces(host: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks, writing
@@ -192,10 +193,16 @@ def listing(held: Campaign) -> str:
     for name, fingerprint, _ in done:
         names.setdefault(name, set()).add(fingerprint)
         launches[name] = launches.get(name, 0) + 1
-    size = {name: sum(e.stat().st_size for e in os.scandir(held.path / "samples" / name)) for name in names}
+    size = {name: _bytes(held.path / "samples" / name) for name in names}
     rows = [(n, f"{len(names[n]):,}", f"{launches[n]:,}", f"{size[n] / 1e6:,.1f}") for n in sorted(names)]
     table = text_table(("benchmark", "points", "points × launches", "MB"), rows, right=(1, 2, 3))
     return f"{table}\n\n{len(done):,} in all; the results of one: labkit show {held.path} --benchmark {rows[0][0]}"
+
+
+def _bytes(folder: Path) -> int:
+    """Size of all files in a folder."""
+    with os.scandir(folder) as entries:
+        return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
 
 
 def result_json(frame: pd.DataFrame) -> str:

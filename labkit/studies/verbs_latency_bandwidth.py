@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from labkit import benchmarks, figures, records
 from labkit.analysis import evidence
-from labkit.columns import split
+from labkit.columns import split, split_end
 from labkit.figures import style
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, above, centre, markdown_list, number, size_words, statement, words
@@ -214,7 +214,8 @@ def _beside(rows: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(
             path="MPI over " + rows["transport"] + " (" + rows["testbed"] + ", " + rows["launcher"] + ")"
         )
-    halves = {c: c.replace("round_trip_us", "latency_us") for c in rows if (p := split(c)) and p[0] == "round_trip_us"}
+    halves = {c: c.replace("round_trip_us", "latency_us") for c in rows
+              if (p := split(c) or split_end(c)) and p[0] == "round_trip_us"}  # fmt: skip
     rows = rows.drop(columns=[c for c in rows if c.startswith("latency_us")])
     rows = rows.assign(**{c: rows[c] / 2 for c in halves}).rename(columns=halves)
     return rows.assign(path="TCP, half of a round trip (" + rows["testbed"] + ", " + rows["engine"] + ")")

@@ -9,9 +9,15 @@ from labkit.errors import SpecError
 from labkit.testbeds import Testbed, _rdma
 
 
+def outline(argument: str, options: Mapping[str, str]) -> Testbed:
+    """Nothing is known of it; refuses what it does not take."""
+    if argument or options:
+        raise SpecError(f"the testbed local takes neither argument nor options, but got {argument!r}, {dict(options)}.")
+    return Testbed("local")
+
+
 @contextmanager
 def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     """Nothing to bring up."""
-    if argument or options:
-        raise SpecError(f"the testbed local takes neither argument nor options, but got {argument!r}, {dict(options)}.")
+    outline(argument, options)
     yield Testbed("local", place=_rdma.place)

@@ -8,7 +8,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from labkit.columns import METRICS, STATISTICS
+from labkit.columns import METRICS
 from labkit.errors import LabkitError
 from labkit.explorer import live, store, view
 from labkit.explorer.session import Chosen, Session
@@ -154,7 +154,7 @@ class _Plot:
             self._busy = True
             self._offer(self.benchmark, [(name, name) for name in have], benchmark)
             self._offer(self.metric, [(METRICS[m].title, m) for m in view.metrics_of(summary)], now.metric)
-            names = [(STATISTICS[s].label, s) for s in view.statistics_of(summary, now.metric)]
+            names = [(view.statistic_words(s), s) for s in view.statistics_of(summary, now.metric)]
             self._offer(self.statistic, names, now.statistic)
             self._offer(self.x, [(view.words(c), c) for c in view.axes_of(summary)], now.x)
             same = dataclasses.replace(before, campaigns=now.campaigns) == now

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit import benchmarks, figures, records
-from labkit.columns import METRICS
+from labkit.columns import METRICS, SHOWN
 from labkit.errors import LabkitError
 from labkit.explorer import live, store
 from labkit.explorer.live import Long
@@ -70,7 +70,7 @@ class _Point:
             self.widget.children = (self.facts,)
             return
         self._metric = chosen.metric
-        self.facts.value = facts(self._samples, row)
+        self.facts.value = facts(self._samples, row, chosen.metric)
         have = [one.launch for one in self._samples if one.n]
         if have:
             self.launch.options = [(str(number), number) for number in have]
@@ -108,9 +108,9 @@ class _Point:
             self._long.show(self.figure, *ends)
 
 
-def facts(found: list[Samples], row: dict[str, Any]) -> str:
-    """What a reader must know of a point, as HTML."""
-    first = found[0]
+def facts(found: list[Samples], row: dict[str, Any], metric: str) -> str:
+    """What a reader must know of a point, as HTML: each statistic of the metric with its own interval, and the rest."""
+    first, n = found[0], sum(one.n for one in found)
     host = first.host
     badges = [str(text) for one in found for text in (one.meta.get("badges") or ())]
     warnings = [str(text) for one in found for text in (one.meta.get("warnings") or ())]
@@ -120,14 +120,27 @@ def facts(found: list[Samples], row: dict[str, Any]) -> str:
         "campaign": f"{row['campaign']} ({first.origin})",
         "host": ", ".join(text for text in (str(row.get("host") or ""), cpu) if text),
         "library": str(first.meta.get("library") or ""),
-        "samples": f"n = {sum(one.n for one in found):,} in {len(found)} {'launch' if len(found) == 1 else 'launches'}",
+        "samples": f"{f'n = {n:,} in ' if n else ''}{len(found)} {'launch' if len(found) == 1 else 'launches'}",
         "interval": str(row.get("headline") or ""),
+        **_statistics(row, metric),
         "badges": "; ".join(dict.fromkeys(badges)) or "none",
         "warnings": "; ".join(dict.fromkeys(warnings)) or "none",
     }
     cells = "".join(f"<tr><th style='text-align:left;padding-right:12px;vertical-align:top'>{name}</th>"
                     f"<td>{html.escape(text)}</td></tr>" for name, text in lines.items() if text)  # fmt: skip
     return f"<table>{cells}</table>{_command(first)}"
+
+
+def _statistics(row: dict[str, Any], metric: str) -> dict[str, str]:
+    """Statistics of a metric with the range of their own interval, or the reason why a percentile is not there."""
+    said = {}
+    for name in SHOWN:
+        value = records.value_of(row, metric, name)
+        if value.value == value.value:
+            said[value.words] = f"{value.text} {value.unit}" + (f" ({value.range})" if value.low == value.low else "")
+        elif name in ("p50", "p95", "p99"):
+            said[value.words] = f"none: {records.why_not(row, metric, name)}"
+    return said
 
 
 def _command(first: Samples) -> str:

@@ -1,0 +1,128 @@
+"""What each line of a figure shows: one statistic, never another in its place, and why there are gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit.columns import METRICS, STATISTICS, end_column, statistic_column
+from labkit.figures import looks
+from labkit.figures.looks import Look
+from labkit.records import headline_statistic, statistic_of, why_not
+
+HEADLINE = "headline"  # the median; where a source has none, its mean or value as a line of its own that says so
+_REASONS = 3  # that stand below a figure
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line, or the bars of one colour.
+
+    Parameters
+    ----------
+    name : in the legend; names the statistic where it is not that of the figure, and says where there is none.
+    origin : of its numbers.
+    rows : of the summary, one to a point.
+    statistic : that is drawn.
+    look : colour and marker of its series.
+    """
+
+    name: str
+    origin: str
+    rows: pd.DataFrame
+    statistic: str
+    look: Look
+
+
+def column(rows: pd.DataFrame, metric: str, statistic: str) -> NDArray[np.float64]:
+    """Return values of a statistic, NaN where the table has none."""
+    name = statistic_column(metric, statistic)
+    return rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), np.nan)
+
+
+def ends_of(rows: pd.DataFrame, metric: str, statistic: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends of the interval over launches of a statistic; NaN where it has none of its own."""
+    found = []
+    for end in ("low", "high"):
+        own = end_column(metric, statistic, end)
+        if own in rows:
+            found.append(rows[own].to_numpy(np.float64))
+        else:  # a table made by hand has those of the headline statistic only
+            leads = np.array([statistic_of(row, metric) == statistic for row in rows.to_dict("records")])
+            found.append(np.where(leads, column(rows, metric, end), np.nan))
+    return found[0], found[1]
+
+
+def of(parts: Sequence[tuple[str, str, pd.DataFrame]], metric: str, statistic: str) -> list[Line]:
+    """Lines of a figure from its series; a series has several where its points have different headline statistics.
+
+    Parameters
+    ----------
+    parts : name, origin and rows of each series, from `labkit.figures.style.split`.
+    metric : as in `labkit.columns.METRICS`.
+    statistic : as in `labkit.columns.STATISTICS`, or ``headline``.
+    """
+    usual = headline_statistic(pd.concat([rows for *_, rows in parts]), metric)
+    seen = looks.of(parts)
+    return [
+        line for part, look in zip(parts, seen, strict=True) for line in of_series(part, look, metric, statistic, usual)
+    ]
+
+
+def of_series(
+    part: tuple[str, str, pd.DataFrame], look: Look, metric: str, statistic: str, usual: str
+) -> Iterator[Line]:
+    """Lines of one series; `usual` is the headline statistic that needs no name."""
+    name, origin, rows = part
+    if statistic != HEADLINE:
+        empty = np.isnan(column(rows, metric, statistic)).all()
+        yield Line(f"{name}: no {STATISTICS[statistic].label}" if empty else name, origin, rows, statistic, look)
+        return
+    leads = pd.Series([statistic_of(row, metric) or usual for row in rows.to_dict("records")], index=rows.index)
+    for lead in dict.fromkeys(leads):
+        said = name if lead == usual else f"{name}, {STATISTICS[lead].label}"
+        yield Line(said, origin, rows[(leads == lead).to_numpy()], lead, look)
+
+
+def title(lines: Sequence[Line], metric: str) -> str:
+    """Title of the axis: the statistic of all lines, or of those that name no other."""
+    what, shown = METRICS[metric], dict.fromkeys(line.statistic for line in lines)
+    usual = (
+        headline_statistic(pd.concat([line.rows for line in lines]), metric) if len(shown) > 1 else next(iter(shown))
+    )
+    return f"{what.label}, {STATISTICS[usual].label}{' or as named' if len(shown) > 1 else ''} ({what.unit})"
+
+
+def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
+    """Say why points have no such statistic; empty where all have it."""
+    lacking = rows[np.isnan(column(rows, metric, statistic))]
+    reasons = dict.fromkeys(
+        why_not(row, metric, statistic).partition(", n = ")[0] for row in lacking.to_dict("records")
+    )
+    if not reasons:
+        return ""
+    more = f"; {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
+    return f"no {STATISTICS[statistic].label} where {'; or '.join(list(reasons)[:_REASONS])}{more}"
+
+
+def meaning(lines: Sequence[Line], metric: str) -> str:
+    """Say what the error bars are, from the labels of the intervals that are drawn."""
+    drawn: dict[str, None] = {}
+    of_what: dict[str, None] = {}
+    single = False
+    for line in lines:
+        low, _ = ends_of(line.rows, metric, line.statistic)
+        there = ~np.isnan(column(line.rows, metric, line.statistic))
+        labels = line.rows["headline"].to_numpy() if "headline" in line.rows else np.full(len(line.rows), "")
+        found = dict.fromkeys(str(label) for label in labels[there & ~np.isnan(low)] if label)
+        drawn |= found
+        of_what |= {line.statistic: None} if found else {}
+        single |= any(label == "1 launch" for label in labels[there])
+    if not drawn:
+        return "1 launch each: no interval" if single else ""
+    own = "" if set(of_what) == {"p50"} else f" of the {' or '.join(STATISTICS[s].label for s in of_what)}"
+    return f"bars: {', '.join(drawn)}{own}{'; single launches have none' if single else ''}"
