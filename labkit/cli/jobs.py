@@ -45,7 +45,8 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
 
 def submit(options: argparse.Namespace) -> int:
     """Submit a job, and follow it."""
-    from labkit import jobs
+    from labkit import batch, jobs
+    from labkit.errors import LaunchError
     from labkit.jobs import estimate, script
     from labkit.jobs import site as sites
     from labkit.jobs.inside import left_out
@@ -58,7 +59,11 @@ def submit(options: argparse.Namespace) -> int:
     site = sites.load(place)
     into = jobs.folder(options.suite, options.into, site)
     if options.dry_run:
-        suite = jobs.check(request, site, into, say)
+        try:
+            suite = jobs.check(request, site, into, say)
+        except LaunchError as error:  # it is only looked at
+            say(f"warning: {error}")
+            suite = batch.load(options.suite, options.parameter)
         print(script.render(request, site, into, exclude=sorted(left_out(into))), end="")
         say(estimate.sentence(suite, repeats=options.array))
         return OK
