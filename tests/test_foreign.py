@@ -174,7 +174,7 @@ class Evil:
 
 def header(**changes: object) -> bytes:
     """Metadata of a samples file with something wrong."""
-    values = samples._header(some()) | changes
+    values = samples.metadata(some()) | changes
     return json.dumps(values).encode()
 
 
