@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from operator import lt
 
 from labkit.formats import malformed
 from labkit.formats._lines import is_damaged_row, is_row
@@ -73,6 +74,9 @@ def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) 
 
 def _risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
     """Refuse sizes that do not rise; the last one."""
+    sizes = [row.size for row in rows if row.size is not None]
+    if all(map(lt, [last, *sizes], sizes)):
+        return sizes[-1] if sizes else last
     for row in rows:
         if row.size is not None:
             if row.size <= last:
