@@ -137,7 +137,8 @@ class Lines:
 
     def take(self) -> str:
         """The next line, which there must be."""
-        self._peek(0)
+        if not self._next:
+            self._peek(0)
         self.taken, raw, line = self._next.popleft()
         if len(self.kept) < KEPT:
             self.kept.append(raw)
@@ -157,8 +158,9 @@ class Lines:
         """
         first, found, cells = self._read + 1, list[str](), list[str]()
         while not self._next and len(found) < most and self._fill() and not self._ended:
-            matched = form.match(self._whole, self._begin)
-            block, here = matched[0] if matched else "", most - len(found)
+            here, matched = most - len(found), form.match(self._whole, self._begin)
+            assert matched is not None  # no row at all fits too
+            block = matched[0]
             count = block.count("\n")
             if count > here:
                 count, block = here, "\n".join([*self._raw[self._at : self._at + here], ""])

@@ -26,10 +26,11 @@ def rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator
         while len(found) < most and _row_follows(lines, columns, head, count + len(found)):
             found.append(_row(lines, columns, forms, head))
         last = _risen(lines, found, last)
-        if not found:
-            break
         count += len(found)
-        yield tuple(found)
+        if found:
+            yield tuple(found)
+        if len(found) < most:  # what follows is no row
+            break
     if not count:
         raise lines.wrong("a row of the table")
     if (lines.ahead or "").startswith(INVALID):

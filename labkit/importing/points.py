@@ -13,6 +13,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii
 from operator import itemgetter
 from typing import Any
 
@@ -31,6 +32,7 @@ _PATTERNS = 256  # kinds of tables that are remembered, and kinds of rows of eac
 _GAP = secrets.token_hex(8)  # no text can hold it
 _SIZE, _LAUNCH, _NAME, _PLACE, _VALUES, _SOURCE = (f"{_GAP}{place}" for place in range(6))
 _FLOATS = {float}
+_END = json.dumps("\n")[1:]
 _HELD = 320  # B that a point takes in memory besides its texts
 # fingerprint, launch, gaps of its pattern, size, place, values, source: metadata are made only when they are written
 Point = tuple[str, int, tuple[str, ...], int, str, str, str]
@@ -111,7 +113,7 @@ class Kind:
 
     def points(self, table: Table, notes: Notes, known: Known) -> tuple[list[Point], int, int]:
         """Points of the rows that have a value, how many were there before, and how many bytes the points are."""
-        whole, above = _sources(table)
+        (whole, above), held = _sources(table), bool(known)
         digest, sized, windows = self._text.digest[:16], self._benchmark.sized, table.columns[0] == "Window"
         patterns, keyed, threads, of_size = self._patterns, self._key, self._threads, self._factors.get("size", 1)
         found, there, text, plain = list[Point](), 0, self._values.text, threads == 1 and of_size == 1 and sized
@@ -125,11 +127,11 @@ class Kind:
             pattern = patterns.get(key) or self._pattern(key, row)
             size = row.size or 0 if plain else int((row.size or 0) // threads * of_size) if sized else 0
             slot = pattern.known.get(size) or pattern.slot(size)
-            if known and (slot.fingerprint, digest, row.line) in known:
+            if held and (slot.fingerprint, digest, row.line) in known:
                 there += 1
                 continue
             place = f"{digest}:{row.line}:{row.values[0]}" if windows else f"{digest}:{row.line}"
-            source = whole or json.dumps(f"{above}{row.text}\n")
+            source = whole or f"{above}{encode_basestring_ascii(row.text)[1:-1]}{_END}"
             found.append((slot.fingerprint, slot.launch, pattern.gaps, size, place, values, source))
             slot.launch += 1
         return found, there, _held(found, whole)
@@ -184,14 +186,22 @@ class _Values:
         escaped = [begin.replace("%", "%%") for begin in self._begins]
         self._form = ", ".join(f"{begin}%r}}" for begin in escaped) if plain else ""
         places = [one.place for one in meanings]
-        self._pick = itemgetter(*places) if len(places) > 1 else lambda values: tuple(values[i] for i in places)
+        self._only = places[0] if len(meanings) == 1 else -1
+        self._pick = itemgetter(*places) if len(meanings) > 1 else lambda values: ()
 
     def text(self, row: Row) -> str:
         """Those of a row; empty where it has none."""
         if self._form and row.size and not row.remark:
+            if self._only >= 0:
+                value = row.values[self._only]
+                return self._form % value if type(value) is float else self._each(row)
             values = self._pick(row.values)
             if set(map(type, values)) == _FLOATS:  # as nearly always
                 return self._form % values
+        return self._each(row)
+
+    def _each(self, row: Row) -> str:
+        """The same, value by value."""
         return ", ".join(
             f"{begin}{value!r}}}"
             for one, begin in zip(self._meanings, self._begins, strict=True)
@@ -228,16 +238,19 @@ class Kinds:
         return found
 
 
-def header(point: Point) -> bytes:
+def header(point: Point) -> str:
     """Metadata of a point, as `labkit.samples.save` would write them."""
     name, launch, (a, b, c, d, e, f, g), size, place, values, source = point
-    return f'{a}{size}{b}{launch}{c}"{name}"{d}"{place}"{e}[{values}]{f}{source}{g}'.encode()
+    return f'{a}{size}{b}{launch}{c}"{name}"{d}"{place}"{e}[{values}]{f}{source}{g}'
 
 
 def _held(points: Sequence[Point], shared: str) -> int:
     """How many bytes points take in memory, B; `shared` is the source of all."""
-    return len(shared) + sum([len(one[5]) for one in points]) + len(points) * _HELD + (
-        0 if shared else sum([len(one[6]) for one in points])
+    return (
+        len(shared)
+        + sum([len(one[5]) for one in points])
+        + len(points) * _HELD
+        + (0 if shared else sum([len(one[6]) for one in points]))
     )
 
 
@@ -247,8 +260,8 @@ def _begins(one: Meaning) -> str:
 
 
 def _sources(table: Table) -> tuple[str, str]:
-    """Lines of a table as JSON where they are few; else what stands above each row."""
+    """Lines of a table as JSON where they are few; else the beginning of a JSON text with those above each row."""
     if table.lines and sum(map(len, table.lines)) <= SHOWN:
         return json.dumps("".join(f"{line}\n" for line in table.lines)), ""
     above = [*table.preamble, *([table.head] if table.head else [])]
-    return "", "".join(f"{line}\n" for line in above)[-4 * SHOWN :]
+    return "", json.dumps("".join(f"{line}\n" for line in above)[-4 * SHOWN :])[:-1]

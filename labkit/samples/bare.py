@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=tuple[Any, ...])
 
 
-def write(points: Sequence[P], folder: Path, header: Callable[[P], bytes]) -> Path:
+def write(points: Sequence[P], folder: Path, header: Callable[[P], str]) -> Path:
     """Write points without samples, which come by fingerprint and launch, to a file: aside, read back, renamed.
 
     Parameters
     ----------
     points : each begins with its fingerprint and launch.
-    header : of a point; those of a row group are in memory at once.
+    header : of a point, in ASCII; those of a row group are in memory at once.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def write(points: Sequence[P], folder: Path, header: Callable[[P], bytes]) -> Pa
     return path
 
 
-def _groups(points: Sequence[P], header: Callable[[P], bytes]) -> Iterator[pa.RecordBatch]:
+def _groups(points: Sequence[P], header: Callable[[P], str]) -> Iterator[pa.RecordBatch]:
     """Row groups of points."""
     import pyarrow as pa
 
@@ -73,9 +73,19 @@ def _groups(points: Sequence[P], header: Callable[[P], bytes]) -> Iterator[pa.Re
         empty = np.zeros(len(some) + 1, np.int32)
         columns = [
             pa.array([one[0] for one in some], pa.string()), pa.array([one[1] for one in some], pa.int32()),
-            pa.array([*map(header, some)], pa.binary()),
+            _joined([*map(header, some)]),
             pa.ListArray.from_arrays(empty, pa.array([], pa.int32())),
             pa.ListArray.from_arrays(empty, pa.array([], pa.int64())),
             pa.MapArray.from_arrays(empty, pa.array([], pa.string()), none),
         ]  # fmt: skip
         yield pa.RecordBatch.from_arrays(columns, schema=compacted.layout())
+
+
+def _joined(texts: Sequence[str]) -> pa.Array:
+    """Texts in ASCII as an array of their bytes, copied once only: that is most of the work."""
+    import pyarrow as pa
+
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    return pa.Array.from_buffers(
+        pa.binary(), len(texts), [None, pa.py_buffer(ends), pa.py_buffer("".join(texts).encode("ascii"))]
+    )
