@@ -197,6 +197,9 @@ def test_long_words_do_not_push_the_hover_text_out_of_the_page() -> None:
     said = style.hover([], {"host": ["<" * 200]})["hovertemplate"].partition("<extra>")[0]
     assert max(len(line.replace("&lt;", "<")) for line in said.split("<br>")) < 100
     assert said.count("&lt;") == 200
+    many = style.hover([], {"warnings": ["; ".join(f"busy machine {n}" for n in range(99))]})["hovertemplate"]
+    assert many.count("<br>") < 5
+    assert " …" in many
 
 
 def test_unreliable_percentile_says_so() -> None:

@@ -30,6 +30,7 @@ NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:11px;color:#555"
 _FITS = 105  # characters of small print in a line
 HOVER = 76  # of hover text: all of it must be in the page
+LINES = 4  # of one of its values: plotly shows nothing of a text that is higher than the figure
 _TELLING = ("benchmark", "message_size_B", "transport", "ranks", "ppn", "engine", "library", "launcher", "testbed",
             "host", "campaign")  # fmt: skip
 
@@ -222,7 +223,7 @@ def _text(value: Any) -> str:
         return "–"
     if isinstance(value, float):
         return format_number(value)
-    lines = textwrap.wrap(str(value), HOVER)
+    lines = textwrap.wrap(str(value), HOVER, max_lines=LINES, placeholder=" …")
     return "<br>    ".join(html.escape(line, quote=False).replace("%{", "% {") for line in lines)
 
 
