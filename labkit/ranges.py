@@ -52,7 +52,7 @@ class Range:
 
 
 RANGES: Mapping[str, Range] = {
-    "size": Range(0, 2**40, "B", usual=8),
+    "size": Range(0, 2**50, "B", usual=8),  # of messages and of files
     "ranks": Range(1, 2**20, usual=2),
     "ppn": Range(0, 2**16, usual=2),
     "iterations": Range(1, 10**9),
@@ -90,9 +90,8 @@ def check(name: str, value: object, *, word: str = "") -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool) and value == value
     usual = wanted.usual if wanted.usual is not None else wanted.low
     near = wanted.high if number and value > wanted.high and not wanted.between else usual  # type: ignore[operator]
-    raise SpecError(
-        f"{word}{shown(value)}, but it must be {wanted}. Set {word}{int(near) if near == int(near) else near:g}."
-    )
+    remedy = str(int(near)) if near == int(near) else f"{near:g}"
+    raise SpecError(f"{word}{shown(value)}, but it must be {wanted}. Set {word}{remedy}.")
 
 
 def finite(what: str, values: Mapping[str, Any]) -> None:
@@ -128,5 +127,5 @@ def shown(value: object, most: int = 60) -> str:
 
 def _plain(value: float) -> str:
     """A bound as people write it."""
-    powers = {2**40: "2^40", WIDE: "2^63 - 1", -WIDE: "-2^63 + 1"}
+    powers = {2**50: "2^50", WIDE: "2^63 - 1", -WIDE: "-2^63 + 1"}
     return powers.get(int(value)) or (f"{value:,.0f}" if value == int(value) else f"{value:g}")

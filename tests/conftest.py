@@ -7,6 +7,7 @@ it the test is skipped; with ``LABKIT_REQUIRE=mpi,…`` a skip is a failure, unl
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,10 @@ for name, value in {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }.items():
     os.environ.setdefault(name, value)
+
+# a shell without job control starts background commands, `make test-all &` too, with SIGINT ignored, and children inherit that
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("labkit", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("labkit")

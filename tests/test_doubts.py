@@ -14,7 +14,7 @@ from labkit.analysis.doubts import kinds
 def test_a_kind_says_median_and_range_instead_of_its_first_number() -> None:
     waits = [f"tasks waited for a processor in {share} % of the time, latency may be false" for share in (20, 95, 31)]
     assert kinds(waits) == [
-        ("tasks waited for a processor in 31 (median; range 20 to 95) % of the time, latency may be false", 3)
+        ("tasks waited for a processor in 31 % (median; range 20 to 95 %) of the time, latency may be false", 3)
     ]
 
 
@@ -24,7 +24,7 @@ def test_a_kind_says_median_and_range_instead_of_its_first_number() -> None:
         (["iperf3 stands in", "iperf2 stands in"], ["iperf3 stands in", "iperf2 stands in"]),
         (["made by v1.2.3", "made by v1.2.4"], ["made by v1.2.3", "made by v1.2.4"]),
         (["2 ranks on 2 cores", "14 ranks on 2 cores"], ["8 (median; range 2 to 14) ranks on 2 cores"]),
-        (["stolen: 1.0% of it.", "stolen: 12.5% of it."], ["stolen: 6.8 (median; range 1.0 to 12.5)% of it."]),
+        (["stolen: 1.0% of it.", "stolen: 12.5% of it."], ["stolen: 6.8% (median; range 1.0 to 12.5%) of it."]),
         (["12,800 of 1e5 lost", "900 of 1e5 lost"], ["6,850 (median; range 900 to 12,800) of 1e5 lost"]),
         (["load 7.95458984375", "load 8"], ["load 7.98 (median; range 7.95 to 8.00)"]),
     ],

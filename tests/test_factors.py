@@ -63,5 +63,5 @@ def test_a_missing_value_is_a_value_and_what_another_column_says_is_left_out() -
             "fingerprint": list("wxyz"),
         }
     )
-    assert differing(rows) == ["env_X", "library"]
+    assert differing(rows) == ["library", "env_X"]
     assert differing(rows.assign(library="A 1", launcher="a")) == ["env_X", "fingerprint"]

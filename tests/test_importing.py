@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,8 @@ from labkit import benchmarks, classic, importing, records, samples
 from labkit.campaign import Campaign, archive
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import imb, omb
-from labkit.samples import Samples
+from labkit.formats._lines import Lines
+from labkit.samples import Samples, compacted
 from labkit.spec import Effort, Spec
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -228,6 +230,45 @@ def test_metadata_are_those_that_a_samples_file_would_have(tmp_path: Path) -> No
             assert json.loads(raw.header) == samples.metadata(one)
             assert (one.launch, one.meta["fingerprint"]) == (launch, fingerprint)
     assert archive.verify(held.path)[1] == []
+
+
+def kept(held: Campaign) -> list[tuple[str, tuple[str, int], bytes]]:
+    """Everything that an import brought, byte for byte."""
+    return sorted((name, at, raw.header) for name in held.benchmarks() for at, _, raw in held.files(name).named())
+
+
+@pytest.mark.parametrize("form", ["omb", "imb"])
+def test_rows_read_many_at_once_are_the_points_of_rows_read_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    files = [path for path in sorted((GOLDEN / form).glob("*.txt")) if re.search(r"\n *\d+ +\d", path.read_text())]
+    if form == "omb":
+        files.append(tmp_path / "long.txt")
+        files[-1].write_text(grown(5000) + grown(30, 40))
+    whole = [kept(importing.bring(files, into=tmp_path / f"a{told}", testbed=told).campaign) for told in ("", "one")]
+    monkeypatch.setattr(Lines, "bulk", lambda self, form, most: (0, [], []))
+    each = [kept(importing.bring(files, into=tmp_path / f"b{told}", testbed=told).campaign) for told in ("", "one")]
+    assert whole == each
+    assert len(whole[0]) > 100
+
+
+def test_metadata_and_fingerprints_are_those_of_a_point_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / 'a "quoted" \\ µ.txt'
+    path.write_text(grown(60) + grown(100, 3))
+    for told in ("", "a testbed"):
+        held = importing.bring([path], into=tmp_path / f"c{told}", testbed=told).campaign
+        for (fingerprint, launch), where, raw in held.files("mpi.latency").named():
+            one = samples.understood(raw, where)
+            assert raw.header == json.dumps(samples.metadata(one), allow_nan=False).encode()
+            identity = {"library": "OMB 7.4", "text": "" if told else sha(str(path))}
+            assert (one.launch, one.spec.fingerprint(identity)) == (launch, fingerprint)
+
+
+def test_a_file_that_is_not_what_was_written_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compacted, "digest", lambda path: "0" * 16)
+    with pytest.raises(DataError, match=r"does not hold what was written to it\. Look after the disk"):
+        importing.bring([LATENCY], into=tmp_path / "c")
+    assert not list(tmp_path.rglob("*.parquet*"))
 
 
 def sha(path: str) -> str:

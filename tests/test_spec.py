@@ -119,7 +119,7 @@ def test_a_sweep_is_a_product(sizes: list[int], windows: list[str]) -> None:
     ("values", "text"),
     [
         ({"benchmark": "latency"}, "family.name"),
-        ({"benchmark": "mpi.latency", "size": -1}, "size=-1, but it must be a whole number from 0 to 2\\^40 B"),
+        ({"benchmark": "mpi.latency", "size": -1}, "size=-1, but it must be a whole number from 0 to 2\\^50 B"),
         ({"benchmark": "mpi.latency", "ranks": 0}, "ranks=0"),
         ({"benchmark": "mpi.latency", "ranks": 2.5}, "ranks=2.5"),
         ({"benchmark": "mpi.latency", "size": "12q"}, "not a size"),

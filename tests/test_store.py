@@ -110,7 +110,7 @@ def test_only_the_row_groups_that_hold_what_is_wanted_are_read(tmp_path: Path, m
     wanted = {(f"{2:016x}", 0), (f"{2:016x}", 1)}
     (path,) = held.files("mpi.allreduce").compacted
     content = bytearray(path.read_bytes())
-    with compacted._opened(path) as file:
+    with compacted.opened(path) as file:
         assert file.num_row_groups == 5
         for group in (0, 2, 3, 4):  # nothing of the others may be looked at
             column = file.metadata.row_group(group).column(4)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 # not in a word or a version: iperf3 is no iperf2
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?!\w|[.,]\d)")
+_UNIT = re.compile(r"\s?%")  # stays with its number
 _DIGITS = 2  # after the point, at most
 
 
@@ -32,13 +33,19 @@ def kinds(texts: Iterable[str]) -> list[tuple[str, int]]:
 
 def _said(words: Sequence[str], numbers: Sequence[Sequence[str]]) -> str:
     """The words of a kind with what its numbers are between them."""
-    return "".join(word + number for word, number in zip(words, [*map(_range, numbers), ""], strict=True))
+    said, rest = "", words[0]
+    for values, word in zip(numbers, words[1:], strict=True):
+        unit = _UNIT.match(word)
+        said += rest + _range(values, unit[0] if unit else "")
+        rest = word[unit.end() :] if unit else word
+    return said + rest
 
 
-def _range(values: Sequence[str]) -> str:
+def _range(values: Sequence[str], unit: str) -> str:
     """A number that is always the same as it is written, others by median and range, with as many digits."""
     if len(set(values)) == 1:
-        return values[0]
+        return values[0] + unit
     digits = min(_DIGITS, max(len(value.partition(".")[2]) for value in values))
     each = sorted(float(value.replace(",", "")) for value in values)
-    return f"{statistics.median(each):,.{digits}f} (median; range {each[0]:,.{digits}f} to {each[-1]:,.{digits}f})"
+    low, middle, high = (f"{value:,.{digits}f}" for value in (each[0], statistics.median(each), each[-1]))
+    return f"{middle}{unit} (median; range {low} to {high}{unit})"

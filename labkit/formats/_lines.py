@@ -15,6 +15,7 @@ Value = float | int | str | None
 WHOLE, TWO_DECIMALS, NO_NUMBER = r"[0-9]{1,18}", r"[0-9]{1,18}\.[0-9][0-9]", r"-?(?:nan|inf)"
 LONGEST = 1 << 16  # characters of a line: none of a benchmark has a hundredth of it
 KEPT = 1 << 12  # lines of a table that are remembered
+BLOCK = 1 << 10  # rows of a table that are matched at once
 KINDS = 8  # of what was skipped that are told apart
 # srun -l and mpiexec -l, mpirun --tag-output
 _LABEL = re.compile(r" *(?:\d{1,7}:(?: |$)|\[\d{1,7}\] |\[\d+,\d+\]<std\w+>:? ?)")
@@ -75,8 +76,8 @@ class Lines:
     def __init__(self, text: str | Iterable[str], where: str, own: Callable[[str], bool] = lambda line: False) -> None:
         self._pieces, self.where, self._own = iter([text] if isinstance(text, str) else text), where, own
         self._rest, self._ended = "", False
-        self._raw: list[str] = []  # lines of the piece in hand
-        self._at = self._read = 0  # place in it; lines read of the text
+        self._whole, self._raw = "", list[str]()  # whole lines of the piece in hand, and each of them
+        self._at = self._read = self._begin = 0  # place in them; lines read of the text; character they begin at
         self._next: deque[tuple[int, str, str]] = deque()  # number, as it stands, without blanks and label
         self.cut, self.taken, self.skipped = 0, 0, Skipped()
         self.kept: list[str] = []
@@ -94,11 +95,13 @@ class Lines:
             piece = next(self._pieces, None)
             if piece is None:
                 self._ended = True
-                self._raw, self._rest = ([self._rest] if self._rest else []), ""
+                self._whole, self._raw, self._rest = "", [self._rest] if self._rest else [], ""
                 self.cut = self._read + 1 if self._raw else 0
             else:
-                *self._raw, self._rest = (self._rest + piece).split("\n")
-            self._at = 0
+                self._whole, end, self._rest = (self._rest + piece).rpartition("\n")
+                self._whole += end
+                self._raw = self._whole.split("\n")[:-1]
+            self._at = self._begin = 0
             if len(self._rest) > LONGEST:
                 number = self._read + len(self._raw) + 1
                 raise malformed(self.where, number, self._rest, "lines of text. Name what a benchmark printed")
@@ -107,12 +110,14 @@ class Lines:
     def _peek(self, place: int) -> tuple[int, str, str] | None:
         """A line ahead; those that cannot belong to a table are left out."""
         while len(self._next) <= place and self._fill():
-            raw = full = self._raw[self._at].removesuffix("\r")
-            self._at, self._read = self._at + 1, self._read + 1
+            raw = full = self._raw[self._at]
+            self._at, self._read, self._begin = self._at + 1, self._read + 1, self._begin + len(raw) + 1
+            if raw[-1:] == "\r":
+                raw = full = raw[:-1]
             if (":" in raw or raw[:1] == "[") and (label := _LABEL.match(raw)):
                 raw = raw[label.end() :]
             line = raw.rstrip()
-            if line and not _may_belong(line) and not self._own(line):
+            if line and line[0] != "#" and not _may_belong(line) and not self._own(line):
                 self.skipped.add(full, self._read)
             else:
                 self._next.append((self._read, raw, line))
@@ -132,7 +137,8 @@ class Lines:
 
     def take(self) -> str:
         """The next line, which there must be."""
-        self._peek(0)
+        if not self._next:
+            self._peek(0)
         self.taken, raw, line = self._next.popleft()
         if len(self.kept) < KEPT:
             self.kept.append(raw)
@@ -143,22 +149,30 @@ class Lines:
         number, _, line = self._next.popleft()
         self.skipped.add(line, number)
 
-    def bulk(self, form: re.Pattern[str], most: int) -> list[tuple[int, str, re.Match[str]]]:
-        """Take lines as long as they have a form, which asks for no blanks at the end: number, line, match."""
-        found: list[tuple[int, str, re.Match[str]]] = []
-        fits = form.fullmatch
+    def bulk(self, form: re.Pattern[str], most: int) -> tuple[int, list[str], list[str]]:
+        """Take lines as long as they have a form, at most so many: number of the first, the lines, all their cells.
+
+        Parameters
+        ----------
+        form : from `block_form`.
+        """
+        first, found, cells = self._read + 1, list[str](), list[str]()
         while not self._next and len(found) < most and self._fill() and not self._ended:
-            at, end, number = self._at, min(len(self._raw), self._at + most - len(found)), self._read
-            while at < end and (match := fits(raw := self._raw[at])):
-                at, number = at + 1, number + 1
-                found.append((number, raw, match))
-            self._at, self._read = at, number
-            if at < end:
+            here, matched = most - len(found), form.match(self._whole, self._begin)
+            assert matched is not None  # no row at all fits too
+            block = matched[0]
+            count = block.count("\n")
+            if count > here:
+                count, block = here, "\n".join([*self._raw[self._at : self._at + here], ""])
+            found += self._raw[self._at : self._at + count]
+            cells += block.split()
+            self._at, self._read, self._begin = self._at + count, self._read + count, self._begin + len(block)
+            if self._at < len(self._raw) and count < BLOCK:
                 break
         if found:
-            self.taken = found[-1][0]
-            self.kept += [raw for _, raw, _ in found[: max(0, KEPT - len(self.kept))]]
-        return found
+            self.taken = self._read
+            self.kept += found[: max(0, KEPT - len(self.kept))]
+        return first, found, cells
 
     def past_blanks(self) -> str | None:
         """The first line ahead that is not empty; nothing is taken."""
@@ -225,6 +239,6 @@ def is_damaged_row(line: str, columns: int) -> bool:
 
 
 @cache
-def row_form(forms: tuple[str, ...]) -> re.Pattern[str]:
-    """Pattern of a row whose cells have forms, each a group, for `Lines.bulk`."""
-    return re.compile(" *" + " +".join(f"({form})" for form in forms))
+def block_form(forms: tuple[str, ...]) -> re.Pattern[str]:
+    """Pattern of rows whose cells have forms, for `Lines.bulk`."""
+    return re.compile("(?: *" + " +".join(f"(?:{form})" for form in forms) + f"\n){{0,{BLOCK}}}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from operator import lt
 
 from labkit.formats import malformed
 from labkit.formats._lines import is_damaged_row, is_row
@@ -25,10 +26,11 @@ def rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator
         while len(found) < most and _row_follows(lines, columns, head, count + len(found)):
             found.append(_row(lines, columns, forms, head))
         last = _risen(lines, found, last)
-        if not found:
-            break
         count += len(found)
-        yield tuple(found)
+        if found:
+            yield tuple(found)
+        if len(found) < most:  # what follows is no row
+            break
     if not count:
         raise lines.wrong("a row of the table")
     if (lines.ahead or "").startswith(INVALID):
@@ -73,6 +75,9 @@ def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) 
 
 def _risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
     """Refuse sizes that do not rise; the last one."""
+    sizes = [row.size for row in rows if row.size is not None]
+    if all(map(lt, [last, *sizes], sizes)):
+        return sizes[-1] if sizes else last
     for row in rows:
         if row.size is not None:
             if row.size <= last:

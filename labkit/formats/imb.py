@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from labkit.columns import METRICS
 from labkit.formats._imb_layout import END as END
@@ -89,6 +90,9 @@ def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
     title: tuple[str, str] | None = None
     found, inside, facts = False, 0, dict[str, str]()  # inside: tables of this run
     while (ahead := lines.ahead) is not None:
+        if not ahead:
+            lines.take()
+            continue
         if begun := _TITLE.fullmatch(ahead):
             title, facts, inside = _begun(lines, begun, title, inside), {}, 0
             continue
@@ -107,10 +111,7 @@ def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
             facts["call"] = call[1]
         elif fact := _FACT.fullmatch(ahead):
             facts.setdefault(fact[1], fact[2])
-        if ahead and ahead.lstrip()[0] != "#":
-            lines.skip()
-        else:
-            lines.take()
+        (lines.take if ahead.lstrip()[0] == "#" else lines.skip)()
     if title and title[0] != "IMB-MT":
         raise lines.wrong(f"{END!r}, with which IMB ends", _CUT)
     if not found:
@@ -164,6 +165,7 @@ def _test(lines: Lines, title: tuple[str, str] | None, facts: dict[str, str], mo
     yield from in_parts(table, _rows(lines, names, head, most), lines)
 
 
+@lru_cache(256)
 def _counts(line: str) -> dict[str, str]:
     """What a line below the name of a test tells, such as ranks, threads and groups."""
     if ranks := _RANKS.fullmatch(line):
@@ -211,10 +213,11 @@ def _rows(lines: Lines, names: Sequence[str], head: str, most: int) -> Iterator[
         rows = bulk(lines, names, forms, "#bytes", most)
         while len(rows) < most and _row_follows(lines, names, head):
             rows.append(_row(lines, names, forms, head))
-        if not rows:
-            break
         count += len(rows)
-        yield tuple(rows)
+        if rows:
+            yield tuple(rows)
+        if len(rows) < most:  # what follows is no row
+            break
     if not count:
         raise lines.wrong("a row of the table")
 

@@ -13,8 +13,9 @@ osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from labkit.columns import METRICS
 from labkit.formats._lines import is_row
@@ -86,14 +87,14 @@ def _program(lines: Lines, most: int) -> Iterator[Table]:
     """Tables of one program: one, or with ``-T all`` one for each datatype; none where only other text is left."""
     if not _to_title(lines):
         return
-    found = _TITLE.fullmatch(lines.ahead or "")
+    found = _title(lines.ahead)
     assert found is not None
     title, version = found[1], found[2] or ""
     test = TESTS.get(_ACCELERATOR.sub("", title).lower(), "")
     if test == "osu_alltoallw" and any(line.startswith(("Dimensions", "Time took")) for line in lines.kept):
         test = "osu_neighbor_alltoallw"
     lines.take()
-    while lines.past_blanks() and _TITLE.fullmatch(lines.past_blanks() or ""):
+    while _title(lines.past_blanks()):
         _again(lines, found[0])
     if test in ("osu_init", "osu_hello"):
         yield _prose(lines, test, title, version)
@@ -117,7 +118,7 @@ def _program(lines: Lines, most: int) -> Iterator[Table]:
 def _to_title(lines: Lines) -> bool:
     """Take lines up to a title; other text is left out. False at the end."""
     while (ahead := lines.ahead) is not None:
-        if _TITLE.fullmatch(ahead):
+        if _title(ahead):
             return True
         if is_row(ahead) or _HEAD.fullmatch(ahead) or ahead.startswith(("# Datatype: ", *OWN[:2], INVALID)):
             raise lines.wrong("a line '# OSU …', as every program of OMB prints first")
@@ -163,9 +164,9 @@ def _head(lines: Lines, *, first: bool) -> tuple[tuple[str, ...], dict[str, str]
     start = len(lines.kept)
     while True:
         ahead = lines.ahead
-        if ahead is not None and (_HEAD.fullmatch(ahead) or MATRIX.fullmatch(ahead)):
+        if ahead is not None and _columns(ahead):
             break
-        if ahead is None or _TITLE.fullmatch(ahead) or is_row(ahead) or ahead.startswith(OWN):
+        if ahead is None or _title(ahead) or is_row(ahead) or ahead.startswith(OWN):
             raise lines.wrong("the names of the columns, as in '# Size  Avg Latency(us)'")
         if not first and len(lines.kept) > start:
             raise lines.wrong("the names of the columns right below '# Datatype: …'")
@@ -173,18 +174,31 @@ def _head(lines: Lines, *, first: bool) -> tuple[tuple[str, ...], dict[str, str]
             lines.skip()
         else:
             lines.take()
-    parameters = _told(line.rstrip() for line in lines.kept if line.rstrip())
+    parameters = dict(_told(tuple(lines.kept)))
     head = lines.take()
-    shown = lines.kept[-1] if lines.kept else head
-    if MATRIX.fullmatch(head):
-        return (head,), parameters, shown
-    names = [found[0] for found in re.finditer(_NAMES, head)]
-    return tuple(["Size", *names] if head.startswith("# Size") else names), parameters, shown
+    return _columns(head), parameters, lines.kept[-1] if lines.kept else head
 
 
-def _told(above: Iterable[str]) -> dict[str, str]:
+def _title(line: str | None) -> re.Match[str] | None:
+    """Title and version, where a line is a title."""
+    return _TITLE.fullmatch(line) if line and line.startswith("# OSU ") else None
+
+
+@lru_cache(256)
+def _columns(line: str) -> tuple[str, ...]:
+    """Columns that a line names, with `Size` where it has it, or the head of a matrix; none where it is no head."""
+    if MATRIX.fullmatch(line):
+        return (line,)
+    if not _HEAD.fullmatch(line):
+        return ()
+    names = [found[0] for found in re.finditer(_NAMES, line)]
+    return tuple(["Size", *names] if line.startswith("# Size") else names)
+
+
+@lru_cache(256)
+def _told(lines: tuple[str, ...]) -> Mapping[str, str]:
     """What the lines above a table tell."""
-    above, found = list(above), dict[str, str]()
+    above, found = [line.rstrip() for line in lines if line.rstrip()], dict[str, str]()
     for line in above:
         found |= {key.strip(): value.strip() for key, value in re.findall(r"\[ ([^:]+):([^]]+)\]", line)}
     for line in above:

@@ -126,12 +126,10 @@ def _read(texts: Sequence[Text], given: Given, keep: Keep, known: Known, progres
 def _one(text: Text, given: Given, keep: Keep, known: Known, read: Callable[[int], None]) -> tuple[int, int, list[str]]:
     """Read a text; how many points it has, how many of them were there, and what is to be said."""
     notes, lines, kinds = Notes(text.path), text.lines(read), Kinds(text, given, known.slot)
-    before, present, add = keep.added, 0, keep.add
+    before, present = keep.added, 0
     for table in text.tables(lines):
         if kind := kinds.of(table, notes):
-            for point in kind.points(table, notes, known):
-                if point is None:
-                    present += 1
-                else:
-                    add(*point)
+            points, there, size = kind.points(table, notes, known)
+            keep.add(kind.benchmark, points, size)
+            present += there
     return keep.added - before + present, present, notes.warnings(lines.skipped.text())

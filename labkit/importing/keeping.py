@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -11,17 +12,17 @@ from typing import Self
 
 from labkit.campaign import Campaign
 from labkit.errors import DataError
-from labkit.importing.known import Slot
+from labkit.importing.points import Point, header
 from labkit.samples import bare, compacted
 
-PORTION, TOGETHER = 24 << 20, 96 << 20  # B of metadata in memory, of a benchmark and of all, before they are written
+PORTION, TOGETHER = 16 << 20, 48 << 20  # B of points in memory, of a benchmark and of all, before they are written
 
 
 class _Portion:
     """Points of a benchmark in memory, and how many bytes they are."""
 
     def __init__(self) -> None:
-        self.points: list[tuple[str, int, bytes]] = []
+        self.points: list[Point] = []
         self.held = 0
 
 
@@ -54,17 +55,17 @@ class Keep:
     ) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def add(self, slot: Slot, header: bytes) -> None:
-        """Take a point, whose launch is the one before the slot's next."""
-        portion = self._points.get(slot.benchmark)
+    def add(self, benchmark: str, points: Sequence[Point], size: int) -> None:
+        """Take points of a benchmark, those of a fingerprint by launch, that are so many bytes."""
+        portion = self._points.get(benchmark)
         if portion is None:
-            portion = self._points[slot.benchmark] = _Portion()
-        portion.points.append((slot.fingerprint, slot.launch - 1, header))
-        portion.held += len(header)
-        self._held += len(header)
-        self.added += 1
+            portion = self._points[benchmark] = _Portion()
+        portion.points += points
+        portion.held += size
+        self._held += size
+        self.added += len(points)
         if portion.held > PORTION:
-            self._write(slot.benchmark)
+            self._write(benchmark)
         elif self._held > TOGETHER:
             self._write(*self._points)
 
@@ -74,8 +75,8 @@ class Keep:
             portion = self._points.pop(benchmark)
             folder = self._folder / benchmark
             folder.mkdir(exist_ok=True)
-            portion.points.sort(key=itemgetter(0, 1))
-            self.files.append(bare.write(portion.points, folder))
+            portion.points.sort(key=itemgetter(0))  # stable: launches stay in their order
+            self.files.append(bare.write(portion.points, folder, header))
             self._held -= portion.held
 
     def publish(self, held: Campaign) -> None:

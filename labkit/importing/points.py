@@ -11,8 +11,9 @@ import hashlib
 import json
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii
 from operator import itemgetter
 from typing import Any
 
@@ -31,6 +32,10 @@ _PATTERNS = 256  # kinds of tables that are remembered, and kinds of rows of eac
 _GAP = secrets.token_hex(8)  # no text can hold it
 _SIZE, _LAUNCH, _NAME, _PLACE, _VALUES, _SOURCE = (f"{_GAP}{place}" for place in range(6))
 _FLOATS = {float}
+_END = json.dumps("\n")[1:]
+_HELD = 320  # B that a point takes in memory besides its texts
+# fingerprint, launch, gaps of its pattern, size, place, values, source: metadata are made only when they are written
+Point = tuple[str, int, tuple[str, ...], int, str, str, str]
 Test = tuple[Benchmark, Mapping[str, Scalar]]
 
 
@@ -56,7 +61,8 @@ class _Pattern:
     def __init__(self, point: Samples, identity: Mapping[str, str], slots: Callable[[str, str], Slot]) -> None:
         self._benchmark, self._slots = point.spec.benchmark, slots
         spec = json.dumps([point.spec.as_dict() | {"size": _SIZE}, dict(sorted(identity.items()))], sort_keys=True)
-        self._named = spec.split(json.dumps(_SIZE))
+        begin, _, self._end = spec.partition(json.dumps(_SIZE))
+        self._begun = hashlib.sha256(begin.encode())
         header = samples.metadata(point)
         header |= {"launch": _LAUNCH, "source": _SOURCE, "reported": _VALUES}
         header["spec"]["size"] = _SIZE
@@ -74,8 +80,9 @@ class _Pattern:
         if found is None:
             if len(self.known) >= _PATTERNS:
                 self.known.clear()
-            name = hashlib.sha256(str(size).join(self._named).encode()).hexdigest()[:16]
-            found = self.known[size] = self._slots(self._benchmark, name)
+            digest = self._begun.copy()
+            digest.update(f"{size}{self._end}".encode())
+            found = self.known[size] = self._slots(self._benchmark, digest.hexdigest()[:16])
         return found
 
 
@@ -85,6 +92,7 @@ class Kind:
     def __init__(self, text: Text, table: Table, test: Test, given: Given, slots: Callable[[str, str], Slot]) -> None:
         self._text, self._table, self._given, self._slots = text, table, given, slots
         self._benchmark, self._fixed = test
+        self.benchmark = self._benchmark.name
         self._ranks, self.doubts = ranks_of(table, self._benchmark, given.ranks)
         alike = table.test.replace(" Multi-", " ")
         if alike in self._benchmark.unlike:
@@ -103,31 +111,30 @@ class Kind:
         self._key: Callable[[tuple[Value, ...]], object] = itemgetter(*places) if places else lambda values: None
         self._threads = int(table.parameters.get("threads", 1) or 1) if text.kind == "IMB" else 1
 
-    def points(self, table: Table, notes: Notes, known: Known) -> Iterator[tuple[Slot, bytes] | None]:
-        """Slot and metadata of every row; None for one that was there before. Those without a value are noted."""
-        whole, above = _sources(table)
+    def points(self, table: Table, notes: Notes, known: Known) -> tuple[list[Point], int, int]:
+        """Points of the rows that have a value, how many were there before, and how many bytes the points are."""
+        (whole, above), held = _sources(table), bool(known)
         digest, sized, windows = self._text.digest[:16], self._benchmark.sized, table.columns[0] == "Window"
         patterns, keyed, threads, of_size = self._patterns, self._key, self._threads, self._factors.get("size", 1)
+        found, there, text, plain = list[Point](), 0, self._values.text, threads == 1 and of_size == 1 and sized
         for row in table.rows:
-            values = self._values.text(row)
+            values = text(row)
             if not values:
-                notes.add(
-                    f"no value: {row.remark.partition(';')[0].rstrip('.') or 'none is finite'}. Left out", row.line
-                )
+                why = row.remark.partition(";")[0].rstrip(".") or "none is finite"
+                notes.add(f"no value: {why}. Left out", row.line)
                 continue
             key = keyed(row.values)
             pattern = patterns.get(key) or self._pattern(key, row)
-            size = int((row.size or 0) // threads * of_size) if sized else 0
+            size = row.size or 0 if plain else int((row.size or 0) // threads * of_size) if sized else 0
             slot = pattern.known.get(size) or pattern.slot(size)
-            if known and (slot.fingerprint, digest, row.line) in known:
-                yield None
+            if held and (slot.fingerprint, digest, row.line) in known:
+                there += 1
                 continue
-            a, b, c, d, e, f, g = pattern.gaps
-            place = f'"{digest}:{row.line}:{row.values[0]}"' if windows else f'"{digest}:{row.line}"'
-            source = whole or json.dumps(f"{above}{row.text}\n")
-            launch, slot.launch = slot.launch, slot.launch + 1
-            text = f'{a}{size}{b}{launch}{c}"{slot.fingerprint}"{d}{place}{e}[{values}]{f}{source}{g}'
-            yield slot, text.encode()
+            place = f"{digest}:{row.line}:{row.values[0]}" if windows else f"{digest}:{row.line}"
+            source = whole or f"{above}{encode_basestring_ascii(row.text)[1:-1]}{_END}"
+            found.append((slot.fingerprint, slot.launch, pattern.gaps, size, place, values, source))
+            slot.launch += 1
+        return found, there, _held(found, whole)
 
     def _pattern(self, key: object, row: Row) -> _Pattern:
         if len(self._patterns) >= _PATTERNS:
@@ -179,14 +186,22 @@ class _Values:
         escaped = [begin.replace("%", "%%") for begin in self._begins]
         self._form = ", ".join(f"{begin}%r}}" for begin in escaped) if plain else ""
         places = [one.place for one in meanings]
-        self._pick = itemgetter(*places) if len(places) > 1 else lambda values: tuple(values[i] for i in places)
+        self._only = places[0] if len(meanings) == 1 else -1
+        self._pick = itemgetter(*places) if len(meanings) > 1 else lambda values: ()
 
     def text(self, row: Row) -> str:
         """Those of a row; empty where it has none."""
         if self._form and row.size and not row.remark:
+            if self._only >= 0:
+                value = row.values[self._only]
+                return self._form % value if type(value) is float else self._each(row)
             values = self._pick(row.values)
             if set(map(type, values)) == _FLOATS:  # as nearly always
                 return self._form % values
+        return self._each(row)
+
+    def _each(self, row: Row) -> str:
+        """The same, value by value."""
         return ", ".join(
             f"{begin}{value!r}}}"
             for one, begin in zip(self._meanings, self._begins, strict=True)
@@ -223,14 +238,30 @@ class Kinds:
         return found
 
 
+def header(point: Point) -> str:
+    """Metadata of a point, as `labkit.samples.save` would write them."""
+    name, launch, (a, b, c, d, e, f, g), size, place, values, source = point
+    return f'{a}{size}{b}{launch}{c}"{name}"{d}"{place}"{e}[{values}]{f}{source}{g}'
+
+
+def _held(points: Sequence[Point], shared: str) -> int:
+    """How many bytes points take in memory, B; `shared` is the source of all."""
+    return (
+        len(shared)
+        + sum([len(one[5]) for one in points])
+        + len(points) * _HELD
+        + (0 if shared else sum([len(one[6]) for one in points]))
+    )
+
+
 def _begins(one: Meaning) -> str:
     """JSON of a reported value, up to the value."""
     return json.dumps({"name": one.name, "unit": one.unit, "statistic": one.statistic})[:-1] + ', "value": '
 
 
 def _sources(table: Table) -> tuple[str, str]:
-    """Lines of a table as JSON where they are few; else what stands above each row."""
+    """Lines of a table as JSON where they are few; else the beginning of a JSON text with those above each row."""
     if table.lines and sum(map(len, table.lines)) <= SHOWN:
         return json.dumps("".join(f"{line}\n" for line in table.lines)), ""
     above = [*table.preamble, *([table.head] if table.head else [])]
-    return "", "".join(f"{line}\n" for line in above)[-4 * SHOWN :]
+    return "", json.dumps("".join(f"{line}\n" for line in above)[-4 * SHOWN :])[:-1]

@@ -33,7 +33,7 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     Names in a fixed order; the last is ``fingerprint`` where points of one size differ in nothing else.
     """
     given = [name for name in rows if name.startswith(GIVEN)]
-    texts = rows[[name for name in (*given, *_SETTING) if name in rows]].map(level)  # a missing value is one too
+    texts = rows[[name for name in (*_SETTING, *given) if name in rows]].map(level)  # a missing value is one too
     every = [name for name in texts if len({*texts[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
     told = {less for more, less in _SAID_BY if {more, less} <= {*every} and _one_each(texts, more, less)}
     found = [name for name in every if name not in told]

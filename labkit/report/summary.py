@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from labkit import units
+from labkit import stats, units
 from labkit.analysis import doubts
 from labkit.report import markdown
 from labkit.report.content import Content
@@ -63,10 +63,12 @@ def key_table(content: Content) -> str:
     """Table of the key numbers."""
     rows = [(source, _key_row(one)) for source in content.sources for one in key_numbers(source)]
     return content.table(
-        ["quantity", "path", "ranks", "setting", "size", "value", "low to high", "what low and high are", "n"],
+        ["quantity", "path", "ranks", "setting", "size", "value", "low to high", "launches", "n"],
         rows,
-        align="llrlrrllr",
-        caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. {#tbl-key}",
+        align="llrlrrlrr",
+        caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. "
+        f"Low to high is the {stats.LEVEL:.0%} interval over launches, "
+        f"or their range where there are fewer than {stats.LAUNCHES}. {{#tbl-key}}",
         empty="There are no samples in this campaign yet, so there are no key numbers.",
     )
 
@@ -81,7 +83,7 @@ def _key_row(one: KeyNumber) -> list[str]:
         _size(one.size) if sized(one.benchmark) else "–",
         f"**{one.text}**\u00a0{one.unit}",
         one.range,
-        one.interval,
+        str(one.launches),
         units.format_count(one.n),
     ]
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from labkit.errors import DataError
 from labkit.samples import compacted
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def write(points: Sequence[tuple[str, int, bytes]], folder: Path) -> Path:
+P = TypeVar("P", bound=tuple[Any, ...])
+
+
+def write(points: Sequence[P], folder: Path, header: Callable[[P], str]) -> Path:
     """Write points without samples, which come by fingerprint and launch, to a file: aside, read back, renamed.
 
     Parameters
     ----------
-    points : fingerprint, launch and header of each; all are in memory at once.
+    points : each begins with its fingerprint and launch.
+    header : of a point, in ASCII; those of a row group are in memory at once.
 
     Returns
     -------
@@ -31,30 +39,53 @@ def write(points: Sequence[tuple[str, int, bytes]], folder: Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    aside, empty = folder / f".{compacted.PREFIX}.parquet.{os.getpid()}", np.zeros(len(points) + 1, np.int32)
-    none = pa.ListArray.from_arrays(np.zeros(1, np.int32), pa.array([], pa.int64()))
-    columns = [
-        pa.array([name for name, _, _ in points], pa.string()), pa.array([one for _, one, _ in points], pa.int32()),
-        pa.array([header for _, _, header in points], pa.binary()),
-        pa.ListArray.from_arrays(empty, pa.array([], pa.int32())),
-        pa.ListArray.from_arrays(empty, pa.array([], pa.int64())),
-        pa.MapArray.from_arrays(empty, pa.array([], pa.string()), none),
-    ]  # fmt: skip
-    table = pa.Table.from_arrays(columns, schema=compacted.layout())
+    aside, sink = folder / f".{compacted.PREFIX}.parquet.{os.getpid()}", pa.BufferOutputStream()
+    names = ["fingerprint", "launch"]  # bounds of headers would tell nobody anything
+    with pq.ParquetWriter(
+        sink, compacted.layout(), compression="zstd", use_dictionary=names[:1], write_statistics=names,
+        write_page_checksum=True,
+    ) as out:  # fmt: skip
+        for group in _groups(points, header):
+            out.write_batch(group)
+    held = sink.getvalue()
     try:
         with aside.open("wb") as file:
-            with pq.ParquetWriter(
-                file, table.schema, compression="zstd", use_dictionary=["fingerprint"], write_page_checksum=True
-            ) as out:
-                out.write_table(table, row_group_size=compacted.POINTS)
+            file.write(held)
             file.flush()
             os.fsync(file.fileno())
-        with compacted.opened(aside, checked=True) as back:
-            for group in range(back.num_row_groups):
-                if not back.read_row_group(group).equals(table.slice(group * compacted.POINTS, compacted.POINTS)):
-                    raise DataError(f"{aside} does not hold what was written to it. Look after the disk.")
-        path = folder / f"{compacted.PREFIX}{compacted.digest(aside)}.parquet"
+        digest = compacted.digest(aside)
+        if not hashlib.sha256(held).hexdigest().startswith(digest):
+            raise DataError(f"{aside} does not hold what was written to it. Look after the disk.")
+        path = folder / f"{compacted.PREFIX}{digest}.parquet"
         aside.rename(path)
     finally:
         aside.unlink(missing_ok=True)
     return path
+
+
+def _groups(points: Sequence[P], header: Callable[[P], str]) -> Iterator[pa.RecordBatch]:
+    """Row groups of points."""
+    import pyarrow as pa
+
+    none = pa.ListArray.from_arrays(np.zeros(1, np.int32), pa.array([], pa.int64()))
+    for start in range(0, len(points), compacted.POINTS):
+        some = points[start : start + compacted.POINTS]
+        empty = np.zeros(len(some) + 1, np.int32)
+        columns = [
+            pa.array([one[0] for one in some], pa.string()), pa.array([one[1] for one in some], pa.int32()),
+            _joined([*map(header, some)]),
+            pa.ListArray.from_arrays(empty, pa.array([], pa.int32())),
+            pa.ListArray.from_arrays(empty, pa.array([], pa.int64())),
+            pa.MapArray.from_arrays(empty, pa.array([], pa.string()), none),
+        ]  # fmt: skip
+        yield pa.RecordBatch.from_arrays(columns, schema=compacted.layout())
+
+
+def _joined(texts: Sequence[str]) -> pa.Array:
+    """Texts in ASCII as an array of their bytes, copied once only: that is most of the work."""
+    import pyarrow as pa
+
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    return pa.Array.from_buffers(
+        pa.binary(), len(texts), [None, pa.py_buffer(ends), pa.py_buffer("".join(texts).encode("ascii"))]
+    )
