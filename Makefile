@@ -57,7 +57,7 @@ report: setup ## measure this machine with the suite quick; ends by naming an HT
 survey: setup ## the same with the suite survey, much longer
 	@$(call suite,survey)
 
-test: course ## the tests, at most 15 minutes
+test: course ## the tests, at most 12 minutes
 	@$(BIN)/python -m pytest -m "not slow"
 
 test-all: venvs course ## every test, and those with ranks on three MPIs, at most 50 minutes

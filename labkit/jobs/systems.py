@@ -152,7 +152,12 @@ class Slurm(System):
                 raise SpecError(
                     f"--{word} {value}, but partition {most.name} has {what}. Set --{word} {limit} or less."
                 )
-        _run(["sbatch", "--test-only"], self._advice(), given=script)
+        try:
+            _run(["sbatch", "--test-only"], self._advice(), given=script)
+        except LaunchError as error:
+            # said of drained nodes too, for which a job may wait; what no node will ever have, sbatch itself refuses
+            if "Requested node configuration is not available" not in str(error):
+                raise
 
     def _number(self, text: str) -> str:
         return text.strip().splitlines()[-1].partition(";")[0] if text.strip() else ""

@@ -39,6 +39,7 @@ WANTED=(
     "sbatch|slurm-client|those tests"
     "munged /usr/sbin/munged|munge|those tests"
     "modulecmd|environment-modules|the test of a job that loads a module"
+    "mpiexec.mpich mpiexec.hydra|mpich|a second MPI to compare with, and the tests of a path that is not the one asked for"
 )
 NOT_FREE=(
     "netperf|netperf|netperf itself; iperf3 measures the streams over TCP and UDP, sockperf or qperf the round trips"
