@@ -23,6 +23,7 @@ from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
 from labkit.explorer import export, job, lacking, live, panels, server, store, view
 from labkit.explorer.form import Choices, Form, levels
+from labkit.explorer.panels import compare
 from labkit.explorer.panels.measure import _Measure as Measure
 from labkit.explorer.panels.point import _edges
 from labkit.explorer.selection import Selection
@@ -30,6 +31,8 @@ from labkit.explorer.session import Session
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
 from labkit.spec import Effort, Spec
+
+from .test_foreign import filled, forged
 
 SHOWN = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us")
 
@@ -436,3 +439,67 @@ def test_jupyterlab_ends_with_labkit_lab(number: int, tmp_path: Path) -> None:
         while Path(f"/proc/{pid}/cmdline").exists() and b"jupyterlab" in Path(f"/proc/{pid}/cmdline").read_bytes():
             assert time.monotonic() < end
             time.sleep(0.1)
+
+
+def test_a_statistic_that_was_chosen_is_never_replaced_by_another() -> None:
+    session = Session(["two-cores"])
+    for panel in panels.find():
+        panel.build(session)
+    session.tell("campaigns")
+    (plot,) = [p for p in session._told["data"] if getattr(p.__self__, "_letter", "") == "A"]  # type: ignore[attr-defined]
+    fields = plot.__self__  # type: ignore[attr-defined]
+    fields.benchmark.value = "sockets.tcp_stream"
+    assert session.views["A"].statistic == "mean"  # all that its source gives
+    fields.benchmark.value = "mpi.latency"
+    assert session.views["A"].statistic == "p50"
+    fields.benchmark.value = "sockets.tcp_rr"
+    fields.statistic.value = "p999"
+    figure = session.figures["A"]
+    assert all(y is None for trace in figure.data for y in trace.y)
+    assert "no 99.9th percentile where its source gives" in figure.layout.xaxis.title.text
+    assert "99.9th percentile" in figure.layout.yaxis.title.text
+    fields.benchmark.value = "sockets.tcp_stream"
+    assert session.views["A"].statistic == "p999"
+    assert "(none here)" in dict(map(reversed, fields.statistic.options))["p999"]  # type: ignore[call-overload]
+
+
+def test_points_that_differ_in_a_variable_only_are_lines_of_their_own() -> None:
+    if not (campaign.root() / "two-cores-labs").exists():
+        shutil.copytree(HOME / "data" / "campaigns" / "examples" / "two-cores-labs", campaign.root() / "two-cores-labs")
+    held = ["two-cores", "two-cores-labs"]
+    summary = Store().summary(held, "mpi.latency")
+    drawn = dataclasses.replace(SHOWN, campaigns=tuple(held)).figure(summary)
+    assert any("OMPI_MCA_btl_vader_eager_limit=16384" in trace.name for trace in drawn.data)
+    assert sum(y is not None for trace in drawn.data for y in trace.y) == len(summary)
+    engines = Store().summary(["two-cores"], "sockets.tcp_rr")
+    tools = view.usual(["two-cores"], "sockets.tcp_rr", engines, View()).figure(engines)
+    assert not any("sockperf, sockperf" in trace.name for trace in tools.data)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("evil.zip", "campaign.json: name is &#x27;../../x&#x27;: it has a /. It must be"),
+        ("", "Nothing is named to add"),
+        ("~nobody-here/x", "There is no campaign &#x27;~nobody-here/x&#x27;"),
+        ("x" * 5000, "Choose a shorter name"),
+        ("<img src=x>", "There is no campaign &#x27;&lt;img src=x&gt;&#x27;"),
+    ],
+)
+def test_what_cannot_be_added_is_refused_with_one_sentence(
+    named: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "campaigns").mkdir()
+    monkeypatch.setenv(campaign.HOME, str(tmp_path / "campaigns"))
+    held = filled(tmp_path / "c", 2)
+    files = {str(p.relative_to(held.path)): p.read_bytes() for p in held.path.rglob("*") if p.is_file()}
+    forged(tmp_path, files | {"campaign.json": json.dumps({**held.facts, "name": "../../x"}).encode()})
+    before, session = sorted(tmp_path.parent.rglob("*")), Session([])
+    row, why = compare._adder(session).children
+    row.children[0].value = str(tmp_path / named) if named.endswith(".zip") else named
+    row.children[1].click()
+    assert said in why.value
+    assert why.value.count("damaged") <= 1
+    assert ".." not in why.value.replace("../../x", "").replace("...", "")
+    assert session.campaigns == []
+    assert sorted(tmp_path.parent.rglob("*")) == before

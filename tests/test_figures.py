@@ -3,8 +3,10 @@
 import asyncio
 import json
 import math
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -174,6 +176,30 @@ def test_hover_text_is_no_wider_than_a_page() -> None:
     said = style.hover([], {"warnings": [long]})["hovertemplate"].partition("<extra>")[0]
     assert max(map(len, said.split("<br>"))) < 100
     assert said.count("&lt;false&gt;") == 4
+
+
+def test_hover_text_has_the_digits_of_every_table() -> None:
+    summary = records.summary(table(transports=("shm",)))
+    line = figures.versus_size(summary, "latency_us", tail=None).data[0]
+    wanted = [records.value_of(row, "latency_us", "p50").text for row in summary.to_dict("records")]
+    place = int(line.hovertemplate.partition("%{customdata[")[2].partition("]")[0])
+    assert line.hovertemplate.startswith(f"<b>%{{customdata[{place}]}} µs</b>")
+    given = [row[place] for row, y in zip(line.customdata, line.y, strict=True) if y is not None]
+    assert given == wanted
+
+
+def test_no_hover_text_leaves_the_digits_to_plotly() -> None:
+    for path in Path(figures.__file__).parent.parent.rglob("*.py"):
+        assert not re.search(r"%\{+[xyz][^}]*~r", path.read_text()), path
+
+
+def test_long_words_do_not_push_the_hover_text_out_of_the_page() -> None:
+    said = style.hover([], {"host": ["<" * 200]})["hovertemplate"].partition("<extra>")[0]
+    assert max(len(line.replace("&lt;", "<")) for line in said.split("<br>")) < 100
+    assert said.count("&lt;") == 200
+    many = style.hover([], {"warnings": ["; ".join(f"busy machine {n}" for n in range(99))]})["hovertemplate"]
+    assert many.count("<br>") < 5
+    assert " …" in many
 
 
 def test_unreliable_percentile_says_so() -> None:

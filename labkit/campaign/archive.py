@@ -123,7 +123,8 @@ def opened(place: Path, limits: Limits | None = None) -> Iterator[Path]:
     """
     with examined(place, limits) as found:
         if found.wrong or found.folder is None:
-            raise DataError(f"{place} is damaged: {'; '.join(found.wrong[:3])}. Restore it, or leave it out.")
+            wrong = "; ".join(found.wrong[:3]).rstrip(".")
+            raise DataError(f"{place} is damaged: {wrong}. Restore it, or leave it out.")
         yield found.folder
 
 

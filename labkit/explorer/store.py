@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
 
-from labkit import campaign, importing, records
+from labkit import campaign, importing, outside, records
 from labkit.campaign import Campaign, derived, merging
 from labkit.errors import DataError, SpecError
 from labkit.explorer import shown
@@ -39,14 +40,19 @@ def brought(place: str) -> str:
     DataError
         If it is none of these.
     """
-    path = Path(place).expanduser()
-    if not path.is_file():
-        return shown(str(path))
-    into = campaign.root() / f"added-{path.stem}"
-    if zipfile.is_zipfile(path):
-        merging.merge([path], into)
-    else:
-        importing.bring([path], into=into)
+    if not place.strip():
+        raise DataError("Nothing is named to add. Write a path: a folder, an archive, or what OMB or IMB printed.")
+    path = Path(place.strip())
+    with suppress(RuntimeError):  # a user who is not there
+        path = path.expanduser()
+    with outside.about(path):
+        if not path.is_file():
+            return shown(str(path))
+        into = campaign.root() / f"added-{path.stem}"
+        if zipfile.is_zipfile(path):
+            merging.merge([path], into)
+        else:
+            importing.bring([path], into=into)
     return into.name
 
 

@@ -15,9 +15,11 @@ from labkit.columns import COLUMNS, METRICS, SHOWN, STATISTICS, split, statistic
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures.lines import HEADLINE
+from labkit.records.factors import differing, level
 
 SIZE = "message_size_B"
 HEIGHT = 430  # px
+_PERCENTILES = ("p50", "p95", "p99", "p999")  # a reader looks for them, and learns why they are not there
 _SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # tables, axes, and what tells their points apart
 
 
@@ -54,7 +56,11 @@ class View:
         several = ["campaign"] if summary["campaign"].nunique() > 1 else []
         parts = [rows for _, rows in summary.groupby("campaign", sort=False)] if several else [summary]
         found = [name for rows in parts for name in style.varying(rows, skip=[self.x, "campaign"])]
-        return several + list(dict.fromkeys(found))
+        series = several + list(dict.fromkeys(found))
+        place = [summary[name].map(level) for name in dict.fromkeys([*series, "origin", self.x])]
+        if summary.groupby(place).size().max() > 1:  # what is seldom named tells them apart, at last their fingerprint
+            series += [name for name in differing(summary, skip=[self.x, "origin"]) if name not in series]
+        return series
 
     def figure(self, summary: pd.DataFrame) -> go.Figure:
         """Draw it.
@@ -136,6 +142,15 @@ def statistics_of(summary: pd.DataFrame, metric: str) -> list[str]:
     return [HEADLINE, *have] if len(leads) > 1 else have
 
 
+def statistics_offered(summary: pd.DataFrame, metric: str, chosen: str) -> list[tuple[str, str]]:
+    """Words and name of each statistic for a list; percentiles that no point has stand last, and say so."""
+    have = statistics_of(summary, metric)
+    absent = [name for name in SHOWN if name not in have and (name in _PERCENTILES or name == chosen)]
+    return [(statistic_words(name), name) for name in have] + [
+        (f"{statistic_words(name)} (none here)", name) for name in absent
+    ]
+
+
 def statistic_words(statistic: str) -> str:
     """A statistic for a list."""
     return "median, or what its source gives" if statistic == HEADLINE else STATISTICS[statistic].label
@@ -157,7 +172,9 @@ def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, befor
     metrics = metrics_of(summary)
     metric = before.metric if before.metric in metrics else (metrics[0] if metrics else "")
     statistics = statistics_of(summary, metric) if metric else []
-    statistic = before.statistic if before.statistic in statistics else (statistics[0] if statistics else HEADLINE)
+    statistic = before.statistic  # one that was chosen stays: where a point has none there is a gap, and why
+    if statistic == HEADLINE and statistics:
+        statistic = statistics[0]
     x = before.x if before.x in axes_of(summary) else SIZE
     return dataclasses.replace(before, campaigns=tuple(campaigns), benchmark=benchmark, metric=metric,
                                statistic=statistic, x=x)  # fmt: skip

@@ -15,7 +15,7 @@ from labkit.columns import title as column_title
 from labkit.errors import DataError
 from labkit.figures import axes, lines, looks, style
 from labkit.figures.lines import HEADLINE, Line
-from labkit.figures.points import bars_of, hover_fields, metric_of
+from labkit.figures.points import bars_of, hover_fields, metric_of, texts
 from labkit.records import headline_statistic
 from labkit.units import format_number
 
@@ -110,7 +110,7 @@ def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str,
     if isinstance(shown, str):
         metric_of(summary, shown)
         return {shown: (shown, HEADLINE)}
-    found = {name: split(column) for name, column in shown.items() if column in summary}
+    found = {name: split(column) for name, column in shown.items() if _held(summary, column)}
     wrong = [column for name, column in shown.items() if not found.get(name)]
     if wrong:
         raise DataError(f"The table has no quantity {wrong[0]!r}. Name columns such as latency_us_p50.")
@@ -119,6 +119,12 @@ def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str,
     if len(units) > 1:
         raise DataError(f"The quantities are in {' and '.join(sorted(units))}. Draw those of one unit together.")
     return columns
+
+
+def _held(summary: pd.DataFrame, column: str) -> bool:
+    """Whether a column is there, or others of its metric: a statistic that no point has leaves a gap, and why."""
+    parts, every = split(column), [split(other) for other in summary]
+    return column in summary or bool(parts and any(other and other[0] == parts[0] for other in every))
 
 
 def _title(drawn: Sequence[tuple[str, Line]], columns: Mapping[str, tuple[str, str]]) -> str:
@@ -146,9 +152,10 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
     error = bars_of(line, metric.name, marker["color"])
     places: list[float | None] = [_place(value, axis) for value in rows[x]]
     about = style.hover(
-        [f"<b>%{{y:,.4~r}} {metric.unit}</b> {STATISTICS[statistic].label}"],
+        [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[statistic].label}"],
         {column_title(x): [format_number(float(v)) for v in rows[x]]}
         | hover_fields(rows, metric, statistic, ["p95", "p99", "max"]),
+        value=texts(rows, metric, statistic),
     )
     heights = [None if v != v else v for v in values.tolist()]
     if axis["type"] == "log" and rows[x].iloc[0] == 0 and len(rows) > 1:  # nothing lies between 0 and the next

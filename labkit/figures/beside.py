@@ -38,7 +38,7 @@ def beside(
             name=f"{origin} ({source})" if source and n else origin,
             marker=style.bar(origin, seen), meta=seen.meta,
             text=[format_number(factor * value) for value in values.values()], textposition="outside",
-            hovertemplate="%{x}: %{y:,.4~r}<extra>%{fullData.name}</extra>", cliponaxis=False,
+            hovertemplate="%{x}: %{text}<extra>%{fullData.name}</extra>", cliponaxis=False,
         )  # fmt: skip
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": "path"}},

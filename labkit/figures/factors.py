@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.units import format_number
 
 
 def factors(table: pd.DataFrame, category: str, series: str, *, title: str, label: str = "") -> go.Figure:
@@ -39,12 +40,13 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
         about = [f"{low:.3g} to {high:.3g} ({said})" if low == low else str(said)
                  for low, high, said in zip(rows["low"], rows["high"], rows["label"], strict=True)]  # fmt: skip
         figure.add_scatter(
-            x=[f"{value:g}" if isinstance(value, float) else str(value) for value in rows[category]],
-            y=rows["factor"].tolist(), name=str(name), mode="markers",
+            x=[f"{v:g}" if isinstance(v, float) else style.plain(str(v)) for v in rows[category]],
+            y=rows["factor"].tolist(), name=style.plain(str(name)), mode="markers",
             marker=look, offsetgroup=f"{n}", meta=seen.meta,
             error_y={"type": "data", "symmetric": False, "color": look["color"], "thickness": 1.2, "width": 3}
             | {side: np.nan_to_num(values.to_numpy(float)).clip(0).tolist() for side, values in ends.items()},
-            **style.hover([f"%{{y:.3~r}} times, {category} %{{x}}"], {"interval": about}),
+            **style.hover(["%{times} times, %{category} %{x}"], {"interval": about}, category=[category],
+                          times=[f"{v:.3g}" for v in rows["factor"]]),
         )  # fmt: skip
     figure.add_hline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
     said = list(dict.fromkeys(str(text) for text in table["label"]))
@@ -93,7 +95,8 @@ def phases(times: dict[str, np.ndarray], *, title: str, small: str) -> go.Figure
         figure.add_scatter(
             x=[float(f"{value:.6g}") for value in x[kept]], y=[float(f"{value:.4g}") for value in above[kept]],
             name=name, mode="lines", line={"color": seen.colour, "width": 1.8, "shape": "hv"}, meta=seen.meta,
-            hovertemplate="%{y:.3~%} take longer than %{x:,.4~r}<extra>%{fullData.name}</extra>",
+            **style.hover(["%{share} % take longer than %{value}"], value=[format_number(float(v)) for v in x[kept]],
+                          share=[format_number(100 * float(v), digits=3) for v in above[kept]]),
         )  # fmt: skip
     shares = [1, 0.1, 0.01, 0.001, 1e-4]
     least = min((1 / np.asarray(values).size for values in times.values()), default=1e-3)

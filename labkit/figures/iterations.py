@@ -19,7 +19,7 @@ from labkit.figures.looks import Look
 from labkit.figures.points import metric_of
 from labkit.records import seconds, values
 from labkit.samples import Samples
-from labkit.units import format_size
+from labkit.units import format_number, format_size
 
 POINTS = 5000  # of a trace: more than 720 px can show, and 60 kB of svg
 _MANY = 8  # ranks up to which each has a line of its own
@@ -44,7 +44,7 @@ def _name(samples: Samples, all_of: Sequence[Samples]) -> str:
     words = [text for text, get in facts if len({get(s) for s in all_of}) > 1]
     launch = f"launch {samples.launch}" if len({s.launch for s in all_of}) > 1 or not words else ""
     suffix = "" if samples.origin == "measured" else f" ({samples.origin})"
-    return ", ".join(word for word in [*words, launch] if word) + suffix
+    return style.plain(", ".join(word for word in [*words, launch] if word)) + suffix
 
 
 def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -61,6 +61,11 @@ def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
 def _brief(values: NDArray[np.float64]) -> list[float]:
     """Values with six digits: more cannot be seen, and the file is half as long."""
     return [float(f"{value:.6g}") for value in values.tolist()]
+
+
+def _texts(values: Iterable[float]) -> list[str]:
+    """Values as all tables write them."""
+    return [format_number(float(value)) for value in values]
 
 
 def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
@@ -87,7 +92,7 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
         figure.add_trace(
             go.Scatter(x=_brief(x), y=_brief(share), name=name, legendgroup=f"{n}", mode="lines",
                        line={"color": seen.colour, "width": 1.8, "dash": dash, "shape": "hv"}, meta=seen.meta,
-                       hovertemplate=f"%{{x:,.4~r}} {what.unit}, share %{{y:.4~f}}<extra>%{{fullData.name}}</extra>")
+                       **style.hover([f"%{{value}} {what.unit}, share %{{y:.4~f}}"], value=_texts(x)))
         )  # fmt: skip
         figure.add_trace(_percentiles(one, what, seen).update(name=name, legendgroup=f"{n}", meta=seen.meta))
     figure.update_layout(
@@ -112,16 +117,18 @@ def _percentiles(samples: Samples, metric: Metric, seen: Look) -> go.Scatter:
     # from the times, so that the mark of a rate is work / percentile of the time
     times = [s.p50, s.p95, s.p99]
     scale = float(each[0] / seconds(samples)[0]) if cost else float(each[0] * seconds(samples)[0])
+    places = [t * scale if cost else scale / t for t in times]
     return go.Scatter(
-        x=[t * scale if cost else scale / t for t in times],
+        x=places,
         y=qs,
         showlegend=False,
         mode="markers",
         marker=style.marker("measured", seen)
         | {"symbol": [seen.shape + ("-open" if p in s.unreliable else "") for p in _MARKED]},
         **style.hover(
-            [f"<b>%{{x:,.4~r}} {metric.unit}</b>"],
+            [f"<b>%{{value}} {metric.unit}</b>"],
             {"statistic": [STATISTICS[p].label for p in _MARKED], "n": [s.n] * len(_MARKED)},
+            value=_texts(places),
         ),
     )
 
@@ -175,7 +182,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
         figure.add_trace(
             go.Scatter(x=x.tolist(), y=_brief(y), name=name, mode="lines",
                        line={"color": seen.colour, "width": 1}, meta=seen.meta,
-                       hovertemplate="iteration %{x:,}: %{y:,.4~r} µs<extra>%{fullData.name}</extra>")
+                       hovertemplate="iteration %{x:,}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>")
         )  # fmt: skip
     long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
     each = "chunk" if samples.meta.get("timing") == "total" else "iteration"

@@ -105,7 +105,8 @@ def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
     )
     if not reasons:
         return ""
-    more = f"; {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
+    rest = len(reasons) - _REASONS
+    more = f"; {rest} more reason{'s' if rest > 1 else ''}" if rest > 0 else ""
     return f"no {STATISTICS[statistic].label} where {'; or '.join(list(reasons)[:_REASONS])}{more}"
 
 

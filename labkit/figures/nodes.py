@@ -43,7 +43,7 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
                     x=np.arange(0, len(line), every).tolist(), y=[float(f"{y:.5g}") for y in line[::every]],
                     mode="markers", name=seen.series, meta=seen.meta, legendgroup=str(rank), showlegend=column == 1,
                     marker={"size": 4, "opacity": 0.7, "color": seen.colour, "symbol": seen.shape},
-                    hovertemplate="iteration %{x}: %{y:,.4~r} µs<extra>%{fullData.name}</extra>",
+                    hovertemplate="iteration %{x}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>",
                 ),
                 row=1, col=column,
             )  # fmt: skip
@@ -55,4 +55,4 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
 
 def _name(rank: int, hosts: Sequence[str]) -> str:
     """A rank with its host, where that is known."""
-    return f"rank {rank} ({hosts[rank]})" if rank < len(hosts) else f"rank {rank}"
+    return f"rank {rank} ({style.plain(hosts[rank])})" if rank < len(hosts) else f"rank {rank}"

@@ -79,4 +79,4 @@ def pairs(
 
 def _who(rank: int, hosts: Sequence[str], leaf: Sequence[str]) -> str:
     """A rank with its host and switch."""
-    return f"rank {rank} on {hosts[rank]}" + (f" ({leaf[rank]})" if leaf[rank] else "")
+    return style.plain(f"rank {rank} on {hosts[rank]}" + (f" ({leaf[rank]})" if leaf[rank] else ""))

@@ -10,6 +10,7 @@ from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.samples import Samples
+from labkit.units import format_number
 
 
 def parts(samples: Sequence[Samples], metric: str) -> go.Figure:
@@ -28,21 +29,25 @@ def parts(samples: Sequence[Samples], metric: str) -> go.Figure:
     what, figure = METRICS[metric], go.Figure()
     several = len({one.spec.testbed for one in samples}) > 1
     ordered = sorted(samples, key=lambda s: (s.spec.testbed, s.launch))
-    names = [f"{one.spec.testbed}, launch {one.launch}" if several else f"launch {one.launch}" for one in ordered]
+    names = [
+        f"{style.plain(one.spec.testbed)}, launch {one.launch}" if several else f"launch {one.launch}"
+        for one in ordered
+    ]
     for one, seen in zip(ordered, looks.named(names), strict=True):
         values = [v for v in one.reported if v.name == metric and v.rank is not None and v.t is None]
         values.sort(key=lambda v: v.rank or 0)
         if not values:
             continue
         labels = [
-            f"sender {v.labels.get('sender', '?')}" + (f"<br>stream {v.rank}" if len(values) <= 12 else f", {v.rank}")
+            f"sender {style.plain(str(v.labels.get('sender', '?')))}"
+            + (f"<br>stream {v.rank}" if len(values) <= 12 else f", {v.rank}")
             for v in values
         ]
         figure.add_trace(
             go.Bar(
                 x=labels, y=[v.value for v in values],
                 name=seen.series, marker=style.bar(one.origin, seen), meta=seen.meta,
-                hovertemplate=f"%{{x}}: %{{y:,.4~r}} {what.unit}<extra>%{{fullData.name}}</extra>",
+                **style.hover([f"%{{x}}: %{{value}} {what.unit}"], value=[format_number(v.value) for v in values]),
             )
         )  # fmt: skip
     if not figure.data:

@@ -128,8 +128,10 @@ def _bars(rows: Sequence[tuple[int, Part, float]], kind: str, origin: str, colou
     bar = go.Bar(
         y=[n for n, *_ in rows], x=[part.value for part in parts], base=[begin for *_, begin in rows], width=0.75,
         orientation="h", name=f"{kind} ({origin})", marker=marker | {"pattern": look},
-        customdata=[[part.text] for part in parts],
-        hovertemplate=f"%{{customdata[0]}}: %{{x:,.4~r}} {unit}<extra>%{{fullData.name}}</extra>",
+        **style.hover(
+            [f"%{{part}}: %{{value}} {unit}"], part=[part.text for part in parts],
+            value=[format_number(p.value, width=(p.high or 0) - (p.low or 0)) for p in parts],
+        ),
     )  # fmt: skip
     if any(part.low is not None for part in parts):
         above = [0.0 if part.high is None else part.high - part.value for part in parts]
@@ -164,7 +166,10 @@ def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figu
                 x=_CHEAPER, y=[share * x / 100 for x in _CHEAPER], mode="lines", name=f"{name} (modelled)",
                 line={"color": seen[name].colour, "width": 2, "dash": style.ORIGINS["modelled"].dash},
                 meta=seen[name].meta, legendgroup=name, showlegend=name not in drawn, row=1, col=column,
-                hovertemplate=f"{name} %{{x}} % cheaper: {title} %{{y:.3~r}} % less<extra></extra>",
+                **style.hover(
+                    ["%{name} %{x} % cheaper: %{whole} %{less} % less"], name=[name], whole=[title],
+                    less=[format_number(share * x / 100, digits=3) for x in _CHEAPER],
+                ),
             )  # fmt: skip
             drawn.add(name)
         figure.add_vline(90, line={"color": "#555", "width": 1, "dash": "dot"}, row=1, col=column)

@@ -46,6 +46,11 @@ def bars_of(line: Line, metric: str, colour: str) -> dict[str, Any] | None:
     return error_bars(low, column(line.rows, metric, line.statistic), high, colour)
 
 
+def texts(rows: pd.DataFrame, metric: Metric, statistic: str) -> list[str]:
+    """Values of a statistic as all tables write them."""
+    return [value_of(row, metric.name, statistic).text for row in rows.to_dict("records")]
+
+
 def hover_fields(rows: pd.DataFrame, metric: Metric, shown: str, others: Sequence[str]) -> dict[str, Sequence[Any]]:
     """Hover fields: the interval of what is drawn by its own name, other statistics, and what `style.common` has."""
     fields: dict[str, Sequence[Any]] = {}
@@ -160,7 +165,8 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> lis
         if not name or (not thick and (name == statistic or np.isnan(y).all())):
             continue
         fields = {"size": size} | (hover_fields(rows, metric, name, ["p95", "p99", "max"]) if thick else {})
-        about = style.hover([f"<b>%{{y:,.4~r}} {metric.unit}</b> {STATISTICS[name].label}"], fields)
+        head = [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[name].label}"]
+        about = style.hover(head, fields, value=texts(rows, metric, name))
         about["customdata"] = _with_gap(about["customdata"] or [""] * len(x), order)
         error = bars_of(line, metric.name, marker["color"]) if thick else None
         if error:
@@ -244,7 +250,9 @@ def bars(
                 f"Several rows share one bar of {category!r}. Name what they differ in as series, or filter the table."
             )
         about = style.hover(
-            [f"<b>%{{y:,.4~r}} {what.unit}</b> {STATISTICS[shown].label}"], hover_fields(rows, what, shown, ["p99"])
+            [f"<b>%{{value}} {what.unit}</b> {STATISTICS[shown].label}"],
+            hover_fields(rows, what, shown, ["p99"]),
+            value=texts(rows, what, shown),
         )
         figure.add_trace(
             go.Bar(x=labels, y=_with_gap(y.tolist(), range(len(y))), name=line.name,

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.units import format_number
 
 
 def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
@@ -30,9 +31,9 @@ def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
     for (name, row), seen in zip(found.items(), looks.named(list(found)), strict=True):
         figure.add_trace(
             go.Scatter(
-                x=list(row), y=[name] * len(row), mode="markers", showlegend=False,
+                x=list(row), y=[name] * len(row), name=name, mode="markers", showlegend=False,
                 meta=seen.meta, marker=style.marker("measured", seen) | {"size": 9, "opacity": 0.75},
-                hovertemplate=f"pair %{{pointNumber}}: %{{x:.4~r}} times<extra>{name}</extra>",
+                **style.hover(["pair %{pointNumber}: %{value} times"], value=[format_number(value) for value in row]),
             )
         )  # fmt: skip
     figure.add_vline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})

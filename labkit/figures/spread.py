@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,7 +55,7 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
         figure.add_trace(marks.update(name=name, meta=seen.meta, offsetgroup=name))
         if not relative:
             figure.add_hline(centre, line={"color": seen.colour, "width": 1, "dash": "dot"}, name=seen.series)
-        spreads.append(_spreads(rows, column(rows, metric, shown), name if len(parts) > 1 else ""))
+        spreads.append(_spreads(rows, column(rows, metric, shown), html.unescape(name) if len(parts) > 1 else ""))
     if relative:
         figure.add_hline(0, line={"color": "#555", "width": 1, "dash": "dot"})
     inside = "bars: 95 % interval of the median inside the launch; " if shown == "p50" else ""

@@ -20,6 +20,7 @@ import plotly.graph_objects as go
 from labkit.errors import DataError
 from labkit.figures.looks import COLOURS, Look
 from labkit.records.factors import differing, level, named
+from labkit.records.over_launches import GIVEN
 from labkit.units import format_count, format_number, format_size
 
 WIDTH, HEIGHT = 720, 400
@@ -29,6 +30,7 @@ NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:11px;color:#555"
 _FITS = 105  # characters of small print in a line
 HOVER = 76  # of hover text: all of it must be in the page
+LINES = 4  # of one of its values: plotly shows nothing of a text that is higher than the figure
 _TELLING = ("benchmark", "message_size_B", "transport", "ranks", "ppn", "engine", "library", "launcher", "testbed",
             "host", "campaign")  # fmt: skip
 
@@ -102,7 +104,7 @@ def note(title: str, *lines: str) -> str:
 def varying(frame: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     """Columns that tell the points of a table apart beside their origin, as few as do."""
     base = ["origin"] if "origin" in frame else []
-    names = [name for name in (*_TELLING, *(c for c in frame if c.startswith("option_"))) if name in frame]
+    names = [name for name in (*_TELLING, *(c for c in frame if c.startswith(GIVEN))) if name in frame]
     chosen: list[str] = []
     texts = frame[[*base, *names]].map(level)  # an option that older points lack is as one that is empty
     groups = texts.groupby(base).ngroups if base else 1
@@ -144,7 +146,7 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd
     parts = []
     for _, rows in frame.groupby([frame[name].map(level) for name in (*series, "origin")], sort=False):
         words, origin = [word(name, rows[name].iloc[0]) for name in series], str(rows["origin"].iloc[0])
-        name = ", ".join(word for word in words if word)
+        name = ", ".join(dict.fromkeys(word for word in words if word))  # an engine and its tool have one name
         suffix = "" if origin == "measured" else f" ({origin})"
         parts.append((name + suffix if name else origin, origin, rows))
     return _told_apart(parts)
@@ -158,7 +160,7 @@ def _told_apart(parts: list[tuple[str, str, pd.DataFrame]]) -> list[tuple[str, s
         if count[name] > 1:
             alike = [one for other, _, one in parts if other == name]
             settings = [c for c in differing(pd.concat(alike), skip=["origin"]) if rows[c].map(level).nunique() == 1]
-            words = ", ".join(f"{named(c)} {level(rows[c].iloc[0])}" for c in settings)
+            words = ", ".join(plain(f"{named(c)} {level(rows[c].iloc[0])}") for c in settings)
             suffix = "" if origin == "measured" else f" ({origin})"
             base = "" if name == origin else name.removesuffix(suffix)
             name = ", ".join(word for word in (base, words) if word) + suffix
@@ -170,31 +172,47 @@ def word(name: str, value: Any) -> str:
     """Value of a series column as the legend shows it: what is no text says what it is."""
     if pd.isna(value) or value == "":
         return ""
+    if name.startswith("env_"):
+        return plain(f"{named(name)}={level(value)}")
     if isinstance(value, str):
-        return html.escape(value, quote=False)
+        return plain(value)
     if name.endswith("_B"):
         return format_size(int(value))
-    plain = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{name.removeprefix('option_').replace('_', ' ')} {plain}"
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return plain(f"{name.removeprefix('option_').replace('_', ' ')} {text}")
 
 
-def hover(first: Sequence[str], fields: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+def plain(text: str) -> str:
+    """A text of others for a legend, a title or a label, where plotly would read markup."""
+    return html.escape(text, quote=False)
+
+
+def hover(
+    first: Sequence[str], fields: Mapping[str, Sequence[Any]] | None = None, /, **texts: Sequence[str]
+) -> dict[str, Any]:
     """Hover text of a trace: what is the same at every point stands in the template, the rest in customdata.
 
     Parameters
     ----------
     first : lines as plotly templates.
     fields : label → value at each point; empty values are left out.
+    texts : name → text at each point, which stands where a line of `first` says ``%{name}``. Values are given so, in
+        the digits of `labkit.units`: plotly's own formats know no interval.
     """
     lines = list(first)
     data: list[list[str]] = []
-    for label, column in fields.items():
-        texts = [_text(value) for value in column]
-        if len(set(texts)) > 1:
+    for name, column in texts.items():
+        same = len(set(column)) == 1
+        stands = _text(column[0]) if same else f"%{{customdata[{len(data)}]}}"
+        lines = [line.replace(f"%{{{name}}}", stands) for line in lines]
+        data += [] if same else [[_text(value) for value in column]]
+    for label, column in (fields or {}).items():
+        said = [_text(value) for value in column]
+        if len(set(said)) > 1:
             lines.append(f"{label}: %{{customdata[{len(data)}]}}")
-            data.append(texts)
-        elif texts and texts[0] != "–":
-            lines.append(f"{label}: {texts[0]}")
+            data.append(said)
+        elif said and said[0] != "–":
+            lines.append(f"{label}: {said[0]}")
     rows = [list(row) for row in zip(*data, strict=True)] if data else None
     return {"hovertemplate": "<br>".join(lines) + "<extra>%{fullData.name}</extra>", "customdata": rows}
 
@@ -205,7 +223,7 @@ def _text(value: Any) -> str:
         return "–"
     if isinstance(value, float):
         return format_number(value)
-    lines = textwrap.wrap(str(value), HOVER, break_long_words=False)
+    lines = textwrap.wrap(str(value), HOVER, max_lines=LINES, placeholder=" …")
     return "<br>    ".join(html.escape(line, quote=False).replace("%{", "% {") for line in lines)
 
 

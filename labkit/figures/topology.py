@@ -66,7 +66,8 @@ def topology(
         marker = {"symbol": shape, "size": size, "color": colour, "line": {"color": "#555", "width": 1.5}}
         figure.add_trace(
             go.Scatter(x=[x for x, _ in own.values()], y=[y for _, y in own.values()], mode="markers+text",
-                       text=list(own), textposition="bottom center" if kind == "host" else "middle right",
+                       text=[style.plain(name) for name in own],
+                       textposition="bottom center" if kind == "host" else "middle right",
                        hoverinfo="skip", marker=marker, showlegend=False)
         )  # fmt: skip
     _explain(figure, facts, loads, seconds)
@@ -121,7 +122,7 @@ def _line(
     carried = evidence.get(f"{link.name}.{'tx' if up else 'rx'}_bytes")
     xs = [link.lower[0] + aside, (link.lower[0] + link.upper[0]) / 2 + aside, link.upper[0] + aside]
     ys = [link.lower[1], (link.lower[1] + link.upper[1]) / 2, link.upper[1]]
-    about = [f"{link.ends}, {'up' if up else 'down'}: {format_number(link.rate / 1e6, 'Mbit/s')}"]
+    about = [f"{style.plain(str(link.ends))}, {'up' if up else 'down'}: {format_number(link.rate / 1e6, 'Mbit/s')}"]
     about += [f"carried {format_number(carried / 1e6, 'MB')}"] if carried is not None else []
     about += [f"load {load:.0%}" + ("" if seconds else " of the busiest")] if load is not None else []
     return go.Scatter(

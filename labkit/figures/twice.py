@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.units import format_number
 
 _SOUND = "not slow twice"
 
@@ -45,7 +46,11 @@ def twice(
             figure.add_scatter(
                 x=[float(x[pair]) for pair in own], y=[float(y[pair]) for pair in own], mode="markers", name=name,
                 marker=style.marker("measured", seen), meta=seen.meta,
-                **style.hover(["first %{x:,.4~r} µs, again %{y:,.4~r} µs"], {"pair": pairs}),
+                **style.hover(
+                    ["first %{first} µs, again %{again} µs"], {"pair": pairs},
+                    first=[format_number(float(x[pair])) for pair in own],
+                    again=[format_number(float(y[pair])) for pair in own],
+                ),
             )  # fmt: skip
     every = [float(one[pair]) for one in (x, y) for pair in map(tuple, known)] + [1e6 * v for v in limits if v == v]
     ends = [np.log10(min(every)) - 0.06, np.log10(max(every)) + 0.06] if every else [0, 1]

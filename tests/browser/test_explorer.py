@@ -1,5 +1,7 @@
 """The Explorer in a real JupyterLab, as a reader uses it."""
 
+import dataclasses
+import json
 import os
 import re
 import shutil
@@ -11,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from labkit import campaign
+from labkit import campaign, samples
 from labkit.batch import HOME
 from labkit.explorer import server
+from tests.test_hostile import TAG
+from tests.test_report import point
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = [pytest.mark.browser, pytest.mark.mpi]
@@ -188,3 +192,55 @@ def test_a_wide_page_has_its_legend_beside_the_axes(page: Any) -> None:
     until(lambda: plot.bounding_box()["width"] > 1200)
     until(lambda: page.evaluate(GAP) >= 0)
     picture(page, "wide")
+
+
+EVIL = '<img src=x onerror="window.pwned=1;alert(1)">'  # a name that a folder can have
+
+
+def hostile(folder: Path) -> None:
+    """A campaign with markup in every text that the page shows; in one line that, in the other a plain path."""
+    for launch in range(6):
+        for transport in (TAG, "shm"):
+            one = point("mpi.latency", 8, transport, launch)
+            spec = dataclasses.replace(one.spec, testbed=TAG, options=(("binding", TAG),))
+            meta = {**one.meta, "library": TAG, "badges": [TAG], "warnings": [f"{TAG} 5.{launch}"], "engine": TAG}
+            meta |= {"fingerprint": f"{'0' if transport == 'shm' else '1'}{one.meta['fingerprint'][1:]}"}
+            made = dataclasses.replace(one, spec=spec, host={"hostname": TAG, "cpu_model": TAG}, meta=meta)
+            samples.save(made, folder / "samples" / "mpi.latency" / f"{meta['fingerprint']}-{launch}.parquet")
+    facts = {"format": 1, "name": TAG, "title": TAG, "suite": TAG, "notebooks": [], "skipped": [TAG]}
+    (folder / "campaign.json").write_text(json.dumps(facts))
+
+
+@pytest.mark.slow
+def test_markup_of_others_is_text(page: Any, here: tuple[str, str, Path]) -> None:
+    said: list[str] = []
+    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    page.set_viewport_size({"width": 1280, "height": 800})
+    hostile(here[2] / EVIL)
+    page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
+    page.get_by_role("button", name="Look again").click()
+    for name in (EVIL, *(name for name in ("two-cores", "mine") if (here[2] / name).is_dir())):
+        box = page.locator(".lab-campaigns label").filter(has_text=re.compile(f"^{re.escape(name)}$")).locator("input")
+        box.set_checked(name == EVIL)
+    playwright.expect(page.locator(".lab-plot-A .legendtext").filter(has_text=TAG).first).to_be_visible()
+    page.locator(".lab-plot-A .js-plotly-plot").scroll_into_view_if_needed()
+    x, y = page.evaluate(PLACE, 0)
+    page.mouse.move(x - 4, y)
+    page.mouse.move(x, y)
+    playwright.expect(page.locator(".lab-plot-A .hovertext").first).to_contain_text("<script>")
+    page.mouse.click(x, y)
+    for text in (TAG, EVIL):
+        playwright.expect(page.locator(".lab-facts")).to_contain_text(text)
+    for kind in ("histogram", "over iterations", "per rank", "distribution"):
+        page.locator(".lab-views").get_by_text(kind).click()
+        page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
+    playwright.expect(page.locator(".lab-python")).to_contain_text(EVIL)
+    page.locator("button.lab-export-csv").click()
+    playwright.expect(page.locator(".lab-exported")).to_contain_text(EVIL)
+    page.locator(".lab-add-place input").fill(EVIL[:-1])
+    page.locator("button.lab-add").click()
+    playwright.expect(page.locator(".lab-compare")).to_contain_text(f"There is no campaign '{EVIL[:-1]}'")
+    picture(page, "hostile")
+    assert page.evaluate("window.pwned ?? null") is None
+    assert not page.locator("img[src='x']").count()
+    assert not said

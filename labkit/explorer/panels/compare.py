@@ -13,6 +13,7 @@ from labkit.errors import LabkitError
 from labkit.explorer import live, store, view
 from labkit.explorer.session import Chosen, Session
 from labkit.explorer.view import HEIGHT, SIZE, View
+from labkit.figures.lines import HEADLINE
 
 TITLE, PLACE, ORDER = "Compare", "main", 0
 _SCALES = {"fitting": None, "logarithmic": True, "linear": False}
@@ -97,6 +98,7 @@ class _Plot:
     def __init__(self, session: Session, letter: str) -> None:
         self._session, self._letter, self._busy, self.shown = session, letter, False, True
         session.views[letter] = View()
+        self._asked: dict[str, Any] = {"statistic": HEADLINE}  # what the reader chose, whatever another benchmark lacks
         narrow = {
             "layout": {"width": "auto", "flex": "1 1 170px", "max_width": "300px"},
             "style": {"description_width": "initial"},
@@ -123,6 +125,7 @@ class _Plot:
             name = next(name for name, field in self._fields.items() if field is change.owner)
             value = _SCALES[change.new] if name in ("x_log", "y_log") else change.new
             changed: dict[str, Any] = {name: value}
+            self._asked |= {name: value} if name in ("metric", "statistic") else {}
             self._session.views[self._letter] = dataclasses.replace(self._view, **changed)
             self.refresh()
 
@@ -140,7 +143,7 @@ class _Plot:
         """Read what is there, offer what can be chosen of it, and draw."""
         if not self.shown:
             return
-        session, before = self._session, self._view
+        session, before = self._session, dataclasses.replace(self._view, **self._asked)
         have = session.benchmarks()
         wanted = before.benchmark
         if session.wanted in have:
@@ -154,7 +157,7 @@ class _Plot:
             self._busy = True
             self._offer(self.benchmark, [(name, name) for name in have], benchmark)
             self._offer(self.metric, [(METRICS[m].title, m) for m in view.metrics_of(summary)], now.metric)
-            names = [(view.statistic_words(s), s) for s in view.statistics_of(summary, now.metric)]
+            names = view.statistics_offered(summary, now.metric, now.statistic)
             self._offer(self.statistic, names, now.statistic)
             self._offer(self.x, [(view.words(c), c) for c in view.axes_of(summary)], now.x)
             same = dataclasses.replace(before, campaigns=now.campaigns) == now

@@ -126,8 +126,9 @@ def facts(found: list[Samples], row: dict[str, Any], metric: str) -> str:
         "badges": "; ".join(dict.fromkeys(badges)) or "none",
         "warnings": "; ".join(dict.fromkeys(warnings)) or "none",
     }
-    cells = "".join(f"<tr><th style='text-align:left;padding-right:12px;vertical-align:top'>{name}</th>"
-                    f"<td>{html.escape(text)}</td></tr>" for name, text in lines.items() if text)  # fmt: skip
+    look = "text-align:left;padding-right:12px;vertical-align:top;white-space:nowrap"
+    cells = "".join(f"<tr><th style='{look}'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+                    for name, text in lines.items() if text)  # fmt: skip
     return f"<table>{cells}</table>{_command(first)}"
 
 
@@ -169,7 +170,8 @@ def histogram(one: Samples, metric: str) -> go.Figure:
     figure = go.Figure(
         go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), marker={"color": looks.COLOURS[0]},
                name=f"launch {one.launch}",
-               hovertemplate=f"%{{x:,.4~r}} {what.unit}: %{{y:,}} iterations<extra></extra>")
+               **style.hover([f"%{{middle}} {what.unit}: %{{y:,}} iterations"],
+                             middle=[format_number(float(x)) for x in (edges[:-1] + edges[1:]) / 2]))
     )  # fmt: skip
     small = f"n={len(values):,}; {beyond} above {format_number(float(edges[-1]), what.unit)} are not shown"
     figure.update_layout(
