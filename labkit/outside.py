@@ -104,6 +104,11 @@ def regular(path: Path) -> Path:
     return path
 
 
+def resolved(path: str | Path) -> Path:
+    """The absolute path without links. A loop of links stays as it is: whoever opens it is told."""
+    return Path(os.path.realpath(path))
+
+
 def names(folder: Path, *, folders: bool = False) -> list[str]:
     """Names of the files in a folder, or of the folders; pipes, devices and loops of links are neither.
 

@@ -278,7 +278,7 @@ def test_hosts_in_every_form(text: str, hosts: tuple[str, ...], tmp_path: Path) 
         ("a,b,a", "hosts=a,b,a, but a is given twice. Give it once"),
         ("a:0", "'a:0' is not of the form host or host:slots"),
         ("/nosuch/hosts", "hosts=/nosuch/hosts cannot be read: No such file or directory"),
-        ("/usr", "hosts=/usr cannot be read: Is a directory"),
+        ("/usr", "hosts=/usr cannot be read: it is no file"),
         ("a slots=2\na slots=3\n", "a is given twice"),
         ("a\nb 4\n", "line 2: found 'b 4', but it must be 'host', 'host slots=4' or 'host:4'"),
         ("# none\n\n", "names no host"),
@@ -389,3 +389,9 @@ def test_no_descriptor_left_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "pipe", none_left)
     with pytest.raises(LaunchError, match=r"starts no program: Too many open files\. .*ulimit -n"):
         supervise.start(["true"])
+
+
+@pytest.mark.parametrize("name", ["/dev/full", "/dev/zero", "/"])
+def test_hosts_that_are_no_file_are_refused_at_once(name: str) -> None:
+    with pytest.raises(SpecError, match=f"hosts={name} cannot be read: .*Name hosts with commas"):
+        launch.listed(name)

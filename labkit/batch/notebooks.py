@@ -107,7 +107,7 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
 @contextmanager
 def inherited(held: Campaign) -> Iterator[None]:
     """Notebook kernels inherit where to measure into, and which campaign that is."""
-    own = {studies.CAMPAIGN: str(held.path.resolve()), studies.IDENTITY: held.identity}
+    own = {studies.CAMPAIGN: str(outside.resolved(held.path)), studies.IDENTITY: held.identity}
     before = {name: value for name, value in os.environ.items() if name in own}
     os.environ.update(own)
     try:

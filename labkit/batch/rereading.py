@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from labkit import studies
+from labkit import outside, studies
 from labkit.batch.notebooks import NAME, execute, finish, inherited
 from labkit.batch.suites import NOTEBOOKS, Entry
 from labkit.campaign import Campaign
@@ -48,7 +48,7 @@ def missing(held: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         study = studies.of_notebook(source)
         if "measure" not in studies.defaults(study):
             continue
-        only = {"measure": False, "campaign": str(held.path.resolve())}
+        only = {"measure": False, "campaign": str(outside.resolved(held.path))}
         own = _checked(held, name, study, {**_mapping(given), **only})
         found.append(Entry(source, own, name[len(source.stem) :], _setting(_of(settings, name))))
     return found

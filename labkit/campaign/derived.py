@@ -12,6 +12,8 @@ import os
 import re
 from pathlib import Path
 
+from labkit import outside
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLES = CHECKOUT / "data" / "campaigns" / "examples"
 HOME = "derived"
@@ -30,7 +32,7 @@ WRITTEN = (
 
 def bundled(path: Path) -> bool:
     """Whether a campaign is one of the examples that come with labkit."""
-    return path.resolve().is_relative_to(EXAMPLES)
+    return outside.resolved(path).is_relative_to(EXAMPLES)
 
 
 def folder(path: Path, root: Path) -> Path:
@@ -43,7 +45,7 @@ def folder(path: Path, root: Path) -> Path:
     """
     if not bundled(path) and os.access(path, os.W_OK) and not any((path / name).is_symlink() for name in WRITTEN):
         return path
-    whole = path.resolve()
+    whole = outside.resolved(path)
     name = re.sub(r"[^\w.-]+", "_", whole.name, flags=re.ASCII) or "campaign"
     if not bundled(path):  # campaigns of other users may share a name
         name += f"-{hashlib.sha256(os.fsencode(whole)).hexdigest()[:8]}"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import __version__, launch, ranges
+from labkit import __version__, launch, outside, ranges
 from labkit.batch import HOME
 from labkit.errors import SpecError
 from labkit.jobs.site import LIMITS, WORD, Site, single
@@ -79,7 +79,7 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
             f"--array {request.array}, but Flux has no arrays of jobs. Leave it out, and submit again when the job has "
             "ended, with more launches each time (-p launches=6, then 12): each job adds its share."
         )
-    suite = str(Path(request.suite).resolve()) if request.suite.endswith(".toml") else request.suite
+    suite = str(outside.resolved(request.suite)) if request.suite.endswith(".toml") else request.suite
     words = [word for pair in request.parameters for word in ("-p", pair)]
     held = folder / "jobs" / f"{submission}.toml"
     values: dict[str, str | list[str]] = {

@@ -127,7 +127,7 @@ def latest(name: str | Path) -> Job:
     DataError
         If there is no such campaign, or nothing was submitted for it.
     """
-    into = campaign.find(name).resolve()
+    into = outside.resolved(campaign.find(name))
     found = jobs(into)
     if not found:
         raise DataError(f"No job was submitted for {into}. Submit one with: labkit submit SUITE --into {into}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from labkit import batch, benchmarks, campaign
+from labkit import batch, benchmarks, campaign, outside
 from labkit.campaign import Campaign, lease
 from labkit.campaign.own import sign
 from labkit.errors import LaunchError, SpecError
@@ -27,7 +27,7 @@ PATIENCE = 30.0  # s that a submission waits for another one into the same campa
 def folder(suite: str, into: str | None, site: Site) -> Path:
     """Where the campaign of a submission lies, as all nodes name it."""
     usual = (site.folder or campaign.root()) / Path(suite).stem
-    return Path(into).expanduser().resolve() if into else usual.resolve()
+    return outside.resolved(Path(into).expanduser() if into else usual)
 
 
 def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:

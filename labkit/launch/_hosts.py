@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from labkit.errors import SpecError
+from labkit import outside
+from labkit.errors import DataError, SpecError
 
 _HOST = re.compile(r"(?P<name>\[[^\]\s]+\]|[^:\s=,]+)(?::(?P<slots>[1-9]\d*))?")
 _LINE = re.compile(r"(?P<host>\S+)(?P<rest>(\s+\S+=\S+)*)")
@@ -41,9 +42,10 @@ def listed(text: str) -> tuple[str, ...]:
 def _read(path: Path) -> tuple[str, ...]:
     """Hosts of a file."""
     try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
+        lines = outside.regular(path).read_text().splitlines()  # a device may never end
+    except (OSError, UnicodeDecodeError, DataError) as error:
+        cause = error.__cause__ if isinstance(error, DataError) else error
+        reason = getattr(cause, "strerror", None) or ("it is not text" if cause else "it is no file")
         raise SpecError(
             f"hosts={path} cannot be read: {reason}. Name hosts with commas, or a file with one a line."
         ) from error
