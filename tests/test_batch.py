@@ -226,6 +226,7 @@ def test_hosts_are_a_setting_of_ranks_that_can_have_several(tmp_path: Path) -> N
         ("[[sweep]]\nparameters = {ci = 0.02}", "ci=0.02: Input should be a valid list"),
         ('[[sweep]]\nnotebooks = ["11-x"]\nparameters = {ci = [0.02]}', r"names \['11-x'\]"),
         ("[[sweep]]\nsetting = {ppn = [1]}", "ppn is no setting"),
+        (f"[[sweep]]\nparameters = {{seed = {list(range(1, 1002))}}}", "make 1,001 notebooks, but at most 1,000"),
         ("[[sweep]]\norder = 1", "sweep.0.order=1: Unexpected keyword argument"),
     ],
 )

@@ -40,6 +40,37 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
         (["measure", "mpi.latency", "--factor", "hosts=a,b"], "hosts is no factor."),
         (["measure", "mpi.latency", "--factor", "windw=1,2"], "mpi.latency has no 'windw'. It has: "),
         (["measure", "mpi.latency", "--launcher", "/nosuch"], "There is no launcher at /nosuch."),
+        (
+            ["measure", "sockets.tcp_rr", "--device", "nodevice0"],
+            "--device nodevice0, but sockets.tcp_rr over IP uses no device that can be chosen. Leave --device out.",
+        ),
+        (["measure", "sockets.tcp_rr", "--transport", "tcp"], "--transport tcp, but sockets.tcp_rr has one path"),
+        (["measure", "sockets.udp_rr", "--launcher", "mpich"], "--launcher mpich, but sockets.udp_rr has no MPI ranks"),
+        (["measure", "sockets.tcp_rr", "--ppn", "2"], "--ppn 2, but sockets.tcp_rr has no MPI ranks"),
+        (["measure", "sockets.tcp_rr", "--bind", "core"], "--bind core, but sockets.tcp_rr has no MPI ranks"),
+        (["measure", "sockets.tcp_rr", "--ranks", "4"], "--ranks 4, but sockets.tcp_rr has no ranks to choose."),
+        (
+            ["measure", "sockets.tcp_rr", "--factor", "env.A=1,2"],
+            "--factor env.NAME: env.A=1, but sockets.tcp_rr has no MPI ranks",
+        ),
+        (["measure", "storage.read", "--hosts", "a,b"], "--hosts a,b, but storage.read measures the storage of this"),
+        (["measure", "storage.write", "--device", "sda"], "--device sda, but storage.write over a file system uses no"),
+        (["measure", "micro.clock", "--hosts", "a"], "--hosts a, but micro.clock has no MPI ranks, and uses no hosts."),
+        (["measure", "micro.clock", "--transport", "shm,tcp"], "--transport shm, but micro.clock has no MPI ranks"),
+        (["measure", "micro.clock", "-m", "8"], "-m 8, but micro.clock has no message. Leave -m out."),
+        (
+            ["measure", "verbs.send_latency", "--transport", "tcp"],
+            "--transport tcp, but verbs.send_latency has one path",
+        ),
+        (
+            ["measure", "verbs.ucx_latency", "--transport", "shm", "--device", "x"],
+            "--device x, but verbs.ucx_latency over",
+        ),
+        (["measure", "mpi.latency", "--device", "lo"], "--device lo, but ranks use it over --transport tcp only"),
+        (
+            ["measure", "mpi.latency", "--device", "nodevice0", "--transport", "shm,tcp"],
+            "--device nodevice0, but this machine has no network device 'nodevice0'. There are: ",
+        ),
         (["run", "quik"], "There is no suite 'quik'. There are: quick"),
         (
             ["run", "quick", "-p", "lunches=3"],
@@ -60,10 +91,21 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
 def test_a_wrong_request_is_one_clear_error_and_exit_code_1(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(words) == 1
+    plan = ["--dry-run"] if words[0] == "measure" and "--format" not in words else []
+    assert cli.main([*words, *plan]) == 1
     printed = capsys.readouterr()
     assert said in printed.err
     assert printed.out == ""
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("device", ["lo", "127.0.0.0/8"])
+def test_a_device_beside_several_paths_is_for_those_that_use_it(
+    device: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["measure", "mpi.latency", "-m", "8", "--transport", "shm,tcp", "--device", device, "--dry-run"]
+    assert cli.main(words) == 0
+    assert device in capsys.readouterr().out
 
 
 def test_a_wrong_command_line_is_exit_code_1_for_2_means_a_failed_gate(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from .faults import FAULTS, tried
 pytestmark = pytest.mark.mpi
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_acknowledged_and_the_rest_is_launched() -> None:
     assert tried("SIGKILL to labkit", 7).endswith("kept")
 

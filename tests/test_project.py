@@ -256,3 +256,15 @@ def test_an_unknown_requirement_is_refused(tmp_path: Path) -> None:
     done = run(sys.executable, "-m", "pytest", "tests/test_project.py", "--collect-only", LABKIT_REQUIRE="mpi,wings")
     assert done.returncode == 4
     assert "LABKIT_REQUIRE names ['wings'], but there are: mpi, netns, verbs, slurm, browser." in done.stderr
+
+
+def test_every_test_that_the_security_document_names_is_there() -> None:
+    text = (ROOT / "docs" / "security.md").read_text()
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert "Suites, sites and command lines" in headings
+    named = re.findall(r"`(test_\w+\.py)(?:::(test_\w+))?`", text)
+    assert len(named) > 30
+    for file, name in named:
+        path = ROOT / "tests" / file
+        assert path.is_file(), file
+        assert not name or f"def {name}(" in path.read_text(), f"{file}::{name}"

@@ -200,6 +200,10 @@ def test_qperf_over_rdma(make: Make, options: dict[str, object], rest: str) -> N
             "env UCX_TLS=ud UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX=0 ", "-t ucp_get -O 32 -s 1048576 -n 64 -w 20",
         ),
         (
+            ucx_perftest.latency, verbs().replace(device="mlx5_1"),
+            "env UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX={gid} ", "-t tag_lat -s 8 -n 1000 -w 20",
+        ),
+        (
             ucx_perftest.bandwidth, verbs(65536, "tcp").replace(device="eth0"),
             "env UCX_TLS=tcp UCX_NET_DEVICES=eth0 ", "-t tag_bw -s 65536 -n 1000 -w 20",
         ),

@@ -45,7 +45,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="option of the benchmark; 'labkit describe' lists them",
     )
-    add("--ranks", type=int, default=2, help="number of ranks (default: %(default)s)")
+    add("--ranks", type=int, help="number of ranks (default: 2)")
     add("--ppn", type=int, default=0, help="ranks on each host (default: the launcher's choice)")
     add("--hosts", metavar="A,B|FILE", default="", help="hosts to run on, each with :SLOTS if you like, or a hostfile")
     add(
@@ -122,8 +122,13 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
         raise SpecError(f"-o {broken[0]!r} is not of the form key=value. See 'labkit describe {options.benchmark}'.")
     own = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
     _no_options(own, benchmark)
+    if options.sizes and not benchmark.sized:
+        raise SpecError(f"-m {options.sizes}, but {benchmark.name} has no message. Leave -m out.")
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
-    ranks = options.ranks if benchmark.ranks[1] != 1 else 1
+    usual_ranks = 1 if benchmark.ranks[1] == 1 else 2
+    ranks = usual_ranks if options.ranks is None else options.ranks
+    if usual_ranks == 1 and ranks != 1:
+        raise SpecError(f"--ranks {ranks}, but {benchmark.name} has no ranks to choose. Leave --ranks out.")
     usual = {
         "ranks": ranks, "ppn": options.ppn, "device": options.device, "transport": options.transport.split(","),
         "launcher": options.launcher.split(","), "bind": options.bind, "testbed": options.testbed,

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit import benchmarks, launch, testbeds, tools
-from labkit.errors import SpecError
-from labkit.measuring import nodes
+from labkit.measuring import nodes, unused
 from labkit.spec import Effort, Spec
 
 
@@ -45,6 +44,7 @@ def named(specs: Sequence[Spec], effort: Effort) -> Iterator[tuple[Spec, str, st
     LaunchError
         If what a spec needs is not installed.
     """
+    unused.refuse(specs)
     likes: dict[Spec, Named] = {}
     seen = set[Spec]()
     for spec in dict.fromkeys(specs):
@@ -71,10 +71,6 @@ def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
 
     benchmark = benchmarks.get(spec.benchmark)
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
-    if (benchmark.jobs and spec.environment) or (spec.bind != "auto" and (benchmark.jobs or not benchmark.mpi)):
-        raise SpecError(
-            f"{spec.benchmark} has no MPI ranks, so environment and bind cannot reach them. Leave both out."
-        )
     if benchmark.jobs:
         job = tools.available(benchmark.jobs, spec, effort)
         return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"

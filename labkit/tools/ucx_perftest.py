@@ -92,7 +92,7 @@ def _environment(spec: Spec) -> list[str]:
     variables: dict[str, Any] = {}
     if spec.transport != "auto":
         variables["UCX_TLS"] = PATHS[spec.transport]
-    if spec.transport in _RDMA:
+    if spec.transport in _RDMA or (spec.transport == "auto" and spec.device):
         gid = spec.values.get("gid", -1)
         variables |= {"UCX_NET_DEVICES": "{device}:1", "UCX_IB_GID_INDEX": "{gid}" if gid < 0 else gid}
     elif spec.transport == "tcp":

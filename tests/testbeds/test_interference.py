@@ -124,6 +124,7 @@ def test_incast_fills_the_link_to_the_receiver_and_no_more(tmp_path: Path) -> No
     assert {study.findings(), studies.LEFT_OUT} <= set(shown.texts)
 
 
+@pytest.mark.slow
 @pytest.mark.netns
 @pytest.mark.mpi
 def test_a_victim_suffers_beside_an_incast_in_every_pair(tmp_path: Path) -> None:

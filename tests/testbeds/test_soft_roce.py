@@ -181,6 +181,7 @@ def test_a_command_in_the_guest_gives_its_status_and_ends_with_its_owner(guest: 
     assert "sleep 987" not in inside(guest, "ps", "ax", "-o", "args").stdout
 
 
+@pytest.mark.slow
 def test_a_failed_run_says_why_and_the_next_one_works(kept: Kept, tmp_path: Path) -> None:
     bad = Spec(benchmark="verbs.send_latency", size=8, testbed="soft-roce", options={"tool": "pyverbs", "gid": 77})
     with pytest.raises(LaunchError, match=r"1 of 1 points failed.*\n?"):
@@ -217,6 +218,7 @@ def test_a_guest_killed_half_way_leaves_nothing(how: signal.Signals) -> None:
     assert gone(folder)
 
 
+@pytest.mark.slow
 def test_two_guests_run_side_by_side(kept: Kept) -> None:
     with _guest.boot(wanted=soft_roce._MODULES, cpus=1, memory="256M") as other:
         assert other.folder != kept.handle["folder"]

@@ -255,6 +255,7 @@ def test_messages_cross_the_links_and_are_no_faster_than_these() -> None:
         assert links() == before  # nothing of it is in this machine's own network
 
 
+@pytest.mark.slow
 @pytest.mark.netns
 def test_two_at_once_and_the_tapered_one_is_slower() -> None:
     pairs, wins = [("vc0", "vc2"), ("vc1", "vc3")], []

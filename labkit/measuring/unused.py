@@ -1,0 +1,100 @@
+"""Settings that a benchmark does not follow, and devices that are not there: an error before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from labkit import benchmarks, testbeds
+from labkit.errors import SpecError
+from labkit.host import network
+from labkit.spec import Spec
+
+# field → values that ask for nothing; a resolved spec of a tool has launcher "none"
+USUAL: Mapping[str, tuple[Any, ...]] = {
+    "device": ("",), "transport": ("auto",), "launcher": ("auto", "none"), "ppn": (0,), "bind": ("auto",),
+    "environment": ((),), "hosts": ((),),
+}  # fmt: skip
+WORDS = {"environment": "--factor env.NAME"}  # of the command line, where it is not that of the field
+LOCAL = {"localhost", "127.0.0.1", "::1"}
+
+
+def refuse(specs: Iterable[Spec]) -> None:
+    """Refuse a setting that none of the specs of its benchmark follows, and a network device that is not there.
+
+    A device may stand beside several paths of a comparison, one of which uses it.
+
+    Raises
+    ------
+    SpecError
+        Names the setting, its word on the command line, and what is there.
+    """
+    idle: dict[tuple[str, str], str] = {}
+    followed = set[tuple[str, str]]()
+    for spec in specs:
+        for field, usual in USUAL.items():
+            if getattr(spec, field) in usual:
+                continue
+            key = spec.benchmark, field
+            if reason := _reason(spec, field):
+                idle.setdefault(key, f"{_shown(spec, field)}, but {reason}. Leave {_word(field)} out.")
+            else:
+                followed.add(key)
+                _there(spec, field)
+    for key, text in idle.items():
+        if key not in followed:
+            raise SpecError(text)
+
+
+def _reason(spec: Spec, field: str) -> str:
+    """Why a benchmark does not follow a setting; empty where it does."""
+    benchmark = benchmarks.get(spec.benchmark)
+    if benchmark.jobs and field in ("device", "transport", "hosts"):
+        return _of_tool(spec, field)
+    if benchmark.jobs or not benchmark.mpi:
+        return f"{spec.benchmark} has no MPI ranks, and uses no {field}"
+    if field == "device" and spec.transport != "tcp":
+        return f"ranks use it over --transport tcp only, and this is transport={spec.transport}"
+    return ""
+
+
+def _of_tool(spec: Spec, field: str) -> str:
+    """Why the tools of a benchmark do not follow a setting; they check the hosts of a server themselves."""
+    ucx = spec.benchmark.startswith("verbs.ucx_")
+    if field == "device":
+        used = spec.family == "verbs" and not (ucx and spec.transport == "shm")
+        return "" if used else f"{spec.benchmark} over {_path(spec)} uses no device that can be chosen"
+    if field == "transport":
+        return "" if ucx or spec.benchmark == "congestion.incast" else f"{spec.benchmark} has one path, its tool's"
+    alone = spec.family == "storage" and not set(spec.hosts) <= LOCAL and not testbeds.outline(spec.testbed).hosts
+    return f"{spec.benchmark} measures the storage of this machine" if alone else ""
+
+
+def _path(spec: Spec) -> str:
+    """What a tool's messages go over."""
+    return spec.transport if spec.transport != "auto" else {"storage": "a file system"}.get(spec.family, "IP")
+
+
+def _there(spec: Spec, field: str) -> None:
+    """Refuse a network device that this machine has not, where ranks run here alone and the device is a name."""
+    hosts = {host.rpartition(":")[0] or host for host in spec.hosts}
+    if field != "device" or spec.transport != "tcp" or spec.testbed != "local" or not hosts <= LOCAL:
+        return
+    there = [one["name"] for one in network.interfaces()]
+    lost = [name for name in spec.device.split(",") if "/" not in name and name not in there]  # a subnet has a /
+    if lost:
+        raise SpecError(
+            f"{_shown(spec, field)}, but this machine has no network device {lost[0]!r}. There are: {', '.join(there)}."
+        )
+
+
+def _word(field: str) -> str:
+    return WORDS.get(field, f"--{field}")
+
+
+def _shown(spec: Spec, field: str) -> str:
+    """A setting as it was given."""
+    value = getattr(spec, field)
+    if field == "environment":
+        return f"{_word(field)}: env.{value[0][0]}={value[0][1]}"
+    return f"{_word(field)} {','.join(value) if field == 'hosts' else value}"
