@@ -86,6 +86,14 @@ def test_names_and_parameters_of_a_campaign_are_data(kind: str, tmp_path: Path) 
     assert not list(tmp_path.rglob("*PWNED*"))
 
 
+@pytest.mark.parametrize("name", ["hosts.txt", "none.txt"])
+def test_a_file_of_hosts_that_a_campaign_names_is_not_read(name: str, tmp_path: Path) -> None:
+    (tmp_path / "hosts.txt").write_text("secret word\n")  # the error of a file that is read quotes it
+    held = Campaign(tmp_path / "foreign", {"parameters": {"65-all-pairs": {"hosts": str(tmp_path / name)}}})
+    (entry,) = rereading.missing(held)
+    assert {spec.hosts for spec in entry.study().specs()} == {(str(tmp_path / name),)}
+
+
 @pytest.mark.parametrize("parameters", [3, "x", [1], {"10-latency": 3}, {"10-latency": ["x"]}])
 def test_parameters_of_the_wrong_shape_are_refused(parameters: object, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"campaign\.json has parameters=.* but it must be of type dict"):

@@ -352,13 +352,14 @@ def test_kept_records_that_somebody_else_made_are_not_believed(tmp_path: Path, m
 def test_what_a_foreign_campaign_derived_does_not_travel(tmp_path: Path) -> None:
     held = filled(tmp_path / "c", 2)
     for name in ("records/mpi.allreduce.parquet", "lease.json", "progress.json", "explorer.json", "records.parquet",
-                 "jobs/1.json", "report/index.html"):  # fmt: skip
+                 "jobs/1.json", "report/index.html", "notebooks-again/10-latency.ipynb"):  # fmt: skip
         (held.path / name).parent.mkdir(exist_ok=True)
         (held.path / name).write_text("{}")
     (held.path / "lease.json").unlink()
     target = archive.export(held.path, tmp_path / "c.zip")
     with zipfile.ZipFile(target) as file:
         assert not {"records/mpi.allreduce.parquet", "progress.json", "explorer.json"} & set(file.namelist())
+        assert not any(name.startswith("notebooks-again") for name in file.namelist())
     into = merging.merge([target], tmp_path / "into").campaign
     inner = {str(path.relative_to(into.path)) for path in into.path.rglob("*") if path.is_file()}
     assert not any("records" in name or "report" in name for name in inner)

@@ -27,7 +27,7 @@ from labkit.samples import compacted
 
 MANIFEST = "manifest-sha256.txt"
 # what an archive leaves out: of the moment, of this machine alone, or derived
-PASSING = ("lease.json", "progress.json", "explorer.json", "records", MANIFEST)
+PASSING = ("lease.json", "progress.json", "explorer.json", "records", "notebooks-again", MANIFEST)
 
 
 def export(campaign: Path, output: str | Path | None = None) -> Path:

@@ -72,7 +72,9 @@ class Study(studies.Study):
         if v.launches < 2:
             raise SpecError(f"launches={v.launches}, but suspicious pairs must be measured again. Set launches=2.")
         known = words(v.hosts) or list(testbeds.outline(v.testbed).hosts)
-        fields = {"ranks": v.ranks or len(known) or 4, "hosts": launch.listed(v.hosts)}
+        # only whoever measures names a file of hosts; a campaign that is read may come from anybody
+        hosts = launch.listed(v.hosts) if v.measure else tuple(words(v.hosts))
+        fields = {"ranks": v.ranks or len(known) or 4, "hosts": hosts}
         return sweep(BENCHMARK, sizes=v.sizes, **fields, **self._where)
 
     @property

@@ -224,11 +224,19 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, str, Path]) -> Non
         box.set_checked(name == EVIL)
     playwright.expect(page.locator(".lab-plot-A .legendtext").filter(has_text=TAG).first).to_be_visible()
     page.locator(".lab-plot-A .js-plotly-plot").scroll_into_view_if_needed()
-    x, y = page.evaluate(PLACE, 0)
-    page.mouse.move(x - 4, y)
-    page.mouse.move(x, y)
-    playwright.expect(page.locator(".lab-plot-A .hovertext").first).to_contain_text("<script>")
-    page.mouse.click(x, y)
+    until(lambda: page.evaluate(COUNT) == 2)  # the campaigns from before are gone
+    hover = page.locator(".lab-plot-A .hovertext")
+
+    def hovered() -> bool:
+        """Whether the text of a point is shown; the plot may still move."""
+        x, y = page.evaluate(PLACE, 0)
+        page.mouse.move(x - 4, y)
+        page.mouse.move(x, y)
+        page.wait_for_timeout(300)
+        return any("<script>" in text for text in hover.all_text_contents())
+
+    until(hovered)
+    page.mouse.click(*page.evaluate(PLACE, 0))
     for text in (TAG, EVIL):
         playwright.expect(page.locator(".lab-facts")).to_contain_text(text)
     for kind in ("histogram", "over iterations", "per rank", "distribution"):
