@@ -134,3 +134,11 @@ def test_following_tells_results_as_they_come_until_the_run_ends(tmp_path: Path)
         assert next(told) == "failed mpi.allreduce 8 B launch 0: wrong bytes"
     held.save(some(launch=2), "0" * 16)
     assert [str(one).split(":")[0] for one in told] == ["mpi.allreduce 4 B, launch 3"]
+
+
+def test_the_root_is_no_folder_for_a_campaign(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/")
+    for path in (Path("/"), tmp_path / "link", Path("/tmp/..")):
+        with pytest.raises(DataError, match="is the root of the file system.*Name a folder"):
+            Campaign(path)
+    assert not Path("/campaign.json").exists()

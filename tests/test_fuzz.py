@@ -60,7 +60,12 @@ def _of_a_campaign(home: Path, name: str) -> bool:
         return True
     inside = any((folder / "campaign.json").exists() for folder in (path, *path.parents) if home in folder.parents)
     derived = "derived" in path.parts or path.name == "derived"
-    return (inside or derived) and not path.name.startswith(".")  # what is lost of it is asked for elsewhere
+    marks = (
+        ".labkit-report",
+    )  # a report that was begun is marked as labkit's own, so that the next one may replace it
+    return (inside or derived) and (
+        path.name in marks or not path.name.startswith(".")
+    )  # what is lost is asked elsewhere
 
 
 def tried(some: list[Input], scene: Scene) -> None:

@@ -457,6 +457,13 @@ def test_two_campaigns_share_a_report(tmp_path: Path) -> None:
     assert (built.html.parent / "data" / "2-checksums.txt").is_file()
 
 
+def test_a_campaign_that_is_named_twice_is_shown_once(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path / "a")
+    built = report.build([folder, tmp_path / "b" / ".." / "a"], engine="plain")
+    assert "A campaign was named twice; the report shows it once." in built.warnings
+    assert [name for name in pages(built) if "-c2" in name] == []
+
+
 def test_words_in_the_place_of_a_table_keep_its_number(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "c")
     notebook = first_notebook()

@@ -49,6 +49,10 @@ class Campaign(Folder):
         lease.fresh(self.path)
         try:
             if not self._file.exists():
+                if not outside.resolved(self.path).name:
+                    raise DataError(
+                        f"{self.path} is the root of the file system, and no folder for a campaign. Name a folder."
+                    )
                 self.begin({"format": FORMAT, "labkit": __version__}, facts or {})
         except OSError as error:
             raise DataError(

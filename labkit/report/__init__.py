@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from labkit import outside
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, ReportError, SpecError
 
@@ -79,6 +80,10 @@ def build(
     if not campaigns:
         raise ReportError("No campaign was given, but a report needs at least one. Name its folder.")
     chosen, warnings = _engine(engine, quarto.usable())
+    once = {outside.resolved(path): Path(path) for path in reversed(campaigns)}
+    if len(once) < len(campaigns):
+        warnings.append("A campaign was named twice; the report shows it once.")
+        campaigns = [*once.values()][::-1]
     for path in map(Path, campaigns):
         if (path / "campaign.json").is_file():
             warnings += _executed(Campaign(path), execute, progress)
