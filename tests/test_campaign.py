@@ -139,6 +139,6 @@ def test_following_tells_results_as_they_come_until_the_run_ends(tmp_path: Path)
 def test_the_root_is_no_folder_for_a_campaign(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/")
     for path in (Path("/"), tmp_path / "link", Path("/tmp/..")):
-        with pytest.raises(DataError, match="is the root of the file system.*Name a folder"):
+        with pytest.raises(DataError, match=r"is the root of the file system.*Name a folder"):
             Campaign(path)
     assert not Path("/campaign.json").exists()
