@@ -293,8 +293,11 @@ def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) 
 
     for name in saved:
         assert samples.load(into / name).n > 0
+    (into / "notebooks").mkdir(exist_ok=True)
+    (into / "notebooks" / ".10-latency.ipynb.1.ipynb").touch()  # as a run that was killed leaves it
     done = run(path, into, "-p", "time_cap=0.02")
     assert done.returncode == 0, done.stderr
+    assert list((into / "notebooks").glob(".*")) == []
     assert f"{len(saved)} were there already" in done.stdout or f"{len(saved) + 1} were there already" in done.stdout
     again = {line.split()[-1] for line in (into / "log.txt").read_text().splitlines() if " saved " in line}
     assert len(again) == (17 + 1 + 1) * 2

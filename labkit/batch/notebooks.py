@@ -81,6 +81,8 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     careful = nullcontext if into else held.writing
     with careful():
         target.parent.mkdir(parents=True, exist_ok=True)
+        for left in target.parent.glob(f".{target.name}.*.ipynb") if into is None else ():
+            left.unlink()  # of a run that was killed: who holds the campaign is the only one to write here
     partial = target.with_name(f".{target.name}.{os.getpid()}.ipynb")
     began, error = time.monotonic(), ""
     log = _silent if into else held.log
@@ -97,8 +99,11 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     except Exception as raised:  # a kernel that died or could not start: the others go on
         error = f"{type(raised).__name__}: {raised}"
     with careful():
-        if partial.exists():
-            partial.rename(target)
+        try:
+            if partial.exists():
+                partial.rename(target)
+        finally:
+            partial.unlink(missing_ok=True)
     seconds = time.monotonic() - began
     log(f"notebook {entry.name} {'failed: ' + error if error else 'done'} after {seconds:.1f} s")
     return Executed(entry.name, target, seconds, error)

@@ -67,7 +67,7 @@ def key_table(content: Content) -> str:
         rows,
         align="llrlrrlrr",
         caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. "
-        f"Low to high is the {stats.LEVEL:.0%} interval over launches, "
+        f"Low to high is the {100 * stats.LEVEL:.0f} % interval over launches, "
         f"or their range where there are fewer than {stats.LAUNCHES}. {{#tbl-key}}",
         empty="There are no samples in this campaign yet, so there are no key numbers.",
     )
