@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from labkit import samples
 from labkit.errors import DataError
-from labkit.samples import Samples
+from labkit.samples import Samples, compacted
 from labkit.spec import Effort, Reported, Spec
 
 GOLDEN = Path(__file__).parent / "golden" / "samples"
@@ -106,3 +107,10 @@ def test_truncated_file_is_named(tmp_path: Path) -> None:
 def test_unknown_origin_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must be one of measured"):
         samples.save(some(origin="guessed"), tmp_path / "a.parquet")
+
+
+def test_a_pipe_in_the_place_of_samples_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for read in (samples.load, compacted.opened):
+        with pytest.raises(DataError, match="pipe is a named pipe, but it must be a file"):
+            read(tmp_path / "pipe")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from labkit import benchmarks, outside, records, samples
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, names
 from labkit.errors import DataError, LabkitError
 from labkit.measuring import Progress
 
@@ -49,10 +49,10 @@ def _told(held: Campaign, line: str) -> str:
 
 def _result(held: Campaign, name: str) -> str:
     """A point that was saved, with its number."""
-    path = held.path / name
-    if not path.exists():
-        return ""  # compacted since
     try:
+        path = names.inside(held.path, name)
+        if not path.exists():
+            return ""  # compacted since
         one = samples.load(path)
         row = records.table([one]).iloc[0]
         label = f"{benchmarks.label(one.spec)}, launch {one.launch + 1}"

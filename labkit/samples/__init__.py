@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import outside
 from labkit.errors import DataError
 from labkit.samples import header as headers
 from labkit.samples.header import ORIGINS as ORIGINS
@@ -185,6 +186,8 @@ def read(path: Path, *, checked: bool = False) -> Raw:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if path.exists():
+        outside.regular(path)  # pyarrow would wait for a pipe for ever
     try:
         with pq.ParquetFile(path, page_checksum_verification=checked) as file:
             _plain(file, path)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labkit import outside
 from labkit.errors import DataError
 from labkit.samples import ROWS, Raw, numbers
 from labkit.samples import header as headers
@@ -147,6 +148,8 @@ def opened(path: Path, checked: bool = False) -> pq.ParquetFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if path.exists():
+        outside.regular(path)
     try:
         file = pq.ParquetFile(path, page_checksum_verification=checked)
     except (OSError, pa.ArrowException) as error:
