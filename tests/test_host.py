@@ -351,20 +351,31 @@ def test_programs_are_told_by_their_name_not_by_a_folder(tmp_path):
                 process.kill()
 
 
+def test_what_ended_elsewhere_takes_nothing_from_what_others_took():
+    process = others._Process
+    ours = {(100, 0): process(0, "shell", 0.0, 0.0), (300, 0): process(100, "python", 1.0, 1.0)}
+    burner = {(400, 0): process(1, "sh", 0.0, 0.0)}
+    ended = {(200, 0): process(100, "long", 50.0, 50.0), (201, 0): process(200, "longer", 70.0, 70.0)}
+    first = others.Look(0.0, 200.0, ours | burner | ended)
+    ours |= {(100, 0): process(0, "shell", 0.0, 120.0)}  # it was told what they took
+    last = others.Look(2.0, 202.0, ours | {(400, 0): process(1, "sh", 0.0, 2.0)})  # children of it came and went
+    assert others.between(first, last, 300)["processors"] == pytest.approx(1.0)
+
+
 def test_what_came_and_went_between_two_looks_counts():
     sleeper = subprocess.Popen(["sleep", "30"])
+    first = others.look()
+    short = "for i in 1 2 3; do \"$0\" -c 'sum(range(6000000))'; done; sleep 30"
+    parent = subprocess.Popen(["sh", "-c", short, sys.executable], start_new_session=True)
     try:
-        first = others.look()
-        short = "for i in 1 2 3; do \"$0\" -c 'sum(range(6000000))'; done; sleep 30"
-        parent = subprocess.Popen(["sh", "-c", short, sys.executable], start_new_session=True)
         time.sleep(2.0)
         last = others.look()
         told = others.between(first, last, sleeper.pid)
         gone = sum(p.whole - p.own for (number, _), p in last.processes.items() if number == parent.pid)
         assert 0 < gone <= told["processors"] * told["span_s"] + 0.05
+    finally:
         os.killpg(parent.pid, signal.SIGKILL)
         parent.wait()
-    finally:
         sleeper.kill()
         sleeper.wait()
 

@@ -358,8 +358,12 @@ def test_tables_keep_their_rows(built: report.Built, pdf: str) -> None:
 
 def test_intervals_say_what_they_are(built: report.Built) -> None:
     front = pages(built)["index.html"].text
-    assert "95 % interval of 6 launches" in front
-    assert "range of 3 launches" in front
+    assert "Low to high is the 95 % interval over launches, or their range where there are fewer than 6." in front
+    rows = {
+        (row["interval"], row["launches"])
+        for row in json.loads((built.html.parents[1] / "key-numbers.json").read_text())
+    }
+    assert {("95 % interval of 6 launches", 6), ("range of 3 launches", 3)} <= rows
 
 
 def test_a_failed_notebook_is_shown_and_told(built: report.Built, pdf: str) -> None:

@@ -136,6 +136,14 @@ def ours(processes: Mapping[_Key, _Process], pid: int) -> set[int]:
     return found | set(chain)
 
 
+def _lost(first: Look, last: Look, mine: set[int]) -> set[int]:
+    """Processes that ended, and whose time no process of others that is still there was told."""
+    there = {number for number, _ in last.processes}
+    parents = {number: process.parent for (number, _), process in first.processes.items()}
+    ended = {number: next((one for one in _ancestors(number, parents) if one in there), 0) for number in parents}
+    return {number for number, heir in ended.items() if number not in there and (heir in mine or not heir)}
+
+
 def between(first: Look, last: Look, pid: int) -> dict[str, Any]:
     """Processors that others kept busy between two looks, and who they are.
 
@@ -157,7 +165,9 @@ def between(first: Look, last: Look, pid: int) -> dict[str, Any]:
     mine |= {number for number, _ in worth if marks & _marks(number)}
     others = {key: s for key, s in took.items() if key[0] not in mine}
     whole = sum(process.whole for (number, _), process in last.processes.items() if number not in mine)
-    whole -= sum(process.whole for (number, _), process in first.processes.items() if number not in mine)
+    whole -= sum(
+        process.whole for key, process in first.processes.items() if key[0] not in mine | _lost(first, last, mine)
+    )
     seen = max(sum(others.values()), whole) / span  # the whole has those as well that came and went in between
     everyone = sum(process.whole for process in last.processes.values())
     everyone -= sum(process.whole for process in first.processes.values())
