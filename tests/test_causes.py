@@ -30,7 +30,7 @@ This usually is caused by:
         ("python: error while loading shared libraries: libmpi.so.40: cannot open shared object file: No such file or directory",
          "", "Install the library libmpi.so.40", True),
         ("[vm:1] socket() failed: Too many open files (24)", "", "ulimit -n 4096", False),
-        ("/root/.venv/bin/python: No module named labkit.worker", "", "Install labkit at the same path", True),
+        ("/opt/venv/bin/python: No module named labkit.worker", "", "Install labkit at the same path", True),
         ("OSError: [Errno 28] No space left on device", "", "Free space", False),
     ],
 )  # fmt: skip
