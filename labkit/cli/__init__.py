@@ -115,7 +115,18 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _suite_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("suite", help="a suite in templates/suites, or a TOML file")
+    verb.add_argument("suite", help="name of a suite, or a TOML file")
+
+
+def _init_options(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("folder", help="a new folder, or one to add missing files to")
+
+
+def _init(options: argparse.Namespace) -> int:
+    from labkit import project
+
+    print(project.init(options.folder).text())
+    return OK
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -193,6 +204,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ("list", _list, _text_or_json, "List the benchmarks.", "labkit list"),
     ("describe", _describe, _describe_options, "Tell what a benchmark measures, and its options.", "labkit describe mpi.latency"),
     ("doctor", _doctor, _text_or_json, "Check this machine, with remedies.", "labkit doctor"),
+    ("init", _init, _init_options, "Lay out a project of your own: notebooks, suites, report settings, data.", "labkit init my-cluster"),
     ("measure", measure.run, measure.options, "Measure one benchmark.",
      "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\nlabkit measure mpi.bandwidth -m 64Ki -o window=32 --format json"),
     ("plan", _plan, _run_options, "Print what a suite would measure, on what and for how long; starts nothing.", "labkit plan quick"),

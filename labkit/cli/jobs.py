@@ -11,7 +11,7 @@ from labkit.cli.speaking import OK, Bar, say
 def submit_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit submit`."""
     add = verb.add_argument
-    add("suite", help="a suite in templates/suites, or a TOML file")
+    add("suite", help="name of a suite, or a TOML file")
     add("--nodes", type=int, default=2, metavar="N", help="hosts (default: %(default)s)")
     add("--ppn", type=int, default=1, metavar="N", help="ranks on each (default: %(default)s)")
     add("--time", type=int, default=30, metavar="MIN", help="longest time of the job, minutes (default: %(default)s)")
@@ -29,7 +29,7 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
         "--site",
         default="",
         metavar="S",
-        help="site in templates/sites or ~/.config/labkit/sites, or a TOML file (default: $LABKIT_SITE)",
+        help="site in ~/.config/labkit/sites, one that labkit ships, or a TOML file (default: $LABKIT_SITE)",
     )
     add(
         "-p",
