@@ -128,7 +128,7 @@ def test_a_unix_socket_does_not_reach_other_hosts() -> None:
 )  # fmt: skip
 def test_round_trips(tool: object, name: str, mark: str) -> None:
     need(tool)
-    options = {} if name in ("fabric_pingpong", "unix_rr") else {"tool": tool.NAME}  # type: ignore[attr-defined]
+    options = {} if name in ("fabric_pingpong", "unix_rr") else {"tool": tool.TOOL.name}  # type: ignore[attr-defined]
     outcome = run(f"sockets.{name}", 64, **options)
     trips = reported(outcome, "round_trip_us") * reported(outcome, "transaction_rate_per_s")
     assert trips == pytest.approx(1e6, rel=0.3)
@@ -148,7 +148,7 @@ def test_round_trips(tool: object, name: str, mark: str) -> None:
 )  # fmt: skip
 def test_streams(tool: object, name: str, options: dict[str, object], mark: str) -> None:
     need(tool)
-    outcome = run(f"sockets.{name}", SPECS[name], tool=tool.NAME, **options)  # type: ignore[attr-defined]
+    outcome = run(f"sockets.{name}", SPECS[name], tool=tool.TOOL.name, **options)  # type: ignore[attr-defined]
     arrived = reported(outcome, "bandwidth_MBps")
     assert arrived > 0
     if name == "udp_stream":
@@ -195,9 +195,9 @@ def test_a_congestion_control_that_is_not_there_is_an_error() -> None:
 
 def test_every_tool_says_what_it_is() -> None:
     for module in (iperf, netpipe, fi_pingpong):
-        assert module.__name__.rpartition(".")[2] == module.NAME
-        assert module.PACKAGE
-        assert all(module.PROGRAMS)
+        assert module.__name__.rpartition(".")[2] == module.TOOL.name
+        assert module.TOOL.package
+        assert all(module.TOOL.programs)
 
 
 def test_auto_takes_the_tool_that_can(

@@ -68,11 +68,12 @@ def doctor(form: str) -> tuple[str, bool]:
     """All checks of this machine, and whether none is bad."""
     import dataclasses
 
-    from labkit import host, testbeds
+    from labkit import host, launch, testbeds, tools
 
+    programs = launch.programs() | tools.programs() | host.PROGRAMS
     watch, machine, mine = host.Watch(), host.describe(), testbeds.checks()
     machine["load"]["others"] = watch.after_a_while()
-    checks = [*host.checks(machine), *mine]
+    checks = [*host.checks(machine, host.installed(programs), programs), *mine]
     sound = all(check.state != "bad" for check in checks)
     if form == "json":
         return json.dumps([dataclasses.asdict(check) for check in checks], indent=1), sound
