@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import plotly.graph_objects as go
-
 from labkit import analysis, benchmarks, figures, studies
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
@@ -18,6 +16,7 @@ from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
     from labkit.samples import Samples
 
