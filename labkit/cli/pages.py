@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from labkit.cli.speaking import say
+from labkit.cli.console import say
 
 REACH = """The server listens on this machine only and asks for a token. From elsewhere, either
   - make a tunnel, and open the address it printed on your own machine (the port is the one in that address):
