@@ -50,10 +50,10 @@ class Parameters:
     """
 
     campaign: str = ""
-    launches: int = 6
-    ci: float = 0.02
-    time_cap: float = 1.0
-    seed: int = 1
+    launches: int = Effort.launches
+    ci: float = Effort.ci
+    time_cap: float = 1.0  # below that of Effort: a notebook has many points
+    seed: int = Effort.seed
     measure: bool = True
 
 
