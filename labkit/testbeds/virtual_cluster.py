@@ -18,6 +18,7 @@ from typing import Any
 
 from labkit import supervise
 from labkit.errors import LaunchError, SpecError, known
+from labkit.notes import badge
 from labkit.spec import Spec
 from labkit.supervise import guard
 from labkit.testbeds import Testbed
@@ -133,7 +134,7 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
     """What is known of it before it is up: hosts, how ranks reach them, what every number carries."""
     chosen = options_of(argument, options)
     return Testbed(
-        f"virtual-cluster:{chosen.nodes}", badges=(BADGE,), hosts=chosen.hosts, remote_shell=SHELL,
+        f"virtual-cluster:{chosen.nodes}", badges=(badge(BADGE),), hosts=chosen.hosts, remote_shell=SHELL,
         facts=chosen.facts | {"rootless": os.geteuid() != 0},
     )  # fmt: skip
 

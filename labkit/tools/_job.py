@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from labkit import host
 from labkit.host import pyverbs
+from labkit.notes import Note
 from labkit.spec import Reported, Scalar
 
 Facts = Mapping[str, Scalar]
@@ -35,7 +36,7 @@ class Parsed:
     reported: tuple[Reported, ...] = ()
     time_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     extras: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
     facts: Facts = field(default_factory=dict)
 
 
@@ -85,8 +86,8 @@ class Job:
     duration: float
     time_limit: float
     retries: int = 0
-    badges: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    badges: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
     facts: Facts = field(default_factory=dict)
 
     @property
@@ -119,8 +120,8 @@ class Outcome:
     extras: Mapping[str, NDArray[np.int64]]
     source: str
     commands: tuple[tuple[str, ...], ...]
-    warnings: tuple[str, ...] = ()
-    badges: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    badges: tuple[Note, ...] = ()
     meta: Facts = field(default_factory=dict)
 
     @property
