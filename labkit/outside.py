@@ -10,7 +10,7 @@ import json
 import os
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -152,12 +152,8 @@ def toml(path: Path) -> dict[str, Any]:
     DataError
         If it cannot be read, or is no TOML.
     """
-    held = text(path)
-    with about(path):
-        try:
-            return tomllib.loads(held)
-        except ValueError as error:  # also of whole numbers with thousands of digits
-            raise DataError(f"{path} cannot be read: {_short(str(error))}. Correct the file.") from error
+    found: dict[str, Any] = _parsed(path, tomllib.loads)
+    return found
 
 
 def json_object(path: Path) -> dict[str, Any]:
@@ -168,15 +164,20 @@ def json_object(path: Path) -> dict[str, Any]:
     DataError
         If it cannot be read, or holds something else.
     """
-    held = text(path)
-    with about(path):
-        try:
-            found = json.loads(held)
-        except ValueError as error:
-            raise explained(error, path) from error
+    found = _parsed(path, json.loads)
     if not isinstance(found, dict):
         raise DataError(f"{path} holds {type(found).__name__}, but it must be a JSON object. Restore it.")
     return found
+
+
+def _parsed(path: Path, parse: Callable[[str], Any]) -> Any:
+    """What a parser makes of a text file."""
+    held = text(path)
+    with about(path):
+        try:
+            return parse(held)
+        except ValueError as error:  # also of whole numbers with thousands of digits
+            raise explained(error, path) from error
 
 
 def _short(words: str, most: int = 300) -> str:

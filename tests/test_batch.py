@@ -92,7 +92,7 @@ def test_a_notebook_is_prose_with_calls(path: Path) -> None:
             '[parameters]\nwindw = 1\n[[notebook]]\nname = "10-latency"',
             r"\[parameters\] windw: no notebook of own has this parameter. They have: ",
         ),
-        ("[[notebook", "Correct the file"),
+        ("[[notebook", "Correct or restore it"),
     ],
 )
 def test_a_wrong_suite_is_refused_before_anything_starts(tmp_path: Path, text: str, error: str) -> None:

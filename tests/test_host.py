@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import host
+from labkit import host, launch, tools
 from labkit.host import machine, others, programs
 from labkit.notes import texts
 
@@ -48,8 +48,10 @@ NODE = {
     "memory_available_B": 390 * 2**30, "shared_memory_free_B": 200 * 2**30, "memory_lock_limit_B": None,
     "clock_source": "tsc", "clock_sources": ["tsc", "hpet"], "uptime_s": 1e6, "load": QUIET,
 }  # fmt: skip
+PROGRAMS = launch.programs() | tools.programs() | host.PROGRAMS
+ASKED = {name: program for name, program in PROGRAMS.items() if program.commands}
 EVERYTHING = {
-    "programs": {name: {"path": f"/usr/bin/{name}", "version": "1.2"} for name in host.PROGRAMS},
+    "programs": {name: {"path": f"/usr/bin/{name}", "version": "1.2"} for name in PROGRAMS},
     "kernels": ["int", "ptr"],
     "fonts": True,
 }
@@ -191,13 +193,13 @@ def test_identity_leaves_out_what_comes_and_goes(node, monkeypatch):
 
 
 def test_a_good_node_passes_every_check(node):
-    checks = host.checks(node, EVERYTHING)
+    checks = host.checks(node, EVERYTHING, PROGRAMS)
     assert {check.state for check in checks} == {"ok"}
     assert len(by_name(checks)) == len(checks)
 
 
 def test_a_spoilt_machine_fails_every_check_of_the_machine_with_a_remedy(spoilt):
-    checks = by_name(host.checks(spoilt, {"programs": {}, "kernels": [], "fonts": False, "pyverbs": ""}))
+    checks = by_name(host.checks(spoilt, {"programs": {}, "kernels": [], "fonts": False, "pyverbs": ""}, PROGRAMS))
     assert {check.state for check in checks.values()} == {"warn", "bad"}
     assert {name for name, check in checks.items() if check.state == "bad"} == {"clock source", "memory", "MPI"}
     assert all(check.remedy and check.wanted and check.found for check in checks.values())
@@ -209,20 +211,20 @@ def test_a_spoilt_machine_fails_every_check_of_the_machine_with_a_remedy(spoilt)
 
 
 def test_the_remedy_for_a_bad_clock_names_a_better_one(spoilt):
-    clock = by_name(host.checks(spoilt | {"clock_sources": ["hpet", "tsc"]}, EVERYTHING))["clock source"]
+    clock = by_name(host.checks(spoilt | {"clock_sources": ["hpet", "tsc"]}, EVERYTHING, PROGRAMS))["clock source"]
     assert clock.remedy == "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
 def test_every_program_that_is_missing_names_its_package_and_its_stand_in(node):
     checks = by_name(
-        host.checks(node, EVERYTHING | {"programs": {"openmpi": {"path": "/x/mpirun", "version": "4.1.4"}}})
+        host.checks(node, EVERYTHING | {"programs": {"openmpi": {"path": "/x/mpirun", "version": "4.1.4"}}}, PROGRAMS)
     )
     assert checks["MPI"].found == "openmpi 4.1.4 (/x/mpirun)"
     assert checks["netperf"].found == "not installed; instead: iperf3 (streams), sockperf or qperf (round trips)"
     assert checks["sockperf"].remedy == "sudo apt-get install sockperf"
     assert checks["perftest"].state == "warn"
     assert "slurm" not in checks
-    without_rdma = by_name(host.checks(node | {"rdma_devices": []}, EVERYTHING | {"programs": {}}))
+    without_rdma = by_name(host.checks(node | {"rdma_devices": []}, EVERYTHING | {"programs": {}}, PROGRAMS))
     assert not {"perftest", "ucx_perftest", "locked memory"} & set(without_rdma)
 
 
@@ -230,20 +232,20 @@ def test_facts_that_are_not_known_are_passed_over(node):
     unknown = dict.fromkeys(("smt", "governor", "numa_balancing", "huge_pages", "clock_source", "memory_available_B",
                              "shared_memory_free_B", "frequency_max_MHz", "memory_lock_limit_B"))  # fmt: skip
     load = QUIET | {"pressure": dict.fromkeys(("cpu", "memory", "io")), "frequency_MHz": None, "cpu_steal_s": None}
-    checks = host.checks(node | unknown | {"load": load}, EVERYTHING)
+    checks = host.checks(node | unknown | {"load": load}, EVERYTHING, PROGRAMS)
     assert {check.state for check in checks} == {"ok"}
     assert host.warnings_for_run(node | unknown, load, load) == []
     assert host.badges(node | unknown, load, load) == []
 
 
 def test_more_ranks_want_more_cores(node):
-    assert by_name(host.checks(node, EVERYTHING, ranks=63))["cores"].state == "ok"
-    assert by_name(host.checks(node, EVERYTHING, ranks=64))["cores"].state == "warn"
+    assert by_name(host.checks(node, EVERYTHING, PROGRAMS, ranks=63))["cores"].state == "ok"
+    assert by_name(host.checks(node, EVERYTHING, PROGRAMS, ranks=64))["cores"].state == "warn"
 
 
 def test_checks_look_the_software_up_themselves():
-    checks = by_name(host.checks(host.describe()))
-    there = host.installed()
+    there = host.installed(PROGRAMS)
+    checks = by_name(host.checks(host.describe(), there, PROGRAMS))
     assert (checks["MPI"].state == "ok") == bool({"openmpi", "mpich", "intelmpi"} & set(there["programs"]))
     assert checks["cores"].found.startswith(f"{host.describe()['cpus_usable']} for 2 ranks")
 
@@ -408,7 +410,7 @@ PRINTED = {
         "4.0.2",
     ),
     "intelmpi": ("Intel(R) MPI Library for Linux* OS, Version 2021.10 Build 20230619 (id: c2e19c2f3e)\n", "2021.10"),
-    "slurm": ("slurm-wlm 22.05.8\n", "22.05.8"),
+    "srun": ("slurm-wlm 22.05.8\n", "22.05.8"),
     "netperf": ("Netperf version 2.7.0\n", "2.7.0"),
     "iperf3": ("iperf 3.12 (cJSON 1.7.15)\nLinux vm 6.1.0\n", "3.12"),
     "sockperf": ("sockperf, version 3.7-no.git \n   compiled 2021-08-23 12:14:23\n", "3.7-no.git"),
@@ -444,18 +446,18 @@ def put(folder, name, text, status=0):
     (folder / name).chmod(0o755)
 
 
-@pytest.mark.parametrize("name", host.PROGRAMS)
+@pytest.mark.parametrize("name", ASKED)
 def test_version_of_every_program_whatever_its_exit_status(bin_folder, name):
     text, version = PRINTED[name]
-    put(bin_folder, host.PROGRAMS[name].commands[-1], text, status=1)
-    assert host.tools()[name] == {"path": str(bin_folder / host.PROGRAMS[name].commands[-1]), "version": version}
+    put(bin_folder, PROGRAMS[name].commands[-1], text, status=1)
+    assert host.present(PROGRAMS)[name] == {"path": str(bin_folder / PROGRAMS[name].commands[-1]), "version": version}
 
 
 def test_each_mpirun_is_taken_for_what_it_is(bin_folder):
     put(bin_folder, "mpirun", PRINTED["openmpi"][0])
     put(bin_folder, "mpiexec", PRINTED["intelmpi"][0])
     put(bin_folder, "mpirun.mpich", PRINTED["mpich"][0])
-    assert {name: found["version"] for name, found in host.tools().items()} == {
+    assert {name: found["version"] for name, found in host.present(PROGRAMS).items()} == {
         "openmpi": "5.0.6",
         "intelmpi": "2021.10",
         "mpich": "4.0.2",
@@ -464,28 +466,28 @@ def test_each_mpirun_is_taken_for_what_it_is(bin_folder):
 
 def test_what_is_missing_broken_or_hanging_is_not_there(bin_folder, monkeypatch):
     monkeypatch.setattr(programs, "_TIMEOUT_S", 0.2)
-    assert host.tools() == {}
+    assert host.present(PROGRAMS) == {}
     put(bin_folder, "fio", "no version here")
     (bin_folder / "qperf").write_bytes(b"\0\1")
     (bin_folder / "qperf").chmod(0o755)
     (bin_folder / "iperf3").write_text("#!/bin/sh\nexec /bin/sleep 30\n")
     (bin_folder / "iperf3").chmod(0o755)
-    assert host.tools() == {}
+    assert host.present(PROGRAMS) == {}
 
 
 def test_a_program_is_asked_again_only_when_it_changed(bin_folder):
     put(bin_folder, "fio", "fio-3.33")
-    assert host.find("fio")["version"] == "3.33"
+    assert host.find(PROGRAMS["fio"])["version"] == "3.33"
     (bin_folder / "text" / "fio").write_text("fio-3.40")
-    assert host.find("fio")["version"] == "3.33"
+    assert host.find(PROGRAMS["fio"])["version"] == "3.33"
     os.utime(bin_folder / "fio", ns=(1, 1))
-    assert host.find("fio")["version"] == "3.40"
+    assert host.find(PROGRAMS["fio"])["version"] == "3.40"
     (bin_folder / "fio").unlink()
-    assert host.find("fio") is None
+    assert host.find(PROGRAMS["fio"]) is None
 
 
 def test_what_is_installed_here():
-    there = host.installed()
+    there = host.installed(PROGRAMS)
     assert json.loads(json.dumps(there)) == there
     assert set(there["kernels"]) <= {"int", "ptr"}
     assert all(Path(found["path"]).exists() for found in there["programs"].values())

@@ -121,7 +121,8 @@ def test_launchers_know_each_other_apart() -> None:
         "srun": "slurm 22.05.8",
     }
     for module in (openmpi, mpich, intelmpi, srun):
-        assert [name for name, text in says.items() if module.recognise(text)] == [module.NAME]
+        program = module.PROGRAM
+        assert [name for name, text in says.items() if re.search(program.pattern, text, re.DOTALL)] == [program.name]
 
 
 def test_libraries_tell_what_they_are() -> None:
@@ -215,17 +216,34 @@ def test_more_ranks_than_cores_are_oversubscribed_on_this_machine_only() -> None
     assert not Placement(ranks=64, hosts=("a", "b"), cores=2).oversubscribed
 
 
-def test_a_launcher_of_a_new_file_comes_after_those_of_its_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+NEW = """
+from labkit.host import Program
+PROGRAM = Program(name="{name}", commands=("mpiexec",), pattern=r"{name} (.*)", purpose="starting ranks", mpi=True)
+LIBRARY, SAYS, ORDER, TRANSPORTS = "{name}", "{name}", {order}, ("auto",)
+def arguments(placement, variables): return ["-n", str(placement.ranks)]
+def environment(placement, home): return {{}}
+"""
+
+
+@pytest.mark.parametrize(("order", "wanted"), [(15, ["openmpi", "newmpi"]), (5, ["newmpi", "openmpi"])])
+def test_a_launcher_of_a_new_file_has_the_place_that_its_order_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, order: int, wanted: list[str]
 ) -> None:
-    program = tmp_path / "mpirun"
-    program.touch()
-    found = {name: replace(OPENMPI, name=name, program=str(program)) for name in ("aaa", "intelmpi", "openmpi")}
-    monkeypatch.setenv("PATH", str(tmp_path))
+    program(tmp_path, "mpirun", "mpirun (Open MPI) 5.0.7")
+    program(tmp_path, "mpiexec", "newmpi 1.2")
+    (tmp_path / "newmpi.py").write_text(NEW.format(name="newmpi", order=order))
+    monkeypatch.setattr(launch, "__path__", [*launch.__path__, str(tmp_path)])
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "python" / "bin" / "python"))
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    monkeypatch.setattr(launch, "names", lambda: sorted(found))
-    monkeypatch.setattr(launch, "_search", lambda name, folders: found[name])
-    assert list(launch.installed.__wrapped__()) == ["openmpi", "intelmpi", "aaa"]
+    try:
+        found = launch.installed.__wrapped__()
+        assert list(found)[:2] == wanted
+        assert found["newmpi"].library == "newmpi 1.2.0"
+        assert found["newmpi"].command(Placement(ranks=2, cores=2), ["rank"])[1:] == ["-n", "2", "rank"]
+        assert launch.library("newmpi 1.2") == "newmpi 1.2.0"
+    finally:
+        launch.sys.modules.pop("labkit.launch.newmpi", None)
 
 
 @pytest.mark.parametrize(

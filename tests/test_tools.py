@@ -37,10 +37,10 @@ def resolved(name: str, size: int = 4096, **options: object) -> Spec:
 def need(*modules: object) -> None:
     """Skip, naming the package, unless the tools are installed."""
     for module in modules:
-        probe = module.PROGRAMS  # type: ignore[attr-defined]
+        probe = module.TOOL.programs  # type: ignore[attr-defined]
         job = dataclasses.replace(JOB, programs=probe)
         if job.missing:
-            pytest.skip(f"{', '.join(job.missing)} not installed: Debian package {module.PACKAGE}")  # type: ignore[attr-defined]
+            pytest.skip(f"{', '.join(job.missing)} not installed: Debian package {module.TOOL.package}")  # type: ignore[attr-defined]
 
 
 def marked(mark: str) -> list[int]:
@@ -289,9 +289,9 @@ def test_without_any_tool_the_error_names_each_package(empty_path: Callable[...,
 
 def test_every_tool_says_what_it_is() -> None:
     for module in MODULES:
-        assert module.__name__.rpartition(".")[2] == module.NAME
-        assert module.PACKAGE
-        assert all(module.PROGRAMS)
+        assert module.__name__.rpartition(".")[2] == module.TOOL.name
+        assert module.TOOL.package
+        assert all(module.TOOL.programs)
     assert tools.version("no-such-tool") == "unknown"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from labkit import benchmarks, tools
+from labkit import benchmarks, measuring, tools
 from labkit.errors import LaunchError, SpecError
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
@@ -117,6 +117,30 @@ def test_a_unix_socket_does_not_reach_other_hosts() -> None:
             fio.unix_rr(changed, SHORT)
 
 
+@pytest.mark.parametrize("name", ["tcp_rr", "tcp_stream", "udp_rr", "netpipe", "fabric_pingpong"])
+def test_hosts_are_those_of_a_testbed(name: str) -> None:
+    spec = resolved(f"sockets.{name}", SPECS.get(name, 64)).replace(hosts=("vc0", "vc1"))
+    for make in benchmarks.get(spec.benchmark).jobs:
+        try:
+            usual = make(spec.replace(hosts=()), SHORT)
+        except SpecError:  # a tool that cannot do it anywhere
+            continue
+        assert make(spec.replace(testbed="virtual-cluster:2"), SHORT).client == usual.client
+        with pytest.raises(
+            SpecError, match=r"--hosts vc0,vc1, but .* Leave --hosts out, or name two hosts of --testbed"
+        ):
+            make(spec, SHORT)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"), [(("vc0", "vc9"), "no host 'vc9'"), (("vc0", "vc1", "vc2"), "--hosts vc0,vc1,vc2, .* Name two")]
+)
+def test_hosts_that_a_cluster_has_not_are_refused_before_it_is_up(hosts: tuple[str, ...], said: str) -> None:
+    spec = Spec(benchmark="sockets.tcp_rr", size=1, testbed="virtual-cluster:3", hosts=hosts)
+    with pytest.raises(SpecError, match=said):
+        measuring.expand([spec], SHORT)
+
+
 # ---- real runs over the loopback
 
 
@@ -129,7 +153,7 @@ def test_a_unix_socket_does_not_reach_other_hosts() -> None:
 )  # fmt: skip
 def test_round_trips(tool: object, name: str, mark: str) -> None:
     need(tool)
-    options = {} if name in ("fabric_pingpong", "unix_rr") else {"tool": tool.NAME}  # type: ignore[attr-defined]
+    options = {} if name in ("fabric_pingpong", "unix_rr") else {"tool": tool.TOOL.name}  # type: ignore[attr-defined]
     outcome = run(f"sockets.{name}", 64, **options)
     trips = reported(outcome, "round_trip_us") * reported(outcome, "transaction_rate_per_s")
     assert trips == pytest.approx(1e6, rel=0.3)
@@ -149,7 +173,7 @@ def test_round_trips(tool: object, name: str, mark: str) -> None:
 )  # fmt: skip
 def test_streams(tool: object, name: str, options: dict[str, object], mark: str) -> None:
     need(tool)
-    outcome = run(f"sockets.{name}", SPECS[name], tool=tool.NAME, **options)  # type: ignore[attr-defined]
+    outcome = run(f"sockets.{name}", SPECS[name], tool=tool.TOOL.name, **options)  # type: ignore[attr-defined]
     arrived = reported(outcome, "bandwidth_MBps")
     assert arrived > 0
     if name == "udp_stream":
@@ -196,9 +220,9 @@ def test_a_congestion_control_that_is_not_there_is_an_error() -> None:
 
 def test_every_tool_says_what_it_is() -> None:
     for module in (iperf, netpipe, fi_pingpong):
-        assert module.__name__.rpartition(".")[2] == module.NAME
-        assert module.PACKAGE
-        assert all(module.PROGRAMS)
+        assert module.__name__.rpartition(".")[2] == module.TOOL.name
+        assert module.TOOL.package
+        assert all(module.TOOL.programs)
 
 
 def test_auto_takes_the_tool_that_can(

@@ -47,7 +47,7 @@ def test_perftest_as_it_is(make: Make, program: str, rest: str) -> None:
     assert " ".join(job.client) == HEAD.format(program) + rest + " {address}"
     assert (job.tool, job.package, job.programs, job.listens) == ("perftest", "perftest", (program,), "tcp")
     assert job.retries == 2
-    assert program in perftest.PROGRAMS
+    assert program in perftest.TOOL.programs
     assert program in job.definition
 
 

@@ -30,20 +30,20 @@ def warn(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def formats(verb: argparse.ArgumentParser, *names: str) -> None:
     """The option --format; the first name is the default."""
-    verb.add_argument("--format", choices=names, default=names[0], help="how to print (default: %(default)s)")
+    verb.add_argument("--format", choices=names, default=names[0], help="output format (default: %(default)s)")
 
 
 def output(verb: argparse.ArgumentParser) -> None:
     """The options of verbs that print results."""
     formats(verb, *RESULTS)
-    verb.add_argument("--full", action="store_true", help="with --format omb: the columns that -f adds to collectives")
+    verb.add_argument("--full", action="store_true", help="with --format omb: add the columns that OSU prints with -f")
     verb.add_argument(
-        "--output", metavar="FILE", help="write to a file, a device or a pipe instead of standard output (-)"
+        "--output", metavar="FILE", help="write to a file, a device or a pipe (default: -, standard output)"
     )
 
 
-class Bar:
-    """A progress bar on standard error that names the point in flight and the time left."""
+class _Drawn:
+    """What a progress bar on standard error is drawn with, once there is something to show."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -56,6 +56,15 @@ class Bar:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+
+    def _begin(self, total: int, **looks: Any) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(total=total, file=own(sys.stderr), dynamic_ncols=True, **looks)
+
+
+class Bar(_Drawn):
+    """A progress bar on standard error that names the point in flight and the time left."""
 
     def say(self, text: str) -> None:
         """A message above the bar."""
@@ -67,41 +76,22 @@ class Bar:
 
     def __call__(self, state: Progress) -> None:
         """Show a new state."""
-        from tqdm import tqdm
-
         if self._bar is None:
             form = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} {desc}"
-            where = own(sys.stderr)
-            self._bar = tqdm(total=state.total, file=where, bar_format=form, dynamic_ncols=True, mininterval=0.1)
+            self._begin(state.total, bar_format=form, mininterval=0.1)
         left = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
         self._bar.n, self._bar.total = state.done, state.total
         self._bar.set_description_str(f"{left}{plain(state.label)}", refresh=state.done == state.total)
 
 
-class ReadBar:
+class ReadBar(_Drawn):
     """A progress bar on standard error for large files that are read."""
 
     LARGE = 4_000_000  # B; less is read before anybody looks
 
-    def __init__(self) -> None:
-        self._bar: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
     def __call__(self, done: int, total: int) -> None:
         """Show how many bytes of how many are read."""
-        from tqdm import tqdm
-
         if self._bar is None and total > self.LARGE:
-            self._bar = tqdm(
-                total=total, file=own(sys.stderr), unit="B", unit_scale=True, desc="reading", dynamic_ncols=True
-            )
+            self._begin(total, unit="B", unit_scale=True, desc="reading")
         if self._bar is not None:
             self._bar.update(done - self._bar.n)

@@ -186,6 +186,27 @@ class Lines:
         while self.ahead == "":
             self._next.popleft()
 
+    def row_follows(
+        self, again: Callable[[str], bool], ends: Callable[[str], bool], row: Callable[[str], bool]
+    ) -> bool:
+        """Whether the table has another row, which is then the next line; what stands above it is left out.
+
+        Parameters
+        ----------
+        again : whether a line is the head of the table, printed a second time; it is left out.
+        ends : whether a line ends the table.
+        row : whether a line is a row, be it a damaged one.
+        """
+        while ahead := self.past_blanks():
+            head = again(ahead)
+            if not head and ends(ahead):
+                return False
+            self.drop_blanks()
+            if not head and row(ahead):
+                return True
+            self.skip()
+        return False
+
     def wrong(self, wanted: str, remedy: str = REMEDY) -> DataError:
         """Error for the next line, or for the end."""
         number, line = self.number, self.ahead

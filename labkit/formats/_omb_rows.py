@@ -38,23 +38,15 @@ def rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator
 
 
 def _row_follows(lines: Lines, columns: Sequence[str], head: str, before: int) -> bool:
-    """Whether there is another row; a head that is printed twice and other text above it are left out."""
+    """Whether there is another row; a table without sizes has one."""
     sized = columns[0] == "Size"
-    while True:
-        ahead = lines.past_blanks()
-        if not ahead or (not sized and before):
-            return False
-        if ahead.startswith("#") and ahead == head.rstrip() and not MATRIX.fullmatch(ahead):
-            lines.drop_blanks()
-            lines.skip()
-        elif ahead.startswith(("#", *OWN)):
-            return False
-        elif is_row(ahead) or is_damaged_row(ahead, len(columns)) or not sized:
-            lines.drop_blanks()
-            return True
-        else:
-            lines.drop_blanks()
-            lines.skip()
+    if not sized and before:
+        return False
+    return lines.row_follows(
+        lambda line: line.startswith("#") and line == head.rstrip() and not MATRIX.fullmatch(line),
+        lambda line: line.startswith(("#", *OWN)),
+        lambda line: not sized or is_row(line) or is_damaged_row(line, len(columns)),
+    )
 
 
 def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) -> Row:

@@ -223,22 +223,12 @@ def _rows(lines: Lines, names: Sequence[str], head: str, most: int) -> Iterator[
 
 
 def _row_follows(lines: Lines, names: Sequence[str], head: str) -> bool:
-    """Whether there is another row; a head that is printed twice and other text above it are left out."""
-    while True:
-        ahead = lines.past_blanks()
-        if not ahead:
-            return False
-        if _is_head(ahead) and ahead.split() == head.split():
-            lines.drop_blanks()
-            lines.skip()
-        elif ahead.startswith("#"):
-            return False
-        elif is_row(ahead) or is_damaged_row(ahead, len(names)) or _FAILED.fullmatch(ahead):
-            lines.drop_blanks()
-            return True
-        else:
-            lines.drop_blanks()
-            lines.skip()
+    """Whether there is another row."""
+    return lines.row_follows(
+        lambda line: _is_head(line) and line.split() == head.split(),
+        lambda line: line.startswith("#"),
+        lambda line: is_row(line) or is_damaged_row(line, len(names)) or _FAILED.fullmatch(line) is not None,
+    )
 
 
 def _row(lines: Lines, names: Sequence[str], forms: Sequence[str], head: str) -> Row:

@@ -7,10 +7,11 @@
 from labkit.host.checks import Check, badges, checks, warnings_for_run
 from labkit.host.machine import describe, identity, load_snapshot
 from labkit.host.others import Watch
-from labkit.host.programs import PROGRAMS, Program, find, installed, tools
+from labkit.host.programs import PROGRAMS, VERSION, Program, find, installed, present
 
 __all__ = [
     "PROGRAMS",
+    "VERSION",
     "Check",
     "Program",
     "Watch",
@@ -21,6 +22,6 @@ __all__ = [
     "identity",
     "installed",
     "load_snapshot",
-    "tools",
+    "present",
     "warnings_for_run",
 ]

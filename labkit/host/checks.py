@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from labkit.host.programs import MPIS, PROGRAMS, installed
+from labkit.host.programs import Program
 from labkit.notes import Note, badge, note
 from labkit.units import GiB, MiB, format_size
 
@@ -49,18 +49,19 @@ def _check(name: str, ok: bool, found: str, wanted: str, remedy: str, *, bad: bo
     return Check(name, "ok" if ok else "bad" if bad else "warn", found, wanted, remedy)
 
 
-def checks(description: Facts, there: Facts | None = None, *, ranks: int = 2) -> list[Check]:
+def checks(description: Facts, there: Facts, programs: Mapping[str, Program], *, ranks: int = 2) -> list[Check]:
     """Everything ``labkit doctor`` prints.
 
     Parameters
     ----------
     description : as from `labkit.host.describe`.
-    there : as from `labkit.host.installed`, which is asked where it is not given.
+    there : as from `labkit.host.installed` for the programs.
+    programs : that labkit can use, by name: launchers, tools and `labkit.host.PROGRAMS`.
     ranks : processes to be measured.
     """
-    there = installed() if there is None else there
     found = [check for rule in _MACHINE if (check := rule(description)) is not None]
-    return [_cores(description, ranks), *found, *_software(there), *_programs(description, there["programs"])]
+    software = [*_software(there, programs), *_programs(description, there["programs"], programs)]
+    return [_cores(description, ranks), *found, *software]
 
 
 def _cores(facts: Facts, ranks: int) -> Check:
@@ -188,20 +189,21 @@ _MACHINE: tuple[Callable[[Facts], Check | None], ...] = (
 )  # fmt: skip
 
 
-def _software(there: Facts) -> list[Check]:
+def _software(there: Facts, programs: Mapping[str, Program]) -> list[Check]:
     """MPI, compiled kernels, fonts."""
-    programs, kernels = there["programs"], there["kernels"]
-    mpis = [f"{name} {programs[name]['version']} ({programs[name]['path']})" for name in MPIS if name in programs]
+    found, kernels = there["programs"], there["kernels"]
+    mpis = [name for name, program in programs.items() if program.mpi]
+    here = [f"{name} {found[name]['version']} ({found[name]['path']})" for name in mpis if name in found]
     return [
         _check(
-            "MPI", bool(mpis), ", ".join(mpis) or "none", "Open MPI, MPICH or Intel MPI",
-            f"{PROGRAMS['openmpi'].remedy}   # or load your site's module", bad=True,
+            "MPI", bool(here), ", ".join(here) or "none", f"one of {', '.join(mpis)}",
+            f"{programs[mpis[0]].remedy}   # or load your site's module", bad=True,
         ),
         _check(
             "kernels", len(kernels) == 2,
             f"compiled for {' and '.join(kernels)} handles" if kernels else "not compiled",
             "compiled for int and ptr handles; else mpi4py loops measure, which cost more per iteration",
-            "make setup" if "cc" in programs else f"{PROGRAMS['cc'].remedy} && make setup",
+            "make setup" if "cc" in found else f"{programs['cc'].remedy} && make setup",
         ),
         _check(
             "fonts", there["fonts"], "Liberation Sans" if there["fonts"] else "no Liberation Sans",
@@ -214,13 +216,13 @@ def _software(there: Facts) -> list[Check]:
     ]  # fmt: skip
 
 
-def _programs(facts: Facts, programs: Mapping[str, Mapping[str, str]]) -> list[Check]:
+def _programs(facts: Facts, there: Mapping[str, Mapping[str, str]], programs: Mapping[str, Program]) -> list[Check]:
     """Every other program; those of no use on this machine only where they are there."""
     of_use = {"": True, "rdma": bool(facts.get("rdma_devices")), "slurm": False}
     found = []
-    for name, program in PROGRAMS.items():
-        it = programs.get(name)
-        if name in MPIS or (it is None and not of_use[program.needs]):
+    for name, program in programs.items():
+        it = there.get(name)
+        if program.mpi or not program.commands or (it is None and not of_use[program.needs]):
             continue
         without = f"; instead: {program.instead}" if program.instead else ""
         found.append(

@@ -1,6 +1,7 @@
-"""Programs that labkit can use: how each tells its version, what brings it, what stands in for it.
+"""Programs outside labkit: how each tells its version, what brings it, what stands in for it.
 
-One row here and doctor knows a program. Running one is the matter of its file in ``labkit/tools``.
+A tool's file describes its own program, and so does a launcher's (`labkit.tools.programs`, `labkit.launch.programs`).
+`PROGRAMS` has the rest: what compiles, draws, renders and emulates.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +21,7 @@ from typing import Any
 import labkit
 from labkit.host import pyverbs
 
-_VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
+VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
 _TIMEOUT_S = 20.0
 
 
@@ -31,124 +32,70 @@ class Program:
     Parameters
     ----------
     name : as labkit calls it.
-    commands : names it may be installed under, best first.
+    commands : names it may be installed under, best first; empty for what is no command (`asked` tells its version).
     version : argument that makes it print its version.
     pattern : finds the version in what it prints, in its first group. Output that does not fit belongs to another
         program of that command's name (each MPI has its own mpirun). Without a group the program tells no version.
-    remedy : exact command that brings it.
+    asked : gives the version of what is no command; ``unknown`` if it is not installed.
+    package : Debian packages that bring it, separated by spaces.
+    free : whether Debian has it in its main component; else in non-free.
+    conda : package in `environment.yml` that brings it; empty if none does.
+    how : exact command that installs it, if it is not the Debian package.
     purpose : what it is for.
     instead : what stands in for it; empty for nothing.
     needs : kind of machine it is of use on: ``rdma``, ``slurm``, or any.
+    mpi : whether it is the launcher of an MPI library; one of those is enough.
     """
 
     name: str
-    commands: tuple[str, ...]
+    commands: tuple[str, ...] = ()
     version: str = "--version"
-    pattern: str = _VERSION
-    remedy: str
+    pattern: str = VERSION
+    asked: Callable[[], str] | None = None
+    package: str = ""
+    free: bool = True
+    conda: str = ""
+    how: str = ""
     purpose: str
     instead: str = ""
     needs: str = ""
+    mpi: bool = False
 
+    @property
+    def remedy(self) -> str:
+        """The exact command that installs it."""
+        if self.how or self.free:
+            return self.how or f"sudo apt-get install {self.package}"
+        return f"sudo make setup   # adds the component of the distribution that has it, then installs {self.package}"
 
-def _apt(packages: str) -> str:
-    return f"sudo apt-get install {packages}"
-
-
-_NOT_FREE = "sudo make setup   # adds the component of the distribution that has it, then installs {}"
 
 PROGRAMS = {
     program.name: program
     for program in (
         Program(
-            name="openmpi", commands=("mpirun", "mpirun.openmpi"), pattern=rf"(?:Open MPI|OpenRTE)\) {_VERSION}",
-            remedy=_apt("openmpi-bin"), purpose="starting ranks",
-        ),
-        Program(
-            name="mpich", commands=("mpiexec", "mpiexec.hydra", "mpirun.mpich"),
-            pattern=rf"HYDRA[^\n]*\s+Version:\s+{_VERSION}",
-            remedy=_apt("mpich"), purpose="starting ranks",
-        ),
-        Program(
-            name="intelmpi", commands=("mpiexec", "mpiexec.hydra"),
-            pattern=r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)",
-            remedy="module load intel-mpi   # or as your site calls it", purpose="starting ranks",
-        ),
-        Program(
-            name="slurm", commands=("srun",), remedy=_apt("slurm-client"), purpose="starting ranks in a Slurm job",
-            instead="mpirun", needs="slurm",
-        ),
-        Program(
-            name="netperf", commands=("netperf",), version="-V", remedy=_NOT_FREE.format("netperf"),
-            purpose="streams and round trips over TCP and UDP",
-            instead="iperf3 (streams), sockperf or qperf (round trips)",
-        ),
-        Program(
-            name="iperf3", commands=("iperf3",), remedy=_apt("iperf3"),
-            purpose="streams over TCP and UDP, several and both ways", instead="netperf or iperf",
-        ),
-        Program(
-            name="iperf", commands=("iperf",), version="-v", pattern=rf"iperf version {_VERSION}",
-            remedy=_apt("iperf"), purpose="both ways over one connection; streams; bounce-back",
-            instead="iperf3 or netperf",
-        ),
-        Program(
-            name="sockperf", commands=("sockperf",), remedy=_apt("sockperf"),
-            purpose="sockets.under_load; round trips with every sample", instead="netperf or qperf, but for under_load",
-        ),
-        Program(
-            name="qperf", commands=("qperf",), remedy=_apt("qperf"), purpose="TCP and UDP, and verbs over RC",
-            instead="netperf or sockperf, and perftest",
-        ),
-        Program(
-            name="netpipe", commands=("NPtcp",), version="-V", pattern="NETPIPE USAGE", remedy=_apt("netpipe-tcp"),
-            purpose="sockets.netpipe", instead="netperf",
-        ),
-        Program(
-            name="fi_pingpong", commands=("fi_info",), pattern=rf"libfabric: {_VERSION}",  # its own tells none
-            remedy=_apt("libfabric-bin"), purpose="sockets.fabric_pingpong",
-        ),
-        Program(
-            name="fio", commands=("fio",), pattern=r"fio-(\d[\w.+-]*)", remedy=_apt("fio"),
-            purpose="storage.read, storage.write and sockets.unix_rr", instead="iozone, for files",
-        ),
-        Program(
-            name="iozone", commands=("iozone",), version="-v", pattern=rf"Revision: {_VERSION}",
-            remedy=_NOT_FREE.format("iozone3"), purpose="storage.iozone", instead="fio",
-        ),
-        Program(
-            name="perftest", commands=("ib_write_lat", "ib_send_lat"), remedy=_apt("perftest"), purpose="verbs",
-            instead="the loops over pyverbs, or qperf", needs="rdma",
-        ),
-        Program(
-            name="ucx_perftest", commands=("ucx_info",), version="-v",  # its own program does not tell
-            remedy=_apt("ucx-utils"), purpose="verbs.ucx_latency and verbs.ucx_bandwidth", needs="rdma",
-        ),
-        Program(
-            name="cc", commands=("cc", "gcc", "clang"), remedy=_apt("gcc libc6-dev"), purpose="compiling the kernels",
-            instead="mpi4py loops",
+            name="cc", commands=("cc", "gcc", "clang"), package="gcc libc6-dev", conda="compilers",
+            purpose="compiling the kernels", instead="mpi4py loops",
         ),
         Program(
             name="chromium",
             commands=("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
-            remedy=_apt("chromium"), purpose="static figures, and with them the PDF",
+            package="chromium", purpose="static figures, and with them the PDF",
             instead="interactive figures, in HTML alone",
         ),
         Program(
-            name="quarto", commands=("quarto",), remedy="conda install -c conda-forge quarto", purpose="the report",
-            instead="the plain engine: pandoc and typst",
+            name="quarto", commands=("quarto",), conda="quarto", how="conda install -c conda-forge quarto",
+            purpose="the report", instead="the plain engine: pandoc and typst",
         ),
         Program(
-            name="iproute2", commands=("ip",), version="-V", remedy=_apt("iproute2"),
+            name="iproute2", commands=("ip",), version="-V", package="iproute2",
             purpose="the testbed virtual-cluster", instead="the testbed local",
         ),
         Program(
-            name="qemu", commands=("qemu-system-x86_64", "qemu-system-aarch64"), remedy=_apt("qemu-system-x86"),
+            name="qemu", commands=("qemu-system-x86_64", "qemu-system-aarch64"), package="qemu-system-x86",
             purpose="the testbed soft-roce in a guest",
         ),
     )
 }  # fmt: skip
-MPIS = ("openmpi", "mpich", "intelmpi")
 
 
 def _paths(program: Program) -> Iterator[Path]:
@@ -173,19 +120,14 @@ def _printed(path: Path, argument: str, changed_ns: int) -> str:
     return (done.stdout + b"\n" + done.stderr).decode(errors="replace")
 
 
-def find(name: str) -> dict[str, str] | None:
+def find(program: Program) -> dict[str, str] | None:
     """Look one program up.
-
-    Parameters
-    ----------
-    name : one of `PROGRAMS`.
 
     Returns
     -------
     Its ``path`` and ``version``; None if it is not installed, or does not answer when asked for its version. A program
     is asked once, and again when its file changes.
     """
-    program = PROGRAMS[name]
     for path in _paths(program):
         match = re.search(program.pattern, _printed(path, program.version, path.stat().st_mtime_ns), re.DOTALL)
         if match:
@@ -193,22 +135,22 @@ def find(name: str) -> dict[str, str] | None:
     return None
 
 
-def tools() -> dict[str, dict[str, str]]:
-    """Path and version of every program of `PROGRAMS` that is installed."""
+def present(programs: Mapping[str, Program]) -> dict[str, dict[str, str]]:
+    """Path and version of every one of these programs that is installed."""
     with ThreadPoolExecutor(8) as pool:
-        found = dict(zip(PROGRAMS, pool.map(find, PROGRAMS), strict=True))
+        found = dict(zip(programs, pool.map(find, programs.values()), strict=True))
     return {name: program for name, program in found.items() if program}
 
 
-def installed() -> dict[str, Any]:
-    """What labkit can use here beside the machine itself: the second argument of `labkit.host.checks`.
+def installed(programs: Mapping[str, Program]) -> dict[str, Any]:
+    """What labkit can use here beside the machine itself: what `labkit.host.checks` judges.
 
     Returns
     -------
-    ``programs`` as from `tools`; ``kernels``: kinds of MPI handle they are compiled for; ``fonts``: whether Liberation
-    Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why.
+    ``programs`` as from `present`; ``kernels``: kinds of MPI handle they are compiled for; ``fonts``: whether
+    Liberation Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why.
     """
-    found = {"programs": tools(), "kernels": _kernels(), "fonts": _fonts()}
+    found = {"programs": present(programs), "kernels": _kernels(), "fonts": _fonts()}
     return found | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
 
 

@@ -1,15 +1,11 @@
 """How ranks start: one file a launcher, each a pure function from a placement to a command line.
 
-A launcher's file offers ``NAME``, ``LIBRARY``, ``SAYS`` (how its library begins when it is asked for its version),
-``PROGRAMS`` (tried in order), ``TRANSPORTS``, ``recognise(version_text)``, ``arguments(placement, variables)`` and
-``environment(placement, home)``; `home` is the launcher of the MPI library that the ranks load.
+What a launcher's file offers stands in `labkit.launch._files`.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import re
 import shutil
 import subprocess
@@ -19,10 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 from labkit import causes
 from labkit.errors import LaunchError, SpecError, known
+from labkit.host import Program
+from labkit.launch._files import LauncherFile, file, libraries, names, own_library, programs
 from labkit.launch._hosts import listed, spread
 from labkit.launch._placement import FLAGS, NETWORK, Placement, alike, given
 
@@ -30,16 +27,21 @@ __all__ = [
     "FLAGS",
     "NETWORK",
     "Launcher",
+    "LauncherFile",
     "Placement",
     "alike",
     "get",
     "given",
     "installed",
+    "libraries",
     "library",
     "library_path",
     "listed",
     "names",
+    "programs",
+    "recognised",
     "spread",
+    "titled",
 ]
 
 
@@ -66,13 +68,18 @@ class Launcher:
     program: str
     library: str
     version: tuple[int, ...]
-    module: ModuleType
+    module: LauncherFile
     of: Launcher | None = None
     pmi: tuple[str, ...] = ()
     kind: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", self.kind or self.module.NAME)
+        object.__setattr__(self, "kind", self.kind or self.module.PROGRAM.name)
+
+    @property
+    def order(self) -> int:
+        """Its place among the launchers in one folder of the PATH: the lowest is taken first."""
+        return self.module.ORDER
 
     def command(self, placement: Placement, argv: Sequence[str]) -> list[str]:
         """Command line that starts the ranks.
@@ -102,7 +109,7 @@ class Launcher:
 
     def environment(self, placement: Placement) -> dict[str, str]:
         """Variables to set for the launcher and its ranks; those of the spec win."""
-        plain = self.module.NAME != "srun"
+        plain = own_library(self.module)
         home = self.program if plain else self.of.program if self.of else ""
         variables: dict[str, str] = self.module.environment(placement, home)
         return variables | dict(placement.settings)
@@ -122,37 +129,30 @@ def library(text: str) -> str:
     >>> library("MPICH Version:      5.0.2"), library("Open MPI v4.1.4, package: Debian OpenMPI")
     ('MPICH 5.0.2', 'Open MPI 4.1.4')
     """
-    modules = (importlib.import_module(f"{__name__}.{name}") for name in names() if name != "srun")
-    return next((_library(module, text)[0] for module in modules if text.startswith(module.SAYS)), "")
-
-
-def names() -> list[str]:
-    """All launchers there are files for."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return next((titled(module, text)[0] for module in libraries().values() if text.startswith(module.SAYS)), "")
 
 
 @cache
 def installed() -> dict[str, Launcher]:
     """Launchers found beside the running Python and on PATH, in the order of its folders: a module that is loaded wins.
 
-    srun comes last, and counts only inside a Slurm job: elsewhere it would wait for an allocation.
+    Those of one folder are in their own `LauncherFile.ORDER`. srun comes last, and counts only inside a Slurm job.
     """
     folders = [str(Path(folder)) for folder in (str(Path(sys.executable).parent), *os.get_exec_path())]
-    found: dict[str, Launcher] = {}
+    found: list[Launcher] = []
     for name in names():
-        launcher = _search(name, folders) if name != "srun" else None
-        if launcher is not None:
-            found[name] = launcher
-    if "SLURM_JOB_ID" in os.environ:
-        with suppress(LaunchError):
-            found["srun"] = _srun("srun", None)
-    order = ("openmpi", "mpich", "intelmpi")  # where a folder has several; those of other files come after them
+        if own_library(file(name)):
+            found += filter(None, [_search(name, folders)])
+        elif file(name).usable():
+            with suppress(LaunchError):
+                found.append(file(name).launcher(None))
 
     def rank(one: Launcher) -> tuple[bool, int, int, str]:
-        place = order.index(one.name) if one.name in order else len(order)
-        return one.name == "srun", folders.index(str(Path(one.program).parent)), place, one.name
+        place = str(Path(one.program).parent)
+        first = folders.index(place) if place in folders else len(folders)
+        return not own_library(one.module), first, one.order, one.name
 
-    return {one.name: one for one in sorted(found.values(), key=rank)}
+    return {one.name: one for one in sorted(found, key=rank)}
 
 
 def get(name: str) -> Launcher:
@@ -176,8 +176,9 @@ def get(name: str) -> Launcher:
         kind, place = "", name
     elif kind not in names() and name != "auto":
         raise known("launcher", name, ["auto", *names()])
-    if kind == "srun":
-        return _srun("srun", get(place) if place else None)
+    if kind in names() and not own_library(file(kind)):
+        found: Launcher = file(kind).launcher(get(place) if place else None)
+        return found
     if place:
         return _placed(kind.replace("auto", ""), Path(place))
     launchers = installed()
@@ -198,7 +199,7 @@ def get(name: str) -> Launcher:
 def _broken(wanted: Iterable[str]) -> str:
     """Why programs that are there do not tell what they are, where that has a cause labkit knows; else empty."""
     for name in wanted:
-        for program in importlib.import_module(f"{__name__}.{name}").PROGRAMS:
+        for program in file(name).PROGRAM.commands:
             path = shutil.which(program)
             if path and (cause := causes.known(_version_text(path))):
                 return (
@@ -209,22 +210,28 @@ def _broken(wanted: Iterable[str]) -> str:
 
 def _search(name: str, folders: Iterable[str]) -> Launcher | None:
     """The first program of a launcher in some folders."""
-    module = importlib.import_module(f"{__name__}.{name}")
-    paths = (shutil.which(program, path=folder) for folder in folders for program in module.PROGRAMS)
-    return next(filter(None, (_recognised(name, path) for path in paths if path)), None)
+    paths = (shutil.which(program, path=folder) for folder in folders for program in file(name).PROGRAM.commands)
+    return next(filter(None, (_found_at(name, path) for path in paths if path)), None)
 
 
-def _recognised(name: str, path: str) -> Launcher | None:
+def _found_at(name: str, path: str) -> Launcher | None:
     """The launcher of a name, if that is what the program says it is."""
-    module, text = importlib.import_module(f"{__name__}.{name}"), _version_text(path)
-    return Launcher(name, path, *_library(module, text), module) if module.recognise(text) else None
+    module = file(name)
+    if not recognised(module.PROGRAM, path):
+        return None
+    return Launcher(name, path, *titled(module, _version_text(path)), module)
+
+
+def recognised(program: Program, path: str) -> bool:
+    """Whether a path is that program, by what it says of itself."""
+    return re.search(program.pattern, _version_text(path), re.DOTALL) is not None
 
 
 def _placed(kind: str, place: Path) -> Launcher:
     """The launcher at a path, of a kind or of any."""
     place = Path(os.path.abspath(place.expanduser()))  # noqa: PTH100  (a link stays a link: it names the library)
-    for name in [kind] if kind else [n for n in names() if n != "srun"]:
-        found = _recognised(name, str(place)) if place.is_file() else _search(name, [str(place / "bin"), str(place)])
+    for name in [kind] if kind else libraries():
+        found = _found_at(name, str(place)) if place.is_file() else _search(name, [str(place / "bin"), str(place)])
         if found is not None:
             return replace(found, name=f"{name}@{found.program}")
     if place.name in VENVS and not place.exists():
@@ -236,24 +243,7 @@ def _placed(kind: str, place: Path) -> Launcher:
     )
 
 
-def _srun(name: str, of: Launcher | None) -> Launcher:
-    """Slurm's srun, for the ranks of a library; without one, for those of mpi4py's own."""
-    from labkit.launch import srun
-
-    path = shutil.which("srun")
-    if path is None or not srun.recognise(_version_text(path)):
-        raise LaunchError("The launcher 'srun' is not installed. Install slurm-client, or set another launcher.")
-    offered = srun.offered(path)
-    if of is not None:
-        return replace(of, name=f"srun@{of.name}", program=path, module=srun, of=of, pmi=offered)
-    text = srun.linked()
-    for kind, module in srun.LIBRARIES.items():
-        if text.startswith(module.SAYS):
-            return Launcher(name, path, *_library(module, text), srun, pmi=offered, kind=kind)
-    raise LaunchError("mpi4py finds no MPI library for the ranks of srun. Load your site's MPI module.")
-
-
-def _library(module: ModuleType, text: str) -> tuple[str, tuple[int, ...]]:
+def titled(module: LauncherFile, text: str) -> tuple[str, tuple[int, ...]]:
     """A library with its version, as text and as numbers."""
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
     version = tuple(int(n) for n in found.groups(default="0")) if found else (0,)

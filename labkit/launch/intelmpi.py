@@ -6,22 +6,22 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from labkit.host import Program
 from labkit.launch import Placement, alike, library_path
 
-NAME, LIBRARY = "intelmpi", "Intel MPI"
-SAYS = "Intel(R) MPI"
-PROGRAMS = ("mpiexec.hydra", "mpiexec", "mpirun")
+PROGRAM = Program(
+    name="intelmpi", commands=("mpiexec.hydra", "mpiexec", "mpirun"),
+    pattern=r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)", how="module load intel-mpi   # or as your site calls it",
+    purpose="starting ranks", mpi=True,
+)  # fmt: skip
+LIBRARY, SAYS, ORDER = "Intel MPI", "Intel(R) MPI", 30
+_PMI2 = ("/usr/lib64/libpmi2.so", "/usr/lib64/slurmpmi/libpmi2.so", "/usr/lib/x86_64-linux-gnu/libpmi2.so.0")
 TRANSPORTS = ("auto", "shm", "tcp")
-
-
-def recognise(version_text: str) -> bool:
-    """Whether this is what Intel MPI's Hydra says of itself."""
-    return "Intel(R) MPI Library" in version_text
 
 
 def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     """Everything between the program and the command of a rank; `variables` are for ranks on other hosts."""
-    alike(placement, NAME)  # other shares would need a machine file
+    alike(placement, PROGRAM.name)  # other shares would need a machine file
     out = ["-n", str(placement.ranks)]
     if placement.shares or placement.ppn:
         out += ["-ppn", str(placement.per_host)]
@@ -58,3 +58,15 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
     if placement.yields:
         out |= {"I_MPI_WAIT_MODE": "1", "I_MPI_THREAD_YIELD": "2"}
     return out
+
+
+def pmi(placement: Placement) -> tuple[str, ...]:
+    """How srun may start its ranks, best first."""
+    return ("pmi2", "cray_shasta")
+
+
+def below_srun(placement: Placement, home: str) -> dict[str, str]:
+    """Variables for ranks that srun starts, and binds."""
+    out = {name: value for name, value in environment(placement, home).items() if "I_MPI_PIN" not in name}
+    found = next((path for path in _PMI2 if Path(path).exists()), "")
+    return out | {"I_MPI_PIN": "0"} | ({"I_MPI_PMI_LIBRARY": found} if found else {})

@@ -6,17 +6,16 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from labkit.host import VERSION, Program
 from labkit.launch import Placement, library_path
 
-NAME, LIBRARY = "mpich", "MPICH"
-SAYS = "MPICH"
-PROGRAMS = ("mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun")
+PROGRAM = Program(
+    name="mpich", commands=("mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun", "mpirun.mpich"),
+    pattern=rf"\A(?!.*Intel\(R\) MPI).*?HYDRA[^\n]*\s+Version:\s+{VERSION}",  # Intel has a Hydra of its own
+    package="mpich", purpose="starting ranks", mpi=True,
+)  # fmt: skip
+LIBRARY, SAYS, ORDER = "MPICH", "MPICH", 20
 TRANSPORTS = ("auto", "shm", "tcp")
-
-
-def recognise(version_text: str) -> bool:
-    """Whether this is what Hydra says of itself (Intel MPI's Hydra names Intel)."""
-    return "HYDRA" in version_text.upper() and "INTEL" not in version_text.upper()
 
 
 def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
@@ -55,6 +54,16 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
         # heard at MPI_THREAD_MULTIPLE, from MPICH 4.1 on; at any other level a rank that waits keeps its core
         out |= {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
     return out
+
+
+def pmi(placement: Placement) -> tuple[str, ...]:
+    """How srun may start its ranks, best first."""
+    return ("pmi2", "cray_shasta")
+
+
+def below_srun(placement: Placement, home: str) -> dict[str, str]:
+    """Variables for ranks that srun starts: the same."""
+    return environment(placement, home)
 
 
 def _library_folder(lib: Path) -> Path | None:

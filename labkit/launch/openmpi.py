@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from labkit.launch import Placement
+from labkit.host import VERSION, Program
+from labkit.launch import Placement, library_path
 
-NAME, LIBRARY = "openmpi", "Open MPI"
-SAYS = "Open MPI"
-PROGRAMS = ("mpirun.openmpi", "mpirun", "mpiexec")
+PROGRAM = Program(
+    name="openmpi", commands=("mpirun.openmpi", "mpirun", "mpiexec"), pattern=rf"(?:Open MPI|OpenRTE)\) {VERSION}",
+    package="openmpi-bin", conda="openmpi", purpose="starting ranks", mpi=True,
+)  # fmt: skip
+LIBRARY, SAYS, ORDER = "Open MPI", "Open MPI", 10
 TRANSPORTS = ("auto", "shm", "tcp")
 _RSH = ("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "OMPI_MCA_orte_rsh_agent")
 _FORWARDED = ("OMPI_", "PMIX_", "PRTE_")  # by mpirun itself
-
-
-def recognise(version_text: str) -> bool:
-    """Whether this is what Open MPI's mpirun says of itself."""
-    return "Open MPI" in version_text
 
 
 def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
@@ -65,3 +64,16 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
         # it takes a second address of one link for a second link
         out |= {"OMPI_MCA_btl_tcp_disable_family": "6"}
     return out
+
+
+def pmi(placement: Placement) -> tuple[str, ...]:
+    """How srun may start its ranks, best first."""
+    return ("pmix",) if placement.version >= (5,) else ("pmix", "pmi2")
+
+
+def below_srun(placement: Placement, home: str) -> dict[str, str]:
+    """Variables for ranks that srun starts: MCA parameters cannot be arguments there."""
+    out = {name: value for name, value in environment(placement, home).items() if "ALLOW_RUN_AS_ROOT" not in name}
+    out |= {f"OMPI_MCA_{name}": value for name, value in parameters(placement).items()}
+    lib = Path(home).resolve().parent.parent / "lib"
+    return out | (library_path(lib) if home and (lib / "libmpi.so.40").exists() else {})

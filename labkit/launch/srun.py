@@ -6,30 +6,57 @@ one that is installed there.
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from typing import cast
 
+from labkit import launch
 from labkit.errors import LaunchError, SpecError
-from labkit.launch import Placement, alike, intelmpi, library_path, mpich, openmpi
+from labkit.host import VERSION, Program
+from labkit.launch import Launcher, LauncherFile, Placement, alike
+from labkit.launch._files import below_srun
 
-NAME, LIBRARY = "srun", "Slurm"
-PROGRAMS = ("srun",)
+PROGRAM = Program(
+    name="srun", commands=("srun",), pattern=rf"slurm\S* {VERSION}", package="slurm-client",
+    purpose="starting ranks in a Slurm job", instead="mpirun", needs="slurm",
+)  # fmt: skip
+LIBRARY, SAYS, ORDER = "", "", 90
 TRANSPORTS = ("auto", "shm", "tcp")
-LIBRARIES = {"openmpi": openmpi, "mpich": mpich, "intelmpi": intelmpi}
-_PMI2 = ("/usr/lib64/libpmi2.so", "/usr/lib64/slurmpmi/libpmi2.so", "/usr/lib/x86_64-linux-gnu/libpmi2.so.0")
 
 
-def recognise(version_text: str) -> bool:
-    """Whether this is what srun says of itself."""
-    return version_text.startswith("slurm")
+def launcher(of: Launcher | None) -> Launcher:
+    """Slurm's srun, for the ranks of a library; without one, for those of mpi4py's own.
+
+    Raises
+    ------
+    LaunchError
+        If it is not installed, or there is no library.
+    """
+    path = shutil.which("srun")
+    if path is None or not launch.recognised(PROGRAM, path):
+        raise LaunchError("The launcher 'srun' is not installed. Install slurm-client, or set another launcher.")
+    pmi, module = offered(path), cast("LauncherFile", sys.modules[__name__])
+    if of is not None:
+        return replace(of, name=f"srun@{of.name}", program=path, module=module, of=of, pmi=pmi)
+    text = linked()
+    for kind, library in launch.libraries().items():
+        if text.startswith(library.SAYS):
+            return Launcher("srun", path, *launch.titled(library, text), module, pmi=pmi, kind=kind)
+    raise LaunchError("mpi4py finds no MPI library for the ranks of srun. Load your site's MPI module.")
+
+
+def usable() -> bool:
+    """Whether it counts as installed: inside a Slurm job only; elsewhere it would wait for an allocation."""
+    return "SLURM_JOB_ID" in os.environ
 
 
 def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     """Everything between the program and the command of a rank; --export takes `variables` to all hosts."""
-    alike(placement, NAME)  # other shares would need a host file
+    alike(placement, PROGRAM.name)  # other shares would need a host file
     if placement.remote_shell:
         raise SpecError("launcher=srun, but no Slurm runs on the hosts of this testbed. Set launcher=openmpi or mpich.")
     out = ["--ntasks", str(placement.ranks)]
@@ -46,9 +73,8 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
 
 def _pmi(placement: Placement) -> str:
     """How ranks find one another: what the library understands, of what srun offers."""
-    wanted: tuple[str, ...] = ("pmi2", "cray_shasta")  # MPICH and its relatives
-    if placement.library == "openmpi":
-        wanted = ("pmix",) if placement.version >= (5,) else ("pmix", "pmi2")
+    library = below_srun(placement.library)
+    wanted = library.pmi(placement) if library else ("pmi2",)
     offered = {name.partition("_v")[0]: name for name in sorted(placement.pmi)}
     for kind in wanted:
         if kind in offered:
@@ -60,21 +86,13 @@ def _pmi(placement: Placement) -> str:
 
 
 def environment(placement: Placement, home: str) -> dict[str, str]:
-    """Variables for the ranks: those of their library, MCA parameters among them."""
-    if placement.library not in LIBRARIES:
+    """Variables for the ranks: those of their library."""
+    library = below_srun(placement.library)
+    if library is None:
         return {}
-    own = LIBRARIES[placement.library].environment(replace(placement, patience=0), home)
-    out = {name: value for name, value in own.items() if "ALLOW_RUN_AS_ROOT" not in name and "I_MPI_PIN" not in name}
-    if placement.library == "openmpi":
-        out |= {f"OMPI_MCA_{name}": value for name, value in openmpi.parameters(placement).items()}
-        lib = Path(home).resolve().parent.parent / "lib"
-        out |= library_path(lib) if home and (lib / "libmpi.so.40").exists() else {}
-    if placement.library == "intelmpi":
-        out |= {"I_MPI_PIN": "0"}  # srun binds
-        found = next((path for path in _PMI2 if Path(path).exists()), "")
-        out |= {"I_MPI_PMI_LIBRARY": found} if found else {}
+    out = library.below_srun(replace(placement, patience=0), home)
     if not home:
-        out.pop("MPI4PY_MPIABI")  # mpi4py finds what `linked` found
+        out.pop("MPI4PY_MPIABI", None)  # mpi4py finds what `linked` found
     return out
 
 

@@ -72,6 +72,7 @@ def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     benchmark = benchmarks.get(spec.benchmark)
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
     if benchmark.jobs:
+        testbeds.outline(spec.testbed).place(spec)  # refuses hosts that it has not, before it is brought up
         job = tools.available(benchmark.jobs, spec, effort)
         return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
     if not benchmark.mpi:

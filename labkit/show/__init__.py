@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks, writing
+from labkit import benchmarks, spreadsheet, writing
 from labkit.columns import METRICS
 from labkit.samples import Samples
 from labkit.show.results import result_table, text_table
@@ -68,11 +68,12 @@ def doctor(form: str) -> tuple[str, bool]:
     """All checks of this machine, and whether none is bad."""
     import dataclasses
 
-    from labkit import host, testbeds
+    from labkit import host, launch, testbeds, tools
 
+    programs = launch.programs() | tools.programs() | host.PROGRAMS
     watch, machine, mine = host.Watch(), host.describe(), testbeds.checks()
     machine["load"]["others"] = watch.after_a_while()
-    checks = [*host.checks(machine), *mine]
+    checks = [*host.checks(machine, host.installed(programs), programs), *mine]
     sound = all(check.state != "bad" for check in checks)
     if form == "json":
         return json.dumps([dataclasses.asdict(check) for check in checks], indent=1), sound
@@ -168,7 +169,7 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
     forms: dict[str, Callable[[], str]] = {
         "table": lambda: result_table(frame, samples),
         "json": lambda: result_json(frame),
-        "csv": lambda: str(tables.printed(frame).to_csv(index=False)).rstrip(),
+        "csv": lambda: spreadsheet.of_frame(tables.printed(frame)).rstrip(),
     }
     text = forms[form]() if form in forms else _elsewhere(samples, form, full)
     if output:

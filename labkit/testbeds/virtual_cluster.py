@@ -133,8 +133,14 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
 def outline(argument: str, options: Mapping[str, str]) -> Testbed:
     """What is known of it before it is up: hosts, how ranks reach them, what every number carries."""
     chosen = options_of(argument, options)
+
+    def place(spec: Spec) -> Place:
+        """Refuses hosts that it will not have."""
+        _ends(spec, chosen)
+        return Place()
+
     return Testbed(
-        f"virtual-cluster:{chosen.nodes}", badges=(badge(BADGE),), hosts=chosen.hosts, remote_shell=SHELL,
+        f"virtual-cluster:{chosen.nodes}", badges=(badge(BADGE),), hosts=chosen.hosts, remote_shell=SHELL, place=place,
         facts=chosen.facts | {"rootless": os.geteuid() != 0},
     )  # fmt: skip
 
@@ -154,7 +160,9 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
             raise known("host", host, options.hosts)
     if not spec.has("senders"):
         if len(named) > 2:
-            raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two.")
+            raise SpecError(
+                f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two."
+            )
         client, server = (options.hosts[0], *named)[-2:] if named else (options.hosts[0], options.hosts[-1])
         return [client], server
     *others, server = named or options.hosts

@@ -1,8 +1,9 @@
 """External programs, one file each: command line from a spec, server life, output through its format.
 
-A tool's file offers ``NAME``, ``PACKAGE`` (Debian package that brings it), ``PROGRAMS`` and pure functions that make a
-`Job` from a spec and an effort. What it prints is parsed in `labkit.formats`. Running a job is the same for all tools
-and lives here. The exit status proves nothing (iperf3 ends with 0 when it failed): only what was parsed counts.
+A tool's file offers ``TOOL`` (its program, the Debian and conda packages that bring it, the format that reads its
+output) and pure functions that make a `Job` from a spec and an effort. What it prints is parsed in `labkit.formats`.
+Running a job is the same for all tools and lives here. The exit status proves nothing (iperf3 ends with 0 when it
+failed): only what was parsed counts.
 """
 
 from __future__ import annotations
@@ -10,23 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from labkit import host
 from labkit.errors import LaunchError, SpecError
 from labkit.notes import note
 from labkit.spec import Effort, Scalar, Spec
-from labkit.tools._job import Job, Outcome, Parsed, version
+from labkit.tools._job import Job, Outcome, Parsed
 from labkit.tools._run import Place, background, run
+from labkit.tools._tool import Tool, programs, version
 
 __all__ = [
     "Job",
     "Outcome",
     "Parsed",
     "Place",
+    "Tool",
     "available",
     "background",
     "by_time",
     "kept",
     "only",
+    "programs",
     "run",
     "this_machine",
     "version",
@@ -74,7 +77,7 @@ def _absent(spec: Spec, jobs: Sequence[Job], refusals: Sequence[str]) -> LaunchE
     )
     instead = f" In its place: {', or '.join(others)}." if others else ""
     cannot = f" Not able to: {' '.join(refusals)}" if refusals else ""
-    ways = [f"'{host.PROGRAMS[job.tool].remedy}'" for job in jobs if job.tool in host.PROGRAMS]
+    ways = [f"'{programs()[job.tool].remedy}'" for job in jobs if job.tool in programs()]
     return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {', or '.join(ways)}.{cannot}")
 
 
@@ -128,16 +131,16 @@ def by_time(effort: Effort, tool: str, instead: str) -> None:
 
 
 def this_machine(spec: Spec) -> str:
-    """Address of this machine's loopback in the spec's option ``ip``.
+    """Address of this machine's loopback in the spec's option ``ip``; a testbed puts that of a host of its own there.
 
     Raises
     ------
     SpecError
-        If the spec names other hosts.
+        If the spec names other hosts, and no testbed has them.
     """
-    if set(spec.hosts) - {"localhost", "127.0.0.1", "::1"}:
+    if spec.testbed == "local" and set(spec.hosts) - {"localhost", "127.0.0.1", "::1"}:
         raise SpecError(
-            f"hosts={','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
-            "and measures the loopback. Leave hosts out."
+            f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
+            "and measures the loopback. Leave --hosts out, or name two hosts of --testbed virtual-cluster."
         )
     return "::1" if spec.option("ip") == "ipv6" else "127.0.0.1"

@@ -12,8 +12,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import host
-from labkit.host import pyverbs
 from labkit.notes import Note
 from labkit.spec import Reported, Scalar
 
@@ -133,11 +131,3 @@ class Outcome:
     def origin(self) -> str:
         """``measured`` with samples, else ``reported``."""
         return "measured" if self.time_ns.size else "reported"
-
-
-def version(tool: str) -> str:
-    """Version of an installed tool as it tells it; ``unknown`` if it is not installed or does not say."""
-    if tool == "pyverbs":
-        return pyverbs.version()
-    found = host.find(tool) if tool in host.PROGRAMS else None
-    return found["version"] if found else "unknown"

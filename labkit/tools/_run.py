@@ -17,7 +17,8 @@ from labkit import supervise
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.notes import Note, badge, note
 from labkit.tools._clients import GRACE_S, outputs, written
-from labkit.tools._job import Facts, Job, Outcome, Parsed, version
+from labkit.tools._job import Facts, Job, Outcome, Parsed
+from labkit.tools._tool import version
 
 _READY_S = 30.0  # until a server must listen; one in an emulated guest takes its time
 _PORTS = 3  # attempts with fresh ports

@@ -9,12 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from labkit.formats import fi_pingpong as layout
+from labkit.host import VERSION
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, this_machine
+from labkit.tools import Job, Parsed, Tool, this_machine
 
-NAME = "fi_pingpong"
-PACKAGE = "libfabric-bin"
-PROGRAMS = ("fi_pingpong",)
+TOOL = Tool(
+    name="fi_pingpong", commands=("fi_info",), pattern=rf"libfabric: {VERSION}",  # its own program tells none
+    package="libfabric-bin", conda="libfabric", programs=("fi_pingpong",), format=layout,
+    purpose="sockets.fabric_pingpong",
+)  # fmt: skip
 _PER_S = 5000  # iterations that stand for 1 s of the time cap
 _SLOWEST_S = 5e-3  # an iteration where both ends share a core
 
@@ -36,9 +39,9 @@ def pingpong(spec: Spec, effort: Effort) -> Job:
         return Parsed(reported=tuple(layout.parse(text)))
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=("fi_pingpong", *both, "-B", "{port}"),
         client=("fi_pingpong", *both, "-P", "{port}", "{address}"),
         parse=parsed,

@@ -12,12 +12,13 @@ from labkit.errors import SpecError
 from labkit.formats import fio as layout
 from labkit.notes import badge
 from labkit.spec import Effort, Scalar, Spec
-from labkit.tools import Job, Parsed, kept
+from labkit.tools import Job, Parsed, Tool, kept
 from labkit.tools._folder import facts
 
-NAME = "fio"
-PACKAGE = "fio"
-PROGRAMS = ("fio",)
+TOOL = Tool(
+    name="fio", commands=("fio",), pattern=r"fio-(\d[\w.+-]*)", package="fio", conda="fio", programs=("fio",),
+    format=layout, purpose="storage.read, storage.write and sockets.unix_rr", instead="iozone, for files",
+)  # fmt: skip
 MAX_IOS = 200_000
 _LOG = "io"
 _SECTOR = 512
@@ -84,9 +85,9 @@ def unix_rr(spec: Spec, effort: Effort) -> Job:
         return kept(found, effort)
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         client=(
             "fio", "--ioengine=net", "--protocol=unix", "--filename=socket", "--pingpong", f"--bs={spec.size}",
             f"--size={ios * spec.size}", "--percentile_list=50:95:99:99.9", f"--write_lat_log={_LOG}",
@@ -140,9 +141,9 @@ def _job(
         return facts(folder, needs=file_size, direct=direct)
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         client=(
             "fio", "--name=labkit", "--filename=data", f"--rw={random}{direction}", f"--bs={size}",
             f"--size={file_size}", f"--io_size={amount}", f"--runtime={round(runtime * 1000)}ms", *engine, *how,

@@ -9,15 +9,17 @@ from pathlib import Path
 
 from labkit.errors import SpecError
 from labkit.formats import iozone as layout
+from labkit.host import VERSION
 from labkit.notes import badge
 from labkit.spec import Effort, Scalar, Spec
-from labkit.tools import Job, Parsed
+from labkit.tools import Job, Parsed, Tool
 from labkit.tools._folder import facts
 from labkit.units import KiB
 
-NAME = "iozone"
-PACKAGE = "iozone3"
-PROGRAMS = ("iozone",)
+TOOL = Tool(
+    name="iozone", commands=("iozone",), version="-v", pattern=rf"Revision: {VERSION}", package="iozone3",
+    free=False, programs=("iozone",), format=layout, purpose="storage.iozone", instead="fio",
+)  # fmt: skip
 _LIMITS = ("min_file_size", "max_file_size", "min_record_size", "max_record_size")
 _IN_ORDER = (_LIMITS[:2], _LIMITS[2:], ("min_record_size", "min_file_size"))
 _PASSES = 4  # write, rewrite, read, reread
@@ -46,9 +48,9 @@ def table(spec: Spec, effort: Effort) -> Job:
 
     said = "bypassed with O_DIRECT" if direct else "answers the reads" + ("" if sync else " and takes the writes")
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         client=(
             "iozone", "-a", "-n", low, "-g", high, "-y", shortest, "-q", longest, "-i", "0", "-i", "1",
             *(["-o"] if sync else []), *(["-I"] if direct else []), "-R", "-f", "data",

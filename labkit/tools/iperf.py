@@ -13,12 +13,15 @@ from pathlib import Path
 
 from labkit.errors import SpecError
 from labkit.formats import iperf as layout
+from labkit.host import VERSION
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, by_time, only, this_machine
+from labkit.tools import Job, Parsed, Tool, by_time, only, this_machine
 
-NAME = "iperf"
-PACKAGE = "iperf"
-PROGRAMS = ("iperf",)
+TOOL = Tool(
+    name="iperf", commands=("iperf",), version="-v", pattern=rf"iperf version {VERSION}", package="iperf",
+    programs=("iperf",), format=layout, purpose="both ways over one connection; streams; bounce-back",
+    instead="iperf3 or netperf",
+)  # fmt: skip
 _UNPACED_MBPS = 100_000.0  # beyond any link: iperf has no word for 'as fast as it can' over UDP
 
 
@@ -30,8 +33,8 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     SpecError
         For an exact count, which bounce-back does not heed, or without TCP_NODELAY, which it always sets.
     """
-    by_time(effort, NAME, "netperf")
-    only(spec, NAME, "netperf", nodelay=True)
+    by_time(effort, TOOL.name, "netperf")
+    only(spec, TOOL.name, "netperf", nodelay=True)
     # the server acknowledges at once (TCP_QUICKACK) unless it is told not to; no other tool has that
     own = ["--bounceback", "--bounceback-period=0", "--bounceback-no-quickack"]
     parse = partial(layout.bounces, congestion=spec.option("congestion"))
@@ -66,7 +69,7 @@ def udp_stream(spec: Spec, effort: Effort) -> Job:
     SpecError
         For several streams: the server's reports do not come back then.
     """
-    only(spec, NAME, "iperf3", streams=1)
+    only(spec, TOOL.name, "iperf3", streams=1)
     rate = (spec.option("offered") or _UNPACED_MBPS) * 8e6
     return _job(spec, effort, ["-u", "-b", f"{rate:.0f}"], layout.datagrams, stands_in_for="netperf", definition=(
         "iperf -u: bandwidth is what the server reports, beside it what was sent, what was lost, and jitter."
@@ -100,9 +103,9 @@ def _job(
         return Parsed(reported=tuple(parse(text)))
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=("iperf", "-s", *both, "-B", "{address}", "-p", "{port}"),
         client=(
             "iperf", "-c", "{address}", "-p", "{port}", *(["-V"] if ":" in address else []), *length,

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from labkit.formats import iperf3 as layout
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, _incast, this_machine
+from labkit.tools import Job, Parsed, Tool, _incast, this_machine
 
-NAME = "iperf3"
-PACKAGE = "iperf3"
-PROGRAMS = ("iperf3",)
+TOOL = Tool(
+    name="iperf3", commands=("iperf3",), package="iperf3", conda="iperf", programs=("iperf3",), format=layout,
+    purpose="streams over TCP and UDP, several and both ways", instead="netperf or iperf",
+)  # fmt: skip
 _INTERVALS = 20
 _SHORTEST_S = 0.1  # interval that iperf3 allows
 MARK = 0x20  # byte of DSCP and ECN in packets of `flood` and `pour`: CS1, for what can wait (RFC 3662)
@@ -54,9 +55,9 @@ def incast(spec: Spec, effort: Effort) -> Job:
         return Parsed(reported=tuple(layout.parse(text)), facts={"payload_B": layout.received(text)})
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=SERVER,
         client=(
             "iperf3", "-c", "{address}", "-p", "{port}", "-t", str(seconds),
@@ -86,9 +87,9 @@ def pour(streams: int, size: int, seconds: int) -> Job:
 
 def _load(seconds: int, *how: str) -> Job:
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=SERVER,
         client=(
             "iperf3", "-c", "{address}", "-p", "{port}", "-t", str(seconds), "-i", "0", "-S", str(MARK), *how, "-J",
@@ -126,9 +127,9 @@ def _job(
         return Parsed(reported=tuple(parse(text)), facts=layout.moved(text))
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=SERVER,
         client=(
             "iperf3", "-c", "{address}", "-p", "{port}", *length, "-i", f"{interval:g}", "-l", str(spec.size),

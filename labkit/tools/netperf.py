@@ -14,11 +14,13 @@ from pathlib import Path
 
 from labkit.formats import netperf as layout
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, by_time, only, this_machine
+from labkit.tools import Job, Parsed, Tool, by_time, only, this_machine
 
-NAME = "netperf"
-PACKAGE = "netperf"
-PROGRAMS = ("netperf", "netserver")
+TOOL = Tool(
+    name="netperf", commands=("netperf",), version="-V", package="netperf", free=False,
+    programs=("netperf", "netserver"), format=layout, purpose="streams and round trips over TCP and UDP",
+    instead="iperf3 (streams), sockperf or qperf (round trips)",
+)  # fmt: skip
 
 
 def tcp_rr(spec: Spec, effort: Effort) -> Job:
@@ -45,7 +47,7 @@ def tcp_stream(spec: Spec, effort: Effort) -> Job:
     SpecError
         For several streams.
     """
-    only(spec, NAME, "iperf3 or iperf", streams=1)
+    only(spec, TOOL.name, "iperf3 or iperf", streams=1)
     test = ["-m", str(spec.size), *(["-D"] if spec.option("nodelay") else [])]
     length = effort.iterations and effort.iterations * spec.size
     return _job(spec, effort, "TCP_STREAM", test, length=length, definition=(
@@ -61,8 +63,8 @@ def udp_stream(spec: Spec, effort: Effort) -> Job:
     SpecError
         For a rate, as Debian builds it without pacing, several streams, or an exact count, which would need an answer.
     """
-    only(spec, NAME, "iperf3 or iperf", offered=0.0, streams=1)
-    by_time(effort, NAME, "iperf")
+    only(spec, TOOL.name, "iperf3 or iperf", offered=0.0, streams=1)
+    by_time(effort, TOOL.name, "iperf")
     test = ["-R", "1", "-m", str(spec.size)]  # without -R 1 it refuses whatever a router might have to carry
     return _job(spec, effort, "UDP_STREAM", test, length=None, more=layout.DATAGRAMS, definition=(
         "netperf UDP_STREAM: bandwidth is what arrived, beside it what was sent; latencies are of send calls."
@@ -93,9 +95,9 @@ def _job(
         return Parsed(reported=tuple(layout.parse(text, congestion)))
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=("netserver", family, "-L", "{address}", "-p", "{port}", "-D"),
         client=(
             "netperf", "-H", "{address}", family, "-p", "{port}", "-t", test, "-l", str(-length if length else seconds),

@@ -13,11 +13,12 @@ from labkit.errors import SpecError
 from labkit.formats import netpipe as layout
 from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, only, this_machine
+from labkit.tools import Job, Parsed, Tool, only, this_machine
 
-NAME = "netpipe"
-PACKAGE = "netpipe-tcp"
-PROGRAMS = ("NPtcp",)
+TOOL = Tool(
+    name="netpipe", commands=("NPtcp",), version="-V", pattern="NETPIPE USAGE", package="netpipe-tcp",
+    programs=("NPtcp",), format=layout, purpose="sockets.netpipe", instead="netperf",
+)  # fmt: skip
 _OUT = "np.out"
 _SIZE_S = 0.7  # a size takes that, whatever the effort
 _OPEN = "NPtcp listens on all addresses of the machine while it runs."
@@ -31,7 +32,7 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     SpecError
         For IPv6, an exact count beyond its own, another congestion control, or without TCP_NODELAY, which it sets.
     """
-    only(spec, NAME, "netperf", ip="ipv4", nodelay=True, congestion="")
+    only(spec, TOOL.name, "netperf", ip="ipv4", nodelay=True, congestion="")
     both = ["-l", str(spec.size), "-u", str(spec.size), "-p", "0"]
     return _job(spec, effort, both, layout.round_trip, 1, stands_in_for="netperf", definition=(
         "NetPIPE: mean over the best of its trials; its time one way doubled to a round trip, as in netperf TCP_RR."
@@ -84,9 +85,9 @@ def _job(
         return Parsed(reported=tuple(parse((folder / _OUT).read_text())))
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=("NPtcp", *both, "-o", "server.out"),
         client=("NPtcp", "-h", "{address}", *both, "-o", _OUT),
         parse=parsed,

@@ -15,12 +15,14 @@ from typing import Any, Literal
 from labkit.errors import SpecError
 from labkit.formats import perftest as layout
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, _incast, kept
+from labkit.tools import Job, Parsed, Tool, _incast, kept
 from labkit.units import MiB
 
-NAME = "perftest"
-PACKAGE = "perftest"
-PROGRAMS = tuple(f"ib_{verb}_{kind}" for verb in ("send", "write", "read", "atomic") for kind in ("lat", "bw"))
+TOOL = Tool(
+    name="perftest", commands=("ib_write_lat", "ib_send_lat"), package="perftest", format=layout,
+    programs=tuple(f"ib_{verb}_{kind}" for verb in ("send", "write", "read", "atomic") for kind in ("lat", "bw")),
+    purpose="verbs", instead="the loops over pyverbs, or qperf", needs="rdma",
+)  # fmt: skip
 LOWEST = 5  # iterations that perftest demands
 _COUNT = 1000
 _AT_MOST_B = 64 * MiB  # moved when no count is asked for
@@ -160,8 +162,8 @@ def _job(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Job:
         )
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
+        tool=TOOL.name,
+        package=TOOL.package,
         programs=(program,),
         server=tuple(both),
         client=(*both, "{rdma_address}" if connected else "{address}"),

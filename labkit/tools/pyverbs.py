@@ -15,14 +15,16 @@ import numpy as np
 
 import labkit.verbs
 from labkit.errors import DataError, SpecError
-from labkit.host.pyverbs import interpreter
+from labkit.host.pyverbs import interpreter, version
 from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed
+from labkit.tools import Job, Parsed, Tool
 from labkit.verbs.plan import ONE_SIDED, Plan
 
-NAME = "pyverbs"
-PACKAGE = "python3-pyverbs"
+TOOL = Tool(
+    name="pyverbs", asked=version, package="python3-pyverbs", purpose="loops over RDMA verbs, every iteration",
+    instead="perftest or qperf", needs="rdma",
+)  # fmt: skip
 ABSENT = "python3 with pyverbs"  # what is missing where no Python can import it
 _PROGRAM = str(Path(labkit.verbs.__file__).parent / "__main__.py")
 _DEFINITIONS = {
@@ -146,8 +148,8 @@ def _job(spec: Spec, effort: Effort, program: str, operation: str = "send") -> J
     words = (interpreter() or ABSENT, "-I", _PROGRAM)
     what = "a message there and back" if one_way else "one operation from post to completion"
     return Job(
-        tool=NAME,
-        package=PACKAGE,
+        tool=TOOL.name,
+        package=TOOL.package,
         programs=(words[0],),
         server=(*words, "server", "{device}", "{gid}", "{port}", told.encode()),
         client=(*words, "client", "{device}", "{gid}", "{port}", "{address}", told.encode()),
@@ -164,8 +166,8 @@ def _alone(spec: Spec, effort: Effort, program: str) -> Job:
     """One point with one end."""
     words = (interpreter() or ABSENT, "-I", _PROGRAM)
     return Job(
-        tool=NAME,
-        package=PACKAGE,
+        tool=TOOL.name,
+        package=TOOL.package,
         programs=(words[0],),
         client=(*words, "alone", "{device}", "{gid}", "0", plan(spec, effort, program).encode()),
         parse=parsed,

@@ -15,11 +15,12 @@ from labkit.errors import SpecError
 from labkit.formats import qperf as layout
 from labkit.notes import note
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, by_time, only, this_machine
+from labkit.tools import Job, Parsed, Tool, by_time, only, this_machine
 
-NAME = "qperf"
-PACKAGE = "qperf"
-PROGRAMS = ("qperf",)
+TOOL = Tool(
+    name="qperf", commands=("qperf",), package="qperf", programs=("qperf",), format=layout,
+    purpose="TCP and UDP, and verbs over RC", instead="netperf or sockperf, and perftest",
+)  # fmt: skip
 _NAGLE = "qperf cannot set TCP_NODELAY: Nagle's algorithm is on."
 _BY_CM = "qperf was connected by rdma_cm, which was not asked for."
 # options of the verbs benchmarks that it cannot follow, and the value at which there is nothing to follow
@@ -37,7 +38,7 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     SpecError
         For an exact count (its latency test with ``-n`` does not end), or another congestion control.
     """
-    only(spec, NAME, "netperf", congestion="")
+    only(spec, TOOL.name, "netperf", congestion="")
     return _sockets(spec, effort, "tcp_lat", (
         "qperf tcp_lat: mean only; half a round trip doubled to one, as in netperf TCP_RR."
     ))  # fmt: skip
@@ -64,7 +65,7 @@ def tcp_stream(spec: Spec, effort: Effort) -> Job:
     SpecError
         For an exact count, several streams, or another congestion control.
     """
-    only(spec, NAME, "iperf3", streams=1, congestion="")
+    only(spec, TOOL.name, "iperf3", streams=1, congestion="")
     return _sockets(spec, effort, "tcp_bw", (
         "qperf tcp_bw: bytes the receiver got over the time of the run, which is that of netperf TCP_STREAM nearly."
     ))  # fmt: skip
@@ -78,7 +79,7 @@ def udp_stream(spec: Spec, effort: Effort) -> Job:
     SpecError
         For an exact count, a rate, or several streams.
     """
-    only(spec, NAME, "iperf3", offered=0.0, streams=1)
+    only(spec, TOOL.name, "iperf3", offered=0.0, streams=1)
     return _sockets(spec, effort, "udp_bw", (
         "qperf udp_bw: bandwidth is what the receiver got, beside it what was sent, as in netperf UDP_STREAM."
     ))  # fmt: skip
@@ -86,14 +87,14 @@ def udp_stream(spec: Spec, effort: Effort) -> Job:
 
 def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Job:
     """A run of one test over TCP or UDP."""
-    by_time(effort, NAME, "netperf")
+    by_time(effort, TOOL.name, "netperf")
     address, buffer = this_machine(spec), spec.option("socket_buffer")
     seconds = max(1, math.ceil(effort.time_cap))
     nagle = (note("nagle", _NAGLE),) if spec.values.get("nodelay") else ()
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=("qperf", "-lp", "{port}"),
         client=(
             "qperf", "{address}", "-lp", "{port}", "-ip", "{data_port}", "-t", str(seconds), "-m", str(spec.size),
@@ -153,7 +154,7 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
     SpecError
         For an exact count, and what it cannot follow.
     """
-    by_time(effort, NAME, "perftest")
+    by_time(effort, TOOL.name, "perftest")
     values = spec.values
     for name, usual in _CANNOT.items():
         if values.get(name, usual) != usual:
@@ -165,9 +166,9 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
         raise SpecError("completion=event, but a write is seen by polling memory. Set completion=poll.")
     seconds = max(1, math.ceil(values.get("duration", 0) or effort.time_cap))
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=("qperf", "-lp", "{port}"),
         client=(
             "qperf", "{rdma_address}", "-lp", "{port}", "-cm1", "-t", str(seconds),

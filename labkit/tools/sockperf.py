@@ -19,11 +19,12 @@ from labkit.errors import SpecError
 from labkit.formats import sockperf as layout
 from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, kept, only, this_machine
+from labkit.tools import Job, Parsed, Tool, kept, only, this_machine
 
-NAME = "sockperf"
-PACKAGE = "sockperf"
-PROGRAMS = ("sockperf",)
+TOOL = Tool(
+    name="sockperf", commands=("sockperf",), package="sockperf", programs=("sockperf",), format=layout,
+    purpose="sockets.under_load; round trips with every sample", instead="netperf or qperf, but for under_load",
+)  # fmt: skip
 SIZES = {"tcp": (14, 2**20 - 1), "udp": (14, 65507)}  # B; the head of a message, and defs.h: MAX_TCP_SIZE, a datagram
 _LOG = "packets.csv"
 _START_S = 2.5  # it gauges its clock first
@@ -39,7 +40,7 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     SpecError
         For a size that sockperf cannot send, another congestion control, or IPv6, which version 3.7 refuses.
     """
-    only(spec, NAME, "netperf", congestion="")
+    only(spec, TOOL.name, "netperf", congestion="")
     return _ping_pong(spec, effort, "tcp")
 
 
@@ -139,9 +140,9 @@ def _job(
     ]  # fmt: skip
     mode, *own = how
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=("sockperf", "server", *both),
         client=("sockperf", mode, *both, *own, "-t", str(seconds), "--full-log", _LOG),
         listens="tcp" if protocol == "tcp" else "udp",

@@ -9,12 +9,14 @@ from labkit.errors import SpecError
 from labkit.formats import ucx_perftest as layout
 from labkit.notes import badge
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed
+from labkit.tools import Job, Parsed, Tool
 from labkit.units import MiB
 
-NAME = "ucx_perftest"
-PACKAGE = "ucx-utils"
-PROGRAMS = ("ucx_perftest",)
+TOOL = Tool(
+    name="ucx_perftest", commands=("ucx_info",), version="-v",  # its own program does not tell
+    package="ucx-utils", conda="ucx", programs=("ucx_perftest",), format=layout,
+    purpose="verbs.ucx_latency and verbs.ucx_bandwidth", needs="rdma",
+)  # fmt: skip
 LATENCY = {"tag": "tag_lat", "put": "ucp_put_lat", "get": "ucp_get", "am": "ucp_am_lat"}
 BANDWIDTH = {"tag": "tag_bw", "put": "ucp_put_bw", "get": "ucp_get", "am": "ucp_am_bw"}
 # path → UCX_TLS; over auto UCX chooses from the devices there are
@@ -71,9 +73,9 @@ def _job(spec: Spec, effort: Effort, test: list[str], definition: str, *, timed:
         return Parsed(reported=tuple(layout.parse(text, latency=timed)))
 
     return Job(
-        tool=NAME,
-        package=PACKAGE,
-        programs=PROGRAMS,
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
         server=tuple(ends),
         client=(*ends, "{address}", *test, "-s", str(size), "-n", str(count), "-w", str(warm)),
         parse=parsed,

@@ -1,0 +1,91 @@
+"""What the file of a launcher offers, and how the files are found: every module ``launch/<name>.py``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from labkit.host import Program
+
+if TYPE_CHECKING:
+    from labkit.launch import Launcher, Placement
+
+
+class LauncherFile(Protocol):
+    """What the file of a launcher offers; it bears the launcher's name.
+
+    Attributes
+    ----------
+    PROGRAM : the program that starts ranks. Output that does not fit its pattern is another launcher's.
+    LIBRARY : MPI library of the ranks, as people call it.
+    SAYS : how that library begins when it is asked for its version.
+    ORDER : its place among the launchers in one folder of the PATH: the lowest is taken first.
+    TRANSPORTS : that it can choose.
+    """
+
+    PROGRAM: Program
+    LIBRARY: str
+    SAYS: str
+    ORDER: int
+    TRANSPORTS: tuple[str, ...]
+
+    def arguments(self, placement: Placement, variables: Mapping[str, str]) -> list[str]:
+        """Everything between the program and the command of a rank; `variables` are for ranks on other hosts."""
+
+    def environment(self, placement: Placement, home: str) -> dict[str, str]:
+        """Variables for the program; `home` is the launcher of the MPI library that the ranks load."""
+
+
+class UnderSrun(LauncherFile, Protocol):
+    """What it offers as well if srun can start ranks of its library."""
+
+    def pmi(self, placement: Placement) -> tuple[str, ...]:
+        """Kinds of process management interface that the library understands, best first."""
+
+    def below_srun(self, placement: Placement, home: str) -> dict[str, str]:
+        """Variables for ranks that srun starts."""
+
+
+class OfAnyLibrary(LauncherFile, Protocol):
+    """What the file of a launcher for the ranks of any library (srun) offers as well."""
+
+    def launcher(self, of: Launcher | None) -> Launcher:
+        """The launcher for the ranks of a library; without one, for those of the library that mpi4py finds."""
+
+    def usable(self) -> bool:
+        """Whether it counts as installed here."""
+
+
+def names() -> list[str]:
+    """All launchers there are files for."""
+    package = importlib.import_module(__package__ or "")
+    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+
+
+def file(name: str) -> Any:
+    """The file of a launcher: a `LauncherFile`."""
+    return importlib.import_module(f"{__package__}.{name}")
+
+
+def own_library(module: LauncherFile) -> bool:
+    """Whether a launcher starts the ranks of its own MPI library only."""
+    return not hasattr(module, "launcher")
+
+
+def libraries() -> dict[str, LauncherFile]:
+    """Launchers that belong to an MPI library, best first."""
+    modules = sorted(map(file, names()), key=lambda module: (module.ORDER, module.PROGRAM.name))
+    return {module.PROGRAM.name: module for module in modules if own_library(module)}
+
+
+def below_srun(library: str) -> UnderSrun | None:
+    """The launcher of a library whose ranks srun can start; None if it cannot."""
+    return file(library) if library in names() and hasattr(file(library), "below_srun") else None
+
+
+def programs() -> dict[str, Program]:
+    """The programs of all launchers, best first."""
+    modules = sorted(map(file, names()), key=lambda module: (module.ORDER, module.PROGRAM.name))
+    return {module.PROGRAM.name: module.PROGRAM for module in modules}

@@ -1,0 +1,43 @@
+"""What a tool's file says of its program (`Tool`), and how the tools are found: every module ``tools/<name>.py``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+
+from labkit import host
+from labkit.host import Program
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool(Program):
+    """A program that measures; the constant ``TOOL`` of its file, which bears its name.
+
+    Parameters
+    ----------
+    programs : commands that must be on the PATH, those of its servers included.
+    format : module of `labkit.formats` that reads what it prints; None if it prints labkit's own JSON.
+    """
+
+    programs: tuple[str, ...] = ()
+    format: ModuleType | None = None
+
+
+@cache
+def programs() -> dict[str, Tool]:
+    """Every tool by name, from the files of this package; sorted."""
+    package = importlib.import_module(__package__ or "")
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+    return {name: importlib.import_module(f"{package.__name__}.{name}").TOOL for name in names}
+
+
+def version(name: str) -> str:
+    """Version of an installed tool as it tells it; ``unknown`` if it is not installed or does not say."""
+    tool = programs().get(name)
+    if tool is None or tool.asked is not None:
+        return tool.asked() if tool and tool.asked else "unknown"
+    found = host.find(tool)
+    return found["version"] if found else "unknown"
