@@ -71,7 +71,7 @@ class Benchmark:
 
     check : what else is wrong with a spec, as a sentence; empty when nothing is.
 
-    classics : tests of the OSU and Intel benchmarks that are the same → options that make it so.
+    equivalents : tests of the OSU and Intel benchmarks that are the same → options that make it so.
     converted : of those that count otherwise, from the spec: by what their `size`, or a metric of theirs, is to be
         multiplied to become ours.
     unlike : of those that are not quite the same, what differs, as a sentence; numbers that cross carry it.
@@ -98,9 +98,9 @@ class Benchmark:
     peers : its neighbours in pairs of opposite directions, the targets of its one-sided calls, or its table.
     splits : the parts of the ranks that it talks in beside, each as the colour and key of MPI_Comm_split.
     reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
-    lanes : further times kept of every iteration → their metric; the kernel numbers them from 1.
-    lane_work : work in one iteration of a lane, where it is not 1.
-    derived : metrics that are not a quantile of the samples: from the lanes, each (ranks, iterations), to their value.
+    phases : further times kept of every iteration → their metric; the kernel numbers them from 1.
+    phase_work : work in one iteration of a phase, where it is not 1.
+    derived : metrics that are not a quantile of the samples: from the phases, each (ranks, iterations), to their value.
     loop : whether the time of the whole loop over its iterations, clock reads included, is kept as ``osu_mean``.
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
@@ -119,7 +119,7 @@ class Benchmark:
     max_size: int = 1024 * MiB
     ranks: tuple[int, int | None] = (1, 1)
     check: Callable[[Spec], str] = lambda spec: ""
-    classics: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+    equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict)
     unlike: Mapping[str, str] = field(default_factory=dict)
     formerly: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
@@ -141,8 +141,8 @@ class Benchmark:
     peers: Callable[[Spec, int], Sequence[int]] = lambda spec, rank: ()
     splits: Callable[[Spec, int], Sequence[tuple[int, int]]] = lambda spec, rank: ()
     reduce: Literal["max", "mean"] = "max"
-    lanes: Mapping[str, str] = field(default_factory=dict)
-    lane_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
+    phases: Mapping[str, str] = field(default_factory=dict)
+    phase_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
     derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
     loop: bool = False
     cadence: str = "isolated"

@@ -159,12 +159,12 @@ class Campaign(Folder):
         """
         for name in self.benchmarks(benchmark):
             for path, raw in self.files(name).read(wanted):
-                yield samples.understood(raw, path)
+                yield samples.decode(raw, path)
 
     def named(self, benchmark: str) -> Iterator[tuple[str, Samples]]:
         """Samples of a benchmark with their fingerprints."""
         for name, path, raw in self.files(benchmark).named():
-            yield name[0], samples.understood(raw, path)
+            yield name[0], samples.decode(raw, path)
 
     def compact(self, least: int = 1) -> dict[str, int]:
         """Put the finished points of every benchmark into one file; nothing is lost if this ends in the middle.

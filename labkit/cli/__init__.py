@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, outside, ranges, show, terminal
 from labkit.cli import campaigns, jobs, measure, pages, streams, testbed
-from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
+from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
 

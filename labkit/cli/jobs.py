@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from labkit.cli.speaking import OK, Bar, say
+from labkit.cli.console import OK, Bar, say
 
 
 def submit_options(verb: argparse.ArgumentParser) -> None:

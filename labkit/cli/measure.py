@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import show, writing
-from labkit.cli.speaking import INTERVAL, OK, Bar, output
+from labkit.cli.console import INTERVAL, OK, Bar, output
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep
 
@@ -177,12 +177,12 @@ def _no_options(given: Iterable[str], benchmark: Benchmark) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure what is missing, print what was asked for."""
-    from labkit import campaign, classic, measuring
+    from labkit import campaign, equivalents, measuring
     from labkit.analysis import gpcnet
     from labkit.campaign import Campaign
 
-    if options.format in classic.FORMS:
-        classic.check(options.benchmark, options.format)
+    if options.format in equivalents.FORMS:
+        equivalents.check(options.benchmark, options.format)
     elif options.format == "gpcnet":
         gpcnet.check(options.benchmark)
     names = ("iterations", "warmup", "launches", "time_cap", "time_limit", "seed")

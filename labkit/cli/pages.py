@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from labkit.cli.speaking import say
+from labkit.cli.console import say
 
 REACH = """The server listens on this machine only and asks for a token. To reach it from another machine:
   - Start it here with --no-browser --port 8888. On your own machine, open an SSH tunnel, then the address printed here:

@@ -185,7 +185,7 @@ class Counter:
 
 def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:
     """Measure points launch by launch, groups and points in a random order that the seed fixes."""
-    from labkit.measuring import loads, programs, ranks
+    from labkit.measuring import interference, programs, ranks
 
     counter = Counter(len(points), progress)
 
@@ -204,13 +204,13 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
         opened = testbeds.Opened(stack, counter.note)
         for number in sorted({point.launch for point in points}):
             own = [point for point in points if point.launch == number]
-            for some in nodes.abreast(starts(own, effort)):
+            for some in nodes.concurrent(starts(own, effort)):
                 spec = some[0][0][0].spec
                 benchmark = benchmarks.get(spec.benchmark)
-                run = programs.run if benchmark.jobs else loads.run if benchmark.pair else ranks.run
+                run = programs.run if benchmark.jobs else interference.run if benchmark.pair else ranks.run
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
-                for failure in nodes.together(some, barred.watched(serve, untried), held, again):
+                for failure in nodes.run_concurrently(some, barred.watched(serve, untried), held, again):
                     held.log(f"failed {_where(failure.point)}: {failure.error.brief}")
                     held.log(f"in full: {failure.error}")
                     yield failure
@@ -228,12 +228,12 @@ def _again(failure: Failure) -> Point:
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    from labkit.measuring import loads, ranks
+    from labkit.measuring import interference, ranks
 
     found = []
     for group in starts([point for point in points if not point.launch], effort):
         benchmark = benchmarks.get(group[0].spec.benchmark)
-        jobs, shell = benchmark.jobs, loads.shell if benchmark.pair else ranks.shell
+        jobs, shell = benchmark.jobs, interference.shell if benchmark.pair else ranks.shell
         for spec in [point.spec for point in group] if jobs else []:
             job = tools.available(jobs, spec, effort)
             found.append(" & ".join(shlex.join(words) for words in (job.server, job.client) if words))

@@ -67,7 +67,7 @@ def _one(spec: Spec, effort: Effort) -> Named:
 
 def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """The spec with its launcher's name, and the library or tool behind it."""
-    from labkit.measuring import loads
+    from labkit.measuring import interference
 
     benchmark = benchmarks.get(spec.benchmark)
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
@@ -78,7 +78,7 @@ def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"
     launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
-    placed = loads.jobs(spec, outline)[0] if benchmark.pair else spec
+    placed = interference.jobs(spec, outline)[0] if benchmark.pair else spec
     launcher.command(launch.Placement.of(placed, launcher, outline), [])  # refuses a transport it has not
     return spec.replace(launcher=launcher.name), launcher.library
 

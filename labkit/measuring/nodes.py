@@ -115,7 +115,7 @@ class Barred:
         return serve
 
 
-def abreast(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point], tuple[str, ...]]]]:
+def concurrent(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point], tuple[str, ...]]]]:
     """Groups in the order given, with the hosts of each, those together that fit on disjoint hosts of the job.
 
     One after the other where `BESIDE` is not set, or a group names its hosts or needs none of the job's.
@@ -134,7 +134,7 @@ def abreast(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point
     return found
 
 
-def together(
+def run_concurrently(
     some: Sequence[tuple[Sequence[Point], tuple[str, ...]]], serve: Run, held: Campaign, again: Again
 ) -> Iterator[Failure]:
     """Measure groups at the same time, each on hosts of its own."""

@@ -261,7 +261,7 @@ class Start:
         badges += [badge("side by side")] if allocation.shared() else []
         facts |= noted([*badges, *host.badges(machine, *load)], warnings)
         who, times = facts.pop("rows"), rows[0]
-        extras: dict[str, Any] = dict(zip(benchmark.lanes, rows[1:], strict=False))
+        extras: dict[str, Any] = dict(zip(benchmark.phases, rows[1:], strict=False))
         if facts["timing"] == "total":
             extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
         index = self._points.index(point)

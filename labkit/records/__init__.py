@@ -19,7 +19,7 @@ from labkit import benchmarks, notes, stats
 from labkit.columns import COLUMNS, METRICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
 from labkit.records import stated
-from labkit.records.over_launches import GIVEN, HEADLINES, KEY, headline_statistic, order, statistic_of, summary
+from labkit.records.aggregate import GIVEN, HEADLINES, KEY, headline_statistic, order, statistic_of, summary
 from labkit.records.shown import Value, value_of, why_not
 from labkit.samples import ORIGINS, Samples
 
@@ -163,12 +163,14 @@ def _numbers(samples: Samples) -> dict[str, Any]:
         time["osu_mean"] = stats.mean_over_ranks(samples.seconds, held)
     for name, units in benchmark.metrics.items():
         row |= _metric(METRICS[name], units(samples.spec), time)
-    for lane, name in benchmark.lanes.items():
-        if lane in samples.extras:
-            work = benchmark.lane_work[lane](samples.spec) if lane in benchmark.lane_work else 1.0
-            row |= _metric(METRICS[name], work, _plain(stats.summarize(_reduced(samples, samples.extras[lane] * 1e-9))))
+    for phase, name in benchmark.phases.items():
+        if phase in samples.extras:
+            work = benchmark.phase_work[phase](samples.spec) if phase in benchmark.phase_work else 1.0
+            row |= _metric(
+                METRICS[name], work, _plain(stats.summarize(_reduced(samples, samples.extras[phase] * 1e-9)))
+            )
     for name, derive in benchmark.derived.items():
-        row |= _metric(METRICS[name], 1.0, {"value": derive(samples.lanes)})
+        row |= _metric(METRICS[name], 1.0, {"value": derive(samples.phases)})
     return row
 
 

@@ -180,10 +180,10 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
 
 def _elsewhere(samples: Iterable[Samples], form: str, full: bool) -> str:
     """Results as other programs lay them out."""
-    from labkit import classic
+    from labkit import equivalents
     from labkit.analysis import gpcnet
 
-    text = gpcnet.text(list(samples)) if form == "gpcnet" else classic.text(list(samples), form, full=full)
+    text = gpcnet.text(list(samples)) if form == "gpcnet" else equivalents.text(list(samples), form, full=full)
     return text.removesuffix("\n")
 
 

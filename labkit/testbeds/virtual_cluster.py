@@ -20,7 +20,7 @@ from labkit import supervise
 from labkit.errors import LaunchError, SpecError, known
 from labkit.notes import badge
 from labkit.spec import Spec
-from labkit.supervise import guard
+from labkit.supervise import supervisor
 from labkit.testbeds import Testbed
 from labkit.testbeds._links import Options, address, has_ipv6, options_of, plan
 from labkit.tools import Place
@@ -200,9 +200,9 @@ def _empty(networks: Collection[str]) -> None:
     """End what others still run on hosts that are gone; without a network it would hang."""
 
     def inside() -> list[int]:
-        return [pid for pid in guard.processes() if _network(pid) in networks]
+        return [pid for pid in supervisor.processes() if _network(pid) in networks]
 
-    guard.end(inside, lambda: bool(inside()), 2.0)
+    supervisor.end(inside, lambda: bool(inside()), 2.0)
 
 
 def _network(pid: int) -> str:

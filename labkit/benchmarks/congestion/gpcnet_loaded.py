@@ -25,7 +25,7 @@ Lanes = Mapping[str, NDArray[np.int64]]
 
 def _impact(of: Callable[[NDArray[np.int64]], float]) -> Callable[[Lanes], float]:
     """Loaded over isolated, of all times of all victims."""
-    return lambda lanes: float(of(lanes["time_ns"])) / max(float(of(lanes["isolated_ns"])), 1.0)
+    return lambda phases: float(of(phases["time_ns"])) / max(float(of(phases["isolated_ns"])), 1.0)
 
 
 BENCHMARK = Benchmark(
@@ -45,8 +45,8 @@ BENCHMARK = Benchmark(
     active=_gpcnet.is_victim,
     expected=_gpcnet.expected,
     metrics={"latency_us": _gpcnet.waits, "bandwidth_MBps": _gpcnet.moved},
-    lanes={"isolated_ns": "isolated_us", "recovered_ns": "recovered_us", "congestor_ns": "congestor_us"},
-    lane_work={"isolated_ns": _gpcnet.waits, "recovered_ns": _gpcnet.waits},
+    phases={"isolated_ns": "isolated_us", "recovered_ns": "recovered_us", "congestor_ns": "congestor_us"},
+    phase_work={"isolated_ns": _gpcnet.waits, "recovered_ns": _gpcnet.waits},
     derived={
         "impact_mean_times": _impact(lambda times: float(times.mean())),
         "impact_p99_times": _impact(lambda times: float(np.quantile(times, 0.99, method="inverted_cdf"))),

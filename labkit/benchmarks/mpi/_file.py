@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks.mpi import Buffers, Values
-from labkit.benchmarks.mpi._forms import LANES, OVERLAP, Overlapping, overlap_io
+from labkit.benchmarks.mpi._forms import OVERLAP, PHASES, Overlapping, overlap_io
 from labkit.spec import Scalar, Spec
 
 POINTERS = ("individual", "explicit", "shared")  # numbered in kernels/file.c; collective ones come after
@@ -125,4 +125,4 @@ FIELDS: dict[str, Any] = {
     "cadence": "streaming",
     "warmup": (10, 2),
 }
-BEHIND: dict[str, Any] = {"lanes": LANES, "derived": OVERLAP | {"overlap_imb_percent": overlap_io}}
+BEHIND: dict[str, Any] = {"phases": PHASES, "derived": OVERLAP | {"overlap_imb_percent": overlap_io}}

@@ -25,37 +25,37 @@ class Overlapping:
     tests: int = 0
 
 
-LANES = {"pure_ns": "pure_us", "compute_ns": "compute_us", "alone_ns": "compute_alone_us"}
+PHASES = {"pure_ns": "pure_us", "compute_ns": "compute_us", "alone_ns": "compute_alone_us"}
 
 
 _TIMES = ("time_ns", "pure_ns", "compute_ns")
 
 
-def overlap_osu(lanes: Any) -> float:
+def overlap_osu(phases: Any) -> float:
     """OSU's overlap, %: the part of the pure time that the computation hid; what overlapped is told by the total."""
-    if "pure_ns" not in lanes:
+    if "pure_ns" not in phases:
         return float("nan")
-    total, pure, inner = (float(np.median(lanes[name].mean(axis=0))) for name in _TIMES)
+    total, pure, inner = (float(np.median(phases[name].mean(axis=0))) for name in _TIMES)
     return max(0.0, 100 - (total - inner) / pure * 100)
 
 
-def overlap_imb(lanes: Any) -> float:
+def overlap_imb(phases: Any) -> float:
     """IMB's overlap, %: the time saved against doing one after the other, as a part of the longer of the two.
 
     From the mean times of the rank that took longest in all, as IMB-NBC has it (IMB_output.c).
     """
-    if "pure_ns" not in lanes:
+    if "pure_ns" not in phases:
         return float("nan")
-    means = [lanes[name].mean(axis=1) for name in _TIMES]
+    means = [phases[name].mean(axis=1) for name in _TIMES]
     total, pure, inner = (float(times[means[0].argmax()]) for times in means)
     return 100 * max(0.0, min(1.0, (pure + inner - total) / max(pure, inner)))
 
 
-def overlap_io(lanes: Any) -> float:
+def overlap_io(phases: Any) -> float:
     """IMB-IO's overlap, %: the time saved as a part of the shorter of access and computation, each by itself."""
-    if "pure_ns" not in lanes:
+    if "pure_ns" not in phases:
         return float("nan")
-    total, pure, alone = (float(np.median(lanes[f"{name}_ns"].mean(axis=0))) for name in ("time", "pure", "alone"))
+    total, pure, alone = (float(np.median(phases[f"{name}_ns"].mean(axis=0))) for name in ("time", "pure", "alone"))
     return 100 * max(0.0, min(1.0, (pure + alone - total) / min(pure, alone)))
 
 
@@ -87,12 +87,12 @@ def nonblocking(blocking: Benchmark, osu: str = "", imb: str = "") -> Benchmark:
     ----------
     osu, imb : name of the collective in their non-blocking tests; empty where they have none.
     """
-    classics: dict[str, dict[str, Scalar]] = ({f"osu_{osu}": {}} if osu else {}) | (
+    equivalents: dict[str, dict[str, Scalar]] = ({f"osu_{osu}": {}} if osu else {}) | (
         {f"IMB-NBC {imb}": {}, f"IMB-NBC {imb}_pure": {"overlap": False}} if imb else {}
     )
     return dataclasses.replace(
         blocking, title=f"{blocking.title}, non-blocking", kernel=f"i{blocking.kernel}",
-        options=_options(Overlapping, blocking.options), lanes=LANES, derived=OVERLAP, classics=classics,
+        options=_options(Overlapping, blocking.options), phases=PHASES, derived=OVERLAP, equivalents=equivalents,
         metrics={"latency_us": blocking.metrics["latency_us"]}, cadence="isolated",
         converted={f"osu_{osu}": how for test, how in blocking.converted.items() if osu and test.startswith("osu_")},
         unlike={},
@@ -107,7 +107,7 @@ def persistent(blocking: Benchmark, name: str, osu: str = "", imb: str = "") -> 
     name : MPI's name of the blocking call, such as ``Allreduce``.
     osu, imb : name of the collective in their persistent tests; empty where they have none.
     """
-    classics: dict[str, dict[str, Scalar]] = ({f"osu_{osu}": {}} if osu else {}) | (
+    equivalents: dict[str, dict[str, Scalar]] = ({f"osu_{osu}": {}} if osu else {}) | (
         {f"IMB-MPI4 {imb}": {"overlap": True}, f"IMB-MPI4 {imb}_pure": {}} if imb else {}
     )
 
@@ -118,7 +118,7 @@ def persistent(blocking: Benchmark, name: str, osu: str = "", imb: str = "") -> 
 
     return dataclasses.replace(
         blocking, title=f"{blocking.title}, persistent", kernel=f"{blocking.kernel}_persistent", check=check,
-        options=_options(Started, blocking.options), lanes=LANES, derived=OVERLAP,
-        metrics={"latency_us": blocking.metrics["latency_us"]}, calls=(f"MPI_{name}_init",), classics=classics,
+        options=_options(Started, blocking.options), phases=PHASES, derived=OVERLAP,
+        metrics={"latency_us": blocking.metrics["latency_us"]}, calls=(f"MPI_{name}_init",), equivalents=equivalents,
         cadence="isolated", converted={}, unlike={},
     )  # fmt: skip

@@ -21,7 +21,7 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: rank * spec.size,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    classics={
+    equivalents={
         "osu_allgather": {},
         "IMB-MPI1 Allgather": {},
         "IMB-MT AllgatherMT": {"threads": 2},

@@ -21,5 +21,5 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), rank * spec.size),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    classics={"osu_alltoall": {}, "IMB-MPI1 Alltoall": {}, "IMB-MT AlltoallMT": {"threads": 2}},
+    equivalents={"osu_alltoall": {}, "IMB-MPI1 Alltoall": {}, "IMB-MT AlltoallMT": {"threads": 2}},
 )

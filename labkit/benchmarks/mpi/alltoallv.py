@@ -22,7 +22,7 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), rank * spec.size),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    classics={
+    equivalents={
         "osu_alltoallv": {},
         "IMB-MPI1 Alltoallv": {},
         "IMB-MT AlltoallvMT": {"threads": 2},

@@ -38,5 +38,5 @@ BENCHMARK = Benchmark(
     expected=from_active,
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bw": {}},
+    equivalents={"osu_bw": {}},
 )

@@ -22,5 +22,5 @@ BENCHMARK = Benchmark(
     expected=from_active,
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bw_persistent": {}},
+    equivalents={"osu_bw_persistent": {}},
 )

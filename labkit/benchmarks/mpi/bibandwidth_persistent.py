@@ -23,5 +23,5 @@ BENCHMARK = Benchmark(
     expected=from_peer,
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bibw_persistent": {}},
+    equivalents={"osu_bibw_persistent": {}},
 )

@@ -14,7 +14,7 @@ BENCHMARK = Benchmark(
     kernel="file_iread",
     options=_file.BehindReading,
     check=_file.check_behind,
-    classics={name: options for name, options in _NAMES.items() if name != "IMB-IO C_IRead_Shared"},
+    equivalents={name: options for name, options in _NAMES.items() if name != "IMB-IO C_IRead_Shared"},
     **_file.FIELDS,
     **_file.BEHIND,
 )

@@ -30,5 +30,5 @@ BENCHMARK = Benchmark(
     metrics={"latency_us": lambda spec: 1},
     cadence="isolated",
     warmup=(10, 2),
-    classics={"IMB-IO Open_Close": {}},
+    equivalents={"IMB-IO Open_Close": {}},
 )

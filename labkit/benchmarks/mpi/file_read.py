@@ -16,6 +16,6 @@ BENCHMARK = Benchmark(
     kernel="file_read",
     options=_file.Access,
     check=_file.check,
-    classics=_file.names("Read", {}),
+    equivalents=_file.names("Read", {}),
     **_file.FIELDS,
 )

@@ -17,6 +17,6 @@ BENCHMARK = Benchmark(
     kernel="file_write",
     options=_file.Writing,
     check=_file.check,
-    classics=_file.names("Write", {"sync": True}),
+    equivalents=_file.names("Write", {"sync": True}),
     **_file.FIELDS,
 )

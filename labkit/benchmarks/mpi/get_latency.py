@@ -16,7 +16,7 @@ BENCHMARK = _one_sided.latency(
     kernel="get",
     expected=_one_sided.got,
     exposed=_one_sided.exposes_nothing,
-    classics={
+    equivalents={
         "osu_get_latency": {},
         "osu_get_multi_lat": {},
         "IMB-RMA Unidir_get": {"memory": "create", "timing": "total"},

@@ -50,7 +50,7 @@ BENCHMARK = Benchmark(
     work=lambda spec: {"mode": 0},
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bw_fan_in": {"window": 64}},
+    equivalents={"osu_bw_fan_in": {"window": 64}},
     unlike={
         "osu_bw_fan_in": "the mean time of the ranks around the hot spot counts there, the time of the hot spot here"
     },

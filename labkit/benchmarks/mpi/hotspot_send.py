@@ -46,7 +46,7 @@ BENCHMARK = Benchmark(
     work=lambda spec: {"mode": 1},
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bw_fan_out": {"window": 64}},
+    equivalents={"osu_bw_fan_out": {"window": 64}},
     unlike={
         "osu_bw_fan_out": "the mean time of the ranks around the hot spot counts there, the time of the hot spot here"
     },

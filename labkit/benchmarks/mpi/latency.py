@@ -44,7 +44,7 @@ BENCHMARK = Benchmark(
     active=first_half,
     expected=from_peer,
     cadence="streaming",
-    classics={
+    equivalents={
         "osu_latency": {},
         "osu_latency_mt": {"threads": 2},
         "osu_latency_mp": {"forked": 2},

@@ -18,5 +18,5 @@ BENCHMARK = Benchmark(
     active=first_half,
     expected=from_peer,
     cadence="streaming",
-    classics={"osu_latency_persistent": {}},
+    equivalents={"osu_latency_persistent": {}},
 )

@@ -50,5 +50,5 @@ BENCHMARK = Benchmark(
     peers=near,
     expected=_expected,
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_neighbor_allgather": {}},
+    equivalents={"osu_neighbor_allgather": {}},
 )

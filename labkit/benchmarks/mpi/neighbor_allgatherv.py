@@ -11,5 +11,5 @@ import dataclasses
 from labkit.benchmarks.mpi.neighbor_allgather import BENCHMARK as PLAIN
 
 BENCHMARK = dataclasses.replace(
-    PLAIN, title=f"{PLAIN.title}, v form", kernel="neighbor_allgatherv", classics={"osu_neighbor_allgatherv": {}}
+    PLAIN, title=f"{PLAIN.title}, v form", kernel="neighbor_allgatherv", equivalents={"osu_neighbor_allgatherv": {}}
 )

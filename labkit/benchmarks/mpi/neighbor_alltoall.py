@@ -39,5 +39,5 @@ BENCHMARK = Benchmark(
     peers=near,
     expected=expected,
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_neighbor_alltoall": {}},
+    equivalents={"osu_neighbor_alltoall": {}},
 )

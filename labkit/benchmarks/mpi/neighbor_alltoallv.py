@@ -11,5 +11,5 @@ import dataclasses
 from labkit.benchmarks.mpi.neighbor_alltoall import BENCHMARK as PLAIN
 
 BENCHMARK = dataclasses.replace(
-    PLAIN, title=f"{PLAIN.title}, v form", kernel="neighbor_alltoallv", classics={"osu_neighbor_alltoallv": {}}
+    PLAIN, title=f"{PLAIN.title}, v form", kernel="neighbor_alltoallv", equivalents={"osu_neighbor_alltoallv": {}}
 )

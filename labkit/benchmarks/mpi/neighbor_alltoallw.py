@@ -11,5 +11,5 @@ import dataclasses
 from labkit.benchmarks.mpi.neighbor_alltoall import BENCHMARK as PLAIN
 
 BENCHMARK = dataclasses.replace(
-    PLAIN, title=f"{PLAIN.title}, w form", kernel="neighbor_alltoallw", classics={"osu_neighbor_alltoallw": {}}
+    PLAIN, title=f"{PLAIN.title}, w form", kernel="neighbor_alltoallw", equivalents={"osu_neighbor_alltoallw": {}}
 )

@@ -39,11 +39,11 @@ BENCHMARK = Benchmark(
     ranks=(2, 2),
     sizes="1:1Mi",
     metrics={"latency_us": lambda spec: 1},
-    lanes={"helped_ns": "helped_us"},
+    phases={"helped_ns": "helped_us"},
     active=first_half,
     peers=_one_sided.near,
     exposed=lambda spec, rank, send: send(0) if rank == 1 else None,
     work=lambda spec: {"clock": int(spec.option("compute_us") * 1000)},
     cadence="streaming",
-    classics={"IMB-RMA Truly_passive_put": {"memory": "create"}},
+    equivalents={"IMB-RMA Truly_passive_put": {"memory": "create"}},
 )

@@ -16,7 +16,7 @@ BENCHMARK = _one_sided.latency(
     title="latency of a put",
     kernel="put",
     exposed=_one_sided.put_where(answers=True),
-    classics={
+    equivalents={
         "osu_put_latency": {},
         "IMB-RMA Unidir_put": {"memory": "create", "timing": "total"},
         "IMB-RMA Bidir_put": {"memory": "create", "origins": "both", "timing": "total"},

@@ -50,7 +50,7 @@ BENCHMARK = Benchmark(
         "latency_us": lambda spec: 1,
         "busbw_GBps": lambda spec: (spec.ranks - 1) / spec.ranks * spec.size,
     },
-    classics={
+    equivalents={
         "osu_reduce_scatter": {},
         "IMB-MPI1 Reduce_scatter": {},
         "IMB-MT ReduceScatterMT": {"threads": 2},

@@ -19,5 +19,5 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: combined(spec, send, 0, rank + 1),
     metrics={"latency_us": lambda spec: 1},
-    classics={},
+    equivalents={},
 )

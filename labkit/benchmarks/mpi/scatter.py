@@ -26,5 +26,5 @@ BENCHMARK = Benchmark(
         else pieces(spec, send, [spec.option("root")], rank * spec.size)
     ),
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_scatter": {}, "IMB-MPI1 Scatter": {}, "IMB-MT ScatterMT": {"threads": 2}},
+    equivalents={"osu_scatter": {}, "IMB-MPI1 Scatter": {}, "IMB-MT ScatterMT": {"threads": 2}},
 )

@@ -27,5 +27,5 @@ BENCHMARK = Benchmark(
         else pieces(spec, send, [spec.option("root")], rank * spec.size)
     ),
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_scatterv": {}, "IMB-MPI1 Scatterv": {}, "IMB-MT ScattervMT": {"threads": 2}},
+    equivalents={"osu_scatterv": {}, "IMB-MPI1 Scatterv": {}, "IMB-MT ScattervMT": {"threads": 2}},
 )
