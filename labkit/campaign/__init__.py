@@ -122,9 +122,11 @@ class Campaign(Folder):
         ----------
         like : name of a benchmark, or a pattern such as ``mpi.*``.
         """
-        found = {(benchmark, *name) for benchmark in self.benchmarks(like) for name in self.files(benchmark).points}
+        found = set[tuple[str, str, int]]()
         for benchmark in self.benchmarks(like):
-            for path in self.files(benchmark).compacted:
+            files = self.files(benchmark)
+            found.update((benchmark, *name) for name in files.points)
+            for path in files.compacted:
                 found.update((benchmark, *name) for name in compacted.names(path))
         return found
 

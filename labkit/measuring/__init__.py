@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from labkit import benchmarks, campaign, host, testbeds, tools
+from labkit import benchmarks, campaign, host, outside, testbeds, tools
 from labkit.campaign import Campaign
-from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
+from labkit.errors import AbsentError, DataError, KernelError, LabkitError, LaunchError
 from labkit.measuring import nodes
 from labkit.measuring.order import starts
 from labkit.notes import Note, note
 from labkit.spec import Effort, Spec
+
+PROGRESS = "progress.json"  # in the campaign, while somebody measures
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,16 @@ class Progress:
     remaining: float
     n: int = 0
     ci: float | None = None
+
+    @classmethod
+    def at(cls, held: Campaign) -> Progress | None:
+        """What another process that measures into a campaign last told; None where none did."""
+        try:
+            found = cls(**outside.json_object(held.path / PROGRESS))
+        except (DataError, TypeError):
+            return None
+        numbers = (found.done, found.total, found.elapsed, found.remaining, found.n)
+        return found if all(isinstance(number, int | float) for number in numbers) else None
 
 
 @dataclass(frozen=True)
@@ -125,7 +137,7 @@ def measure(
 
 
 def _published(held: Campaign, listener: Report | None) -> Report:
-    """The listener, and progress.json in the campaign for whoever follows from another process."""
+    """The listener, and `PROGRESS` in the campaign for whoever follows from another process."""
     told = 0.0
 
     def tell(state: Progress) -> None:
@@ -134,7 +146,7 @@ def _published(held: Campaign, listener: Report | None) -> Report:
             listener(state)
         if time.monotonic() - told > 0.2 or state.done == state.total:
             told = time.monotonic()
-            held.put("progress.json", json.dumps(dataclasses.asdict(state)))
+            held.put(PROGRESS, json.dumps(dataclasses.asdict(state)))
 
     return tell
 

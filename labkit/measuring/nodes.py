@@ -13,6 +13,7 @@ from labkit import benchmarks, host, launch, testbeds
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, LabkitError, LaunchError, SpecError
 from labkit.host import allocation
+from labkit.measuring.order import setting
 from labkit.spec import Spec
 
 if TYPE_CHECKING:
@@ -99,8 +100,7 @@ class Barred:
         from labkit.measuring import Failure
 
         def serve(points: Sequence[Point]) -> Iterator[Failure]:
-            spec = points[0].spec
-            key = (spec.hosts, spec.ranks, spec.ppn, spec.launcher, spec.bind, spec.environment, spec.testbed)
+            key = setting(points[0].spec)
             if key in self._held:
                 for point in points:
                     failure = Failure(point, self._held[key])

@@ -229,7 +229,7 @@ class _Measure:
         if one is None or self._gone(one):
             return
         seen = one.progress()
-        self.bar.value = seen["done"] / max(1, seen["total"]) if seen else 0.0
+        self.bar.value = seen.done / max(1, seen.total) if seen else 0.0
         self.status.value = html.escape(one.state())
         self.log.value = f"<pre>{html.escape(job.log(one.campaign.path))}</pre>"
         count = len(one.campaign.done())
