@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from labkit import campaign, measuring, outside, writing
 from labkit.analysis import doubts
 from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, room
-from labkit.batch.suites import HOME, NOTEBOOKS, SUITES, Entry, Suite, load, names
+from labkit.batch.suites import Entry, Suite, load, names
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.records import kept, tables
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # kinds of warnings at the end of a run
 MANY = 500  # files of a benchmark, from which on they are compacted at the end of a run
 __all__ = [
-    "HOME",
-    "NOTEBOOKS",
     "PLOTLY",
-    "SUITES",
     "Entry",
     "Executed",
     "Outcome",

@@ -12,10 +12,9 @@ import os
 import re
 from pathlib import Path
 
-from labkit import outside
+from labkit import outside, project
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-EXAMPLES = CHECKOUT / "data" / "campaigns" / "examples"
+EXAMPLES = project.CAMPAIGNS / "examples"
 HOME = "derived"
 WRITTEN = (
     "log.txt",

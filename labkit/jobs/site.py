@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from labkit import outside, ranges
-from labkit.batch import HOME
+from labkit import outside, project, ranges
 from labkit.errors import DataError, LaunchError, SpecError, known, named
 from labkit.spec import validated
 
-SITES, SITE = HOME / "templates" / "sites", "LABKIT_SITE"
+SITES, SITE = project.SHIPPED / "templates" / "sites", "LABKIT_SITE"
 System = Literal["slurm", "pbs", "flux"]
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:@/+-]*")
 LIMITS = re.compile(r"[A-Za-z0-9_(\[][A-Za-z0-9_.,:@/+&|*=()\[\]<>!-]*")

@@ -12,11 +12,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from labkit import batch, load
+from labkit import batch, load, project
 from labkit.batch import rereading
 from labkit.campaign import Campaign
 
-EXAMPLES = sorted(p.parent for p in (batch.HOME / "data" / "campaigns" / "examples").glob("**/campaign.json"))
+EXAMPLES = sorted(p.parent for p in (project.SHIPPED / "data" / "campaigns" / "examples").glob("**/campaign.json"))
 RECORDED = {
     folder.name: [entry["name"] for entry in json.loads((folder / "campaign.json").read_text()).get("notebooks", [])]
     for folder in EXAMPLES
