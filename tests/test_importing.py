@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import re
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +16,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, equivalents, importing, records, samples
+from labkit import benchmarks, equivalents, importing, records, samples, scratch
 from labkit.campaign import Campaign, archive
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import imb, omb
 from labkit.formats._lines import Lines
+from labkit.importing import keeping
 from labkit.notes import joined, texts
-from labkit.samples import Samples, compacted
+from labkit.samples import Samples, bare, compacted
+from labkit.samples.patterned import Points
 from labkit.spec import Effort, Spec
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -270,6 +274,89 @@ def test_a_file_that_is_not_what_was_written_is_not_kept(tmp_path: Path, monkeyp
     with pytest.raises(DataError, match=r"does not hold what was written to it\. Look after the disk"):
         importing.bring([LATENCY], into=tmp_path / "c")
     assert not list(tmp_path.rglob("*.parquet*"))
+
+
+def test_points_written_in_portions_are_those_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path := tmp_path / "several.txt").write_text(grown(300) + grown(24, 40) + LATENCY.read_text())
+    whole = importing.bring([path], into=tmp_path / "whole").campaign
+    for name, most in (("PORTION", 20_000), ("TOGETHER", 20_000)):
+        with monkeypatch.context() as patch:
+            patch.setattr(keeping, name, most)
+            parts = importing.bring([path], into=tmp_path / name).campaign
+        assert len(parts.files("mpi.latency").compacted) > 5
+        assert kept(parts) == kept(whole)
+        again = importing.bring([path], into=parts)
+        assert (again.added, again.present) == (0, len(kept(whole)))
+
+
+def test_other_ranks_of_the_same_text_are_other_points(tmp_path: Path) -> None:
+    for ranks, before in ((4, 0), (8, 0), (4, 10)):
+        outcome = importing.bring([ALLREDUCE], into=tmp_path / "c", ranks=ranks)
+        assert (outcome.present > 0) == (before > 0)
+        assert (outcome.added > 0) == (before == 0)
+
+
+def test_points_of_an_import_can_be_compacted(tmp_path: Path) -> None:
+    held = importing.bring([ALLREDUCE, LATENCY], into=tmp_path / "c").campaign
+    importing.bring([MPI1], into=held)
+    before = kept(held)
+    held.compact()
+    assert kept(held) == before
+    assert archive.verify(held.path)[1] == []
+    assert importing.bring([LATENCY], into=held).added == 0
+
+
+def test_a_golden_file_of_imported_points_loads_for_ever(tmp_path: Path) -> None:
+    folder = tmp_path / "samples" / "mpi.latency"
+    folder.mkdir(parents=True)
+    golden = GOLDEN / "compacted-imported" / "compacted-format-2.parquet"
+    (folder / golden.name).write_bytes(golden.read_bytes())
+    points = sorted(Campaign(tmp_path).samples(), key=lambda one: (one.launch, one.spec.size))
+    (table,) = omb.parse(LATENCY.read_text())
+    assert [(one.spec.size, *one.reported) for one in points] == [
+        (row.size, *omb.reported(table, row)) for row in table.rows
+    ]
+    assert {one.source for one in points} == {LATENCY.read_text()}
+    assert all(one.meta["place"].startswith(f"{sha(str(LATENCY))[:16]}:") for one in points)
+
+
+@pytest.mark.parametrize(
+    ("own", "pattern"), [("8", "{\0}{\0}"), ("8\0009", "{\0}"), ("8", "{\0\1\1}"), ("8", "no JSON \0"), ("", "\0{}}")]
+)
+def test_a_hostile_pattern_is_one_error(tmp_path: Path, own: str, pattern: str) -> None:
+    points = Points([b"12345678"], [pattern], ["shared"], [own])
+    folder = tmp_path / "samples" / "mpi.latency"
+    folder.mkdir(parents=True)
+    bare.write(points, folder, lambda names: np.zeros(len(names), np.int32))
+    with pytest.raises(DataError, match=r"compacted-.*\. Restore it from a copy, or delete it"):
+        list(Campaign(tmp_path).samples())
+
+
+KILLED = """
+import sys, time
+from labkit import importing
+def progress(done, total):
+    print(flush=True)
+    time.sleep(60)
+importing.bring([sys.argv[1]], into=sys.argv[2], progress=progress)
+"""
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_what_a_killed_import_left_goes_with_the_next(tmp_path: Path, new: bool) -> None:
+    into = tmp_path / "c"
+    if not new:
+        importing.bring([ALLREDUCE], into=into)
+    with scratch.folder(keeping.BEGINS, tmp_path if new else into) as living:
+        with subprocess.Popen([sys.executable, "-c", KILLED, LATENCY, into], stdout=subprocess.PIPE) as ours:
+            assert ours.stdout is not None
+            ours.stdout.readline()
+            assert len(list(living.parent.glob(f"{keeping.BEGINS}*"))) == 2
+            ours.kill()
+        outcome = importing.bring([LATENCY], into=into)
+        assert outcome.added
+        assert list(tmp_path.rglob(f"{keeping.BEGINS}*")) == [living]
+    assert archive.verify(into)[1] == []
 
 
 def sha(path: str) -> str:
