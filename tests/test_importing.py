@@ -25,7 +25,9 @@ from labkit.importing import keeping
 from labkit.notes import joined, texts
 from labkit.samples import Samples, bare, compacted
 from labkit.samples.patterned import Points
-from labkit.spec import Effort, Spec
+from labkit.spec import Spec
+
+from . import made
 
 GOLDEN = Path(__file__).parent / "golden"
 LATENCY = GOLDEN / "omb" / "pt2pt_latency.txt"
@@ -460,14 +462,12 @@ def test_an_import_that_fails_late_leaves_a_campaign_as_it_was(tmp_path: Path) -
 
 def measured(benchmark: str, size: int, us: list[list[float]], launch: int = 0, **options: object) -> Samples:
     """Samples with given times of every rank."""
-    time_ns = (np.asarray(us) * 1000).astype(np.int64)
     spec = benchmarks.resolve(
         Spec(benchmark=benchmark, size=size, ranks=max(len(us), 2), options=tuple(options.items()))
     )  # type: ignore[arg-type]
-    return Samples(
-        spec=spec, effort=Effort(), host={"architecture": "x86_64", "kernel": "6.1"}, launch=launch, time_ns=time_ns,
-        ranks=tuple(range(len(us))), meta={"library": "Open MPI 4.1.4", "start": "2026-11-21T00:46:42+00:00"},
-    )  # fmt: skip
+    meta = {"library": "Open MPI 4.1.4", "start": "2026-11-21T00:46:42+00:00"}
+    host = {"architecture": "x86_64", "kernel": "6.1"}
+    return made.samples(spec, np.asarray(us) * 1000, launch=launch, host=host, meta=meta)
 
 
 def test_omb_layout_has_omb_s_definitions() -> None:
@@ -576,10 +576,7 @@ def test_every_equivalent_of_every_benchmark_can_be_written_and_read(form: str) 
             ranks = max(benchmark.ranks[0], 2)
             spec = Spec(benchmark=name, size=8 if benchmark.sized else 0, ranks=ranks)
             spec = benchmarks.resolve(spec)
-            one = Samples(
-                spec=spec, effort=Effort(), host={}, launch=0, time_ns=np.full((ranks, 3), 2000, np.int64),
-                ranks=tuple(range(ranks)), meta={"library": "Open MPI 4.1.4", "test": test},
-            )  # fmt: skip
+            one = made.samples(spec, np.full((ranks, 3), 2000), meta={"library": "Open MPI 4.1.4", "test": test})
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", LabkitWarning)
                 printed = equivalents.text([one], form)

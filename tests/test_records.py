@@ -11,7 +11,9 @@ from labkit import benchmarks, columns, records, stats
 from labkit.errors import DataError
 from labkit.notes import joined, texts
 from labkit.samples import Samples
-from labkit.spec import Effort, Reported, Spec
+from labkit.spec import Reported, Spec
+
+from . import made
 
 HOST = {"name": "node01", "cpu_model": "Test CPU"}
 LATENCY = Spec(benchmark="mpi.latency", size=8, options={"timing": "each", "hugepages": False})
@@ -19,18 +21,13 @@ BANDWIDTH = Spec(benchmark="mpi.bandwidth", size=1000, options={"window": 64})
 ALLREDUCE = Spec(benchmark="mpi.allreduce", size=4096, ranks=4, options={"datatype": "float32", "cadence": "isolated"})
 
 
-def samples(spec: Spec, time_ns, *, launch: int = 0, **changes) -> Samples:
-    """A launch with these times, (ranks, iterations) or (iterations,) ns."""
-    times = np.atleast_2d(np.asarray(time_ns, np.int64))
-    meta = {"engine": "c", "library": "Open MPI v4.1.4", "verified": True, "badges": ["loopback"]} | changes.pop(
-        "meta", {}
-    )
-    values = {"time_ns": times, "ranks": tuple(range(len(times)))} | changes
-    return Samples(spec=spec, effort=Effort(), host=HOST, launch=launch, meta=meta, **values)
+def samples(spec: Spec, time_ns, *, meta=None, **fields) -> Samples:
+    known = {"engine": "c", "library": "Open MPI v4.1.4", "verified": True, "badges": ["loopback"]}
+    return made.samples(spec, time_ns, host=HOST, meta=known | (meta or {}), **fields)
 
 
-def tool(*reported: Reported, launch: int = 0, spec: Spec = LATENCY, origin: str = "reported") -> Samples:
-    return Samples(spec=spec, effort=Effort(), host=HOST, launch=launch, origin=origin, reported=reported)
+def tool(*reported: Reported, spec: Spec = LATENCY, **fields) -> Samples:
+    return made.samples(spec, host=HOST, reported=reported, **fields)
 
 
 def test_columns_are_those_of_the_dictionary() -> None:

@@ -15,7 +15,9 @@ from labkit.campaign import Campaign
 from labkit.columns import METRICS, statistic_column
 from labkit.notes import texts
 from labkit.samples import Samples
-from labkit.spec import Effort, Reported, Spec
+from labkit.spec import Reported, Spec
+
+from . import made
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("data/campaigns/examples/*/campaign.json"))
 COST = ("min", "p50", "p95", "p99", "p999", "max")
@@ -25,13 +27,11 @@ BANDWIDTH = Spec(benchmark="mpi.bandwidth", size=1000, options={"window": 64})
 
 
 def measured(spec: Spec, times, launch: int = 0) -> Samples:
-    held = np.atleast_2d(np.asarray(times, np.int64))
-    return Samples(spec=spec, effort=Effort(), host={"name": "a"}, launch=launch, time_ns=held, ranks=(0,), meta={})
+    return made.samples(spec, times, launch=launch, host={"name": "a"})
 
 
-def tool(launch: int = 0, metric: str = "latency_us", unit: str = "µs", **values: float) -> Samples:
-    given = tuple(Reported(metric, unit, name, value) for name, value in values.items())
-    return Samples(spec=LATENCY, effort=Effort(), host={}, launch=launch, origin="reported", reported=given)
+def tool(launch: int = 0, metric: str = "latency_us", **values: float) -> Samples:
+    return made.samples(LATENCY, launch=launch, reported=made.values(metric, **values))
 
 
 def summary(*made: Samples) -> pd.DataFrame:
@@ -75,8 +75,8 @@ def test_statistics_of_tools_rise_too_whatever_they_state(launches: list[dict[st
     def possible(values: dict[str, float]) -> bool:
         return values.get("min", 0) <= values.get("max", math.inf)
 
-    made = [tool(n, metric, METRICS[metric].unit, **v) for n, v in enumerate(launches) if possible(v)]
-    in_order(summary(*made))
+    given = [tool(n, metric, **v) for n, v in enumerate(launches) if possible(v)]
+    in_order(summary(*given))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
@@ -123,9 +123,7 @@ def test_every_statistic_has_an_interval_of_its_own(launches: int) -> None:
 
 def test_a_metric_of_fewer_launches_than_the_label_names_has_no_interval() -> None:
     both = (Reported("latency_us", "µs", "p50", 1.0), Reported("bandwidth_MBps", "MB/s", "mean", 5.0))
-    made = [Samples(spec=LATENCY, effort=Effort(), host={}, launch=n, origin="reported", reported=both[: 1 + (n > 1)])
-            for n in range(6)]  # fmt: skip
-    row = summary(*made).iloc[0]
+    row = summary(*(made.samples(LATENCY, launch=n, reported=both[: 1 + (n > 1)]) for n in range(6))).iloc[0]
     assert row["headline"] == "95 % interval of 6 launches"
     assert row["bandwidth_MBps_mean"] == 5.0
     assert math.isnan(row["bandwidth_MBps_mean_low"])

@@ -18,10 +18,12 @@ from labkit.campaign import Campaign
 from labkit.errors import SpecError
 from labkit.notes import badge, has
 from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.spec import Spec
 from labkit.studies import LEFT_OUT, verbs_latency_bandwidth, verbs_under_loss_and_delay
 from tests.notebooks.test_examples import EXAMPLES
 from tests.notebooks.test_measured import Shown
+
+from . import made
 
 RECORDED = Path(__file__).parent / "golden" / "verbs" / "recorded.tar.xz"
 NOTEBOOKS = {
@@ -169,9 +171,7 @@ def test_the_state_of_the_link_is_part_of_the_testbed(tmp_path: Path) -> None:
 
 def counted(evidence_: dict[str, int], n: int = 0, commands: list[list[str]] | None = None) -> Samples:
     spec = Spec(benchmark="verbs.write_bandwidth", size=1000, testbed="soft-roce", options={"tx_depth": 64})
-    times = np.ones((1, n), np.int64) if n else np.empty((0, 0), np.int64)
-    meta = {"evidence": evidence_, "commands": commands or []}
-    return Samples(spec=spec, effort=Effort(), host={}, launch=0, time_ns=times, ranks=(0,) if n else (), meta=meta)
+    return made.samples(spec, np.ones(n) if n else None, meta={"evidence": evidence_, "commands": commands or []})
 
 
 def test_what_crossed_is_set_against_the_payload() -> None:
