@@ -46,7 +46,10 @@ class Study(studies.Study):
     """Overlap of collectives with computation, and the three forms of one."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = (*(n for n, b in benchmarks.find().items() if b.kernel.startswith("i") and b.lanes), *FORMS)
+    benchmarks: ClassVar = (
+        *(n for n in benchmarks.find() if n.startswith("mpi.i") and benchmarks.get(n).lanes),
+        *FORMS,
+    )
     values: Parameters
 
     def specs(self) -> list[Spec]:
