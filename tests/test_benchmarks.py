@@ -63,7 +63,7 @@ def test_every_benchmark_is_of_a_kind() -> None:
         (KernelBenchmark, {"kernel": "latency", "exposed": lambda spec, rank, send: None}),
         (CollectiveBenchmark, {"kernel": "bcast", "loop": True}),
         (StartBenchmark, {"part": "init", "window": lambda spec: 1}),
-        (Benchmark, {"classics": {"osu_latency": {}}}),
+        (Benchmark, {"equivalents": {"osu_latency": {}}}),
     ],
 )
 def test_a_kind_takes_its_own_fields_only(kind: type[Benchmark], foreign: dict[str, object]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from labkit import benchmarks, records
 from labkit.analysis import congestion
-from labkit.analysis import gpcnet as classic
+from labkit.analysis import gpcnet as gpcnet_tables
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
@@ -173,7 +173,7 @@ def test_gpcnet_s_refusal_is_told() -> None:
 
 
 def test_samples_become_gpcnet_s_tables() -> None:
-    report = classic.report([launch(2.0)])
+    report = gpcnet_tables.report([launch(2.0)])
     assert [result.name for result in report.loaded] == ["RR Two-sided Lat (8 B)"]
     assert report.loaded[0].average == pytest.approx(launch(2.0).time_ns.mean() / 2e3)
     assert (report.network, report.congestion, report.each) == (2, 8, 2)
@@ -185,9 +185,9 @@ def test_what_gpcnet_has_no_table_for_is_left_out_with_a_word() -> None:
     one = launch(2.0)
     load = replace(one, spec=Spec(benchmark="congestion.gpcnet_congestors", size=4096, ranks=10))
     with pytest.warns(LabkitWarning, match=r"no tables for it: congestion\.gpcnet_congestors\."):
-        assert classic.text([load, one]) == gpcnet.write(classic.report([one]))
+        assert gpcnet_tables.text([load, one]) == gpcnet.write(gpcnet_tables.report([one]))
     with pytest.raises(SpecError, match=r"congestion\.gpcnet_congestors is no test of GPCNeT"):
-        classic.text([load])
+        gpcnet_tables.text([load])
 
 
 RMA = {"pattern": "get_latency", "ring": "random", "window": 8, "hugepages": False}

@@ -21,7 +21,7 @@ from labkit.batch import HOME
 from labkit.campaign import archive
 from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
-from labkit.explorer import export, job, lacking, live, panels, server, store, view
+from labkit.explorer import availability, export, job, live, panels, server, store, view
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.panels import compare
 from labkit.explorer.panels.measure import _Measure as Measure
@@ -94,9 +94,9 @@ def test_what_cannot_be_chosen_is_grey_and_says_why() -> None:
 
 
 def test_what_cannot_be_measured_here_is_told_apart_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lacking, "rdma_devices", list)
-    monkeypatch.setattr(lacking, "_absent", lambda: frozenset({"MPI_Bcast_init"}))
-    found = lacking.reasons()
+    monkeypatch.setattr(availability, "rdma_devices", list)
+    monkeypatch.setattr(availability, "_absent", lambda: frozenset({"MPI_Bcast_init"}))
+    found = availability.reasons()
     assert "soft-roce" in found["verbs.write_latency"]
     assert found["mpi.bcast_persistent"] == "this MPI library has no MPI_Bcast_init"
     assert "mpi.latency" not in found
@@ -104,7 +104,7 @@ def test_what_cannot_be_measured_here_is_told_apart_with_the_reason(monkeypatch:
     assert set(dict(panel.benchmark.options).values()) == set(benchmarks.find()) - set(found)
     assert all(name in panel.absent.value for name in found)
     monkeypatch.setattr(launch, "installed", dict)
-    assert lacking.reasons()["mpi.latency"] == "no MPI launcher is installed"
+    assert availability.reasons()["mpi.latency"] == "no MPI launcher is installed"
 
 
 def test_levels_are_whole_numbers() -> None:

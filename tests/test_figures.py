@@ -586,7 +586,7 @@ def test_every_rank_has_a_box_in_every_launch() -> None:
 
 def test_metrics_of_one_unit_stand_in_one_figure() -> None:
     frame = rows_with(latency_us_p50=[1.0, 2.0], pure_us_p50=[0.5, 1.0])
-    figure = figures.together(frame, {"latency_us": "both", "pure_us": "pure"}, "time")
+    figure = figures.several_metrics(frame, {"latency_us": "both", "pure_us": "pure"}, "time")
     assert [trace.name for trace in figure.data] == ["both", "pure"]
     assert list(figure.data[1].y) == [0.5, 1.0]
     assert figure.layout.yaxis.title.text == "time, median (µs)"
@@ -595,7 +595,7 @@ def test_metrics_of_one_unit_stand_in_one_figure() -> None:
 def test_metrics_of_two_units_are_refused() -> None:
     frame = rows_with(latency_us_p50=[1.0, 2.0], bandwidth_MBps_p50=[5.0, 6.0])
     with pytest.raises(DataError, match="Draw those of one"):
-        figures.together(frame, ["latency_us", "bandwidth_MBps"], "time")
+        figures.several_metrics(frame, ["latency_us", "bandwidth_MBps"], "time")
 
 
 def rows_with(**columns: list[float]) -> pd.DataFrame:

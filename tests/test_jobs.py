@@ -230,7 +230,7 @@ def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyP
     groups = [[pair], [pair], [pair], [tool], [pair], [all_four], [named], [pair]]
 
     def hosts() -> list[list[str]]:
-        return [["".join(part) for _, part in some] for some in nodes.abreast(groups)]
+        return [["".join(part) for _, part in some] for some in nodes.concurrent(groups)]
 
     assert hosts() == [[""]] * 8
     monkeypatch.setenv(nodes.BESIDE, "1")

@@ -56,11 +56,11 @@ def test_the_page_is_printed_by_one_command() -> None:
 
 def test_overlap_is_that_of_imb_nbc() -> None:
     ms = 1_000_000
-    lanes = {  # two ranks; the second takes longest
+    phases = {  # two ranks; the second takes longest
         "time_ns": np.array([[9 * ms, 11 * ms], [12 * ms, 14 * ms]]),
         "pure_ns": np.array([[2 * ms, 2 * ms], [8 * ms, 8 * ms]]),
         "compute_ns": np.array([[9 * ms, 9 * ms], [10 * ms, 10 * ms]]),
     }
     # IMB_output.c: 100 * max(0, min(1, (t_pure + t_comp - t_ovrlp) / max(t_pure, t_comp)))
-    assert _forms.overlap_imb(lanes) == pytest.approx(100 * (8 + 10 - 13) / 10)
-    assert np.isnan(_forms.overlap_imb({"time_ns": lanes["time_ns"]}))
+    assert _forms.overlap_imb(phases) == pytest.approx(100 * (8 + 10 - 13) / 10)
+    assert np.isnan(_forms.overlap_imb({"time_ns": phases["time_ns"]}))

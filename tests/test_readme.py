@@ -1,4 +1,4 @@
-"""What README tells to type is there: every command is planned, or at least understood, as it stands."""
+"""The command line accepts every command in the README and the user guide, and plans every measurement in them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from labkit.cli import measure
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+GUIDE = (ROOT / "docs" / "guide.md").read_text()
 OTHER_MPIS = {".venv-ompi5": "mpirun (Open MPI) 5.0.7", ".venv-mpich": "HYDRA build details:\n    Version: 4.3.1"}
 
 
@@ -27,7 +28,7 @@ def commands(text: str) -> Iterator[str]:
     yield from re.findall(r"`((?:labkit|make) [^`]+)`", re.sub(r"(?ms)^    .*?$", "", text))
 
 
-COMMANDS = list(dict.fromkeys(commands(README)))
+COMMANDS = list(dict.fromkeys([*commands(README), *commands(GUIDE)]))
 LABKIT = [line for line in COMMANDS if line.startswith("labkit ") and not line.endswith(" -h")]
 MAKE = [line for line in COMMANDS if line.startswith("make ")]
 
@@ -38,7 +39,8 @@ def parsed(line: str) -> argparse.Namespace:
 
 
 def test_there_are_commands() -> None:
-    assert len(LABKIT) >= 15
+    assert len(README.splitlines()) < 120
+    assert len(LABKIT) >= 20
     assert len(MAKE) >= 4
     assert {line.split()[0] for line in COMMANDS if " " in line} <= {"labkit", "make", "."} | {
         "from",
@@ -112,3 +114,19 @@ def test_the_python_of_readme_runs() -> None:
     found: dict[str, object] = {}
     exec(code, found)
     assert len(found["records"]) == 2 * 2 * 2  # type: ignore[arg-type]
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_the_example_of_readme_prints_a_table_like_the_one_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+    (line,) = [line for line in commands(README) if line.startswith("labkit measure mpi.latency -m")]
+    quick = ["--time-cap", "0.02", "--into", str(tmp_path / "c")]
+    assert cli.main([*shlex.split(line)[1:], *quick]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    wanted = shown.splitlines()
+    assert printed[1].split() == wanted[1].split()  # columns
+    assert [row.split()[:3] for row in printed[3:9]] == [row.split()[:3] for row in wanted[3:9]]  # sizes and transports
+    assert wanted[9] in printed

@@ -105,6 +105,18 @@ def test_one_sided_calls_have_the_mean_of_the_whole_loop_as_osu_prints_it() -> N
     assert row["bandwidth_MBps_osu_mean"] == pytest.approx(6400)
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [{"loop_ns": "x"}, {"loop_ns": [["a"]]}, {"loop_ns": [[1], 2]}, {"loop_ns": [[5]]}, {"loop_ns": [[5]], "chunks": "x"},
+     {"loop_ns": [[5]], "chunks": [0]}, {"loop_ns": [], "chunks": [1]}, {"loop_ns": [[True]], "chunks": [1]}],
+)  # fmt: skip
+def test_times_of_loops_that_nobody_measured_are_refused(kept: dict[str, object]) -> None:
+    one = samples(benchmarks.resolve(Spec(benchmark="mpi.put_latency", size=8)), [40] * 100)
+    meta = {name: value for name, value in one.meta.items() if name != "chunks"} | kept
+    with pytest.raises(DataError, match=r"has loop_ns=.* they must be rows of whole numbers"):
+        records.table([dataclasses.replace(one, meta=meta)])
+
+
 def test_one_time_around_the_loop_gives_a_mean_and_no_percentile() -> None:
     held = np.array([[10, 90]])
     one = samples(

@@ -72,7 +72,7 @@ def test_who_reads_while_points_are_compacted_gets_all_of_them(tmp_path: Path) -
 
 def raws(held: Campaign) -> list[tuple[Path, str, samples.Raw]]:
     found = held.files("mpi.allreduce").read()
-    return [(path, samples.understood(raw, path).meta.get("i", "tool"), raw) for path, raw in found]
+    return [(path, samples.decode(raw, path).meta.get("i", "tool"), raw) for path, raw in found]
 
 
 def test_later_points_join_the_compacted_ones(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from labkit import benchmarks, tools
+from labkit import benchmarks, measuring, tools
 from labkit.errors import LaunchError, SpecError
 from labkit.spec import Effort, Spec
 from labkit.tools import Job, fi_pingpong, fio, iperf, iperf3, netperf, netpipe, qperf, sockperf
@@ -114,6 +114,30 @@ def test_a_unix_socket_does_not_reach_other_hosts() -> None:
     for changed in (spec.replace(testbed="soft-roce"), spec.replace(hosts=("node1", "node2"))):
         with pytest.raises(SpecError, match=re.escape("Set testbed=local, and leave hosts out")):
             fio.unix_rr(changed, SHORT)
+
+
+@pytest.mark.parametrize("name", ["tcp_rr", "tcp_stream", "udp_rr", "netpipe", "fabric_pingpong"])
+def test_hosts_are_those_of_a_testbed(name: str) -> None:
+    spec = resolved(f"sockets.{name}", SPECS.get(name, 64)).replace(hosts=("vc0", "vc1"))
+    for make in benchmarks.get(spec.benchmark).jobs:
+        try:
+            usual = make(spec.replace(hosts=()), SHORT)
+        except SpecError:  # a tool that cannot do it anywhere
+            continue
+        assert make(spec.replace(testbed="virtual-cluster:2"), SHORT).client == usual.client
+        with pytest.raises(
+            SpecError, match=r"--hosts vc0,vc1, but .* Leave --hosts out, or name two hosts of --testbed"
+        ):
+            make(spec, SHORT)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"), [(("vc0", "vc9"), "no host 'vc9'"), (("vc0", "vc1", "vc2"), "--hosts vc0,vc1,vc2, .* Name two")]
+)
+def test_hosts_that_a_cluster_has_not_are_refused_before_it_is_up(hosts: tuple[str, ...], said: str) -> None:
+    spec = Spec(benchmark="sockets.tcp_rr", size=1, testbed="virtual-cluster:3", hosts=hosts)
+    with pytest.raises(SpecError, match=said):
+        measuring.expand([spec], SHORT)
 
 
 # ---- real runs over the loopback

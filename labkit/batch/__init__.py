@@ -113,7 +113,7 @@ def run(
         missing = {entry.name: _missing(entry, there) for entry in suite.order}
         total, passed = sum(missing.values()), 0
         for entry in suite.order:
-            with followed(held.path, passed, total, progress):
+            with followed(held, passed, total, progress):
                 executed.append(execute(entry, held))
             passed += missing[entry.name]
         executed.sort(key=lambda one: list(parameters).index(one.name))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from labkit import benchmarks, outside, records, samples
 from labkit.campaign import Campaign, names
-from labkit.errors import DataError, LabkitError
+from labkit.errors import LabkitError
 from labkit.measuring import Progress
 
 POLL = 0.5  # s
@@ -33,7 +33,7 @@ def news(held: Campaign, *, poll: float = POLL) -> Iterator[str | Progress]:
             yield from (text for line in lines if (text := _told(held, line.decode(errors="replace"))))
         if over:
             return
-        if (state := _state(held)) is not None and state != before:
+        if (state := Progress.at(held)) is not None and state != before:
             before = state
             yield state
         time.sleep(poll)
@@ -64,13 +64,3 @@ def _result(held: Campaign, name: str) -> str:
     except LabkitError as error:
         return str(error)
     return label
-
-
-def _state(held: Campaign) -> Progress | None:
-    """What progress.json tells."""
-    try:
-        state = Progress(**outside.json_object(held.path / "progress.json"))
-    except (DataError, TypeError):
-        return None
-    numbers = (state.done, state.total, state.elapsed, state.remaining)
-    return state if all(isinstance(number, int | float) for number in numbers) else None

@@ -49,15 +49,15 @@ class Benchmark:
     check : what else is wrong with a spec, as a sentence; empty when nothing is.
     formerly : of a spec, options with what was done before they could be chosen, where their default is another:
         samples without them have these values, and they are left out of a point's identity.
-    lanes : further times kept of every iteration → their metric; a kernel numbers them from 1.
-    lane_work : work in one iteration of a lane, where it is not 1.
-    derived : metrics that are not a quantile of the samples: from the lanes, each (ranks, iterations), to their value.
+    phases : further times kept of every iteration → their metric; a kernel numbers them from 1.
+    phase_work : work in one iteration of a phase, where it is not 1.
+    derived : metrics that are not a quantile of the samples: from the phases, each (ranks, iterations), to their value.
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     name, doc : filled in from the benchmark's file; a form that shares its file has a `doc` of its own.
     mpi : whether MPI ranks are timed.
     reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
     loop : whether the time of the whole loop over its iterations, clock reads included, is kept as ``osu_mean``.
-    classics : tests of the OSU and Intel benchmarks that are the same → options that make it so.
+    equivalents : tests of the OSU and Intel benchmarks that are the same → options that make it so.
     converted : of those that count otherwise, from the spec: by what their `size`, or a metric of theirs, is to be
         multiplied to become ours.
     unlike : of those that are not quite the same, what differs, as a sentence; numbers that cross carry it.
@@ -73,8 +73,8 @@ class Benchmark:
     max_size: int = 1024 * MiB
     check: Callable[[Spec], str] = lambda spec: ""
     formerly: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
-    lanes: Mapping[str, str] = field(default_factory=dict)
-    lane_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
+    phases: Mapping[str, str] = field(default_factory=dict)
+    phase_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
     derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
     cadence: str = "isolated"
     name: str = ""
@@ -83,7 +83,7 @@ class Benchmark:
     mpi: bool = field(default=False, init=False)
     reduce: Literal["max", "mean"] = field(default="max", init=False)
     loop: bool = field(default=False, init=False)
-    classics: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
+    equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
     converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict, init=False)
     unlike: Mapping[str, str] = field(default_factory=dict, init=False)
 
@@ -123,13 +123,13 @@ class RankBenchmark(Benchmark):
 
     Parameters
     ----------
-    ranks, classics : as in `Benchmark`.
+    ranks, equivalents : as in `Benchmark`.
     active : whether a rank times.
     """
 
     ranks: tuple[int, int | None] = (1, 1)
     mpi: bool = field(default=True, init=False)
-    classics: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+    equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     active: Callable[[Spec, int], bool] = lambda spec, rank: True
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, outside, ranges, show, terminal
 from labkit.cli import campaigns, jobs, measure, pages, streams, testbed
-from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
+from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
 
@@ -74,9 +74,11 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The words of the command line."""
-    top = Parser(prog="labkit", description="Measure, understand and publish how fast a cluster communicates.")
+    top = Parser(
+        prog="labkit", description="Measure how fast a cluster communicates, explain the numbers, and publish them."
+    )
     top.add_argument("--version", action="version", version=f"labkit {__version__}")
-    verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
+    verbs = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for word, run, fill, text, example in VERBS:
         verb = verbs.add_parser(
             word, help=text, description=text, epilog=f"example:\n{textwrap.indent(example, '  ')}",
@@ -100,7 +102,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _describe_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("benchmark", help="family.name, as 'labkit list' prints it")
+    verb.add_argument("benchmark", help="name of a benchmark; 'labkit list' prints them all")
 
 
 def _describe(options: argparse.Namespace) -> int:
@@ -115,7 +117,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _suite_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("suite", help="a suite in templates/suites, or a TOML file")
+    verb.add_argument("suite", help="name of a suite in templates/suites, or a TOML file")
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -136,23 +138,26 @@ def _run_options(verb: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="set a parameter in every notebook that has it",
+        help="set a parameter in each notebook that has it",
     )
     verb.add_argument(
         "--testbed",
         metavar="T",
         default="",
-        help="where all of it runs: NAME[:ARG][,key=value…]; up for the whole suite",
+        help="run the whole suite on an emulated network: NAME[:ARG][,key=value…] (default: this machine)",
     )
     verb.add_argument(
-        "--site", metavar="S", default="", help="settings of a cluster, inside a batch job (default: $LABKIT_SITE)"
+        "--site",
+        metavar="S",
+        default="",
+        help="site file with the settings of the cluster; read inside a batch job (default: $LABKIT_SITE)",
     )
     verb.add_argument(
         "--repeats",
         type=int,
         metavar="N",
         default=1,
-        help="multiply the launches; the jobs of an array add to one another",
+        help="multiply the number of launches by N (default: 1)",
     )
 
 
@@ -191,30 +196,30 @@ def _suite(options: argparse.Namespace) -> Suite:
 Fill = Callable[[argparse.ArgumentParser], None]
 VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ...] = (
     ("list", _list, _text_or_json, "List the benchmarks.", "labkit list"),
-    ("describe", _describe, _describe_options, "Tell what a benchmark measures, and its options.", "labkit describe mpi.latency"),
-    ("doctor", _doctor, _text_or_json, "Check this machine, with remedies.", "labkit doctor"),
-    ("measure", measure.run, measure.options, "Measure one benchmark.",
+    ("describe", _describe, _describe_options, "Print the definition and the options of a benchmark.", "labkit describe mpi.latency"),
+    ("doctor", _doctor, _text_or_json, "Check this machine for what may falsify measurements; print remedies.", "labkit doctor"),
+    ("measure", measure.run, measure.options, "Measure one benchmark and print its results.",
      "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\nlabkit measure mpi.bandwidth -m 64Ki -o window=32 --format json"),
-    ("plan", _plan, _run_options, "Print what a suite would measure, on what and for how long; starts nothing.", "labkit plan quick"),
-    ("run", _run, _run_options, "Execute the notebooks of a suite into a campaign; measures only what is missing.",
+    ("plan", _plan, _run_options, "Print what a suite would measure, where, and for how long. Start nothing.", "labkit plan quick"),
+    ("run", _run, _run_options, "Run the notebooks of a suite. Skip points that are already measured.",
      "labkit run quick --into data/campaigns/today -p launches=6\nlabkit run quick --testbed virtual-cluster:8"),
-    ("submit", jobs.submit, jobs.submit_options, "Run a suite as a job on a cluster, and follow it.",
+    ("submit", jobs.submit, jobs.submit_options, "Submit a suite as a batch job on a cluster and follow it.",
      "labkit submit quick --nodes 4 --ppn 2 --time 30 --partition short --dry-run\nlabkit submit quick --nodes 4 --site mysite.toml --array 6"),
-    ("status", jobs.status, jobs.status_options, "Tell how jobs and their campaigns are.", "labkit status\nlabkit status quick"),
-    ("attach", jobs.attach, jobs.campaign_options, "Follow the job of a campaign again.", "labkit attach quick"),
-    ("cancel", jobs.cancel, jobs.campaign_options, "End the job of a campaign; what was measured is kept.", "labkit cancel quick"),
-    ("import", campaigns.import_, campaigns.import_options, "Keep what the OSU or Intel MPI benchmarks printed in a campaign.",
+    ("status", jobs.status, jobs.status_options, "Print the state of batch jobs and their campaigns.", "labkit status\nlabkit status quick"),
+    ("attach", jobs.attach, jobs.campaign_options, "Follow the batch job of a campaign again.", "labkit attach quick"),
+    ("cancel", jobs.cancel, jobs.campaign_options, "Cancel the batch job of a campaign. Keep what it measured.", "labkit cancel quick"),
+    ("import", campaigns.import_, campaigns.import_options, "Import output of the OSU or Intel MPI benchmarks into a campaign.",
      "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\nlabkit import osu_allreduce.txt --ranks 64\nlabkit import table2.txt --testbed \"RoCE, 100 Gb/s\" --published \"Kenny et al. 2020, Fig. 2\""),
     ("show", campaigns.show_, campaigns.show_options, "Print the results of a campaign.", "labkit show quick --benchmark mpi.latency --format csv"),
-    ("compact", campaigns.compact, campaigns.compact_options, "Put the finished points of each benchmark into one file; loses nothing.", "labkit compact quick"),
-    ("export", campaigns.export, campaigns.export_options, "Write a campaign as one archive with checksums.", "labkit export quick --output quick.zip"),
-    ("verify", campaigns.verify, campaigns.verify_options, "Name every file of an archive or a campaign that is changed, cut off or missing.", "labkit verify quick.zip"),
-    ("merge", campaigns.merge, campaigns.merge_options, "Put campaigns or archives into one; every point remembers its origin.",
+    ("compact", campaigns.compact, campaigns.compact_options, "Pack the finished points of each benchmark into one file, without loss.", "labkit compact quick"),
+    ("export", campaigns.export, campaigns.export_options, "Write a campaign to an archive with checksums.", "labkit export quick --output quick.zip"),
+    ("verify", campaigns.verify, campaigns.verify_options, "Check an archive or a campaign; list files that are changed, truncated or missing.", "labkit verify quick.zip"),
+    ("merge", campaigns.merge, campaigns.merge_options, "Merge campaigns or archives into one campaign. Each point keeps its origin.",
      "labkit merge monday.zip tuesday --into data/campaigns/week"),
-    ("report", campaigns.report_, campaigns.report_options, "Make the HTML and PDF report of a campaign.", "labkit report quick"),
-    ("testbed", testbed.run, testbed.options, "Keep a testbed up for several commands.",
+    ("report", campaigns.report_, campaigns.report_options, "Build an HTML and a PDF report of one or more campaigns.", "labkit report quick"),
+    ("testbed", testbed.run, testbed.options, "Start a testbed (an emulated network) that several commands can use.",
      "labkit testbed up soft-roce\nlabkit testbed up virtual-cluster --nodes 8 --per-leaf 4 --uplink 267mbit\nlabkit testbed up soft-roce --delay 1ms --loss 0.1\nlabkit testbed list\nlabkit testbed down soft-roce"),
-    ("lab", pages.lab, lambda verb: None, "Open JupyterLab on the notebooks and, in labs/, the lessons (docs/teaching.md); further words are passed on to it.", f"labkit lab --no-browser\n\n{pages.REACH}"),
-    ("explore", pages.explore, pages.explore_options, "Open the Explorer: measure, compare and look into points in a page; further words are passed on to JupyterLab.",
+    ("lab", pages.lab, lambda verb: None, "Open JupyterLab on the notebooks and, in labs/, the lessons. Pass further arguments on to JupyterLab.", f"labkit lab --no-browser\n\n{pages.REACH}"),
+    ("explore", pages.explore, pages.explore_options, "Open the Explorer, a page to measure, compare and inspect points. Pass further arguments on to JupyterLab.",
      f"labkit explore quick\nlabkit explore --no-browser --port 8888\n\n{pages.REACH}"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit import ranges, show, writing
-from labkit.cli.speaking import ERROR, OK, Bar, ReadBar, output, say, warn
+from labkit.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
 
 if TYPE_CHECKING:
     from labkit.campaign import Campaign
@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 def show_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit show`."""
-    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
-    verb.add_argument("--benchmark", default="*", help="only this one, or a pattern such as 'sockets.*'")
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
     verb.add_argument(
-        "--follow", action="store_true", help="print every result as it comes until the run ends, then all"
+        "--benchmark", default="*", help="print only this benchmark, or those that match a pattern such as 'sockets.*'"
+    )
+    verb.add_argument(
+        "--follow",
+        action="store_true",
+        help="print each result as soon as it is measured until the run ends, then the whole table",
     )
     output(verb)
 
@@ -53,7 +57,7 @@ def _follow(held: Campaign) -> None:
 
 def compact_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit compact`."""
-    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
 
 
 def compact(options: argparse.Namespace) -> int:
@@ -70,8 +74,8 @@ def compact(options: argparse.Namespace) -> int:
 
 def export_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit export`."""
-    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
-    verb.add_argument("--output", metavar="FILE", help="the archive (default: the campaign's name with .zip)")
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
+    verb.add_argument("--output", metavar="FILE", help="archive to write (default: name of the campaign with .zip)")
 
 
 def export(options: argparse.Namespace) -> int:
@@ -87,14 +91,17 @@ def export(options: argparse.Namespace) -> int:
 
 def verify_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit verify`."""
-    verb.add_argument("campaign", help="an archive, or a campaign's folder or name")
+    verb.add_argument("campaign", help="an archive, or a campaign by folder or name")
     _max_size(verb)
 
 
 def _max_size(verb: argparse.ArgumentParser) -> None:
     """The option that bounds foreign archives."""
     verb.add_argument(
-        "--max-size", metavar="SIZE", default="", help="refuse archives with more in them, such as 64Gi (default: 16Gi)"
+        "--max-size",
+        metavar="SIZE",
+        default="",
+        help="refuse archives that unpack to more than SIZE, such as 64Gi (default: 16Gi)",
     )
 
 
@@ -115,8 +122,8 @@ def verify(options: argparse.Namespace) -> int:
 
 def merge_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit merge`."""
-    verb.add_argument("campaign", nargs="+", help="archives, or campaigns' folders or names")
-    verb.add_argument("--into", metavar="CAMPAIGN", required=True, help="campaign folder that gets the points")
+    verb.add_argument("campaign", nargs="+", help="archives, or campaigns by folder or name")
+    verb.add_argument("--into", metavar="CAMPAIGN", required=True, help="campaign folder to merge into")
     _max_size(verb)
 
 
@@ -132,22 +139,24 @@ def merge(options: argparse.Namespace) -> int:
 
 def import_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit import`."""
-    verb.add_argument("file", nargs="+", help="what a program of the OSU or Intel MPI benchmarks printed")
+    verb.add_argument("file", nargs="+", help="output of an OSU or Intel MPI benchmark")
     verb.add_argument(
-        "--into", metavar="CAMPAIGN", help="campaign to keep it in (default: a new one, named after the time)"
+        "--into",
+        metavar="CAMPAIGN",
+        help="campaign folder for the results (default: a new one, named after the date and time)",
     )
-    verb.add_argument("--ranks", type=int, metavar="N", help="number of ranks, where the text does not tell it")
+    verb.add_argument("--ranks", type=int, metavar="N", help="number of ranks, if the file does not name it")
     verb.add_argument(
         "--testbed",
         default="",
         metavar="NAME",
-        help="where it was measured; files with the same name are repeats of one another (default: the file's name, and none are)",
+        help="name of the system that was measured. Files with the same name count as repeats (default: the file's name)",
     )
     verb.add_argument(
         "--published",
         default="",
-        metavar="WORDS",
-        help="paper, table and conditions of numbers that were published, and written down as one of the programs prints them",
+        metavar="SOURCE",
+        help="mark the numbers as published: name the paper, the table and the conditions",
     )
 
 
@@ -174,15 +183,15 @@ def import_(options: argparse.Namespace) -> int:
 
 def report_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit report`."""
-    verb.add_argument("campaign", nargs="+", help="folder or name of a campaign")
-    verb.add_argument("--style", default="report", help="look of the report: report or letter (default: %(default)s)")
-    engines, what = ("auto", "quarto", "plain"), "what renders it (default: Quarto when it is installed)"
+    verb.add_argument("campaign", nargs="+", help="campaign by folder or name")
+    verb.add_argument("--style", default="report", help="layout of the report: report or letter (default: %(default)s)")
+    engines, what = ("auto", "quarto", "plain"), "engine that renders the report (default: Quarto if installed)"
     verb.add_argument("--engine", choices=engines, default="auto", help=what)
     verb.add_argument(
         "--execute",
         action=argparse.BooleanOptionalAction,
-        help="run labkit's own notebooks on the samples, also those that the campaign holds executed copies of; "
-        "--no-execute runs none (default: those without a copy). Notebooks stored in a campaign are never run",
+        help="run all of labkit's own notebooks on the samples, or none (default: run those without an executed copy in the "
+        "campaign). labkit never runs notebooks that are stored in a campaign",
     )
 
 

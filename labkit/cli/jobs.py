@@ -5,31 +5,37 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from labkit.cli.speaking import OK, Bar, say
+from labkit.cli.console import OK, Bar, say
 
 
 def submit_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit submit`."""
     add = verb.add_argument
-    add("suite", help="a suite in templates/suites, or a TOML file")
-    add("--nodes", type=int, default=2, metavar="N", help="hosts (default: %(default)s)")
-    add("--ppn", type=int, default=1, metavar="N", help="ranks on each (default: %(default)s)")
-    add("--time", type=int, default=30, metavar="MIN", help="longest time of the job, minutes (default: %(default)s)")
+    add("suite", help="name of a suite in templates/suites, or a TOML file")
+    add("--nodes", type=int, default=2, metavar="N", help="number of nodes (default: %(default)s)")
+    add("--ppn", type=int, default=1, metavar="N", help="ranks per node (default: %(default)s)")
+    add("--time", type=int, default=30, metavar="MIN", help="time limit of the job in minutes (default: %(default)s)")
     add("--partition", default="", metavar="P", help="partition or queue (default: the site's)")
     add("--account", default="", metavar="A", help="account or bank (default: the site's)")
-    add("--constraint", default="", metavar="F", help="what the nodes must have (default: the site's)")
-    add("--side-by-side", action="store_true", help="independent points at the same time, on disjoint hosts")
-    add("--array", type=int, default=1, metavar="N", help="repeat in N jobs one after the other, each a new allocation")
+    add("--constraint", default="", metavar="F", help="node features to require (default: the site's)")
+    add("--side-by-side", action="store_true", help="measure independent points at the same time, on disjoint nodes")
+    add(
+        "--array",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run N jobs one after the other, each in a new allocation; each adds launches",
+    )
     add(
         "--into",
         metavar="CAMPAIGN",
-        help="campaign folder that all nodes see (default: <scratch or data/campaigns>/<suite>)",
+        help="campaign folder on a file system that all nodes share (default: <scratch or data/campaigns>/<suite>)",
     )
     add(
         "--site",
         default="",
         metavar="S",
-        help="site in templates/sites or ~/.config/labkit/sites, or a TOML file (default: $LABKIT_SITE)",
+        help="name of a site in templates/sites or ~/.config/labkit/sites, or a TOML file (default: $LABKIT_SITE)",
     )
     add(
         "-p",
@@ -37,10 +43,10 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="set a parameter in every notebook that has it",
+        help="set a parameter in each notebook that has it",
     )
-    add("--detach", action="store_true", help="return as soon as the job is submitted")
-    add("--dry-run", action="store_true", help="print the job's script and an estimate of its time, submit nothing")
+    add("--detach", action="store_true", help="submit the job and return; do not follow it")
+    add("--dry-run", action="store_true", help="print the job script and the estimated time; submit nothing")
 
 
 def submit(options: argparse.Namespace) -> int:
@@ -94,12 +100,14 @@ def _follow(job: object) -> int:
 
 def campaign_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit attach` and `labkit cancel`."""
-    verb.add_argument("campaign", help="its folder, or its name in data/campaigns")
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
 
 
 def status_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit status`."""
-    verb.add_argument("campaign", nargs="?", default="", help="its folder or name (default: all with jobs)")
+    verb.add_argument(
+        "campaign", nargs="?", default="", help="campaign by folder or name (default: all campaigns with jobs)"
+    )
 
 
 def status(options: argparse.Namespace) -> int:

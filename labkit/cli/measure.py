@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import show, writing
-from labkit.cli.speaking import INTERVAL, OK, Bar, output
+from labkit.cli.console import INTERVAL, OK, Bar, output
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep
 
@@ -26,71 +26,98 @@ WORDS = {
 def options(verb: argparse.ArgumentParser) -> None:
     """Words of the verb."""
     add = verb.add_argument
-    add("benchmark", help="family.name, as 'labkit list' prints it")
-    add("-m", "--sizes", metavar="MIN:MAX", help="message sizes in powers of two, or a list (default: the benchmark's)")
+    add("benchmark", help="name of a benchmark; 'labkit list' prints them all")
+    add(
+        "-m",
+        "--sizes",
+        metavar="MIN:MAX",
+        help="message sizes: powers of two from MIN to MAX, or a list A,B,C (default: the benchmark's)",
+    )
     add(
         "-i",
         "--iterations",
         type=int,
         metavar="N",
-        help="exact number of timed iterations (default: the stop rule decides)",
+        help="time exactly N iterations (default: the stop rule decides)",
     )
-    add("-x", "--warmup", type=int, metavar="N", help="iterations before each timed chunk (default: OSU's)")
-    add("-W", "--window", metavar="N", help="short for -o window=N")
+    add(
+        "-x",
+        "--warmup",
+        type=int,
+        metavar="N",
+        help="run N untimed iterations before each timed chunk (default: as OSU does)",
+    )
+    add("-W", "--window", metavar="N", help="same as -o window=N")
     add(
         "-o",
         "--option",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="option of the benchmark; 'labkit describe' lists them",
+        help="set an option of the benchmark; 'labkit describe BENCHMARK' lists them",
     )
-    add("--ranks", type=int, help="number of ranks (default: 2)")
-    add("--ppn", type=int, default=0, help="ranks on each host (default: the launcher's choice)")
-    add("--hosts", metavar="A,B|FILE", default="", help="hosts to run on, each with :SLOTS if you like, or a hostfile")
+    add("--ranks", type=int, metavar="N", help="number of ranks (default: 2)")
+    add("--ppn", type=int, default=0, metavar="N", help="ranks per host (default: the launcher decides)")
+    add("--hosts", metavar="A,B|FILE", default="", help="hosts to run on, each as HOST or HOST:SLOTS, or a hostfile")
     add(
         "--bind",
         default="auto",
-        help="bind a rank to its core, its socket or none (default: core, where there are enough)",
+        help="bind each rank to a core, a socket or none (default: core if there are enough cores)",
     )
-    add("--device", default="", help="network device")
-    add("--transport", default="auto", help="path of the messages: auto, shm or tcp; a list makes a comparison")
+    add("--device", default="", help="network device to use (default: the library decides)")
+    add("--transport", default="auto", help="transport: auto, shm or tcp; a list compares them (default: auto)")
     add(
         "--launcher",
         default="auto",
-        help="auto, openmpi, mpich, intelmpi, srun, or the path of an MPI (default: %(default)s)",
+        help="auto, openmpi, mpich, intelmpi, srun, or the folder of an MPI installation (default: %(default)s)",
     )
     add(
         "--factor",
         action="append",
         default=[],
         metavar="KEY=A,B",
-        help="compare: launcher, transport, bind, ppn, an option, or a variable as env.NAME, measured in turn; levels that hold commas are parted by semicolons",
+        help="compare the values A, B of KEY: launcher, transport, bind, ppn, an option, or env.NAME for an environment "
+        "variable. Separate values with ; if they contain commas",
     )
-    add("--testbed", default="local", help="where to run: NAME[:ARG][,key=value…] (default: %(default)s)")
-    add("--launches", type=int, default=3, help="fresh starts; 6 give a 95 %% interval (default: %(default)s)")
+    add(
+        "--testbed",
+        default="local",
+        help="emulated network to run on: NAME[:ARG][,key=value…] (default: %(default)s, no emulation)",
+    )
+    add(
+        "--launches",
+        type=int,
+        default=3,
+        metavar="N",
+        help="repeat each point in N launches (fresh starts of MPI); 6 give a 95 %% interval (default: %(default)s)",
+    )
     add(
         "--ci",
         type=float,
-        help="stop when the interval is narrower than this part of the median (default: 0.02); exit code 3 when it was asked for and not reached",
+        help="stop a launch when its interval is narrower than this fraction of the median (default: 0.02). With --ci, labkit "
+        "exits with code 3 if a point does not reach it",
     )
     add(
         "--time-cap",
         type=float,
         default=2.0,
         metavar="S",
-        help="s of timed iterations for a point and launch (default: %(default)s)",
+        help="time each point for at most S seconds per launch (default: %(default)s)",
     )
     add(
         "--time-limit",
         type=float,
         default=60.0,
         metavar="S",
-        help="s without a sign of life after which a start or a point is ended (default: %(default)s)",
+        help="stop a start or a point that makes no progress for S seconds (default: %(default)s)",
     )
-    add("--seed", type=int, default=1, help="of the random order of points (default: %(default)s)")
-    add("--into", metavar="CAMPAIGN", help="campaign to keep the samples in (default: a new one, named after the time)")
-    add("--dry-run", action="store_true", help="print the points and the command, start nothing")
+    add("--seed", type=int, default=1, help="seed of the random order of points (default: %(default)s)")
+    add(
+        "--into",
+        metavar="CAMPAIGN",
+        help="campaign folder for the samples (default: a new one, named after the date and time)",
+    )
+    add("--dry-run", action="store_true", help="print the points and the commands; start nothing")
     output(verb)
 
 
@@ -150,12 +177,12 @@ def _no_options(given: Iterable[str], benchmark: Benchmark) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure what is missing, print what was asked for."""
-    from labkit import campaign, classic, measuring
+    from labkit import campaign, equivalents, measuring
     from labkit.analysis import gpcnet
     from labkit.campaign import Campaign
 
-    if options.format in classic.FORMS:
-        classic.check(options.benchmark, options.format)
+    if options.format in equivalents.FORMS:
+        equivalents.check(options.benchmark, options.format)
     elif options.format == "gpcnet":
         gpcnet.check(options.benchmark)
     names = ("iterations", "warmup", "launches", "time_cap", "time_limit", "seed")

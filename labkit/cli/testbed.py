@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from labkit import ranges
-from labkit.cli.speaking import OK, say
+from labkit.cli.console import OK, say
 from labkit.errors import SpecError
 
 
@@ -17,15 +17,17 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "action",
         choices=("up", "down", "list", "run"),
-        help="bring one up, take it down, list those that are up, or run there what follows --",
+        help="start a testbed, stop it, list running ones, or run the command after -- in it",
     )
-    verb.add_argument("testbed", nargs="?", default="", help="NAME[:ARG][,key=value…]; further options as --key value")
+    verb.add_argument(
+        "testbed", nargs="?", default="", help="NAME[:ARG][,key=value…]; options may also be given as --key value"
+    )
     verb.add_argument(
         "--lifetime",
         type=float,
         default=3600.0,
         metavar="S",
-        help="s after which it ends by itself (default: %(default)g)",
+        help="stop the testbed after S seconds (default: %(default)g)",
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import plotly.io
 
-from labkit import writing
+from labkit import spreadsheet, writing
 from labkit.errors import ReportError
 from labkit.explorer.view import View
 from labkit.figures import static
@@ -67,7 +67,7 @@ def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
 def _content(view: View, summary: pd.DataFrame, form: str) -> bytes:
     """Bytes of a form."""
     if form == "csv":
-        return str(summary.to_csv(index=False)).encode()
+        return spreadsheet.of_frame(summary).encode()
     if form == "parquet":
         return bytes(summary.to_parquet(index=False))
     if form == "py":

@@ -19,8 +19,8 @@ import plotly.graph_objects as go
 
 from labkit.errors import DataError
 from labkit.figures.looks import COLOURS, Look
+from labkit.records.aggregate import GIVEN
 from labkit.records.factors import differing, level, named
-from labkit.records.over_launches import GIVEN
 from labkit.units import format_count, format_number, format_size
 
 WIDTH, HEIGHT = 720, 400

@@ -2,7 +2,7 @@
 
 The text says which test ran, not where. So a file stands for a system of its own, named after the file, unless the
 user names the testbed: then files with the same name are launches of the same points. A test belongs to the benchmark
-that lists it in its `classics`, with the options given there and those that the text tells. A text of any length is
+that lists it in its `equivalents`, with the options given there and those that the text tells. A text of any length is
 read in pieces; all of them are read before the campaign is touched.
 """
 

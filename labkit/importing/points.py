@@ -215,7 +215,7 @@ class Kinds:
     def __init__(self, text: Text, given: Given, slots: Callable[[str, str], Slot]) -> None:
         self._text, self._given, self._slots = text, given, slots
         self._tests: dict[str, Test] = {
-            test: (b, options) for b in benchmarks.find().values() for test, options in b.classics.items()
+            test: (b, options) for b in benchmarks.find().values() for test, options in b.equivalents.items()
         }
         self._known: OrderedDict[object, Kind] = OrderedDict()
 

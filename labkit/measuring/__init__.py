@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from labkit import benchmarks, campaign, host, testbeds
+from labkit import benchmarks, campaign, host, outside, testbeds
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign
-from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
+from labkit.errors import AbsentError, DataError, KernelError, LabkitError, LaunchError
 from labkit.measuring import nodes
 from labkit.measuring.order import starts
 from labkit.spec import Effort, Spec
+
+PROGRESS = "progress.json"  # in the campaign, while somebody measures
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,16 @@ class Progress:
     remaining: float
     n: int = 0
     ci: float | None = None
+
+    @classmethod
+    def at(cls, held: Campaign) -> Progress | None:
+        """What another process that measures into a campaign last told; None where none did."""
+        try:
+            found = cls(**outside.json_object(held.path / PROGRESS))
+        except (DataError, TypeError):
+            return None
+        numbers = (found.done, found.total, found.elapsed, found.remaining, found.n)
+        return found if all(isinstance(number, int | float) for number in numbers) else None
 
 
 @dataclass(frozen=True)
@@ -124,7 +136,7 @@ def measure(
 
 
 def _published(held: Campaign, listener: Report | None) -> Report:
-    """The listener, and progress.json in the campaign for whoever follows from another process."""
+    """The listener, and `PROGRESS` in the campaign for whoever follows from another process."""
     told = 0.0
 
     def tell(state: Progress) -> None:
@@ -133,7 +145,7 @@ def _published(held: Campaign, listener: Report | None) -> Report:
             listener(state)
         if time.monotonic() - told > 0.2 or state.done == state.total:
             told = time.monotonic()
-            held.put("progress.json", json.dumps(dataclasses.asdict(state)))
+            held.put(PROGRESS, json.dumps(dataclasses.asdict(state)))
 
     return tell
 
@@ -184,7 +196,7 @@ class Counter:
 
 def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:
     """Measure points launch by launch, groups and points in a random order that the seed fixes."""
-    from labkit.measuring import loads, programs, ranks
+    from labkit.measuring import interference, programs, ranks
 
     counter = Counter(len(points), progress)
 
@@ -203,13 +215,13 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
         opened = testbeds.Opened(stack, counter.note)
         for number in sorted({point.launch for point in points}):
             own = [point for point in points if point.launch == number]
-            for some in nodes.abreast(starts(own, effort)):
+            for some in nodes.concurrent(starts(own, effort)):
                 spec = some[0][0][0].spec
-                runs = {ToolBenchmark: programs.run, InterferenceBenchmark: loads.run}
+                runs = {ToolBenchmark: programs.run, InterferenceBenchmark: interference.run}
                 run = runs.get(type(benchmarks.get(spec.benchmark)), ranks.run)
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
-                for failure in nodes.together(some, barred.watched(serve, untried), held, again):
+                for failure in nodes.run_concurrently(some, barred.watched(serve, untried), held, again):
                     held.log(f"failed {_where(failure.point)}: {failure.error.brief}")
                     held.log(f"in full: {failure.error}")
                     yield failure
@@ -227,15 +239,13 @@ def _again(failure: Failure) -> Point:
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    from labkit.measuring import loads, programs, ranks
+    from labkit.measuring import interference, programs, ranks
 
     found: list[str] = []
     for group in starts([point for point in points if not point.launch], effort):
         benchmark = benchmarks.get(group[0].spec.benchmark)
-        if isinstance(benchmark, ToolBenchmark):
-            found += programs.shell(group, effort)
-        else:
-            found += (loads if isinstance(benchmark, InterferenceBenchmark) else ranks).shell(group, effort)
+        shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
+        found += shells.get(type(benchmark), ranks.shell)(group, effort)
     return found
 
 

@@ -68,17 +68,18 @@ def _one(spec: Spec, effort: Effort) -> Named:
 
 def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """The spec with its launcher's name, and the library or tool behind it."""
-    from labkit.measuring import loads
+    from labkit.measuring import interference
 
     benchmark = benchmarks.get(spec.benchmark)
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
     if isinstance(benchmark, ToolBenchmark):
+        testbeds.outline(spec.testbed).place(spec)  # refuses hosts that it has not, before it is brought up
         job = tools.available(benchmark.jobs, spec, effort)
         return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"
     launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
-    placed = loads.jobs(spec, outline)[0] if isinstance(benchmark, InterferenceBenchmark) else spec
+    placed = interference.jobs(spec, outline)[0] if isinstance(benchmark, InterferenceBenchmark) else spec
     launcher.command(launch.Placement.of(placed, launcher, outline), [])  # refuses a transport it has not
     return spec.replace(launcher=launcher.name), launcher.library
 

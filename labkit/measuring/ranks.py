@@ -259,17 +259,16 @@ class Start:
         facts["badges"] += ["side by side"] if allocation.shared() else []
         facts["badges"] += host.badges(machine, *load)
         who, times = facts.pop("rows"), rows[0]
-        extras: dict[str, Any] = dict(zip(benchmark.lanes, rows[1:], strict=False))
+        extras: dict[str, Any] = dict(zip(benchmark.phases, rows[1:], strict=False))
         if facts["timing"] == "total":
             extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
-        index = self._points.index(point)
         facts.pop("index", None)
         kept = Samples(
             spec=spec, effort=self._effort, host=machine, launch=point.launch, time_ns=times, ranks=tuple(who),
             meta=facts, extras=extras,
         )  # fmt: skip
         self._held.save(kept, point.fingerprint)
-        self._end(self._points[index])
+        self._end(point)
 
     @property
     def _here(self) -> int:

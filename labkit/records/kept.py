@@ -59,11 +59,11 @@ def _stamp(folder: Path) -> bytes:
 @cache
 def _rules() -> str:
     """What turns samples into records: its source, for a version of labkit does not change with every commit."""
-    from labkit import columns, records, stats
+    from labkit import benchmarks, columns, records, stats
 
     parts = [
         Path(str(columns.__file__)),
-        *(p for m in (records, stats) for p in Path(str(m.__file__)).parent.glob("*.py")),
+        *(p for m in (benchmarks, records, stats) for p in Path(str(m.__file__)).parent.rglob("*.py")),
     ]
     return hashlib.sha256(b"".join(part.read_bytes() for part in sorted(parts))).hexdigest()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from labkit import stats
 from labkit.columns import METRICS, SHOWN, STATISTICS, end_column, statistic_column
-from labkit.records.over_launches import statistic_of
+from labkit.records.aggregate import statistic_of
 from labkit.units import format_number, format_range
 
 _EXACT = ("p50", "p95", "p99", "p999", "min", "max")  # times that occurred: they stand on the clock's steps

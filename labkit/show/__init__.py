@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks, writing
+from labkit import benchmarks, spreadsheet, writing
 from labkit.columns import METRICS
 from labkit.samples import Samples
 from labkit.show.results import result_table, text_table
@@ -167,7 +167,7 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
     forms: dict[str, Callable[[], str]] = {
         "table": lambda: result_table(frame, samples),
         "json": lambda: result_json(frame),
-        "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
+        "csv": lambda: spreadsheet.of_frame(frame).rstrip(),
     }
     text = forms[form]() if form in forms else _elsewhere(samples, form, full)
     if output:
@@ -178,10 +178,10 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
 
 def _elsewhere(samples: Iterable[Samples], form: str, full: bool) -> str:
     """Results as other programs lay them out."""
-    from labkit import classic
+    from labkit import equivalents
     from labkit.analysis import gpcnet
 
-    text = gpcnet.text(list(samples)) if form == "gpcnet" else classic.text(list(samples), form, full=full)
+    text = gpcnet.text(list(samples)) if form == "gpcnet" else equivalents.text(list(samples), form, full=full)
     return text.removesuffix("\n")
 
 

@@ -70,7 +70,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         head += [f"{METRICS[metric].label}{f', {own}' if own else ''} ({unit})", "low", "high"]
         head += [f"{tail} ({unit})" for tail in tails] if metric == metrics[0] else []
     beside = [(metrics[0], "osu_mean")] if _given(rows, metrics[0], ("osu_mean",)) else []
-    for metric in (*benchmark.lanes.values(), *benchmark.derived):
+    for metric in (*benchmark.phases.values(), *benchmark.derived):
         if _given(rows, metric):
             beside.append((metric, records.headline_statistic(rows, metric)))
     head += [_beside(*parts) for parts in beside] + ["n", "launches"]

@@ -128,8 +128,8 @@ class Study(studies.Study):
     def factor(self, group: Sequence[Samples], statistic: str = "p50") -> congestion.Factor:
         """How much longer the victim's slowest rank takes beside the aggressor."""
         waits = interference.waits(benchmarks.resolve(group[0].spec))
-        lanes = [[s.lanes[lane].max(axis=0) * 1e-9 / waits for s in group] for lane in ("alone_ns", "time_ns")]
-        return congestion.interference(lanes[0], lanes[1], statistic)
+        phases = [[s.phases[phase].max(axis=0) * 1e-9 / waits for s in group] for phase in ("alone_ns", "time_ns")]
+        return congestion.interference(phases[0], phases[1], statistic)
 
     def table(self) -> pd.DataFrame:
         """Every point: victim, aggressor, classes, times alone and beside, factors with the ends of their interval."""
@@ -141,8 +141,8 @@ class Study(studies.Study):
             waits = interference.waits(benchmarks.resolve(group[0].spec))
             middle, tail = (self.factor(group, name) for name in STATISTICS)
             alone, beside = (
-                float(np.median([np.median(s.lanes[lane].max(axis=0)) for s in group])) * 1e-3 / waits
-                for lane in ("alone_ns", "time_ns")
+                float(np.median([np.median(s.phases[phase].max(axis=0)) for s in group])) * 1e-3 / waits
+                for phase in ("alone_ns", "time_ns")
             )
             rows.append({
                 "victim": victim, "aggressor": aggressor, "qos": mode, "alone (µs)": alone, "beside (µs)": beside,

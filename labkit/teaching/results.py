@@ -15,7 +15,7 @@ from labkit.errors import DataError
 from labkit.records import headline_statistic
 from labkit.samples import Samples
 from labkit.spec import Spec
-from labkit.teaching.questions import Expected, over_launches
+from labkit.teaching.questions import Expected, aggregate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ class Results:
 
     def value(self, benchmark: str, metric: str, **where: Any) -> Expected:
         """A metric of one point, with its interval over launches."""
-        return over_launches(self.launches(benchmark, metric, **where))
+        return aggregate(self.launches(benchmark, metric, **where))
 
     def combined(self, of: Callable[..., float], *points: tuple[str, str, dict[str, Any]]) -> Expected:
         """A number from several points, worked out launch by launch.
@@ -137,9 +137,7 @@ class Results:
         held = [self.launches(benchmark, metric, **where) for benchmark, metric, where in points]
         least = min(map(len, held))
         medians = [float(np.median(one)) for one in held]
-        return over_launches(
-            [of(*values) for values in zip(*(one[:least] for one in held), strict=True)], [of(*medians)]
-        )
+        return aggregate([of(*values) for values in zip(*(one[:least] for one in held), strict=True)], [of(*medians)])
 
     def badges(self) -> list[str]:
         """What the numbers must carry, each once."""

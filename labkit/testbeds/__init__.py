@@ -255,7 +255,7 @@ def bring_up(text: str, *, lifetime: float = LIFETIME) -> Kept:
     SpecError
         If there is no such testbed, or nothing of it to bring up.
     LaunchError
-        If it does not come up; with what its keeper said.
+        If it does not come up; with what its daemon said.
     """
     text = text_of(*parse(text))
     if not hasattr(module_of(parse(text)[0]), "attach"):

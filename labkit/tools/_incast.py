@@ -29,7 +29,7 @@ def check(spec: Spec, effort: Effort, transport: str, what: str) -> None:
         )
 
 
-def together(parts: Sequence[Parsed]) -> Parsed:
+def combine(parts: Sequence[Parsed]) -> Parsed:
     """Sums over all clients, what each gave under the label ``sender``, each stream's bandwidth under its number."""
     totals: dict[str, Reported] = {}
     each, streams = list[Reported](), list[Reported]()

@@ -53,7 +53,7 @@ class Job:
     each : words that fill further placeholders of both commands, a mapping for each pair of server and client. Several
         pairs run at once, every server on ports of its own, the clients from an agreed moment on.
     parse : from the client's standard output and the folder to values; raises DataError.
-    together : from what `parse` made of each of several clients to one.
+    combine : from what `parse` made of each of several clients to one.
     address : of the server, on this machine; empty without one.
     directory : where the folder is made; empty for the system's place for temporary files.
     prepare : looks at the folder before anything starts; gives facts, raises SpecError.
@@ -74,7 +74,7 @@ class Job:
     listens: Literal["tcp", "udp", "rdma_cm"] = "tcp"
     each: tuple[Mapping[str, str], ...] = ({},)
     parse: Callable[[str, Path], Parsed]
-    together: Callable[[Sequence[Parsed]], Parsed] = lambda parts: parts[0]
+    combine: Callable[[Sequence[Parsed]], Parsed] = lambda parts: parts[0]
     address: str = ""
     directory: str = ""
     prepare: Callable[[Path], Facts] = lambda folder: {}

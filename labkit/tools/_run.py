@@ -100,7 +100,7 @@ def _repeated(job: Job, place: Place, folder: Path) -> tuple[str, tuple[tuple[st
                     where = place.clients[number] if place.clients else place.client
                     clients.append((where, _filled(job.client, words | dict(place.client_words))))
                 found = outputs(job, clients, folder, _environment())
-            parsed = job.together([one for _, one in found])
+            parsed = job.combine([one for _, one in found])
             commands = (*served, *((*where, *command) for where, command in clients))
             source = "\n".join(text for text, _ in found)
             return words["address"], commands, source, replace(parsed, warnings=(*parsed.warnings, *refused))

@@ -19,9 +19,9 @@ from labkit.spec import Spec
 from labkit.units import KiB
 from labkit.worker import ABSENT, Frame, Plan, links
 from labkit.worker.setting import Setting
-from labkit.worker.slots import Slots
 from labkit.worker.stop import CHUNK, Stop
 from labkit.worker.verify import verify
+from labkit.worker.windows import Windows
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -210,27 +210,27 @@ class Worker:
             setting.close()
 
     def _measure(self, index: int, spec: Spec, benchmark: KernelBenchmark) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        """Timed chunks until the effort is spent; on rank 0 (lanes, rows, n) ns and how it ended."""
+        """Timed chunks until the effort is spent; on rank 0 (phases, rows, n) ns and how it ended."""
         effort, ranks, options = self._plan.effort, self.ranks, spec.values
-        windowed, slots = options.get("cadence") == "synchronised", Slots(self.mpi, self._engine, ranks)
-        ahead = slots.ahead() if windowed else 0
+        windowed, windows = options.get("cadence") == "synchronised", Windows(self.mpi, self._engine, ranks)
+        ahead = windows.ahead() if windowed else 0
         with self.prepared(spec, benchmark, **({"ahead_ns": ahead} if windowed else {})) as (loop, setting):
             each = self._probe(loop)
             warmup = effort.warmup
             if warmup is None:
                 warmup = max(1, min(benchmark.warmup[spec.size > 8 * KiB], int(CHUNK / each)))
             if windowed:
-                slots.choose(loop, warmup)
-                each = max(each, slots.ns * 1e-9)
+                windows.choose(loop, warmup)
+                each = max(each, windows.ns * 1e-9)
             stop, chunks, counts, told_at = Stop(effort, benchmark.reduce), [], [], monotonic()
             whole, wholes = getattr(loop, "whole", []) if benchmark.loop else [], []
             count = stop.first(each)
             single = options.get("timing") == "total"
             while count := ranks.bcast(count):
-                start = slots.start() if windowed else 0
+                start = windows.start() if windowed else 0
                 ranks.barrier()
                 began = perf_counter()
-                times = loop(warmup, count, start, slots.ns)
+                times = loop(warmup, count, start, windows.ns)
                 took = perf_counter() - began
                 kept = times[:, :, :1] if single else times
                 chunk = ranks.gather(kept.ravel()).reshape(ranks.size, *kept.shape)
@@ -249,7 +249,7 @@ class Worker:
         if wholes and ranks.rank == 0:
             facts["loop_ns"] = [np.ravel([whole[row] for whole in wholes]).tolist() for row in rows_of]
         if windowed and ranks.rank == 0:
-            facts |= slots.facts(rows[0])
+            facts |= windows.facts(rows[0])
         return rows, facts
 
     def _rows(self, spec: Spec, benchmark: KernelBenchmark, threads: int) -> list[int]:
@@ -258,7 +258,7 @@ class Worker:
         return [r * threads + t for r in timing for t in range(threads)]
 
     def _active(self, spec: Spec, benchmark: KernelBenchmark, chunk: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows of those that time, (lanes, rows, n), from (ranks, lanes, threads, n)."""
+        """Rows of those that time, (phases, rows, n), from (ranks, phases, threads, n)."""
         timing = [r for r in range(self.ranks.size) if benchmark.active(spec, r)]
         kept = chunk[timing].swapaxes(0, 1)
         return kept.reshape(kept.shape[0], -1, kept.shape[-1])

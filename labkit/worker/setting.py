@@ -79,11 +79,11 @@ class Setting:
     def _work(self, thread: int, changes: dict[str, Any]) -> kernels.Work:
         """The work of one thread."""
         spec, benchmark, options = self._spec, self._benchmark, self._options
-        lanes = 1 + (len(benchmark.lanes) if options.get("overlap", True) else 0)
+        phases = 1 + (len(benchmark.phases) if options.get("overlap", True) else 0)
         common: dict[str, Any] = {
             "count": spec.size // self.dtype.itemsize, "itemsize": self.dtype.itemsize,
             "send": self.sends[thread], "recv": self.recvs[thread], "window": self.window, "stride": self.stride,
-            "requests": (benchmark.requests or benchmark.window)(spec), "lanes": lanes,
+            "requests": (benchmark.requests or benchmark.window)(spec), "phases": phases,
             "rank": self._rank, "ranks": spec.ranks, "timing": options.get("timing", "each"),
             "isolated": options.get("cadence", benchmark.cadence) == "isolated",
         }  # fmt: skip
@@ -97,7 +97,7 @@ class Setting:
             "info": self._mpi.INFO_NULL, "byte": self._mpi.BYTE, "active": active,
             "source": self._mpi.ANY_SOURCE if any_source else peer,
             "right": (self._rank + 1) % spec.ranks, "left": (self._rank - 1) % spec.ranks,
-            "rotate": options.get("rotate", False), "overlap": lanes > 1, "tests": options.get("tests", 0),
+            "rotate": options.get("rotate", False), "overlap": phases > 1, "tests": options.get("tests", 0),
             **self._pieces(count, datatype, comm), **dict(benchmark.work(spec)),
         }  # fmt: skip
         if parts := benchmark.splits(spec, self._rank):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A virtual environment from a lock, and labkit in it.
-#   python.sh packages VENV LOCK…   makes VENV where it is not there, installs the locked packages
+# Makes a virtual environment from a lock file and installs labkit in it.
+#   python.sh packages VENV LOCK…   makes VENV if it is missing, installs the locked packages
 #   python.sh labkit VENV           builds the C kernels and installs this checkout as labkit, editable
 #   python.sh wheelhouse LOCK…      fetches the locked packages into the folder wheelhouse, for a machine without internet
 # uv where there is one, else a uv of its own in .venv-uv, else venv and pip. PYTHON names another interpreter.
@@ -40,10 +40,10 @@ make_venv() {
     [ -x "$1/bin/python" ] && recent "$1/bin/python" && return
     if [ -n "$uv_path" ]; then
         "$uv_path" venv -q --clear --python "${PYTHON:->=3.11}" "$1" \
-            || fail "No Python of at least 3.11 was found or could be had. Install python3.11 or newer, or use: conda env create -f environment.yml"
+            || fail "labkit needs Python 3.11 or newer, but none was found, and uv could not download one. Install python3.11, or use: conda env create -f environment.yml"
     else
         local python
-        python=$(interpreter) || fail "python3 is $(python3 -V 2>&1 || true), but labkit needs at least 3.11. Install a newer one, or use: conda env create -f environment.yml"
+        python=$(interpreter) || fail "python3 is $(python3 -V 2>&1 || true), but labkit needs 3.11 or newer. Install a newer Python, or use: conda env create -f environment.yml"
         "$python" -m venv --clear "$1" || fail "$python cannot make virtual environments. Install python3-venv (Debian, Ubuntu), or uv: pip install --user uv"
     fi
 }
@@ -90,7 +90,7 @@ labkit() {
     install "$1" --no-deps --no-build-isolation "${again[@]}" -e .
     "$1/bin/python" -m compileall -q labkit || true
     compgen -G 'labkit/kernels/_kernels_*.so' >/dev/null \
-        || say "The C kernels could not be compiled (is there a C compiler?). The mpi4py loops stand in: latency, bandwidth, allreduce, bcast."
+        || say "The C kernels did not compile (is a C compiler installed?). labkit uses mpi4py loops instead, for latency, bandwidth, allreduce and bcast."
 }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -99,5 +99,5 @@ if [ -d wheelhouse ] && [ "${1:-}" != wheelhouse ]; then
 fi
 case ${1:-} in
     packages | labkit | wheelhouse) "$@" ;;
-    *) fail "python.sh: ${1:-nothing} was asked, but it knows: packages VENV LOCK…, labkit VENV, wheelhouse LOCK…." ;;
+    *) fail "python.sh: unknown command '${1:-}'. Commands: packages VENV LOCK…, labkit VENV, wheelhouse LOCK…." ;;
 esac

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# System packages that labkit can use: installs what is missing with apt where it may, else says what is left out.
+# Installs missing system packages with apt if run as root; else lists them and what does not work without them.
 #   system.sh                  what `make setup` calls; APT=no only looks, NONFREE=no never adds a component
 #   system.sh non-free-source  prints the source it would add for netperf and iozone3
 set -euo pipefail
@@ -9,47 +9,47 @@ case $MACHINE in
     aarch64) QEMU=qemu-system-arm IMAGE=linux-image-arm64 ;;
     *) QEMU=qemu-system-x86 IMAGE=linux-image-amd64 ;;
 esac
-# any of these commands | Debian package | what cannot be done without it
+# any of these commands | Debian package | what needs it
 WANTED=(
-    "cc gcc|gcc libc6-dev|compiled kernels; mpi4py loops stand in for latency, bandwidth, allreduce and bcast"
+    "cc gcc|gcc libc6-dev|C kernels; without them, mpi4py loops measure latency, bandwidth, allreduce and bcast"
     "mpirun mpiexec|openmpi-bin|everything with MPI"
     "fio|fio|storage.read, storage.write and sockets.unix_rr"
-    "iperf3|iperf3|sockets.tcp_bidirectional, UDP at a rate, several streams; the stand-in for netperf's streams"
-    "sockperf|sockperf|sockets.under_load; the stand-in for netperf's round trips"
-    "qperf|qperf|the second stand-in for netperf, and one for perftest"
-    "iperf|iperf|both ways over one TCP connection, and bounce-back"
+    "iperf3|iperf3|sockets.tcp_bidirectional, UDP at a rate, several streams; replaces netperf for streams"
+    "sockperf|sockperf|sockets.under_load; replaces netperf for round trips"
+    "qperf|qperf|replaces netperf and perftest if those are missing"
+    "iperf|iperf|both directions over one TCP connection, and bounce-back"
     "NPtcp|netpipe-tcp|sockets.netpipe"
     "fi_pingpong|libfabric-bin|sockets.fabric_pingpong"
-    "ib_write_lat|perftest|measuring RDMA with perftest; the loops over pyverbs stand in"
-    "ucx_perftest|ucx-utils|measuring UCX, the layer below MPI"
+    "ib_write_lat|perftest|RDMA with perftest; without it, pyverbs loops measure"
+    "ucx_perftest|ucx-utils|UCX, the layer below MPI"
     "ibv_devinfo|rdma-core ibverbs-utils ibverbs-providers|everything with RDMA"
-    "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|static figures, and with them the PDF"
+    "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|static figures, which the PDF needs"
     "pdftotext|poppler-utils|the tests that read the PDF"
     "numactl|numactl|binding tools to a NUMA node"
-    "ip|iproute2|network namespaces, and facts about interfaces"
+    "ip|iproute2|network namespaces and properties of interfaces"
     "nsenter|util-linux|the testbed virtual-cluster"
-    "git|git|the commit of labkit in every record"
-    "qemu-system-$MACHINE|$QEMU|the guest of the testbed soft-roce: RDMA without an RDMA adapter"
-    "busybox|busybox-static|that guest"
-    "cpio|cpio|that guest"
-    "modprobe /usr/sbin/modprobe|kmod|that guest"
-    "faketime|faketime|the tests of clocks that jump; it is used at no other time"
-    "slurmctld /usr/sbin/slurmctld|slurmctld|the tests that bring up Slurm on four virtual nodes; it runs at no other time"
-    "slurmd /usr/sbin/slurmd|slurmd slurm-wlm-basic-plugins|those tests"
-    "sbatch|slurm-client|those tests"
-    "munged /usr/sbin/munged|munge|those tests"
+    "git|git|labkit's commit in every record"
+    "qemu-system-$MACHINE|$QEMU|the guest of the testbed soft-roce (RDMA without an RDMA adapter)"
+    "busybox|busybox-static|the guest of soft-roce"
+    "cpio|cpio|the guest of soft-roce"
+    "modprobe /usr/sbin/modprobe|kmod|the guest of soft-roce"
+    "faketime|faketime|only the tests of clocks that jump"
+    "slurmctld /usr/sbin/slurmctld|slurmctld|only the tests that start Slurm on four virtual nodes"
+    "slurmd /usr/sbin/slurmd|slurmd slurm-wlm-basic-plugins|only the Slurm tests"
+    "sbatch|slurm-client|only the Slurm tests"
+    "munged /usr/sbin/munged|munge|only the Slurm tests"
     "modulecmd|environment-modules|the test of a job that loads a module"
-    "mpiexec.mpich mpiexec.hydra|mpich|a second MPI to compare with, and the tests of a path that is not the one asked for"
+    "mpiexec.mpich mpiexec.hydra|mpich|a second MPI to compare with, and the tests of path mismatch"
 )
 NOT_FREE=(
-    "netperf|netperf|netperf itself; iperf3 measures the streams over TCP and UDP, sockperf or qperf the round trips"
-    "iozone|iozone3|storage.iozone; fio measures storage.read and storage.write"
+    "netperf|netperf|sockets.*; without it, iperf3 measures streams, sockperf or qperf round trips"
+    "iozone|iozone3|storage.iozone"
 )
-PYVERBS="|python3-pyverbs|the loops over RDMA verbs that give every iteration; perftest stands in"
-KERNEL="|$IMAGE|the kernel of that guest; the one that runs here stays as it is"
-PMIX="|libpmix-dev|those tests with srun: Slurm's plugin loads libpmix.so, which no other package brings"
-FONTS="|fonts-liberation|the fonts of static figures; others stand in"
-VENV="|python3-venv|a Python environment without uv"
+PYVERBS="|python3-pyverbs|RDMA loops that keep every iteration; without them, perftest measures"
+KERNEL="|$IMAGE|the kernel of the soft-roce guest; does not replace the running kernel"
+PMIX="|libpmix-dev|the Slurm tests with srun: Slurm's plugin loads libpmix.so, which is in no other package"
+FONTS="|fonts-liberation|the fonts of static figures; other fonts replace them"
+VENV="|python3-venv|Python environments if uv is missing"
 
 say() { printf '%s\n' "$*"; }
 have() { for name in $1; do command -v "$name" >/dev/null 2>&1 && return 0; done; return 1; }
@@ -64,7 +64,7 @@ apt() {
 can_be_had() { [[ $(apt-cache policy "$@") =~ Candidate:\ [^\(] ]]; }
 may_install() { [ "${APT:-yes}" != no ] && [ "$(id -u)" = 0 ] && have apt-get; }
 
-# Rows of its arguments whose command is not there.
+# Prints the rows whose command is missing.
 missing() {
     for row in "$@"; do have "${row%%|*}" || say "$row"; done
 }
@@ -116,17 +116,17 @@ deb822_source() {
         }' "$1"
 }
 
-# Adds the component for as long as it is needed to get the packages; takes it back where that fails.
+# Adds the component to the apt sources; removes it again if apt cannot read it.
 add_non_free() {
     local source file=/etc/apt/sources.list.d/labkit-non-free
-    source=$(non_free_source) && [ -n "$source" ] || { say "No source of this distribution was found to take non-free from."; return 0; }
+    source=$(non_free_source) && [ -n "$source" ] || { say "labkit found no apt source of this distribution to add non-free to."; return 0; }
     case $source in deb*) file=$file.list ;; *) file=$file.sources ;; esac
-    say "Adding the component that netperf and iozone3 are in (not free software) as $file; remove it to undo, NONFREE=no to refuse."
+    say "Adding the apt component of netperf and iozone3 (non-free software) in $file. Remove that file to undo this; set NONFREE=no to prevent it."
     say "$source" >"$file"
-    apt update || { rm -f "$file"; say "That component could not be read; it was taken away again."; apt update || true; }
+    apt update || { rm -f "$file"; say "apt could not read that component. It is removed again."; apt update || true; }
 }
 
-# Installs those of the packages that this distribution has; each alone when they do not go together.
+# Installs the packages that this distribution has; one by one if they conflict.
 install() {
     local known=()
     for package in "$@"; do
@@ -145,8 +145,8 @@ install_missing() {
     free=$(all_missing | packages) nonfree=$(missing "${NOT_FREE[@]}" | packages)
     # Ubuntu's chromium is a snap, which needs a running snapd and cannot read below hidden folders
     if [ "$(distribution)" = ubuntu ]; then free=${free/chromium/}; fi
-    say "Some system packages are missing; this user is root, so apt may install them (APT=no to refuse)."
-    apt update || say "apt could not read all its sources; going on with what it knows."
+    say "Some system packages are missing. You are root: labkit installs them with apt (set APT=no to prevent this)."
+    apt update || say "apt could not read all of its sources. Set-up continues with the packages that apt knows."
     # shellcheck disable=SC2086
     install $free
     [ -n "$nonfree" ] && [ "${NONFREE:-yes}" != no ] || return 0
@@ -156,22 +156,22 @@ install_missing() {
     install $nonfree
 }
 
-# What is still not there, with the way to get it; nothing when all is there.
+# Lists what is still missing and how to install it; prints nothing if all is there.
 report() {
     local left outside
     left=$(all_missing) outside=$(missing "${NOT_FREE[@]}")
     [ -n "$left$outside" ] || return 0
-    say "Not installed, and what therefore is left out:"
+    say "Not installed, and what needs it:"
     [ -n "$left" ] && tell <<<"$left"
     [ -n "$outside" ] && tell <<<"$outside"
     if ! have apt-get; then
-        say "This system has no apt: install these by the names its own packages have, or use: conda env create -f environment.yml"
+        say "This system has no apt. Install these with your package manager (names may differ), or use: conda env create -f environment.yml"
     elif ! may_install; then
-        [ -n "$left" ] && say "To install it: sudo apt-get install $(packages <<<"$left")"
-        [ -n "$outside" ] && say "These are in the component $(component "$(distribution)"), to be added to the apt sources first: $(packages <<<"$outside")"
+        [ -n "$left" ] && say "To install them: sudo apt-get install $(packages <<<"$left")"
+        [ -n "$outside" ] && say "Add the component $(component "$(distribution)") to the apt sources before you install these: $(packages <<<"$outside")"
     fi
-    if grep -q chromium <<<"$left"; then say "A Chrome of its own, without root: .venv/bin/choreo_get_chrome"; fi
-    say "Everything else works without; labkit says in each place what is missing."
+    if grep -q chromium <<<"$left"; then say "To install Chrome without root: .venv/bin/choreo_get_chrome"; fi
+    say "Everything else works. labkit names the missing package when a command needs it."
 }
 
 main() {
@@ -182,5 +182,5 @@ main() {
 case ${1:-} in
     "") main ;;
     non-free-source) non_free_source ;;
-    *) say "system.sh: there is no '$1'. There are: non-free-source." >&2; exit 1 ;;
+    *) say "system.sh: there is no '$1'. Write: system.sh, or system.sh non-free-source." >&2; exit 1 ;;
 esac

@@ -47,7 +47,7 @@ def measuring(home: Path) -> dict[int, str]:
         with suppress(OSError):
             words = (path / "cmdline").read_bytes().decode(errors="replace").split("\0")
             kind = next(
-                (k for k in ("labkit.worker", "labkit.cli", "mpirun", "guard.py") if k in " ".join(words[:8])), ""
+                (k for k in ("labkit.worker", "labkit.cli", "mpirun", "supervisor.py") if k in " ".join(words[:8])), ""
             )
             if (
                 kind

@@ -70,8 +70,8 @@ def test_every_benchmark_yields_verified_samples_at_every_size(run_plan: Run) ->
         spec = benchmarks.resolve(specs[frame.header["index"]])
         benchmark = benchmarks.get(spec.benchmark)
         timing = [rank for rank in range(spec.ranks) if benchmark.active(spec, rank)]
-        lanes = 1 + (len(benchmark.lanes) if spec.values.get("overlap", True) else 0)
-        assert frame.header["shape"] == [lanes, len(timing), 12], spec
+        phases = 1 + (len(benchmark.phases) if spec.values.get("overlap", True) else 0)
+        assert frame.header["shape"] == [phases, len(timing), 12], spec
         assert frame.header["rows"] == timing
         assert (frame.values.reshape(frame.header["shape"])[0] > 0).all(), spec
         assert frame.header["verified"] == bool(spec.size and spec.benchmark in MOVING), spec
@@ -183,7 +183,7 @@ def test_threads_do_the_same_at_once(run_plan: Run) -> None:
 
 
 @pytest.mark.parametrize("threaded", [False, True])
-def test_every_counterpart_of_a_classic_test_really_runs(run_plan: Run, threaded: bool) -> None:
+def test_every_equivalent_of_an_original_test_really_runs(run_plan: Run, threaded: bool) -> None:
     named = []
     for test, (name, options) in parity.answers().items():
         benchmark = benchmarks.get(name)

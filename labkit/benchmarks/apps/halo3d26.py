@@ -138,7 +138,7 @@ BENCHMARK = KernelBenchmark(
     work=lambda spec: {"places": np.array([round(1000 * chosen(spec)["sleep_us"])], np.int64)},
     expected=_expected,
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 2 * _most(spec)},
-    lanes={"exchange_ns": "exchange_us"},
+    phases={"exchange_ns": "exchange_us"},
     cadence="streaming",
     warmup=(10, 10),
 )

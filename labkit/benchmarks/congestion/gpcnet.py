@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.congestion import _gpcnet
 
-Lanes = Mapping[str, NDArray[np.int64]]
+Phases = Mapping[str, NDArray[np.int64]]
 
 
-def _impact(of: Callable[[NDArray[np.int64]], float]) -> Callable[[Lanes], float]:
+def _impact(of: Callable[[NDArray[np.int64]], float]) -> Callable[[Phases], float]:
     """Loaded over isolated, of all times of all victims."""
-    return lambda lanes: float(of(lanes["time_ns"])) / max(float(of(lanes["isolated_ns"])), 1.0)
+    return lambda phases: float(of(phases["time_ns"])) / max(float(of(phases["isolated_ns"])), 1.0)
 
 
 _ISOLATED = KernelBenchmark(
@@ -59,8 +59,8 @@ FORMS = {
         options=_gpcnet.Loaded,
         ranks=(4, None),
         active=_gpcnet.is_victim,
-        lanes={"isolated_ns": "isolated_us", "recovered_ns": "recovered_us", "congestor_ns": "congestor_us"},
-        lane_work={"isolated_ns": _gpcnet.waits, "recovered_ns": _gpcnet.waits},
+        phases={"isolated_ns": "isolated_us", "recovered_ns": "recovered_us", "congestor_ns": "congestor_us"},
+        phase_work={"isolated_ns": _gpcnet.waits, "recovered_ns": _gpcnet.waits},
         derived={
             "impact_mean_times": _impact(lambda times: float(times.mean())),
             "impact_p99_times": _impact(lambda times: float(np.quantile(times, 0.99, method="inverted_cdf"))),

@@ -29,8 +29,8 @@ class Options:
 _IDS = {"monotonic": 1, "monotonic_raw": 4, "realtime": 0, "monotonic_coarse": 6}
 
 
-def _step(lanes: Mapping[str, NDArray[np.int64]]) -> float:
-    return float(np.gcd.reduce(lanes["time_ns"].ravel())) * 1e-9
+def _step(phases: Mapping[str, NDArray[np.int64]]) -> float:
+    return float(np.gcd.reduce(phases["time_ns"].ravel())) * 1e-9
 
 
 BENCHMARK = KernelBenchmark(

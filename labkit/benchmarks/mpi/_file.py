@@ -9,7 +9,7 @@ import numpy as np
 
 from labkit.benchmarks import FileBenchmark
 from labkit.benchmarks.mpi import Buffers, Values
-from labkit.benchmarks.mpi._forms import LANES, OVERLAP, Overlapping, overlap_io
+from labkit.benchmarks.mpi._forms import OVERLAP, PHASES, Overlapping, overlap_io
 from labkit.spec import Scalar, Spec
 
 POINTERS = ("individual", "explicit", "shared")  # numbered in kernels/file.c; collective ones come after
@@ -138,24 +138,24 @@ def blocking(way: Literal["read", "write"], options: type[Access], more: Mapping
         expected=own,
         cadence="streaming",
         warmup=(10, 2),
-        classics=names(way.capitalize(), more),
+        equivalents=names(way.capitalize(), more),
     )
 
 
 def nonblocking(blocking: FileBenchmark, options: type[Access], more: Mapping[str, Scalar]) -> FileBenchmark:
     """The same with the non-blocking call, and computation while it is under way."""
     way = blocking.moves.capitalize()
-    classics = names(f"I{way}", more)
-    classics.pop(f"IMB-IO C_I{way}_Shared")  # MPI has no such call
+    equivalents = names(f"I{way}", more)
+    equivalents.pop(f"IMB-IO C_I{way}_Shared")  # MPI has no such call
     return dataclasses.replace(
         blocking,
         title=f"{blocking.title}, non-blocking",
         kernel=f"file_i{blocking.moves}",
         options=options,
         check=check_behind,
-        lanes=LANES,
+        phases=PHASES,
         derived=OVERLAP | {"overlap_imb_percent": overlap_io},
-        classics=classics,
+        equivalents=equivalents,
         doc=_BEHIND_DOC.format(way=way, plain=blocking.moves),
     )
 

@@ -30,37 +30,37 @@ class Overlapping:
     tests: int = 0
 
 
-LANES = {"pure_ns": "pure_us", "compute_ns": "compute_us", "alone_ns": "compute_alone_us"}
+PHASES = {"pure_ns": "pure_us", "compute_ns": "compute_us", "alone_ns": "compute_alone_us"}
 
 
 _TIMES = ("time_ns", "pure_ns", "compute_ns")
 
 
-def overlap_osu(lanes: Any) -> float:
+def overlap_osu(phases: Any) -> float:
     """OSU's overlap, %: the part of the pure time that the computation hid; what overlapped is told by the total."""
-    if "pure_ns" not in lanes:
+    if "pure_ns" not in phases:
         return float("nan")
-    total, pure, inner = (float(np.median(lanes[name].mean(axis=0))) for name in _TIMES)
+    total, pure, inner = (float(np.median(phases[name].mean(axis=0))) for name in _TIMES)
     return max(0.0, 100 - (total - inner) / pure * 100)
 
 
-def overlap_imb(lanes: Any) -> float:
+def overlap_imb(phases: Any) -> float:
     """IMB's overlap, %: the time saved against doing one after the other, as a part of the longer of the two.
 
     From the mean times of the rank that took longest in all, as IMB-NBC has it (IMB_output.c).
     """
-    if "pure_ns" not in lanes:
+    if "pure_ns" not in phases:
         return float("nan")
-    means = [lanes[name].mean(axis=1) for name in _TIMES]
+    means = [phases[name].mean(axis=1) for name in _TIMES]
     total, pure, inner = (float(times[means[0].argmax()]) for times in means)
     return 100 * max(0.0, min(1.0, (pure + inner - total) / max(pure, inner)))
 
 
-def overlap_io(lanes: Any) -> float:
+def overlap_io(phases: Any) -> float:
     """IMB-IO's overlap, %: the time saved as a part of the shorter of access and computation, each by itself."""
-    if "pure_ns" not in lanes:
+    if "pure_ns" not in phases:
         return float("nan")
-    total, pure, alone = (float(np.median(lanes[f"{name}_ns"].mean(axis=0))) for name in ("time", "pure", "alone"))
+    total, pure, alone = (float(np.median(phases[f"{name}_ns"].mean(axis=0))) for name in ("time", "pure", "alone"))
     return 100 * max(0.0, min(1.0, (pure + alone - total) / min(pure, alone)))
 
 
@@ -106,7 +106,7 @@ def forms(blocking: CollectiveBenchmark, suites: Collection[str] = ()) -> dict[s
 
 
 def counted(
-    plain: CollectiveBenchmark, doc: str | None, name: str, title: str, classics: Mapping[str, Mapping[str, Scalar]]
+    plain: CollectiveBenchmark, doc: str | None, name: str, title: str, equivalents: Mapping[str, Mapping[str, Scalar]]
 ) -> CollectiveBenchmark:
     """The v or w form of a collective: a count for each rank, or a datatype too, all of them alike.
 
@@ -115,10 +115,10 @@ def counted(
     doc : of the file with the plain form; its names become those of this one.
     """
     renamed = re.sub(rf"(?i)((?<![a-z])|(?<=_)){plain.kernel}(?![a-z_])", lambda found: found[0] + name[-1], doc or "")
-    if not any(test.startswith("IMB-") for test in classics):
+    if not any(test.startswith("IMB-") for test in equivalents):
         renamed = re.sub(r"\s+and\s+in\s+IMB-[^()]*\([^()]*\)|,\s+as\s+IMB-[^;]*(?=;)", "", renamed)
     own = f"{renamed.rstrip()}\nThe counts of all ranks are the same: the data are those of mpi.{plain.kernel}.\n"
-    return dataclasses.replace(plain, title=title, kernel=name, classics=classics, doc=own)
+    return dataclasses.replace(plain, title=title, kernel=name, equivalents=equivalents, doc=own)
 
 
 _OVERLAP_DOC = """Overlap of MPI_{call} with computation: how much of its time a rank can use.
@@ -144,12 +144,12 @@ def _nonblocking(blocking: CollectiveBenchmark, suites: Collection[str]) -> Coll
     """The non-blocking form of a collective, with computation while it is under way."""
     name, call = f"i{blocking.kernel}", f"I{blocking.kernel}"
     osu, imb = [f"osu_{name}"] * ("osu_i" in suites), [f"IMB-NBC {call}"] * ("IMB-NBC" in suites)
-    classics: dict[str, dict[str, Scalar]] = {test: {} for test in (*osu, *imb)}
-    classics |= {f"{test}_pure": {"overlap": False} for test in imb}
+    equivalents: dict[str, dict[str, Scalar]] = {test: {} for test in (*osu, *imb)}
+    equivalents |= {f"{test}_pure": {"overlap": False} for test in imb}
     return dataclasses.replace(
-        blocking, title=f"{blocking.title}, non-blocking", kernel=name, lanes=LANES, derived=OVERLAP,
+        blocking, title=f"{blocking.title}, non-blocking", kernel=name, phases=PHASES, derived=OVERLAP,
         options=_options(Overlapping, blocking.options), metrics={"latency_us": blocking.metrics["latency_us"]},
-        cadence="isolated", classics=classics, unlike={},
+        cadence="isolated", equivalents=equivalents, unlike={},
         converted={f"osu_{name}": how for test, how in blocking.converted.items() if osu and test.startswith("osu_")},
         doc=_OVERLAP_DOC.format(call=call, plain=blocking.kernel, tests=_tests([*osu, *imb])),
     )  # fmt: skip
@@ -159,8 +159,8 @@ def _persistent(blocking: CollectiveBenchmark, suites: Collection[str]) -> Colle
     """The persistent form of a collective: set up once, untimed, then started and waited for."""
     name, call = f"{blocking.kernel}_persistent", blocking.kernel.capitalize()
     osu, imb = [f"osu_{name}"] * ("osu_persistent" in suites), [f"IMB-MPI4 {call}_persist"] * ("IMB-MPI4" in suites)
-    classics: dict[str, dict[str, Scalar]] = {test: {} for test in osu} | {test: {"overlap": True} for test in imb}
-    classics |= {f"{test}_pure": {} for test in imb}
+    equivalents: dict[str, dict[str, Scalar]] = {test: {} for test in osu} | {test: {"overlap": True} for test in imb}
+    equivalents |= {f"{test}_pure": {} for test in imb}
 
     def check(spec: Spec) -> str:
         if spec.values.get("rotate"):
@@ -168,8 +168,8 @@ def _persistent(blocking: CollectiveBenchmark, suites: Collection[str]) -> Colle
         return allowed(spec)
 
     return dataclasses.replace(
-        blocking, title=f"{blocking.title}, persistent", kernel=name, check=check, lanes=LANES, derived=OVERLAP,
+        blocking, title=f"{blocking.title}, persistent", kernel=name, check=check, phases=PHASES, derived=OVERLAP,
         options=_options(Started, blocking.options), metrics={"latency_us": blocking.metrics["latency_us"]},
-        calls=(f"MPI_{call}_init",), cadence="isolated", classics=classics, converted={}, unlike={},
+        calls=(f"MPI_{call}_init",), cadence="isolated", equivalents=equivalents, converted={}, unlike={},
         doc=_PERSISTENT_DOC.format(call=call, plain=blocking.kernel, tests=_tests([*osu, *imb])),
     )  # fmt: skip

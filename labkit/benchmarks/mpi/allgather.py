@@ -22,7 +22,7 @@ BENCHMARK = CollectiveBenchmark(
     placed=lambda spec, rank: rank * spec.size,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    classics={
+    equivalents={
         "osu_allgather": {},
         "IMB-MPI1 Allgather": {},
         "IMB-MT AllgatherMT": {"threads": 2},
@@ -33,7 +33,7 @@ ALLGATHERV = counted(
     __doc__,
     "allgatherv",
     title="allgatherv",
-    classics={"osu_allgatherv": {}, "IMB-MPI1 Allgatherv": {}, "IMB-MT AllgathervMT": {"threads": 2}},
+    equivalents={"osu_allgatherv": {}, "IMB-MPI1 Allgatherv": {}, "IMB-MT AllgathervMT": {"threads": 2}},
 )
 FORMS = {
     **forms(BENCHMARK, IN_ALL),

@@ -42,7 +42,7 @@ BENCHMARK = CollectiveBenchmark(
         "latency_us": lambda spec: 1,
         "busbw_GBps": lambda spec: 2 * (spec.ranks - 1) / spec.ranks * spec.size,
     },
-    classics={
+    equivalents={
         "osu_allreduce": {},
         "IMB-MPI1 Allreduce": {},
         "IMB-MT AllReduceMT": {"threads": 2},

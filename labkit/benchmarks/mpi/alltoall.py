@@ -22,16 +22,16 @@ BENCHMARK = CollectiveBenchmark(
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), rank * spec.size),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    classics={"osu_alltoall": {}, "IMB-MPI1 Alltoall": {}, "IMB-MT AlltoallMT": {"threads": 2}},
+    equivalents={"osu_alltoall": {}, "IMB-MPI1 Alltoall": {}, "IMB-MT AlltoallMT": {"threads": 2}},
 )
 ALLTOALLV = counted(
     BENCHMARK,
     __doc__,
     "alltoallv",
     title="all to all, v form",
-    classics={"osu_alltoallv": {}, "IMB-MPI1 Alltoallv": {}, "IMB-MT AlltoallvMT": {"threads": 2}},
+    equivalents={"osu_alltoallv": {}, "IMB-MPI1 Alltoallv": {}, "IMB-MT AlltoallvMT": {"threads": 2}},
 )
-ALLTOALLW = counted(BENCHMARK, __doc__, "alltoallw", title="all to all, w form", classics={"osu_alltoallw": {}})
+ALLTOALLW = counted(BENCHMARK, __doc__, "alltoallw", title="all to all, w form", equivalents={"osu_alltoallw": {}})
 FORMS = {
     **forms(BENCHMARK, IN_ALL),
     "alltoallv": ALLTOALLV,

@@ -39,7 +39,7 @@ BENCHMARK = KernelBenchmark(
     expected=from_active,
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bw": {}},
+    equivalents={"osu_bw": {}},
 )
 FORMS = {
     "bandwidth_persistent": dataclasses.replace(
@@ -47,7 +47,7 @@ FORMS = {
         title="bandwidth, persistent requests",
         kernel="bandwidth_persistent",
         options=Window,
-        classics={"osu_bw_persistent": {}},
+        equivalents={"osu_bw_persistent": {}},
         doc="""Bandwidth from rank 0 to rank 1 with persistent requests.
 
 As mpi.bandwidth, with the requests of the window set up once, untimed, and started together (MPI_Startall). The

@@ -20,6 +20,6 @@ BENCHMARK = CollectiveBenchmark(
     buffers=lambda spec: (0, 0),
     cadence="streaming",
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_barrier": {}, "IMB-MPI1 Barrier": {"timing": "total"}, "IMB-MT BarrierMT": {"threads": 2}},
+    equivalents={"osu_barrier": {}, "IMB-MPI1 Barrier": {"timing": "total"}, "IMB-MT BarrierMT": {"threads": 2}},
 )
 FORMS = forms(BENCHMARK, IN_ALL)

@@ -36,6 +36,6 @@ BENCHMARK = CollectiveBenchmark(
     sizes="1:1Mi",
     expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
-    classics={"osu_bcast": {}, "IMB-MPI1 Bcast": {}, "IMB-MT BcastMT": {"threads": 2}},
+    equivalents={"osu_bcast": {}, "IMB-MPI1 Bcast": {}, "IMB-MT BcastMT": {"threads": 2}},
 )
 FORMS = forms(BENCHMARK, IN_ALL)

@@ -25,14 +25,14 @@ BENCHMARK = KernelBenchmark(
     expected=from_peer,
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bibw": {}},
+    equivalents={"osu_bibw": {}},
 )
 FORMS = {
     "bibandwidth_persistent": dataclasses.replace(
         BENCHMARK,
         title="bidirectional bandwidth, persistent requests",
         kernel="bibandwidth_persistent",
-        classics={"osu_bibw_persistent": {}},
+        equivalents={"osu_bibw_persistent": {}},
         doc="""Bandwidth both ways at once with persistent requests.
 
 As mpi.bibandwidth, with the requests of both windows set up once, untimed. The definition of osu_bibw_persistent (OMB

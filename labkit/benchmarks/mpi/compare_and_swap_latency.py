@@ -19,5 +19,5 @@ BENCHMARK = _one_sided.latency(
     dtype=_one_sided.element,
     expected=_one_sided.got,
     exposed=_one_sided.put_where(answers=True),
-    classics={"osu_cas_latency": {"memory": "allocate"}, "IMB-RMA Compare_and_swap": {"timing": "total"}},
+    equivalents={"osu_cas_latency": {"memory": "allocate"}, "IMB-RMA Compare_and_swap": {"timing": "total"}},
 )

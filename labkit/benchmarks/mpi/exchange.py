@@ -30,7 +30,7 @@ BENCHMARK = KernelBenchmark(
     expected=lambda spec, rank, send: np.concatenate(
         [send(peer)[(k ^ 1) * spec.size : (k ^ 1) * spec.size + spec.size] for k, peer in enumerate(_near(spec, rank))]
     ),
-    classics={
+    equivalents={
         "IMB-MPI1 Exchange": {"cadence": "streaming", "timing": "total"},
         "IMB-MT ExchangeMT": {"cadence": "streaming", "threads": 2, "timing": "total"},
     },

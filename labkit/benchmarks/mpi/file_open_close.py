@@ -31,5 +31,5 @@ BENCHMARK = FileBenchmark(
     metrics={"latency_us": lambda spec: 1},
     cadence="isolated",
     warmup=(10, 2),
-    classics={"IMB-IO Open_Close": {}},
+    equivalents={"IMB-IO Open_Close": {}},
 )

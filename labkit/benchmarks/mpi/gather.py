@@ -22,14 +22,14 @@ BENCHMARK = CollectiveBenchmark(
     placed=lambda spec, rank: rank * spec.size if rank == spec.option("root") else None,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0) if rank == spec.option("root") else None,
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_gather": {}, "IMB-MPI1 Gather": {}, "IMB-MT GatherMT": {"threads": 2}},
+    equivalents={"osu_gather": {}, "IMB-MPI1 Gather": {}, "IMB-MT GatherMT": {"threads": 2}},
 )
 GATHERV = counted(
     BENCHMARK,
     __doc__,
     "gatherv",
     title="gatherv",
-    classics={"osu_gatherv": {}, "IMB-MPI1 Gatherv": {}, "IMB-MT GathervMT": {"threads": 2}},
+    equivalents={"osu_gatherv": {}, "IMB-MPI1 Gatherv": {}, "IMB-MT GathervMT": {"threads": 2}},
 )
 FORMS = {
     **forms(BENCHMARK, IN_ALL),

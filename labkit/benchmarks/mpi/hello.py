@@ -14,5 +14,5 @@ BENCHMARK = StartBenchmark(
     metrics={"latency_us": lambda spec: 1},
     active=lambda spec, rank: rank == 0,
     cadence="streaming",
-    classics={"osu_hello": {}},
+    equivalents={"osu_hello": {}},
 )

@@ -47,7 +47,7 @@ _RECEIVES = KernelBenchmark(
     work=lambda spec: {"mode": 0},
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bw_fan_in": {"window": 64}},
+    equivalents={"osu_bw_fan_in": {"window": 64}},
     unlike={"osu_bw_fan_in": _UNLIKE},
     doc="""A hot spot that receives: all other ranks send to one at the same time.
 
@@ -64,7 +64,7 @@ FORMS = {
         buffers=lambda spec: (spec.size, spec.size),
         expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
         work=lambda spec: {"mode": 1},
-        classics={"osu_bw_fan_out": {"window": 64}},
+        equivalents={"osu_bw_fan_out": {"window": 64}},
         unlike={"osu_bw_fan_out": _UNLIKE},
         doc="""A hot spot that sends: one rank sends to all others at the same time.
 

@@ -13,5 +13,5 @@ BENCHMARK = StartBenchmark(
     sized=False,
     metrics={"latency_us": lambda spec: 1},
     cadence="streaming",
-    classics={"osu_init": {}},
+    equivalents={"osu_init": {}},
 )

@@ -44,7 +44,7 @@ BENCHMARK = KernelBenchmark(
     active=first_half,
     expected=from_peer,
     cadence="streaming",
-    classics={
+    equivalents={
         "osu_latency": {},
         "osu_latency_mt": {"threads": 2},
         "osu_latency_mp": {"forked": 2},
@@ -71,7 +71,7 @@ FORMS = {
         active=first_half,
         expected=from_peer,
         cadence="streaming",
-        classics={"osu_latency_persistent": {}},
+        equivalents={"osu_latency_persistent": {}},
         doc="""Latency with persistent requests: ping-pong, one-way time.
 
 Send and receive are set up once, untimed; an iteration starts them and waits. The definition of

@@ -23,7 +23,7 @@ BENCHMARK = KernelBenchmark(
     reduce="mean",
     cadence="windowed",
     warmup=(10, 2),
-    classics={
+    equivalents={
         "osu_mbw_mr": {},
         "IMB-MPI1 Uniband": {"window": 256, "timing": "total"},
         "IMB-MT UniBandMT": {"window": 256, "threads": 2, "timing": "total"},

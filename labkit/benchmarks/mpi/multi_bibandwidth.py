@@ -24,7 +24,7 @@ BENCHMARK = KernelBenchmark(
     reduce="mean",
     cadence="windowed",
     warmup=(10, 2),
-    classics={
+    equivalents={
         "IMB-MPI1 Biband": {"window": 256, "timing": "total"},
         "IMB-MT BiBandMT": {"window": 256, "threads": 2, "timing": "total"},
     },

@@ -34,5 +34,5 @@ BENCHMARK = KernelBenchmark(
     expected=from_peer,
     reduce="mean",
     cadence="streaming",
-    classics={"osu_multi_lat": {}},
+    equivalents={"osu_multi_lat": {}},
 )

@@ -51,14 +51,14 @@ BENCHMARK = CollectiveBenchmark(
     peers=near,
     expected=_expected,
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_neighbor_allgather": {}},
+    equivalents={"osu_neighbor_allgather": {}},
 )
 NEIGHBOR_ALLGATHERV = counted(
     BENCHMARK,
     __doc__,
     "neighbor_allgatherv",
     title="neighbourhood allgather, v form",
-    classics={"osu_neighbor_allgatherv": {}},
+    equivalents={"osu_neighbor_allgatherv": {}},
 )
 FORMS = {
     **forms(BENCHMARK, IN_OSU_NONBLOCKING),

@@ -40,21 +40,21 @@ BENCHMARK = CollectiveBenchmark(
     peers=near,
     expected=expected,
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_neighbor_alltoall": {}},
+    equivalents={"osu_neighbor_alltoall": {}},
 )
 NEIGHBOR_ALLTOALLV = counted(
     BENCHMARK,
     __doc__,
     "neighbor_alltoallv",
     title="neighbourhood all to all, v form",
-    classics={"osu_neighbor_alltoallv": {}},
+    equivalents={"osu_neighbor_alltoallv": {}},
 )
 NEIGHBOR_ALLTOALLW = counted(
     BENCHMARK,
     __doc__,
     "neighbor_alltoallw",
     title="neighbourhood all to all, w form",
-    classics={"osu_neighbor_alltoallw": {}},
+    equivalents={"osu_neighbor_alltoallw": {}},
 )
 FORMS = {
     **forms(BENCHMARK, IN_OSU_NONBLOCKING),

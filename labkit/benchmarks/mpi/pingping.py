@@ -32,7 +32,7 @@ BENCHMARK = KernelBenchmark(
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: spec.size},
     expected=from_peer,
     cadence="streaming",
-    classics={
+    equivalents={
         "IMB-MPI1 PingPing": {"timing": "total"},
         "IMB-MPI1 PingPingSpecificSource": {"timing": "total"},
         "IMB-MPI1 PingPingAnySource": {"source": "any", "timing": "total"},

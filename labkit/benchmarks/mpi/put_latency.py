@@ -16,6 +16,6 @@ BENCHMARK = _one_sided.latency(
     title="latency of a put",
     kernel="put",
     exposed=_one_sided.put_where(answers=True),
-    classics=_one_sided.tests("put"),
+    equivalents=_one_sided.tests("put"),
     unlike=_one_sided.unlike("put"),
 )

@@ -77,7 +77,7 @@ BENCHMARK = KernelBenchmark(
     peers=lambda spec, rank: table(spec.ranks, spec.option("direction"))[:, rank].ravel().tolist(),
     work=lambda spec: {"npeers": ROWS},
     expected=_expected,
-    classics={
+    equivalents={
         "IMB-P2P Unirandom": {"direction": "uni", "cadence": "streaming", "timing": "total"},
         "IMB-P2P Birandom": {"direction": "bi", "cadence": "streaming", "timing": "total"},
         "IMB-P2P Corandom": {"direction": "co", "cadence": "streaming", "timing": "total"},

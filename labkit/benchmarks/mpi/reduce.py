@@ -22,6 +22,6 @@ BENCHMARK = CollectiveBenchmark(
     placed=lambda spec, rank: 0 if rank == spec.option("root") else None,
     expected=lambda spec, rank, send: combined(spec, send, 0, spec.ranks) if rank == spec.option("root") else None,
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
-    classics={"osu_reduce": {}, "IMB-MPI1 Reduce": {}, "IMB-MT ReduceMT": {"threads": 2}},
+    equivalents={"osu_reduce": {}, "IMB-MPI1 Reduce": {}, "IMB-MT ReduceMT": {"threads": 2}},
 )
 FORMS = forms(BENCHMARK, IN_ALL)

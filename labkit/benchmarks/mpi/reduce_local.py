@@ -17,5 +17,5 @@ BENCHMARK = KernelBenchmark(
     dtype=lambda spec: spec.option("datatype"),
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: spec.size},
     cadence="isolated",
-    classics={"IMB-MPI1 Reduce_local": {}},
+    equivalents={"IMB-MPI1 Reduce_local": {}},
 )

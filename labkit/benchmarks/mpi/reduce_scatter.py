@@ -51,7 +51,7 @@ BENCHMARK = CollectiveBenchmark(
         "latency_us": lambda spec: 1,
         "busbw_GBps": lambda spec: (spec.ranks - 1) / spec.ranks * spec.size,
     },
-    classics={
+    equivalents={
         "osu_reduce_scatter": {},
         "IMB-MPI1 Reduce_scatter": {},
         "IMB-MT ReduceScatterMT": {"threads": 2},

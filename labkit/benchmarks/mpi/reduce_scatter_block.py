@@ -26,7 +26,7 @@ BENCHMARK = CollectiveBenchmark(
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: np.split(combined(spec, send, 0, spec.ranks), spec.ranks)[rank],
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    classics={"osu_reduce_scatter_block": {}, "IMB-MPI1 Reduce_scatter_block": {}},
+    equivalents={"osu_reduce_scatter_block": {}, "IMB-MPI1 Reduce_scatter_block": {}},
     converted={"osu_reduce_scatter_block": lambda spec: {"size": 1 / spec.ranks}},
 )
 FORMS = forms(BENCHMARK, IN_OSU_NONBLOCKING)

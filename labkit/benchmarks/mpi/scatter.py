@@ -27,14 +27,14 @@ BENCHMARK = CollectiveBenchmark(
         else pieces(spec, send, [spec.option("root")], rank * spec.size)
     ),
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_scatter": {}, "IMB-MPI1 Scatter": {}, "IMB-MT ScatterMT": {"threads": 2}},
+    equivalents={"osu_scatter": {}, "IMB-MPI1 Scatter": {}, "IMB-MT ScatterMT": {"threads": 2}},
 )
 SCATTERV = counted(
     BENCHMARK,
     __doc__,
     "scatterv",
     title="scatterv",
-    classics={"osu_scatterv": {}, "IMB-MPI1 Scatterv": {}, "IMB-MT ScattervMT": {"threads": 2}},
+    equivalents={"osu_scatterv": {}, "IMB-MPI1 Scatterv": {}, "IMB-MT ScattervMT": {"threads": 2}},
 )
 FORMS = {
     **forms(BENCHMARK, IN_ALL),

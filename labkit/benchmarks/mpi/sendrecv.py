@@ -15,7 +15,7 @@ BENCHMARK = KernelBenchmark(
     ranks=(2, None),
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 2 * spec.size},
     expected=lambda spec, rank, send: send((rank - 1) % spec.ranks),
-    classics={
+    equivalents={
         "IMB-MPI1 Sendrecv": {"cadence": "streaming", "timing": "total"},
         "IMB-MT SendRecvMT": {"cadence": "streaming", "threads": 2, "timing": "total"},
     },

@@ -31,6 +31,6 @@ BENCHMARK = CollectiveBenchmark(
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 2 * spec.size},
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: send((rank - 1) % spec.ranks),
-    classics={"IMB-P2P SendRecv_Replace": {"cadence": "streaming", "timing": "total"}},
+    equivalents={"IMB-P2P SendRecv_Replace": {"cadence": "streaming", "timing": "total"}},
     converted={"IMB-P2P SendRecv_Replace": lambda spec: {"bandwidth_MBps": 2 / spec.ranks}},
 )

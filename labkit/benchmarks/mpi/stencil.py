@@ -81,7 +81,7 @@ BENCHMARK = KernelBenchmark(
     expected=lambda spec, rank, send: np.concatenate(
         [send(peer)[(k ^ 1) * spec.size : (k ^ 1) * spec.size + spec.size] for k, peer in enumerate(_near(spec, rank))]
     ),
-    classics={
+    equivalents={
         "IMB-P2P Stencil2D": {"cadence": "streaming", "timing": "total"},
         "IMB-P2P Stencil3D": {"cadence": "streaming", "dimensions": 3, "timing": "total"},
     },

@@ -15,6 +15,6 @@ BENCHMARK = KernelBenchmark(
     ranks=(2, None),
     sizes="1:4Mi",
     metrics={"latency_us": lambda spec: 1},
-    classics={"IMB-EXT Window": {"cadence": "streaming", "timing": "total"}},
+    equivalents={"IMB-EXT Window": {"cadence": "streaming", "timing": "total"}},
     unlike={"IMB-EXT Window": "it also puts one element into its own window and fences once more"},
 )

@@ -29,6 +29,6 @@ BENCHMARK = ToolBenchmark(
     sizes="4Ki:16Mi:*4",
     check=lambda spec: "" if spec.size else "size=0, but a region has at least 1 B. Set size=4096.",
     metrics={"latency_us": lambda spec: 1},
-    lanes={"deregistration_ns": "deregistration_us"},
+    phases={"deregistration_ns": "deregistration_us"},
     jobs=(pyverbs.registration,),
 )

@@ -34,6 +34,6 @@ BENCHMARK = ToolBenchmark(
     options=Options,
     sized=False,
     metrics={"latency_us": lambda spec: 1},
-    lanes=STEPS,
+    phases=STEPS,
     jobs=(pyverbs.setup,),
 )

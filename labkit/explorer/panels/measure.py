@@ -14,7 +14,7 @@ import ipywidgets as widgets
 from labkit import benchmarks, campaign, launch
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.explorer import job, lacking, store
+from labkit.explorer import availability, job, store
 from labkit.explorer.folds import Folds
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.job import Job
@@ -83,7 +83,7 @@ class _Measure:
 
     def _offer_benchmarks(self) -> None:
         """Offer what can be measured on the testbed; the others stand below with why they cannot."""
-        why = lacking.reasons(self.setting.raw["testbed"])
+        why = availability.reasons(self.setting.raw["testbed"])
         offered = [(f"{name} – {one.title}", name) for name, one in benchmarks.find().items() if name not in why]
         if offered and list(self.benchmark.options) != offered:
             before = self.benchmark.value or START
@@ -229,7 +229,7 @@ class _Measure:
         if one is None or self._gone(one):
             return
         seen = one.progress()
-        self.bar.value = seen["done"] / max(1, seen["total"]) if seen else 0.0
+        self.bar.value = seen.done / max(1, seen.total) if seen else 0.0
         self.status.value = html.escape(one.state())
         self.log.value = f"<pre>{html.escape(job.log(one.campaign.path))}</pre>"
         count = len(one.campaign.done())

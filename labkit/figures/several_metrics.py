@@ -13,7 +13,7 @@ from labkit.figures.points import metric_of, versus_size
 from labkit.records import headline_statistic
 
 
-def together(
+def several_metrics(
     summary: pd.DataFrame,
     metrics: Mapping[str, str] | Sequence[str],
     label: str,

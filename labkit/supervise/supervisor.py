@@ -2,7 +2,7 @@
 
 Run by path, with nothing but the standard library, so that it starts fast and needs no labkit::
 
-    python -I -S guard.py GRACE -- COMMAND...
+    python -I -S supervisor.py GRACE -- COMMAND...
 
 It ends the command and all its descendants (SIGTERM, after GRACE seconds SIGKILL) when its standard input ends, on
 SIGTERM, SIGINT and SIGHUP, and when the command itself ends.
@@ -194,14 +194,14 @@ def _fork(run: Callable[[], int]) -> int:
 
 def _execute(command: Sequence[str]) -> int:
     """Become the command, in a session of its own and without input; returns only if that cannot be."""
-    keeper = os.getppid()
+    reaper = os.getppid()
     signal.set_wakeup_fd(-1)
     for number in (*_ENDING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.setsid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != keeper:
+    if os.getppid() != reaper:
         return _KILLED
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     try:
@@ -228,19 +228,19 @@ def _tell(report: int, status: int, left: Sequence[int]) -> int:
     return status
 
 
-def _keep(command: Sequence[str], grace: float, report: int, guard: int) -> int:
-    """Be the keeper: run the command, and end all descendants when the command, the owner or the guard ends."""
+def _keep(command: Sequence[str], grace: float, report: int, supervisor: int) -> int:
+    """Be the reaper: run the command, and end all descendants when the command, the owner or the supervisor ends."""
     family = _Subreaper()
     family.child = _fork(lambda: _execute(command))
     _leave_output()
-    family.wait(ends=(0, guard))
+    family.wait(ends=(0, supervisor))
     left = family.end(grace)
     status = -signal.SIGKILL if family.status is None else family.status
     return _tell(report, status if status >= 0 else 128 - status, left)
 
 
 def _guard(command: Sequence[str], grace: float, report: int) -> int:
-    """Be the guard: run the keeper, and take over from it when it dies or hangs."""
+    """Be the supervisor: run the reaper, and take over from it when it dies or hangs."""
     family = _Subreaper()
     keeper_end, guard_end = os.pipe()
 
@@ -265,10 +265,10 @@ def main(arguments: Sequence[str]) -> int:
 
     Returns
     -------
-    Exit status of the command, 128+n if signal n ended it, 137 if guard or keeper was killed.
+    Exit status of the command, 128+n if signal n ended it, 137 if supervisor or reaper was killed.
     """
     if "--" not in arguments[1:-1]:
-        _say("usage: guard.py GRACE [REPORT_FD] -- COMMAND...")
+        _say("usage: supervisor.py GRACE [REPORT_FD] -- COMMAND...")
         return 2
     cut = arguments.index("--")
     grace, *reports = arguments[:cut]

@@ -84,7 +84,7 @@ def _metric(
     lead = max((s for s in (*HEADLINES, *STATISTICS) if s in count), key=lambda s: count[s])  # the first of the best
     same = block[have[:, names.index(lead)]]
     whole = np.asarray(~np.isnan(same).any(axis=0), bool)
-    centre, low, high = stats.over_launches(same)
+    centre, low, high = stats.aggregate(same)
     row: dict[str, float] = {}
     missing = []
     for place, name in enumerate(names):

@@ -15,7 +15,7 @@ from labkit.units import format_number
 _SOUND = "not slow twice"
 
 
-def twice(
+def repeated_pairs(
     first: NDArray[np.float64], again: NDArray[np.float64], hosts: Sequence[str], *,
     limits: Sequence[float], causes: Mapping[tuple[int, int], str],
 ) -> go.Figure:  # fmt: skip

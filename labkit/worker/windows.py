@@ -1,4 +1,4 @@
-"""Synchronised cadence: every iteration starts at a moment agreed beforehand, on clocks set by one another.
+"""Window-based synchronisation: every iteration starts at a moment agreed beforehand, on clocks set by one another.
 
 The alternative to a barrier, whose own imbalance delays some ranks (Hunold and Carpen-Amarie, "Reproducible MPI
 benchmarking is still not as easy as you think", IEEE TPDS 2016). Clock offsets come from the ping-pong with the
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 PINGS = 200
 MARGIN = 500_000  # ns from agreeing on a start to the first iteration
-ROOM = 3  # slots are so many times as long as an iteration took
+ROOM = 3  # windows are so many times as long as an iteration took
 
 
-class Slots:
+class Windows:
     """The moments of one point.
 
     Attributes
     ----------
-    ns : length of a slot.
+    ns : length of a window.
     error_ns : most by which two clocks may disagree.
     """
 
@@ -43,7 +43,7 @@ class Slots:
         for other in range(1, self._ranks.size):
             work = kernels.Work(
                 comm=comm, datatype=self._mpi.BYTE, op=None, count=8, itemsize=1, send=nothing, recv=nothing, rank=rank,
-                ranks=self._ranks.size, peer=-1 if rank not in (0, other) else other if rank == 0 else 0, lanes=2,
+                ranks=self._ranks.size, peer=-1 if rank not in (0, other) else other if rank == 0 else 0, phases=2,
                 more={"active": rank == 0, "byte": self._mpi.BYTE},
             )  # fmt: skip
             offsets, trips = self._engine.prepare("clock_offset", work)(20, PINGS)[:, 0]
@@ -54,7 +54,7 @@ class Slots:
         return int(comm.scatter(found if rank == 0 else None))
 
     def choose(self, loop: kernels.Loop, warmup: int) -> None:
-        """Set the length of a slot from a few iterations, the same on every rank."""
+        """Set the length of a window from a few iterations, the same on every rank."""
         self._ranks.barrier()
         times = loop(warmup, 30)[0]
         slowest = int(np.quantile(times, 0.9)) * ROOM + 2000
@@ -66,6 +66,6 @@ class Slots:
         return self._ranks.bcast(time.monotonic_ns() + MARGIN)
 
     def facts(self, rows: NDArray[np.int64]) -> dict[str, Any]:
-        """What a record should say: after an iteration longer than its slot the next one starts late."""
+        """What a record should say: after an iteration longer than its window the next one starts late."""
         late = float((rows.max(axis=0) > self.ns).mean()) if rows.size else 0.0
         return {"slot_ns": self.ns, "clock_error_ns": self.error_ns, "late_share": late}

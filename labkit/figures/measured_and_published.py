@@ -11,7 +11,7 @@ from labkit.figures import looks, style
 from labkit.units import format_number
 
 
-def beside(
+def measured_and_published(
     measured: Mapping[str, float], published: Mapping[str, float], *, title: str, factor: float = 1.0, source: str = ""
 ) -> go.Figure:
     """Draw a bar for each measured and each published value on a logarithmic axis, with its number.

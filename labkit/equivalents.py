@@ -33,7 +33,7 @@ _DATATYPES = {"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "int32": "MPI_INT
 
 def tests(benchmark: Benchmark, form: str) -> dict[str, Mapping[str, Scalar]]:
     """Tests of a format that are the same as a benchmark, with the options that make it so."""
-    known = {test: options for test, options in benchmark.classics.items() if test.startswith(FORMS[form])}
+    known = {test: options for test, options in benchmark.equivalents.items() if test.startswith(FORMS[form])}
     return {test: options for test, options in known.items() if form == "imb" or test in TABLES}
 
 

@@ -12,7 +12,7 @@ from labkit.errors import DataError
 FORMAT = 1
 
 
-class Diary:
+class Attempts:
     """The file ``diary.json`` in the folder of a lab.
 
     Parameters

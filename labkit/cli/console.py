@@ -30,15 +30,15 @@ def warn(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def formats(verb: argparse.ArgumentParser, *names: str) -> None:
     """The option --format; the first name is the default."""
-    verb.add_argument("--format", choices=names, default=names[0], help="how to print (default: %(default)s)")
+    verb.add_argument("--format", choices=names, default=names[0], help="output format (default: %(default)s)")
 
 
 def output(verb: argparse.ArgumentParser) -> None:
     """The options of verbs that print results."""
     formats(verb, *RESULTS)
-    verb.add_argument("--full", action="store_true", help="with --format omb: the columns that -f adds to collectives")
+    verb.add_argument("--full", action="store_true", help="with --format omb: add the columns that OSU prints with -f")
     verb.add_argument(
-        "--output", metavar="FILE", help="write to a file, a device or a pipe instead of standard output (-)"
+        "--output", metavar="FILE", help="write to a file, a device or a pipe (default: -, standard output)"
     )
 
 
