@@ -17,7 +17,6 @@ import plotly.graph_objects as go
 import pytest
 
 from labkit import benchmarks, campaign, cli, explorer, launch, scratch
-from labkit.batch import HOME
 from labkit.campaign import archive
 from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
@@ -30,6 +29,7 @@ from labkit.explorer.selection import Selection
 from labkit.explorer.session import Session
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
+from labkit.project import SHIPPED
 from labkit.spec import Effort, Spec
 
 from .test_foreign import filled, forged
@@ -41,7 +41,7 @@ SHOWN = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = campaign.root() / "two-cores"
     if not folder.exists():
-        shutil.copytree(HOME / "data" / "campaigns" / "examples" / "two-cores", folder)
+        shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", folder)
     return folder
 
 
@@ -465,7 +465,9 @@ def test_a_statistic_that_was_chosen_is_never_replaced_by_another() -> None:
 
 def test_points_that_differ_in_a_variable_only_are_lines_of_their_own() -> None:
     if not (campaign.root() / "two-cores-labs").exists():
-        shutil.copytree(HOME / "data" / "campaigns" / "examples" / "two-cores-labs", campaign.root() / "two-cores-labs")
+        shutil.copytree(
+            SHIPPED / "data" / "campaigns" / "examples" / "two-cores-labs", campaign.root() / "two-cores-labs"
+        )
     held = ["two-cores", "two-cores-labs"]
     summary = Store().summary(held, "mpi.latency")
     drawn = dataclasses.replace(SHOWN, campaigns=tuple(held)).figure(summary)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import batch, jobs, launch, measuring
+from labkit import batch, jobs, launch, measuring, project
 from labkit.campaign import Campaign, lease
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.host import allocation
@@ -26,7 +26,7 @@ FOUR = Allocation("slurm", "7", hosts=("a", "b", "c", "d"), tasks=2, leaves=LEAV
 
 def rendered(name: str, request: jobs.Request, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("USER", "ada")
-    monkeypatch.setattr(script, "HOME", Path("/home/ada/labkit"))
+    monkeypatch.setattr(project, "home", lambda: Path("/home/ada/labkit"))
     held = site.load(site.SITES / f"{name}.toml")
     held = held.__class__(**{**held.__dict__, "python": "/home/ada/labkit/.venv/bin/python"})
     return script.render(request, held, Path("/scratch/ada/labkit/quick"), submission=2, exclude=["n7", "n9"])

@@ -13,8 +13,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import measuring, outside, studies
-from labkit.batch.suites import HOME, Entry
+from labkit import measuring, outside, project, studies
+from labkit.batch.suites import Entry
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
 
@@ -92,7 +92,7 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
         with entry.settled(), kernels.kept() as kind:
             papermill.execute_notebook(
                 str(entry.notebook), str(partial), parameters=dict(entry.parameters), progress_bar=False,
-                log_output=False, cwd=str(HOME), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
+                log_output=False, cwd=str(project.home()), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
                 kernel_manager_class=kind,
             )  # fmt: skip
     except PapermillException as raised:

@@ -16,10 +16,10 @@ REACH = """The server listens on this machine only and asks for a token. To reac
 
 def lab(options: argparse.Namespace) -> int:
     """Open JupyterLab on the notebooks."""
-    from labkit.batch import NOTEBOOKS
+    from labkit import project
     from labkit.explorer import server
 
-    return server.lab(NOTEBOOKS, options.rest)
+    return server.lab(project.to_edit(), options.rest)
 
 
 def explore_options(verb: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ from labkit.campaign import Campaign
 from labkit.errors import AbsentError, DataError, KernelError, LabkitError, LaunchError
 from labkit.measuring import nodes
 from labkit.measuring.order import starts
+from labkit.notes import Note, note
 from labkit.spec import Effort, Spec
 
 PROGRESS = "progress.json"  # in the campaign, while somebody measures
@@ -43,10 +44,10 @@ class Point:
     retried: str = ""
 
     @property
-    def marks(self) -> tuple[dict[str, str], list[str]]:
+    def marks(self) -> tuple[dict[str, str], list[Note]]:
         """What the metadata and the warnings of a point say of a first start that failed."""
         said = f"measured by a second start, for the first failed: {self.retried}"
-        return ({"retried": self.retried}, [said]) if self.retried else ({}, [])
+        return ({"retried": self.retried}, [note("retried", said, reason=self.retried)]) if self.retried else ({}, [])
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def _where(point: Point) -> str:
 
 def _again(failure: Failure) -> Point:
     """The point of a failure, marked with its reason."""
-    return dataclasses.replace(failure.point, retried=failure.error.brief.replace("; ", ", "))
+    return dataclasses.replace(failure.point, retried=failure.error.brief)
 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:

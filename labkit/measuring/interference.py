@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labkit import benchmarks, supervise, testbeds, tools
+from labkit import benchmarks, notes, supervise, testbeds, tools
 from labkit.benchmarks import InterferenceBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
 from labkit.measuring import Counter, Failure, Point, programs, ranks
 from labkit.samples import Samples
+from labkit.samples.facts import noted
 from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
 from labkit.tools import Place
@@ -147,7 +148,8 @@ def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
 def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples) -> Samples:
     """Both phases as one: the times beside the aggressor, and those alone next to them."""
     metas: list[dict[str, Any]] = [dict(alone.meta), dict(beside.meta)]
-    both = {name: list(dict.fromkeys(word for meta in metas for word in meta[name])) for name in ("badges", "warnings")}
+    phases = (alone, beside)
+    both = noted(notes.once(one.badges for one in phases), notes.once(one.warnings for one in phases))
     meta = {
         **metas[1], **both,
         "fingerprint": point.fingerprint, "order": list(order), "verified": all(meta["verified"] for meta in metas),

@@ -13,6 +13,7 @@ from labkit.errors import LabkitError, of_point
 from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
+from labkit.samples.facts import noted
 from labkit.spec import Effort
 from labkit.testbeds import Testbed
 
@@ -65,13 +66,15 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
         "elapsed": took, "seed": effort.seed, "load_start": load, "load_end": load_end,
         "testbed": dict(testbed.facts), "evidence": crossed,
-        "badges": [
-            *testbed.badges, *outcome.badges,
-            *(paths.of_tool(spec, effort, outcome, crossed, took) if job.server else []),
-            *host.badges(machine, load, load_end),
-        ],
         **point.marks[0],
-        "warnings": [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
+        **noted(
+            [
+                *testbed.badges, *outcome.badges,
+                *(paths.of_tool(spec, effort, outcome, crossed, took) if job.server else []),
+                *host.badges(machine, load, load_end),
+            ],
+            [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
+        ),
     }  # fmt: skip
     kept = Samples(
         spec=spec, effort=effort, host=machine, launch=point.launch, time_ns=outcome.time_ns,

@@ -211,8 +211,10 @@ def get(name: str) -> type[Study]:
 
 
 def of_notebook(notebook: str | Path) -> type[Study]:
-    """The study that a notebook calls: ``10-latency.ipynb`` → ``latency``."""
-    return get(Path(notebook).stem.partition("-")[2].replace("-", "_"))
+    """The study that a notebook calls: ``10-latency.ipynb`` → ``latency``, and so does ``10-latency-mine.ipynb``."""
+    name = Path(notebook).stem.partition("-")[2].replace("-", "_")
+    fitting = [study for study in names() if f"{name}_".startswith(f"{study}_")]
+    return get(max(fitting, key=len, default=name))
 
 
 def defaults(study: type[Study]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def recorded(lab: Lab, why: str) -> Source:
     """
     folders = tuple(EXAMPLES / name for name in lab.recorded)
     if missing := [str(folder) for folder in folders if not (folder / "campaign.json").exists()]:
-        raise SpecError(f"{', '.join(missing)} is not there, but this lab reads it. Work in a checkout, or measure.")
+        raise SpecError(f"{', '.join(missing)} is not there, but this lab reads it. Install labkit again, or measure.")
     host = Campaign(folders[-1]).facts.get("host", {})
     machine = f"{host.get('cpu_cores', '?')} cores ({host.get('cpu_model', 'processor not known')})"
     return Source("recorded", folders, f"**Source: recorded** on {machine} ({', '.join(lab.recorded)}). {why}".strip())

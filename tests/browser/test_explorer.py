@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from labkit import campaign, samples
-from labkit.batch import HOME
 from labkit.explorer import server
+from labkit.project import SHIPPED
 from tests.test_hostile import TAG
 from tests.test_report import point
 
@@ -72,7 +72,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, P
             "IPYTHONDIR",
         ):
             patch.setenv(name, str(home / name))
-        shutil.copytree(HOME / "data" / "campaigns" / "examples" / "two-cores", folder / "two-cores")
+        shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", folder / "two-cores")
         with server.served([], {"LABKIT_EXPLORE": "two-cores"}) as (_, url, token):
             yield url, token, folder
 

@@ -11,14 +11,14 @@ import nbformat
 import papermill
 import pytest
 
-from labkit import batch, teaching
+from labkit import project, teaching
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.teaching import definition, sources
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.questions import Expected, Question, compared, judge, tolerance
 from labkit.teaching.summary import collected, of_class
 
-LABS = sorted((batch.NOTEBOOKS / "labs").glob("*/*.ipynb"))
+LABS = sorted((project.NOTEBOOKS / "labs").glob("*/*.ipynb"))
 STEMS = [path.stem for path in LABS]
 
 
