@@ -182,7 +182,7 @@ class Study:
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
     """A spec of MPI ranks in a setting: what it leaves open (hosts not over shared memory), variables and variables."""
     benchmark = benchmarks.get(spec.benchmark)
-    if benchmark.jobs or not benchmark.mpi or not setting:
+    if not benchmark.mpi or not setting:
         return spec
     opened = {name: value for name, value in setting.items() if getattr(spec, name, None) == "auto"}
     variables = {name.removeprefix("env."): value for name, value in setting.items() if name.startswith("env.")}
