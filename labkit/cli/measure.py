@@ -152,7 +152,7 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
     if options.sizes and not benchmark.sized:
         raise SpecError(f"-m {options.sizes}, but {benchmark.name} has no message. Leave -m out.")
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
-    usual_ranks = 1 if benchmark.ranks[1] == 1 else 2
+    usual_ranks = 1 if benchmark.single else 2
     ranks = usual_ranks if options.ranks is None else options.ranks
     if usual_ranks == 1 and ranks != 1:
         raise SpecError(f"--ranks {ranks}, but {benchmark.name} has no ranks to choose. Leave --ranks out.")

@@ -11,7 +11,7 @@ import importlib
 import json
 import os
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,7 +33,6 @@ from labkit.studies._sentences import number as number
 from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
 from labkit.studies._sentences import words as words
-from labkit.units import format_number, format_size, parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,7 +223,7 @@ class Study:
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
     """A spec of MPI ranks in a setting: what it leaves open (hosts not over shared memory), variables and variables."""
     benchmark = benchmarks.get(spec.benchmark)
-    if benchmark.jobs or not benchmark.mpi or not setting:
+    if not benchmark.mpi or not setting:
         return spec
     opened = {name: value for name, value in setting.items() if getattr(spec, name, None) == "auto"}
     variables = {name.removeprefix("env."): value for name, value in setting.items() if name.startswith("env.")}
