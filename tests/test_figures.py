@@ -15,6 +15,7 @@ import pytest
 from labkit import figures, records, stats
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures import axes, iterations, style
+from labkit.notes import badge
 from labkit.samples import ORIGINS, Samples
 from labkit.spec import Reported, Spec
 
@@ -193,7 +194,7 @@ def test_long_words_do_not_push_the_hover_text_out_of_the_page() -> None:
     said = style.hover([], {"host": ["<" * 200]})["hovertemplate"].partition("<extra>")[0]
     assert max(len(line.replace("&lt;", "<")) for line in said.split("<br>")) < 100
     assert said.count("&lt;") == 200
-    many = style.hover([], {"warnings": ["; ".join(f"busy machine {n}" for n in range(99))]})["hovertemplate"]
+    many = style.hover([], {"warnings": [tuple(badge(f"busy machine {n}") for n in range(99))]})["hovertemplate"]
     assert many.count("<br>") < 5
     assert " …" in many
 

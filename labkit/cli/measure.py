@@ -105,7 +105,7 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
         raise SpecError(f"-m {options.sizes}, but {benchmark.name} has no message. Leave -m out.")
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
     place = fields.given(options, PLACE)
-    if benchmark.ranks[1] == 1 and place.setdefault("ranks", 1) != 1:
+    if benchmark.single and place.setdefault("ranks", 1) != 1:
         raise SpecError(f"--ranks {options.ranks}, but {benchmark.name} has no ranks to choose. Leave --ranks out.")
     place |= {name: place[name].split(",") for name in ("transport", "launcher") if name in place}
     hosts = launch.listed(place.pop("hosts", ""))

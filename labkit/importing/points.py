@@ -25,7 +25,9 @@ from labkit.importing.known import Known
 from labkit.importing.telling import doubts_of, ranks_of, spec_of
 from labkit.importing.text import Text
 from labkit.importing.words import Notes
+from labkit.notes import note
 from labkit.samples import Samples
+from labkit.samples.facts import noted
 from labkit.samples.patterned import LAUNCH, NAME, OWN, SHARED, Points
 from labkit.spec import Effort, Scalar, Spec
 
@@ -93,7 +95,8 @@ class Kind:
         self._ranks, self.doubts = ranks_of(table, self._benchmark, given.ranks)
         alike = table.test.replace(" Multi-", " ")
         if alike in self._benchmark.unlike:
-            self.doubts.append(f"{alike} is not quite {self._benchmark.name}: {self._benchmark.unlike[alike]}")
+            why = f"{alike} is not quite {self._benchmark.name}: {self._benchmark.unlike[alike]}"
+            self.doubts.append(note("unlike", why, test=alike))
         how = self._benchmark.converted.get(alike)
         self._factors = how(self._spec(table.rows[0])) if how and table.rows else {}
         self._values = _Values(
@@ -181,14 +184,15 @@ class Kind:
             "engine": self._text.kind, "library": library, "verified": checked == "Pass", "stopped_by": "tool",
             "timing": options.get("timing", "total" if table.test.startswith(("IMB-IO", "IMB-RMA")) else "each"),
             "cadence": options.get("cadence", self._benchmark.cadence), "fingerprint": "",
-            "badges": [], "warnings": [*self.doubts, *doubts_of(table, checked)], "test": table.test,
+            "test": table.test,
             "parameters": dict(told), "file": str(self._text.path), "place": self._text.digest[:16],
         }  # fmt: skip
-        origin = "imported"
+        origin, doubts = "imported", [*self.doubts, *doubts_of(table, checked)]
         if given.published:
-            said = [*meta["warnings"], f"published, not measured here: {given.published}"]
+            doubts.append(note("published", f"published, not measured here: {given.published}"))
             origin = "published"
-            meta |= {"engine": "published", "library": "not told", "reference": given.published, "warnings": said}
+            meta |= {"engine": "published", "library": "not told", "reference": given.published}
+        meta |= noted([], doubts)
         facts = {"architecture": told.get("Machine"), "kernel": told.get("Release")}
         effort = Effort(launches=1, iterations=count if isinstance(count, int) and count > 0 else None)
         host = {name: value for name, value in facts.items() if value}
