@@ -13,6 +13,7 @@ import pytest
 
 from labkit import host, launch, tools
 from labkit.host import machine, others, programs
+from labkit.notes import texts
 
 KEYS = {
     "hostname", "architecture", "kernel", "distribution", "virtualisation", "container", "cpu_model", "cpu_threads",
@@ -255,7 +256,7 @@ def test_nothing_to_say_of_a_quiet_node(node):
 
 
 def test_doubts_bring_their_evidence(spoilt):
-    assert host.warnings_for_run(spoilt, spoilt["load"], ranks=1) == [
+    assert list(texts(host.warnings_for_run(spoilt, spoilt["load"], ranks=1))) == [
         "other processes kept 0.97 of 1 processors busy, most by burn (0.96): "
         "latency may be false, measure again without them",
         "1 ranks on 1 cores leave none for the system, the tail may be false",
@@ -263,7 +264,7 @@ def test_doubts_bring_their_evidence(spoilt):
         "clock source is 'hpet', reading it may be slow or coarse",
         "virtual machine (kvm): the hypervisor may interrupt a measurement",
     ]
-    assert host.badges(spoilt, spoilt["load"]) == ["busy machine", "CPU frequency"]
+    assert texts(host.badges(spoilt, spoilt["load"])) == ("busy machine", "CPU frequency")
 
 
 def test_only_what_others_took_makes_a_machine_busy(node):
@@ -273,9 +274,12 @@ def test_only_what_others_took_makes_a_machine_busy(node):
     assert host.badges(node, full, full | {"others": None}) == []  # too short to tell
     assert host.badges(node, full, full | {"others": others}) == []  # below a tenth of 64 processors
     more = full | {"others": others | {"processors": 9.0, "unseen": 8.5, "named": [["cc1", 12, 0.5]]}}
-    assert host.badges(node, full, more) == ["busy machine"]
+    assert texts(host.badges(node, full, more)) == ("busy machine",)
     (said,) = host.warnings_for_run(node, full, more, ranks=2)
-    assert said.startswith("other processes kept 9.00 of 64 processors busy, most by processes that cannot be seen")
+    assert (said.code, said.value("cores")) == ("busy-machine", 64)
+    assert said.text.startswith(
+        "other processes kept 9.00 of 64 processors busy, most by processes that cannot be seen"
+    )
 
 
 BURN = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
@@ -392,11 +396,11 @@ def test_a_watch_tells_of_half_a_second_or_more():
 
 def test_a_frequency_that_moves_and_time_that_is_stolen(node):
     end = QUIET | {"monotonic_s": 1010.0, "frequency_MHz": 2000.0, "cpu_steal_s": 3.0 + 64.0}
-    assert host.warnings_for_run(node, QUIET, end) == [
+    assert list(texts(host.warnings_for_run(node, QUIET, end))) == [
         "CPU frequency went from 3500 to 2000 MHz during the point, its iterations are not alike",
         "the hypervisor kept the processors to itself for 10.0% of the point",
     ]
-    assert host.badges(node, QUIET, end) == ["CPU frequency"]
+    assert texts(host.badges(node, QUIET, end)) == ("CPU frequency",)
 
 
 PRINTED = {

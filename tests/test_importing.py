@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import re
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +16,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, equivalents, importing, records, samples
+from labkit import benchmarks, equivalents, importing, records, samples, scratch
 from labkit.campaign import Campaign, archive
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import imb, omb
 from labkit.formats._lines import Lines
-from labkit.samples import Samples, compacted
-from labkit.spec import Effort, Spec
+from labkit.importing import keeping
+from labkit.notes import joined, texts
+from labkit.samples import Samples, bare, compacted
+from labkit.samples.patterned import Points
+from labkit.spec import Spec
+
+from . import made
 
 GOLDEN = Path(__file__).parent / "golden"
 LATENCY = GOLDEN / "omb" / "pt2pt_latency.txt"
@@ -62,7 +69,7 @@ def test_published_numbers_are_told_from_all_others(tmp_path: Path) -> None:
         assert held.added == added
     [row] = records.table(held.campaign.samples()).to_dict("records")
     assert (row["origin"], row["testbed"], row["bandwidth_MBps_mean"]) == ("published", "RoCE", 12125)
-    assert "published, not measured here: Kenny et al. 2020, Fig. 2" in row["warnings"]
+    assert "published, not measured here: Kenny et al. 2020, Fig. 2" in texts(row["warnings"])
 
 
 def test_the_same_text_adds_nothing_twice(tmp_path: Path) -> None:
@@ -113,14 +120,14 @@ def test_ranks_that_nobody_told_are_assumed_with_a_warning(tmp_path: Path) -> No
     (said,) = outcome.warnings
     assert "osu_allreduce: the text does not tell the number of ranks: 2 assumed. Say it with --ranks." in said
     frame = records.table(outcome.campaign.samples())
-    assert frame["warnings"].str.contains("2 assumed").all()
+    assert all("2 assumed" in joined(cell) for cell in frame["warnings"])
     assert list(frame["verified"]) == [True, True, False]
-    assert "validation failed" in frame["warnings"].iloc[2]
+    assert "validation failed" in joined(frame["warnings"].iloc[2])
 
 
 def test_a_derived_datatype_is_a_doubt(tmp_path: Path) -> None:
     held = importing.bring([GOLDEN / "omb" / "opt_latency_ddt.txt"], into=tmp_path / "c").campaign
-    assert records.table(held.samples())["warnings"].str.contains("derived datatype").all()
+    assert all("derived datatype" in joined(cell) for cell in records.table(held.samples())["warnings"])
 
 
 def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
@@ -271,6 +278,89 @@ def test_a_file_that_is_not_what_was_written_is_not_kept(tmp_path: Path, monkeyp
     assert not list(tmp_path.rglob("*.parquet*"))
 
 
+def test_points_written_in_portions_are_those_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path := tmp_path / "several.txt").write_text(grown(300) + grown(24, 40) + LATENCY.read_text())
+    whole = importing.bring([path], into=tmp_path / "whole").campaign
+    for name, most in (("PORTION", 20_000), ("TOGETHER", 20_000)):
+        with monkeypatch.context() as patch:
+            patch.setattr(keeping, name, most)
+            parts = importing.bring([path], into=tmp_path / name).campaign
+        assert len(parts.files("mpi.latency").compacted) > 5
+        assert kept(parts) == kept(whole)
+        again = importing.bring([path], into=parts)
+        assert (again.added, again.present) == (0, len(kept(whole)))
+
+
+def test_other_ranks_of_the_same_text_are_other_points(tmp_path: Path) -> None:
+    for ranks, before in ((4, 0), (8, 0), (4, 10)):
+        outcome = importing.bring([ALLREDUCE], into=tmp_path / "c", ranks=ranks)
+        assert (outcome.present > 0) == (before > 0)
+        assert (outcome.added > 0) == (before == 0)
+
+
+def test_points_of_an_import_can_be_compacted(tmp_path: Path) -> None:
+    held = importing.bring([ALLREDUCE, LATENCY], into=tmp_path / "c").campaign
+    importing.bring([MPI1], into=held)
+    before = kept(held)
+    held.compact()
+    assert kept(held) == before
+    assert archive.verify(held.path)[1] == []
+    assert importing.bring([LATENCY], into=held).added == 0
+
+
+def test_a_golden_file_of_imported_points_loads_for_ever(tmp_path: Path) -> None:
+    folder = tmp_path / "samples" / "mpi.latency"
+    folder.mkdir(parents=True)
+    golden = GOLDEN / "compacted-imported" / "compacted-format-2.parquet"
+    (folder / golden.name).write_bytes(golden.read_bytes())
+    points = sorted(Campaign(tmp_path).samples(), key=lambda one: (one.launch, one.spec.size))
+    (table,) = omb.parse(LATENCY.read_text())
+    assert [(one.spec.size, *one.reported) for one in points] == [
+        (row.size, *omb.reported(table, row)) for row in table.rows
+    ]
+    assert {one.source for one in points} == {LATENCY.read_text()}
+    assert all(one.meta["place"].startswith(f"{sha(str(LATENCY))[:16]}:") for one in points)
+
+
+@pytest.mark.parametrize(
+    ("own", "pattern"), [("8", "{\0}{\0}"), ("8\0009", "{\0}"), ("8", "{\0\1\1}"), ("8", "no JSON \0"), ("", "\0{}}")]
+)
+def test_a_hostile_pattern_is_one_error(tmp_path: Path, own: str, pattern: str) -> None:
+    points = Points([b"12345678"], [pattern], ["shared"], [own])
+    folder = tmp_path / "samples" / "mpi.latency"
+    folder.mkdir(parents=True)
+    bare.write(points, folder, lambda names: np.zeros(len(names), np.int32))
+    with pytest.raises(DataError, match=r"compacted-.*\. Restore it from a copy, or delete it"):
+        list(Campaign(tmp_path).samples())
+
+
+KILLED = """
+import sys, time
+from labkit import importing
+def progress(done, total):
+    print(flush=True)
+    time.sleep(60)
+importing.bring([sys.argv[1]], into=sys.argv[2], progress=progress)
+"""
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_what_a_killed_import_left_goes_with_the_next(tmp_path: Path, new: bool) -> None:
+    into = tmp_path / "c"
+    if not new:
+        importing.bring([ALLREDUCE], into=into)
+    with scratch.folder(keeping.BEGINS, tmp_path if new else into) as living:
+        with subprocess.Popen([sys.executable, "-c", KILLED, LATENCY, into], stdout=subprocess.PIPE) as ours:
+            assert ours.stdout is not None
+            ours.stdout.readline()
+            assert len(list(living.parent.glob(f"{keeping.BEGINS}*"))) == 2
+            ours.kill()
+        outcome = importing.bring([LATENCY], into=into)
+        assert outcome.added
+        assert list(tmp_path.rglob(f"{keeping.BEGINS}*")) == [living]
+    assert archive.verify(into)[1] == []
+
+
 def sha(path: str) -> str:
     """Digest of a file."""
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
@@ -345,7 +435,7 @@ def test_groups_at_once_are_told_from_one_alone(tmp_path: Path) -> None:
     latency = frame[frame["benchmark"] == "mpi.latency"]
     assert set(latency["testbed"]) == {f"multi_all.txt,groups=2,group={i}" for i in (0, 1)}
     assert set(latency["ranks"]) == {2}
-    assert latency["warnings"].str.contains("2 groups ran at once").all()
+    assert all("2 groups ran at once" in joined(cell) for cell in latency["warnings"])
     barrier = frame[(frame["benchmark"] == "mpi.barrier") & (frame["ranks"] == 4)]
     assert list(barrier["testbed"]) == ["multi_all.txt"]
 
@@ -372,14 +462,12 @@ def test_an_import_that_fails_late_leaves_a_campaign_as_it_was(tmp_path: Path) -
 
 def measured(benchmark: str, size: int, us: list[list[float]], launch: int = 0, **options: object) -> Samples:
     """Samples with given times of every rank."""
-    time_ns = (np.asarray(us) * 1000).astype(np.int64)
     spec = benchmarks.resolve(
         Spec(benchmark=benchmark, size=size, ranks=max(len(us), 2), options=tuple(options.items()))
     )  # type: ignore[arg-type]
-    return Samples(
-        spec=spec, effort=Effort(), host={"architecture": "x86_64", "kernel": "6.1"}, launch=launch, time_ns=time_ns,
-        ranks=tuple(range(len(us))), meta={"library": "Open MPI 4.1.4", "start": "2026-11-21T00:46:42+00:00"},
-    )  # fmt: skip
+    meta = {"library": "Open MPI 4.1.4", "start": "2026-11-21T00:46:42+00:00"}
+    host = {"architecture": "x86_64", "kernel": "6.1"}
+    return made.samples(spec, np.asarray(us) * 1000, launch=launch, host=host, meta=meta)
 
 
 def test_omb_layout_has_omb_s_definitions() -> None:
@@ -488,10 +576,7 @@ def test_every_equivalent_of_every_benchmark_can_be_written_and_read(form: str) 
             ranks = max(benchmark.ranks[0], 2)
             spec = Spec(benchmark=name, size=8 if benchmark.sized else 0, ranks=ranks)
             spec = benchmarks.resolve(spec)
-            one = Samples(
-                spec=spec, effort=Effort(), host={}, launch=0, time_ns=np.full((ranks, 3), 2000, np.int64),
-                ranks=tuple(range(ranks)), meta={"library": "Open MPI 4.1.4", "test": test},
-            )  # fmt: skip
+            one = made.samples(spec, np.full((ranks, 3), 2000), meta={"library": "Open MPI 4.1.4", "test": test})
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", LabkitWarning)
                 printed = equivalents.text([one], form)

@@ -154,10 +154,10 @@ def test_golden_compacted_files_load_for_ever(name: str, tmp_path: Path) -> None
 
 def test_a_later_format_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(compacted, "FORMAT", 2)
+        patch.setattr(compacted, "FORMAT", 3)
         held = filled(tmp_path)
         held.compact()
-    with pytest.raises(DataError, match="has format 2, but this labkit reads 1 of compacted points"):
+    with pytest.raises(DataError, match="has format 3, but this labkit reads 1 and 2 of compacted points"):
         held.done()
 
 

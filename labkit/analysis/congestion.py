@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from labkit import stats
+from labkit import notes, stats
 from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError
@@ -206,7 +206,7 @@ def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...
     spec, found = resolve(first.spec), []
     who, hosts = _gpcnet.roles(spec), set(first.meta.get("rank_hosts") or ())
     felt = bool(len(_felt(table)))
-    shared = any("oversubscription" in str(badge) for s in launches for badge in s.meta.get("badges") or ())
+    shared = any(notes.has(s.badges, "oversubscription") for s in launches)
     if felt:
         if shared or len(hosts) == 1:
             where = "share processors" if shared else "are on one host and share its memory"

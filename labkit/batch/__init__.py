@@ -14,7 +14,7 @@ from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, 
 from labkit.batch.suites import Entry, Suite, load, names
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.records import kept
+from labkit.records import kept, tables
 from labkit.units import format_duration
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ def _told(held: Campaign) -> tuple[tuple[str, ...], int]:
 def save_records(frame: pd.DataFrame, target: str | Path) -> None:
     """Write records to Parquet; an option that benchmarks give different types becomes text."""
     with writing.opened(target) as file:
-        frame.astype({name: "string" for name in frame if name.startswith("option_")}).to_parquet(file)
+        plain = frame.astype({name: "string" for name in frame if name.startswith("option_")})
+        file.write(tables.parquet(plain))
 
 
 def _missing(entry: Entry, there: set[tuple[str, str, int]]) -> int:

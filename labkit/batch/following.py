@@ -10,6 +10,7 @@ from labkit import benchmarks, outside, records, samples
 from labkit.campaign import Campaign, names
 from labkit.errors import LabkitError
 from labkit.measuring import Progress
+from labkit.notes import joined
 
 POLL = 0.5  # s
 _LINE = re.compile(r"\S+ (?:sha256:\w+ )?(saved|failed|retrying|notebook|compacted|measuring) (.*)")
@@ -58,7 +59,7 @@ def _result(held: Campaign, name: str) -> str:
         label = f"{benchmarks.label(one.spec)}, launch {one.launch + 1}"
         for metric in benchmarks.get(one.spec.benchmark).metrics:
             if (value := records.value_of(row, metric)).statistic:
-                badges = f"  [{row['badges']}]" if row["badges"] else ""
+                badges = f"  [{joined(row['badges'])}]" if row["badges"] else ""
                 n = f", n {one.n:,}" if one.n else ""
                 return f"{label}: {value.text} {value.unit} ({value.statistic}{n}){badges}"
     except LabkitError as error:

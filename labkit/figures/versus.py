@@ -16,6 +16,7 @@ from labkit.figures import axes, lines, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
 from labkit.figures.points import bars_of, hover_fields, metric_of, texts
+from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.units import format_number
 
@@ -58,7 +59,7 @@ def versus(
     named = [name for name in ("quantity",) if len(columns) > 1] + list(series)
     figure, parts = go.Figure(), style.split(frame, named)
     drawn = list(_parts(parts, columns))
-    small = "; ".join(text for text in (_bars(drawn), _gaps(summary, columns)) if text)
+    small = joined((_bars(drawn), _gaps(summary, columns)))
     right = _axis(frame[x].tolist(), x, label or column_title(x), small)
     if even:
         end = float(frame[x].max()) or 1.0
@@ -96,13 +97,13 @@ def _bars(drawn: Sequence[tuple[str, Line]]) -> str:
         lines.meaning([line for of, line in drawn if of == metric], metric)
         for metric in dict.fromkeys(m for m, _ in drawn)
     )
-    return "; ".join(text for text in said if text)
+    return joined(said)
 
 
 def _gaps(summary: pd.DataFrame, columns: Mapping[str, tuple[str, str]]) -> str:
     """Why points lack a quantity that was asked for."""
     asked = [parts for parts in columns.values() if parts[1] != HEADLINE]
-    return "; ".join(text for parts in dict.fromkeys(asked) if (text := lines.gaps(summary, *parts)))
+    return joined(lines.gaps(summary, *parts) for parts in dict.fromkeys(asked))
 
 
 def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str, tuple[str, str]]:

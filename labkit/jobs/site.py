@@ -9,11 +9,12 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from labkit import outside, project, ranges
+from labkit import folders, outside, project, ranges
 from labkit.errors import DataError, LaunchError, SpecError, known, named
 from labkit.spec import validated
 
@@ -132,9 +133,11 @@ def names() -> list[str]:
     return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
 
 
-def _folders() -> tuple[Path, Path]:
-    own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return own / "labkit" / "sites", SITES
+def _folders() -> tuple[Path, ...]:
+    """Where sites lie: the user's own first, where the user has a home."""
+    with suppress(DataError):
+        return folders.config() / "sites", SITES
+    return (SITES,)
 
 
 def find(name: str) -> Path | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,11 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from labkit import benchmarks, campaign, host, outside, testbeds, tools
+from labkit import benchmarks, campaign, host, outside, testbeds
+from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, DataError, KernelError, LabkitError, LaunchError
 from labkit.measuring import nodes
 from labkit.measuring.order import starts
+from labkit.notes import Note, note
 from labkit.spec import Effort, Spec
 
 PROGRESS = "progress.json"  # in the campaign, while somebody measures
@@ -43,10 +44,10 @@ class Point:
     retried: str = ""
 
     @property
-    def marks(self) -> tuple[dict[str, str], list[str]]:
+    def marks(self) -> tuple[dict[str, str], list[Note]]:
         """What the metadata and the warnings of a point say of a first start that failed."""
         said = f"measured by a second start, for the first failed: {self.retried}"
-        return ({"retried": self.retried}, [said]) if self.retried else ({}, [])
+        return ({"retried": self.retried}, [note("retried", said, reason=self.retried)]) if self.retried else ({}, [])
 
 
 @dataclass(frozen=True)
@@ -217,8 +218,8 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
             own = [point for point in points if point.launch == number]
             for some in nodes.concurrent(starts(own, effort)):
                 spec = some[0][0][0].spec
-                benchmark = benchmarks.get(spec.benchmark)
-                run = programs.run if benchmark.jobs else interference.run if benchmark.pair else ranks.run
+                runs = {ToolBenchmark: programs.run, InterferenceBenchmark: interference.run}
+                run = runs.get(type(benchmarks.get(spec.benchmark)), ranks.run)
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
                 for failure in nodes.run_concurrently(some, barred.watched(serve, untried), held, again):
@@ -234,21 +235,18 @@ def _where(point: Point) -> str:
 
 def _again(failure: Failure) -> Point:
     """The point of a failure, marked with its reason."""
-    return dataclasses.replace(failure.point, retried=failure.error.brief.replace("; ", ", "))
+    return dataclasses.replace(failure.point, retried=failure.error.brief)
 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    from labkit.measuring import interference, ranks
+    from labkit.measuring import interference, programs, ranks
 
-    found = []
+    found: list[str] = []
     for group in starts([point for point in points if not point.launch], effort):
         benchmark = benchmarks.get(group[0].spec.benchmark)
-        jobs, shell = benchmark.jobs, interference.shell if benchmark.pair else ranks.shell
-        for spec in [point.spec for point in group] if jobs else []:
-            job = tools.available(jobs, spec, effort)
-            found.append(" & ".join(shlex.join(words) for words in (job.server, job.client) if words))
-        found += [] if jobs else shell(group, effort)
+        shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
+        found += shells.get(type(benchmark), ranks.shell)(group, effort)
     return found
 
 

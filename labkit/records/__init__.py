@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from labkit import benchmarks, stats
+from labkit import benchmarks, notes, stats
 from labkit.columns import COLUMNS, METRICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
 from labkit.records import stated
@@ -124,7 +124,7 @@ def _check(samples: Samples) -> None:
         if not isinstance(value.value, int | float) or not math.isfinite(value.value):
             wrong.append(f"reports {value.name} {value.statistic}={value.value!r}, but it must be a finite number")
     if wrong:
-        raise DataError(f"{_name(samples)} {'; '.join(wrong)}. Delete its file, and the point is measured again.")
+        raise DataError(f"{_name(samples)} {notes.joined(wrong)}. Delete its file, and the point is measured again.")
 
 
 def _counts(values: object, least: int) -> bool:
@@ -168,7 +168,7 @@ def _numbers(samples: Samples) -> dict[str, Any]:
         time |= _plain(s) | {"step": step}
         width = s.within.relative_width
         row = {"ci_width": math.nan if width is None else width, "spread_within": s.spread}
-        row["unreliable"] = "; ".join(s.unreliable)
+        row["unreliable"] = s.unreliable
     if benchmark.loop and all(whole := [sum(row) for row in samples.meta.get("loop_ns") or [[0]]]):
         time["osu_mean"] = float(np.mean(whole)) * 1e-9 / sum(samples.meta["chunks"])  # older samples have none
     elif benchmark.reduce == "max" and len(samples.ranks) > 1 and not benchmark.loop:
@@ -189,14 +189,14 @@ def _numbers(samples: Samples) -> dict[str, Any]:
 def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
     """Columns that say what, where and how."""
     spec, meta, host = samples.spec, samples.meta, samples.host
-    badges, warnings = list(meta.get("badges") or ()), list(meta.get("warnings") or ())
+    warnings = samples.warnings
     if samples.n and int(samples.time_ns.min()) == 0:
-        warnings.append("a time of 0 ns: below the clock's resolution")
+        warnings += (notes.note("below-resolution", "a time of 0 ns: below the clock's resolution"),)
     cpu, library = str(host.get("cpu_model") or ""), str(meta.get("library") or "")
     found = benchmarks.find().get(spec.benchmark)
     options = dict(benchmarks.completed(spec).options)
     return {
-        "unreliable": "",
+        "unreliable": (),
         "benchmark": spec.benchmark,
         "message_size_B": spec.size,
         **{name: getattr(spec, name) for name in ("ranks", "ppn", "transport", "launcher", "testbed")},
@@ -209,8 +209,8 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "launch": samples.launch,
         "n": samples.n,
         "verified": bool(meta.get("verified", False)),
-        "badges": "; ".join(map(str, badges)),
-        "warnings": "; ".join(map(str, warnings)),
+        "badges": samples.badges,
+        "warnings": warnings,
         "stopped_by": str(meta.get("stopped_by") or ""),
         "timing": _timing(samples) if samples.n else str(meta.get("timing") or ""),
         "cadence": str(meta.get("cadence") or options.get("cadence") or (found.cadence if found else "")),
@@ -258,7 +258,7 @@ def typed(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """Rows with the columns of a table of records, in their order and of their types, sorted."""
     frame = rows.reindex(columns=order([dict.fromkeys(names)]))
     frame = frame.astype({name: "float64" for name in frame.columns if split(name)})
-    frame = frame.astype({name: column.dtype for name, column in COLUMNS.items()})
+    frame = frame.astype({name: column.kind for name, column in COLUMNS.items()})
     return frame.sort_values(["benchmark", "message_size_B", "fingerprint", "launch"], ignore_index=True, kind="stable")
 
 

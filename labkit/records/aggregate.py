@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from labkit import stats
+from labkit import notes, stats
 from labkit.columns import COLUMNS, ENDS, METRICS, SHOWN, STATISTICS, SUMMARY, end_column, split, statistic_column
+from labkit.notes import Note, note
 
 HEADLINES = ("p50", "mean", "value", "osu_mean")  # the statistic that stands for a metric, best first
 GIVEN = ("option_", "env_")  # how columns begin that only some points have
@@ -43,15 +44,12 @@ def statistic_of(row: Mapping[str, Any], metric: str) -> str:
     return next((s for s, value in held if value == value), "")
 
 
-def _union(texts: Iterable[str]) -> str:
-    """All parts of '; '-separated texts, each once, in order."""
-    return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
-
-
 def _point(columns: Mapping[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """One summary row from the columns of a point's launches and what its numbers are over them."""
     row: dict[str, Any] = {name: held[0] for name, held in columns.items() if not split(name) and name != "launch"}
-    row |= {name: _union(columns[name]) for name in ("badges", "warnings", "unreliable", "stopped_by")}
+    row |= {name: notes.once(columns[name]) for name in ("badges", "warnings")}
+    row |= {"unreliable": tuple(dict.fromkeys(name for names in columns["unreliable"] for name in names))}
+    row |= {"stopped_by": tuple(dict.fromkeys(reason for reason in columns["stopped_by"] if reason))}
     row |= {"n": int(columns["n"].sum()), "verified": bool(columns["verified"].all()), "start": min(columns["start"])}
     row |= {name: float(np.median(columns[name])) for name in ("ci_width", "spread_within")}
     row |= {name: _of_known(columns[name], how) for name, how in (("timer_overhead_ns", np.median), ("elapsed_s", sum))}
@@ -66,7 +64,7 @@ def _of_known(values: NDArray[np.float64], how: Callable[[Any], Any]) -> float:
 
 def _metric(
     metric: str, names: Sequence[str], block: NDArray[np.float64], behind: int
-) -> tuple[dict[str, float], list[str], NDArray[np.float64]]:
+) -> tuple[dict[str, float], list[Note], NDArray[np.float64]]:
     """Statistics of a metric over the launches that have the one standing for it.
 
     Parameters
@@ -86,10 +84,10 @@ def _metric(
     whole = np.asarray(~np.isnan(same).any(axis=0), bool)
     centre, low, high = stats.aggregate(same)
     row: dict[str, float] = {}
-    missing = []
+    missing: list[Note] = []
     for place, name in enumerate(names):
         if not whole[place]:
-            missing.append(f"{statistic_column(metric, name)}: {count[name]} of {len(block)} launches have it")
+            missing.append(_missing(statistic_column(metric, name), count[name], len(block)))
             continue
         row[statistic_column(metric, name)] = float(centre[place])
         if name in SHOWN:
@@ -98,17 +96,24 @@ def _metric(
     if (step := statistic_column(metric, "step")) in row:
         row[step] = float(same[:, names.index("step")].min())
     if behind and behind != len(same):
-        missing.append(f"interval of {metric}: {len(same)} of {len(block)} launches have the metric")
+        text = f"interval of {metric}: {len(same)} of {len(block)} launches have the metric"
+        missing.append(note("missing-interval", text, metric=metric, have=len(same), launches=len(block)))
     if lead in HEADLINES and end_column(metric, lead, "low") in row:
         row |= {statistic_column(metric, end): row[end_column(metric, lead, end)] for end in ENDS}
     return row, missing, same[:, names.index(lead)]
+
+
+def _missing(column: str, have: int, launches: int) -> Note:
+    """That only a part of the launches has a statistic."""
+    text = f"{column}: {have} of {launches} launches have it"
+    return note("missing-statistic", text, column=column, have=have, launches=launches)
 
 
 def _numbers(metrics: Mapping[str, Sequence[tuple[str, int]]], block: NDArray[np.float64]) -> dict[str, Any]:
     """Numbers of one point over its launches: (launches, numeric columns) to columns of the summary."""
     there = np.asarray(~np.isnan(block).all(axis=0), bool)
     row: dict[str, Any] = {"headline": "", "spread_between": math.nan}
-    left_out: list[str] = []
+    left_out: list[Note] = []
     behind = 0
     for metric, places in metrics.items():
         held = [(name, place) for name, place in places if there[place]]
@@ -120,7 +125,7 @@ def _numbers(metrics: Mapping[str, Sequence[tuple[str, int]]], block: NDArray[np
         if not behind and any(name in HEADLINES for name, _ in held):
             behind = len(values)
             row |= {"headline": stats.launches_label(behind), "spread_between": stats.relative_spread(values)}
-    return row | {"left_out": "; ".join(left_out)}
+    return row | {"left_out": tuple(left_out)}
 
 
 def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:

@@ -17,6 +17,7 @@ import pandas as pd
 from labkit import __version__, writing
 from labkit.campaign import Campaign, own
 from labkit.errors import DataError
+from labkit.records import tables
 
 WORTH = 200  # rows from which on records are kept
 
@@ -77,7 +78,7 @@ def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
         if not own.signed(stamp + content, _signature(path).read_text() if content else ""):
             return None
-        frame: pd.DataFrame = pq.read_table(pa.BufferReader(content)).to_pandas()
+        frame = tables.frame(pq.read_table(pa.BufferReader(content)))
     except (OSError, ValueError, pa.ArrowException):
         return None
     return frame
@@ -95,8 +96,8 @@ def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
 
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        if not table.to_pandas().equals(frame):
+        table = tables.arrow(frame)
+        if not tables.frame(table).equals(frame):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, aside)

@@ -89,9 +89,9 @@ def value_of(row: Mapping[str, Any], metric: str, statistic: str = "") -> Value:
 def why_not(row: Mapping[str, Any], metric: str, statistic: str) -> str:
     """Why a row has no such statistic, in a few words."""
     column = statistic_column(metric, statistic)
-    for said in str(row.get("left_out", "")).split("; "):
-        if said.startswith(f"{column}: "):
-            return f"only {said.removeprefix(f'{column}: ')}"
+    for one in row.get("left_out", ()):
+        if one.value("column") == column:
+            return f"only {one.value('have')} of {one.value('launches')} launches have it"
     have = [STATISTICS[s].label for s in SHOWN if (v := row.get(statistic_column(metric, s), math.nan)) == v]
     if not have:
         return f"{METRICS[metric].label} was not measured"

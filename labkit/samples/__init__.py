@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 
 from labkit import outside
 from labkit.errors import DataError
+from labkit.notes import Note
+from labkit.samples import facts
 from labkit.samples import header as headers
 from labkit.samples.header import ORIGINS as ORIGINS
 from labkit.spec import Effort, Reported, Spec
@@ -85,6 +87,16 @@ class Samples:
     def phases(self) -> dict[str, NDArray[np.int64]]:
         """All times kept of every iteration by name, (ranks, iterations), ns."""
         return {"time_ns": self.time_ns} | {k: v for k, v in self.extras.items() if k.endswith("_ns")}
+
+    @property
+    def badges(self) -> tuple[Note, ...]:
+        """What could mislead a reader of its numbers."""
+        return facts.badges(self.meta)
+
+    @property
+    def warnings(self) -> tuple[Note, ...]:
+        """Doubts raised while measuring."""
+        return facts.warnings(self.meta)
 
     @property
     def n(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from labkit import benchmarks, figures, studies, testbeds
+from labkit import benchmarks, figures, notes, studies, testbeds
 from labkit.analysis import congestion
 from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
@@ -187,7 +187,7 @@ class Study(studies.Study):
                 f"{_said(found)}, the 99th percentile {_said(tail)}. It rose in {risen} of {len(group)} interleaved "
                 "pairs."
             )
-            yield text if found.low > 1 else f"{text} No rise is certain: {'; '.join(self._why(group))}."
+            yield text if found.low > 1 else f"{text} No rise is certain: {notes.joined(self._why(group))}."
 
     def _why(self, group: Sequence[Samples]) -> list[str]:
         """What may be the reason that a victim felt nothing."""
@@ -195,7 +195,7 @@ class Study(studies.Study):
         found = []
         if len(hosts) == 1:
             found.append("all ranks of the victim are on one host, so that its messages crossed no network")
-        if any("busy machine" in str(s.meta.get("badges")) for s in group):
+        if any(notes.has(s.badges, "busy-machine") for s in group):
             found.append("the machine was busy with something else, which slows either phase by chance")
         if len(group) < 2:
             found.append("one pair alone has no range over starts")

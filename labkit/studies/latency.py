@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, launch, studies
@@ -14,6 +13,7 @@ from labkit.figures.marks import mark_breaks
 from labkit.host import eager
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -63,7 +63,7 @@ class Study(studies.Study):
         """Median latency against message size, a line for each path."""
         return self.drawn(figures.versus_size, self.of("mpi.latency"), "latency_us", series=["transport"], tail="p99")
 
-    @cached_property
+    @of_samples
     def protocols(self) -> dict[str, protocol.Protocol]:
         """Break points of each path, where it has enough sizes above 0 B."""
         rows = self.of("mpi.latency")

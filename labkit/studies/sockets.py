@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
@@ -13,6 +12,7 @@ from labkit.columns import METRICS, split
 from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -71,7 +71,7 @@ class Study(studies.Study):
     def _missing(self, spec: Spec) -> str:
         """Why a spec cannot be measured here; empty where it can."""
         try:
-            tools.available(benchmarks.get(spec.benchmark).jobs, benchmarks.resolve(spec), self.effort)
+            tools.available(benchmarks.jobs(spec.benchmark), benchmarks.resolve(spec), self.effort)
         except LaunchError as error:
             return str(error)
         return ""
@@ -102,7 +102,7 @@ class Study(studies.Study):
             found += sweep("sockets.netpipe", sizes=0, max_size=v.ladder, repeats=200, **common)
         return found
 
-    @cached_property
+    @of_samples
     def means(self) -> pd.DataFrame:
         """The summary of means alone, with their interval over launches: every tool gives one, few give a median."""
         others = [name for name in self.records if (parts := split(str(name))) and parts[1] != "mean"]

@@ -17,6 +17,7 @@ from labkit import lab as book
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
 from labkit.measuring import Progress
+from labkit.notes import joined
 from labkit.studies import number
 from labkit.teaching import definition, sources
 from labkit.teaching.attempts import Attempts
@@ -93,7 +94,7 @@ class Session:
         specs, held = self.lab.specs(), map(Campaign, self.source.campaigns)
         names = sorted({spec.benchmark for spec in specs})
         self._results = Results((one for c in held for name in names for one in c.samples(name)), specs)
-        badges = "; ".join(self._results.badges())
+        badges = joined(self._results.badges())
         lines = [self.source.words, f"Badges: {badges}." if badges else ""]
         open_ = [one.text for one in self.lab.predictions if one.name not in self.attempts.predictions]
         lines += [f"Not predicted: {' '.join(open_)} The comparison teaches more with a prediction." if open_ else ""]

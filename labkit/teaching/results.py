@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, records, testbeds
+from labkit import benchmarks, notes, records, testbeds
 from labkit.columns import statistic_column
 from labkit.errors import DataError
+from labkit.notes import Note
 from labkit.records import headline_statistic
 from labkit.samples import Samples
 from labkit.spec import Spec
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def work_of(spec: Spec) -> Spec:
     """What a point measures, wherever and by whichever launcher it was started."""
     found = benchmarks.identity(benchmarks.resolve(spec))
-    ranks = 1 if benchmarks.get(spec.benchmark).jobs else found.ranks
+    ranks = 1 if benchmarks.get(spec.benchmark).single else found.ranks
     where = testbeds.text_of(*testbeds.parse(found.testbed))
     return found.replace(launcher="any", ranks=ranks, testbed=where)
 
@@ -139,10 +140,9 @@ class Results:
         medians = [float(np.median(one)) for one in held]
         return aggregate([of(*values) for values in zip(*(one[:least] for one in held), strict=True)], [of(*medians)])
 
-    def badges(self) -> list[str]:
+    def badges(self) -> tuple[Note, ...]:
         """What the numbers must carry, each once."""
-        found = (text for one in self.summary["badges"] for text in str(one).split("; ") if text)
-        return list(dict.fromkeys(found))
+        return notes.once(self.summary["badges"])
 
 
 def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.DataFrame:

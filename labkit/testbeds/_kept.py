@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit import folders
 from labkit.errors import LaunchError
 
 _UP_S = 180.0  # until one must be up
@@ -45,19 +46,6 @@ class Kept:
         return self.started == started(self.pid)
 
 
-def folder() -> Path:
-    """Where those that are up are noted; for this user alone."""
-    place = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"labkit-{os.getuid()}"
-    try:
-        place.mkdir(mode=0o700, exist_ok=True)
-        owner = place.stat().st_uid
-    except OSError as error:
-        raise LaunchError(f"No folder for what is up: {error}. Set XDG_RUNTIME_DIR to a folder of your own.") from error
-    if owner != os.getuid():
-        raise LaunchError(f"{place} belongs to somebody else. Set XDG_RUNTIME_DIR to a folder of your own.")
-    return place
-
-
 def started(pid: int) -> int:
     """When a process started, in clock ticks since boot; 0 where there is none."""
     try:
@@ -69,7 +57,7 @@ def started(pid: int) -> int:
 def up() -> list[Kept]:
     """Testbeds that are kept up by this user; what is left of others is removed."""
     found = []
-    for path in sorted(folder().glob("testbed-*.json")):
+    for path in sorted(folders.runtime().glob("testbed-*.json")):
         with contextlib.suppress(OSError, ValueError, TypeError):
             one = Kept(**json.loads(path.read_text()))
             if one.alive:
@@ -135,7 +123,7 @@ def noted(text: str, lifetime: float, handle: Mapping[str, Any]) -> Iterator[Kep
     """Note a testbed as up for as long as the context lasts; for its daemon."""
     pid = os.getpid()
     one = Kept(text, pid, started(pid), time.time() + lifetime, handle)
-    path = folder() / f"testbed-{pid}.json"
+    path = folders.runtime() / f"testbed-{pid}.json"
     aside = path.with_suffix(".new")
     aside.write_text(json.dumps(one.__dict__))
     aside.rename(path)

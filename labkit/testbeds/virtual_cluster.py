@@ -18,6 +18,7 @@ from typing import Any
 
 from labkit import supervise
 from labkit.errors import LaunchError, SpecError, known
+from labkit.notes import badge
 from labkit.spec import Spec
 from labkit.supervise import supervisor
 from labkit.testbeds import Testbed
@@ -139,7 +140,7 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
         return Place()
 
     return Testbed(
-        f"virtual-cluster:{chosen.nodes}", badges=(BADGE,), hosts=chosen.hosts, remote_shell=SHELL, place=place,
+        f"virtual-cluster:{chosen.nodes}", badges=(badge(BADGE),), hosts=chosen.hosts, remote_shell=SHELL, place=place,
         facts=chosen.facts | {"rootless": os.geteuid() != 0},
     )  # fmt: skip
 

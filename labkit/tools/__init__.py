@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from labkit.errors import LaunchError, SpecError
+from labkit.notes import note
 from labkit.spec import Effort, Scalar, Spec
 from labkit.tools._job import Job, Outcome, Parsed
 from labkit.tools._run import Place, background, run
@@ -87,8 +88,9 @@ def kept(parsed: Parsed, effort: Effort) -> Parsed:
     times = parsed.time_ns[chosen]
     extras = {name: values[chosen] for name, values in parsed.extras.items()}
     few = len(times) < (wanted or 1)
-    warnings = (f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time was over.",) if few else ()
-    return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *warnings))
+    text = f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time was over."
+    short = (note("few-iterations", text, have=len(times), wanted=wanted or 1),) if few else ()
+    return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *short))
 
 
 def only(spec: Spec, tool: str, instead: str, **usual: Scalar) -> None:

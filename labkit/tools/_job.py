@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit.notes import Note
 from labkit.spec import Reported, Scalar
 
 Facts = Mapping[str, Scalar]
@@ -33,7 +34,7 @@ class Parsed:
     reported: tuple[Reported, ...] = ()
     time_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     extras: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
     facts: Facts = field(default_factory=dict)
 
 
@@ -83,8 +84,8 @@ class Job:
     duration: float
     time_limit: float
     retries: int = 0
-    badges: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    badges: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
     facts: Facts = field(default_factory=dict)
 
     @property
@@ -117,8 +118,8 @@ class Outcome:
     extras: Mapping[str, NDArray[np.int64]]
     source: str
     commands: tuple[tuple[str, ...], ...]
-    warnings: tuple[str, ...] = ()
-    badges: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    badges: tuple[Note, ...] = ()
     meta: Facts = field(default_factory=dict)
 
     @property

@@ -13,7 +13,6 @@ from labkit import Spec, benchmarks, measuring, studies, testbeds
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
 from labkit.measuring import interference
-from labkit.samples import Samples
 from labkit.spec import Effort, Reported
 from labkit.studies import incast, interference_and_qos
 from labkit.testbeds import _links, virtual_cluster
@@ -21,6 +20,8 @@ from labkit.tools import Parsed, _incast
 from tests.notebooks.test_examples import EXAMPLES
 from tests.notebooks.test_measured import Shown
 from tests.testbeds.test_virtual_cluster import gone, links
+
+from .. import made
 
 TREE = "virtual-cluster:4,per_leaf=2,rate=200mbit,uplink=200mbit"  # 2:1
 SHORT = {"iterations": 40, "lead": 0.2}
@@ -91,10 +92,7 @@ def test_shares_of_a_link_that_is_not_full_say_nothing(each: float, said: str, t
              options={"senders": 2, "classes": "104:40"})
     )  # fmt: skip
     parts = [Parsed(reported=(Reported("bandwidth_MBps", "MB/s", "mean", each),))] * 2
-    one = Samples(
-        spec=spec, effort=Effort(), host={}, launch=0, origin="reported", reported=_incast.combine(parts).reported,
-        meta={"fingerprint": "0" * 16},
-    )  # fmt: skip
+    one = made.samples(spec, reported=_incast.combine(parts).reported, meta={"fingerprint": "0" * 16})
     Campaign(tmp_path).save(one, "0" * 16)
     found = incast.Study(campaign=str(tmp_path), measure=False).findings()
     assert said in found
