@@ -47,12 +47,12 @@ def explained(error: ModuleNotFoundError) -> LaunchError | None:
 
 def remedy(name: str) -> str:
     """The command that installs the extra with a package."""
-    extra = next(extra for extra, names in PACKAGES.items() if name in names)
-    return f"pip install 'labkit[{extra}]'"
+    extra = next((extra for extra, names in PACKAGES.items() if name in names), "")
+    return f"pip install 'labkit[{extra}]'" if extra else f"pip install {name}"
 
 
 def _sentence(name: str) -> str:
-    return f"The Python package {name} is not installed, but this needs it. Install it: {remedy(name)}"
+    return f"The Python package {name} is not installed. Install it: {remedy(name)}"
 
 
 class Later:
