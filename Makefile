@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: unbuilt help setup wheelhouse system testing venvs course report survey test test-all bench faults lab lint format lock docs dist clean
+.PHONY: unbuilt help setup jupyter wheelhouse system testing venvs course report survey test test-all bench faults lab lint format lock docs dist clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -65,7 +65,7 @@ unbuilt:
 
 venvs: setup $(OTHER_MPIS:%=%/.labkit) ## install Open MPI 5 and MPICH from PyPI, each into its own environment
 
-wheelhouse: ## download the Python packages into wheelhouse/; `make setup` and `make lab` install from it without internet
+wheelhouse: ## download the Python packages into wheelhouse/; `make setup` and `make jupyter` install from it without internet
 	@$(SETUP)/python.sh wheelhouse requirements.lock $(SETUP)/lab.lock $(SETUP)/uv.lock
 
 course: setup .venv-course/.labkit ## install nbgrader into .venv-course, for teachers of the labs
@@ -92,7 +92,9 @@ bench: testing ## print labkit's own overhead, and its results beside those of o
 faults: testing ## inject 200 faults of each kind, write the table of docs/reliability.md; TRIES=n, OTHERS=n (faults that are not signals)
 	@$(BIN)/python tests/faults.py $(or $(TRIES),200) $(or $(SEED),1) $(OTHERS)
 
-lab: setup $(VENV)/.lab ## open JupyterLab on the notebooks
+jupyter: setup $(VENV)/.lab ## install JupyterLab and its widgets as well
+
+lab: jupyter ## open JupyterLab on the notebooks
 	@$(BIN)/labkit lab
 
 lint: setup $(VENV)/.tests ## run all linters; change nothing
