@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from labkit import show, writing
 from labkit.cli.console import INTERVAL, OK, Bar, output
 from labkit.errors import SpecError
+from labkit.samples.facts import STOPPED_BY
 from labkit.spec import Effort, Spec, sweep
 
 if TYPE_CHECKING:
@@ -201,5 +202,5 @@ def run(options: argparse.Namespace) -> int:
     found = list(held.samples(options.benchmark, wanted))
     show.write(found, options.format, options.output, campaign=held.name, full=options.full)
     print(f"samples: {held.path}", file=sys.stderr)
-    missed = options.ci is not None and any(s.meta.get("stopped_by") not in ("ci", "tool") for s in found)
+    missed = options.ci is not None and any(STOPPED_BY.of(s.meta) not in ("ci", "tool") for s in found)
     return INTERVAL if missed else OK
