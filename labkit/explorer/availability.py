@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from labkit import benchmarks, launch, testbeds, tools
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import Benchmark, KernelBenchmark, ToolBenchmark
 from labkit.errors import LabkitError
 from labkit.host.network import rdma_devices
 from labkit.spec import Effort, Spec
@@ -34,19 +34,19 @@ def reasons(testbed: str = "local") -> Mapping[str, str]:
 
 def _reason(one: Benchmark, testbed: str) -> str:
     """Why this one cannot; empty where it can."""
-    if one.mpi and not one.jobs and not launch.installed():
+    if one.mpi and not launch.installed():
         return "no MPI launcher is installed"
     try:
         size = parse_sizes(one.sizes)[0] if one.sized else 0
-        spec = Spec(benchmark=one.name, size=size, ranks=max(one.ranks[0], 2) if one.ranks[1] != 1 else 1,
+        spec = Spec(benchmark=one.name, size=size, ranks=1 if one.single else max(one.ranks[0], 2),
                     testbed=testbeds.resolved(testbed))  # fmt: skip
         spec = benchmarks.resolve(spec)
-        job = tools.available(one.jobs, spec, Effort()) if one.jobs else None
+        job = tools.available(one.jobs, spec, Effort()) if isinstance(one, ToolBenchmark) else None
     except LabkitError as error:
         return str(error)
     if job and spec.testbed.startswith("local") and _wants_device(job) and not rdma_devices():
         return "no RDMA device is here; the testbed soft-roce has one"
-    absent = [name for name in one.calls if name in _absent()]
+    absent = [name for name in _calls(one) if name in _absent()]
     return f"this MPI library has no {', '.join(absent)}" if absent else ""
 
 
@@ -55,9 +55,14 @@ def _wants_device(job: tools.Job) -> bool:
     return any("{device}" in word for word in (*job.client, *job.server))
 
 
+def _calls(one: Benchmark) -> tuple[str, ...]:
+    """MPI functions a benchmark calls that not every library has."""
+    return one.calls if isinstance(one, KernelBenchmark) else ()
+
+
 @cache
 def _absent() -> frozenset[str]:
     """Functions that benchmarks call and the MPI library of this Python has not, asked in a process of its own."""
-    wanted = sorted({name for one in benchmarks.find().values() for name in one.calls})
+    wanted = sorted({name for one in benchmarks.find().values() for name in _calls(one)})
     done = subprocess.run([sys.executable, "-c", _ABSENT, *wanted], capture_output=True, text=True, check=False)
     return frozenset(done.stdout.split())  # none where it could not be asked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from labkit import benchmarks, campaign, host, outside, testbeds, tools
+from labkit import benchmarks, campaign, host, outside, testbeds
+from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, DataError, KernelError, LabkitError, LaunchError
 from labkit.measuring import nodes
@@ -218,8 +218,8 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
             own = [point for point in points if point.launch == number]
             for some in nodes.concurrent(starts(own, effort)):
                 spec = some[0][0][0].spec
-                benchmark = benchmarks.get(spec.benchmark)
-                run = programs.run if benchmark.jobs else interference.run if benchmark.pair else ranks.run
+                runs = {ToolBenchmark: programs.run, InterferenceBenchmark: interference.run}
+                run = runs.get(type(benchmarks.get(spec.benchmark)), ranks.run)
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
                 for failure in nodes.run_concurrently(some, barred.watched(serve, untried), held, again):
@@ -240,16 +240,13 @@ def _again(failure: Failure) -> Point:
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    from labkit.measuring import interference, ranks
+    from labkit.measuring import interference, programs, ranks
 
-    found = []
+    found: list[str] = []
     for group in starts([point for point in points if not point.launch], effort):
         benchmark = benchmarks.get(group[0].spec.benchmark)
-        jobs, shell = benchmark.jobs, interference.shell if benchmark.pair else ranks.shell
-        for spec in [point.spec for point in group] if jobs else []:
-            job = tools.available(jobs, spec, effort)
-            found.append(" & ".join(shlex.join(words) for words in (job.server, job.client) if words))
-        found += [] if jobs else shell(group, effort)
+        shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
+        found += shells.get(type(benchmark), ranks.shell)(group, effort)
     return found
 
 

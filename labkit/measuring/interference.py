@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import benchmarks, notes, supervise, testbeds, tools
-from labkit.benchmarks import Pair
+from labkit.benchmarks import InterferenceBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
 from labkit.measuring import Counter, Failure, Point, programs, ranks
@@ -49,7 +49,7 @@ def jobs(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
         raise SpecError(
             f"{spec.benchmark}: {len(hosts)} hosts, but each of the two jobs needs two. Name at least 4, or none."
         )
-    if spec.hosts and not testbed.hosts and pair.ranks(spec, ()) is None:
+    if spec.hosts and not testbed.hosts and pair.aggressor(spec, ()) is None:
         raise SpecError(
             f"{spec.benchmark}: floods and connections are started on this machine or on a virtual cluster, not on "
             "other hosts. Set aggressor=halo3d26, or leave hosts out."
@@ -57,17 +57,17 @@ def jobs(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
     return benchmarks.resolve(pair.victim(spec, hosts[0::2])), tuple(hosts[1::2])
 
 
-def pair_of(spec: Spec) -> Pair:
-    """What the two jobs of its benchmark are."""
-    pair = benchmarks.get(spec.benchmark).pair
-    assert pair is not None
-    return pair
+def pair_of(spec: Spec) -> InterferenceBenchmark:
+    """Its benchmark, which says what the two jobs are."""
+    benchmark = benchmarks.get(spec.benchmark)
+    assert isinstance(benchmark, InterferenceBenchmark)
+    return benchmark
 
 
 def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
     """Run both phases of one point and write its samples file."""
     victim, others = jobs(point.spec, testbed)
-    usual = benchmarks.get(point.spec.benchmark).warmup[0]
+    usual = pair_of(point.spec).warmup
     effort = replace(
         effort, iterations=effort.iterations or COUNT, warmup=usual if effort.warmup is None else effort.warmup
     )
@@ -103,7 +103,7 @@ def _aggressor(point: Point, hosts: Sequence[str], seconds: int, testbed: Testbe
     """Have the aggressor run until the end of the context; yields what must stay alive, after its lead."""
     pair = pair_of(point.spec)
     with ExitStack() as stack:
-        spec = pair.ranks(point.spec, hosts)
+        spec = pair.aggressor(point.spec, hosts)
         trees = (
             []
             if spec is None

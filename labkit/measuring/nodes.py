@@ -49,7 +49,7 @@ def _hosts(spec: Spec) -> tuple[str, ...]:
     """Hosts that the batch job gives the ranks of a spec; empty outside of one, and where the spec names them."""
     job = allocation.current()
     benchmark = benchmarks.get(spec.benchmark)
-    if job is None or benchmark.jobs or not benchmark.mpi or testbeds.outline(spec.testbed).hosts:
+    if job is None or not benchmark.mpi or testbeds.outline(spec.testbed).hosts:
         return ()
     hosts = launch.given(spec, job)
     return () if hosts == spec.hosts else hosts

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from labkit import benchmarks, launch, tools
+from labkit.benchmarks import KernelBenchmark
 from labkit.notes import Note, badge, note
 from labkit.spec import Effort, Spec
 from labkit.units import KiB
@@ -52,7 +53,9 @@ def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[Note]:
 def _inside(spec: Spec, seen: Mapping[str, int], iterations: int) -> list[Note]:
     """What is to be said of ranks on one host."""
     benchmark, found = benchmarks.get(spec.benchmark), list[Note]()
-    payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
+    payload = 0
+    if isinstance(benchmark, KernelBenchmark):
+        payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
     carried = max(seen.values(), default=0) >= payload / 2 > 32 * KiB
     if spec.transport == "tcp" or (spec.transport == "auto" and carried):
         found.append(badge("loopback"))
@@ -83,7 +86,7 @@ def moved(spec: Spec, iterations: int) -> dict[int, float]:
     spec : resolved.
     """
     benchmark = benchmarks.get(spec.benchmark)
-    if benchmark.ranks != (2, 2) or spec.values.get("threads", 1) != 1:
+    if not isinstance(benchmark, KernelBenchmark) or benchmark.ranks != (2, 2) or spec.values.get("threads", 1) != 1:
         return {}
     if "bandwidth_MBps" in benchmark.metrics:
         total = benchmark.metrics["bandwidth_MBps"](spec) * iterations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
@@ -36,12 +37,19 @@ def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None
         counter.tell(point)
 
 
+def shell(points: Sequence[Point], effort: Effort) -> list[str]:
+    """The runs of the tools, as a shell takes them."""
+    specs = [point.spec for point in points]
+    found = (tools.available(benchmarks.jobs(spec.benchmark), spec, effort) for spec in specs)
+    return [" & ".join(shlex.join(words) for words in (job.server, job.client) if words) for job in found]
+
+
 def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
     """Run one point and write its samples file."""
     spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
     watch = host.Watch()
     benchmark = benchmarks.get(spec.benchmark)
-    job = tools.available(benchmark.jobs, spec, effort)
+    job = tools.available(benchmarks.jobs(spec.benchmark), spec, effort)
     before, batch = testbed.evidence(), allocation.current()
     outcome = tools.run(job, place=testbed.place(spec))
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from labkit import benchmarks, host, launch, supervise, testbeds
+from labkit.benchmarks import StartBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
 from labkit.host import allocation
@@ -26,7 +27,7 @@ from labkit.samples.facts import noted
 from labkit.spec import Effort
 from labkit.testbeds import Testbed
 from labkit.units import KiB
-from labkit.worker import ABSENT, STARTS, Frame, Plan, Reader, links, told
+from labkit.worker import ABSENT, Frame, Plan, Reader, links, told
 
 WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
 
@@ -211,12 +212,12 @@ class Start:
 
     def _outlived(self, tree: supervise.Tree, began: int) -> LabkitError | None:
         """Keep what only the end of a start can tell; None when it told, else why the ranks ended."""
-        kernel = benchmarks.get(self._current.spec.benchmark).kernel
-        if kernel not in STARTS or self._finalized is None:
+        benchmark = benchmarks.get(self._current.spec.benchmark)
+        if not isinstance(benchmark, StartBenchmark) or self._finalized is None:
             return self._died(tree)
         if tree.wait(10):
             return self._died(tree)
-        took = self._finalized if kernel == "finalize" else time.perf_counter_ns() - began
+        took = self._finalized if benchmark.part == "finalize" else time.perf_counter_ns() - began
         facts: dict[str, Any] = {"stopped_by": "start", "warmup": 0, "chunks": [1], "elapsed": took * 1e-9}
         self._keep(np.array([[[took]]], np.int64), facts | {"verified": False, "rows": [0]})
         return None

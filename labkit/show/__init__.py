@@ -32,7 +32,7 @@ def benchmarks_text(form: str) -> str:
     found = benchmarks.find().values()
     if form == "json":
         return json.dumps([{"name": b.name, "title": b.title, "metrics": list(b.metrics)} for b in found], indent=1)
-    rows = [(b.name, b.title, ", ".join(b.metrics), "C kernel" if b.kernel else "tool") for b in found]
+    rows = [(b.name, b.title, ", ".join(b.metrics), b.by) for b in found]
     return text_table(("benchmark", "measures", "metrics", "by"), rows)
 
 

@@ -46,7 +46,7 @@ class Study(studies.Study):
     """Overlap of collectives with computation, and the three forms of one."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = (*(n for n, b in benchmarks.find().items() if b.kernel.startswith("i") and b.phases), *FORMS)
+    benchmarks: ClassVar = (*(n for n, b in benchmarks.find().items() if n.startswith("mpi.i") and b.phases), *FORMS)
     values: Parameters
 
     def specs(self) -> list[Spec]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def work_of(spec: Spec) -> Spec:
     """What a point measures, wherever and by whichever launcher it was started."""
     found = benchmarks.identity(benchmarks.resolve(spec))
-    ranks = 1 if benchmarks.get(spec.benchmark).jobs else found.ranks
+    ranks = 1 if benchmarks.get(spec.benchmark).single else found.ranks
     where = testbeds.text_of(*testbeds.parse(found.testbed))
     return found.replace(launcher="any", ranks=ranks, testbed=where)
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
+from labkit.benchmarks import KernelBenchmark, StartBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB
-from labkit.worker import ABSENT, STARTS, Frame, Plan, links
+from labkit.worker import ABSENT, Frame, Plan, links
 from labkit.worker.setting import Setting
 from labkit.worker.stop import CHUNK, Stop
 from labkit.worker.verify import verify
@@ -132,9 +133,10 @@ class Worker:
     def _point(self, index: int, spec: Spec) -> None:
         """Verify, then time one point, and send what came out."""
         benchmark, began = benchmarks.get(spec.benchmark), perf_counter()
-        if benchmark.kernel in STARTS:
+        if isinstance(benchmark, StartBenchmark):
             self._start(index, benchmark)
             return
+        assert isinstance(benchmark, KernelBenchmark)
         wrong, looked = self._impossible(benchmark), False
         if not wrong:
             wrong, looked = self._together(*verify(self, spec, benchmark))
@@ -162,15 +164,15 @@ class Worker:
         found = dict(self.mpi.COMM_WORLD.gather((self.mpi.Get_processor_name(), carried)) or ())
         return found if len(found) > 1 else {}
 
-    def _start(self, index: int, benchmark: benchmarks.Benchmark) -> None:
+    def _start(self, index: int, benchmark: StartBenchmark) -> None:
         """The time of MPI_Init, once for a start; those of its end are the parent's to keep."""
-        if benchmark.kernel == "init":
+        if benchmark.part == "init":
             rows = self.ranks.gather(np.array([self._init_ns], np.int64))[None]
             facts = {"stopped_by": "start", "warmup": 0, "chunks": [1], "timed_s": 0.0, "elapsed": 0.0}
             facts |= {"verified": False, "rows": list(range(self.ranks.size)), "interface_B": {}}
             self.send("samples", rows, index=index, shape=rows.shape, **facts)
 
-    def _impossible(self, benchmark: benchmarks.Benchmark) -> str:
+    def _impossible(self, benchmark: KernelBenchmark) -> str:
         """Why this engine or this MPI library cannot run a benchmark; empty when they can."""
         if not self._engine.has(benchmark.kernel):
             return f"{benchmark.name} needs the compiled kernels. Run: make setup."
@@ -189,7 +191,7 @@ class Worker:
 
     @contextmanager
     def prepared(
-        self, spec: Spec, benchmark: benchmarks.Benchmark, **changes: Any
+        self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
     ) -> Iterator[tuple[kernels.Loop, Setting]]:
         """The kernel with everything it needs, ready to be called with counts."""
         options = spec.values
@@ -207,9 +209,7 @@ class Worker:
         finally:
             setting.close()
 
-    def _measure(
-        self, index: int, spec: Spec, benchmark: benchmarks.Benchmark
-    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    def _measure(self, index: int, spec: Spec, benchmark: KernelBenchmark) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """Timed chunks until the effort is spent; on rank 0 (phases, rows, n) ns and how it ended."""
         effort, ranks, options = self._plan.effort, self.ranks, spec.values
         windowed, windows = options.get("cadence") == "synchronised", Windows(self.mpi, self._engine, ranks)
@@ -252,12 +252,12 @@ class Worker:
             facts |= windows.facts(rows[0])
         return rows, facts
 
-    def _rows(self, spec: Spec, benchmark: benchmarks.Benchmark, threads: int) -> list[int]:
+    def _rows(self, spec: Spec, benchmark: KernelBenchmark, threads: int) -> list[int]:
         """Whom each row belongs to: rank r, or thread t of it as r * threads + t."""
         timing = [r for r in range(self.ranks.size) if benchmark.active(spec, r)]
         return [r * threads + t for r in timing for t in range(threads)]
 
-    def _active(self, spec: Spec, benchmark: benchmarks.Benchmark, chunk: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _active(self, spec: Spec, benchmark: KernelBenchmark, chunk: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows of those that time, (phases, rows, n), from (ranks, phases, threads, n)."""
         timing = [r for r in range(self.ranks.size) if benchmark.active(spec, r)]
         kept = chunk[timing].swapaxes(0, 1)

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
 from labkit.spec import Spec
@@ -123,7 +123,7 @@ def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | 
     return np.concatenate(parts) if parts else None
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="halo exchange in 3-D",
     kernel="halo",
     options=Options,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.benchmarks import Benchmark, Pair
+from labkit.benchmarks import InterferenceBenchmark
 from labkit.spec import Spec
 from labkit.tools import iperf3
 
@@ -110,7 +110,7 @@ def _ratio(phases: Mapping[str, NDArray[np.int64]], quantile: float) -> float:
     return float(beside) / max(float(alone), 1.0)
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = InterferenceBenchmark(
     title="interference of two jobs",
     options=Options,
     check=_check,
@@ -124,7 +124,10 @@ BENCHMARK = Benchmark(
         "impact_p50_times": lambda phases: _ratio(phases, 0.5),
         "impact_p99_times": lambda phases: _ratio(phases, 0.99),
     },
-    pair=Pair(victim=_victim, ranks=_ranks, flows=_flows, lead=lambda spec: float(spec.option("lead"))),
+    victim=_victim,
+    aggressor=_ranks,
+    flows=_flows,
+    lead=lambda spec: float(spec.option("lead")),
     cadence="streaming",
-    warmup=(2, 2),
+    warmup=2,
 )

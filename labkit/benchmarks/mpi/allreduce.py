@@ -11,8 +11,9 @@ mpi4py's buffers, or with its pickled objects.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Reduction, allowed, combined
+from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class Options(Reduction):
     binding: Literal["c", "buffers", "pickle"] = "c"
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="allreduce",
     kernel="allreduce",
     options=Options,
@@ -47,3 +48,4 @@ BENCHMARK = Benchmark(
         "IMB-MT AllReduceMT": {"threads": 2},
     },
 )
+FORMS = forms(BENCHMARK, IN_ALL)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_active
 from labkit.spec import Spec
 
@@ -40,7 +40,7 @@ def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:
     return float(100 * np.median(phases["compute_ns"] / np.maximum(phases["time_ns"], 1)))
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="bandwidth while computing",
     kernel="availability",
     options=Options,

@@ -5,10 +5,11 @@ as in osu_barrier (OMB 7.4, mpi/collective/blocking/osu_barrier.c) and IMB-MPI1 
 verified.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Timed, allowed
+from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="barrier",
     kernel="barrier",
     options=Timed,
@@ -21,3 +22,4 @@ BENCHMARK = Benchmark(
     metrics={"latency_us": lambda spec: 1},
     equivalents={"osu_barrier": {}, "IMB-MPI1 Barrier": {"timing": "total"}, "IMB-MT BarrierMT": {"threads": 2}},
 )
+FORMS = forms(BENCHMARK, IN_ALL)

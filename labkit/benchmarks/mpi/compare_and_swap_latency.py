@@ -13,6 +13,7 @@ BENCHMARK = _one_sided.latency(
     title="latency of a compare_and_swap",
     kernel="compare_and_swap",
     options=_one_sided.Element,
+    compares=True,
     check=_one_sided.one_element,
     sizes="8",
     dtype=_one_sided.element,

@@ -6,7 +6,7 @@ receives. The definition of IMB-MPI1 Exchange.
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Moving, allowed
 from labkit.spec import Spec
 
@@ -15,7 +15,7 @@ def _near(spec: Spec, rank: int) -> list[int]:
     return [(rank - 1) % spec.ranks, (rank + 1) % spec.ranks]
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="exchange in a ring",
     kernel="exchange",
     options=Moving,

@@ -7,10 +7,11 @@ back, as IMB-MPI1 Reduce -sync off does; `synchronised` starts each at a moment 
 bandwidth is size over time.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import RootedReduction, allowed, combined
+from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="reduce",
     kernel="reduce",
     options=RootedReduction,
@@ -23,3 +24,4 @@ BENCHMARK = Benchmark(
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
     equivalents={"osu_reduce": {}, "IMB-MPI1 Reduce": {}, "IMB-MT ReduceMT": {"threads": 2}},
 )
+FORMS = forms(BENCHMARK, IN_ALL)

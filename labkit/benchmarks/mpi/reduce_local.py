@@ -4,10 +4,10 @@ What the arithmetic of a reduction takes. The time of the slowest rank, all rank
 the vector. The definition of IMB-MPI1 Reduce_local.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Reduction, allowed
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="local reduction",
     kernel="reduce_local",
     options=Reduction,

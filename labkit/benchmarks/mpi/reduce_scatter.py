@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Reduction, Values, allowed, combined
+from labkit.benchmarks.mpi._forms import IN_ALL, forms
 from labkit.spec import Spec
 
 
@@ -35,7 +36,7 @@ def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
     return combined(spec, send, 0, spec.ranks)[first : first + counts[rank]]
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="reduce_scatter",
     kernel="reduce_scatter",
     options=Reduction,
@@ -56,3 +57,4 @@ BENCHMARK = Benchmark(
         "IMB-MT ReduceScatterMT": {"threads": 2},
     },
 )
+FORMS = forms(BENCHMARK, IN_ALL)

@@ -10,10 +10,11 @@ of the whole vector. Bus bandwidth is (n-1) times size over time.
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Reduction, allowed, combined
+from labkit.benchmarks.mpi._forms import IN_OSU_NONBLOCKING, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="reduce_scatter, equal blocks",
     kernel="reduce_scatter_block",
     options=Reduction,
@@ -28,3 +29,4 @@ BENCHMARK = Benchmark(
     equivalents={"osu_reduce_scatter_block": {}, "IMB-MPI1 Reduce_scatter_block": {}},
     converted={"osu_reduce_scatter_block": lambda spec: {"size": 1 / spec.ranks}},
 )
+FORMS = forms(BENCHMARK, IN_OSU_NONBLOCKING)

@@ -4,10 +4,10 @@ The time of one call on the slowest rank; the bandwidth counts what a rank sends
 IMB-MPI1 Sendrecv (periodic chain).
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Moving, allowed
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="sendrecv in a ring",
     kernel="sendrecv",
     options=Moving,

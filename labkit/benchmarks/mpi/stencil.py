@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Moving, allowed
 from labkit.spec import Spec
 
@@ -63,7 +63,7 @@ def _p2p(spec: Spec) -> dict[str, float]:
     return {"latency_us": 2 * 2 * spec.option("dimensions"), **moved}
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="exchange in a grid",
     kernel="exchange",
     options=Options,

@@ -4,10 +4,10 @@ The size is that of the memory every rank exposes; no bytes move. IMB-EXT Window
 element into its own window and fences once more.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Collective, allowed
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="creation of a window",
     kernel="window_create",
     options=Collective,

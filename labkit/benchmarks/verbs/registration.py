@@ -7,7 +7,7 @@ what MPI libraries pay when buffers change.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import pyverbs
 
 
@@ -23,7 +23,7 @@ class Options:
     gid: int = -1
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="memory registration",
     options=Options,
     sizes="4Ki:16Mi:*4",

@@ -51,7 +51,7 @@ class _Measure:
         self.launchers = Choices("launchers to compare", self._launchers(), ["auto"], self._changed)
         self.transports = Choices("transports to compare", {"auto": "", "shm": "", "tcp": ""}, ["auto"], self._changed)
         self.setting = Form(Spec, "the setting", self._changed, PLAIN)
-        self.effort = Form(Effort, "the effort", self._changed, launches=3, time_cap=1.0)
+        self.effort = Form(Effort, "the effort", self._changed)
         self.own = widgets.VBox()
         titles = ("options of the benchmark", "where and how", "how long")
         more = Folds([self.own, self.setting.widget, self.effort.widget], titles)
@@ -116,7 +116,7 @@ class _Measure:
         self.ranks.tooltip = f"{one.name} needs exactly {low}" if low == high else "several are compared: 2,4"
         self.ranks.value = str(max(low, 2) if high != 1 else 1)
         self.sizes.value = ""
-        ranked = one.mpi and not one.jobs
+        ranked = one.mpi
         no = "" if ranked else "no MPI ranks"
         self.launchers.set({name: no or why for name, why in self._launchers().items()}, ["auto"])
         known = {t for name, launcher in launch.installed().items() for t in launcher.module.TRANSPORTS}
@@ -140,7 +140,7 @@ class _Measure:
         chosen: dict[str, list[Any]] = {"ranks": levels(self.ranks.value, "ranks"), "transport": self.transports.value}
         if not self.launchers.boxes["auto"].disabled or self.launchers.value:
             chosen["launcher"] = self.launchers.value
-        if benchmarks.get(self.benchmark.value).ranks[1] == 1:
+        if benchmarks.get(self.benchmark.value).single:
             del chosen["ranks"]
         single = {name: [value] for name, value in self.setting.raw.items()}
         return Selection(benchmark=self.benchmark.value, sizes=self.sizes.value, levels=chosen | single,
