@@ -136,7 +136,9 @@ def test_a_tool_that_contradicts_itself_says_so() -> None:
     row = records.table([tool(p50=2.0, p99=7.0, p999=26.6, max=25.3)]).iloc[0]
     assert "latency_us_p999" not in row
     assert row["latency_us_p99"] == 7.0
-    assert row["warnings"] == ("the tool's 99.9th percentile of 26.6 µs contradicts its other statistics, left out")
+    assert row["warnings"] == (
+        "the tool's 99.9th percentile of 26.6 µs contradicts its other statistics, so labkit ignores it"
+    )
 
 
 def test_the_resolution_is_the_clocks_step_in_the_metrics_unit() -> None:

@@ -15,10 +15,10 @@ from labkit.units import KB
 
 # counters of an adapter that grow when packets are lost, and what each counts
 AGAIN = {
-    "completer_retry_err": "requests sent again after no answer came in time",
-    "out_of_seq_request": "requests that arrived with a gap before them",
-    "duplicate_request": "requests that arrived a second time",
-    "rcvd_seq_err": "times that the peer asked for what it missed",
+    "completer_retry_err": "retransmissions after a timeout",
+    "out_of_seq_request": "requests that arrived out of sequence",
+    "duplicate_request": "duplicate requests",
+    "rcvd_seq_err": "requests of the peer to retransmit",
 }
 FUNCTIONAL = "functional, not performance"  # how such a badge ends
 CALLS = {"pyverbs_empty_poll_ns": "empty poll (µs)", "pyverbs_refused_post_ns": "refused post (µs)"}
@@ -94,7 +94,7 @@ def crossed_sentence(rows: pd.DataFrame) -> str:
     """What `crossed` shows, in a sentence."""
     known = rows.dropna(subset=["times the payload"])
     if known.empty:
-        return "The testbed has no counters of its link, so nothing but the tools' word says that bytes crossed it."
+        return "The testbed has no link counters. Only the tools say that bytes crossed the link."
     less = int((known["times the payload"] < 1).sum())
     if less:
         return (
@@ -102,9 +102,9 @@ def crossed_sentence(rows: pd.DataFrame) -> str:
             "way, or the counters were read too early. Do not trust these points."
         )
     return (
-        f"The counters of the link prove that the bytes crossed it: in each of {len(known)} points it carried at least "
+        f"The link counters prove that the bytes crossed the link: in each of {len(known)} points it carried at least "
         f"the payload, from {known['times the payload'].min():.2f} to {known['times the payload'].max():.3g} times "
-        "as much; the rest are headers, warm-up and acknowledgements."
+        "as much. The rest are headers, warm-up and acknowledgements."
     )
 
 

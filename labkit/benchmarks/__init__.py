@@ -194,13 +194,13 @@ def get(name: str) -> Benchmark:
     """
     family, _, own = name.partition(".")
     if not (family.isidentifier() and own.isidentifier()):
-        raise known("benchmark", name, list(find()))
+        raise known("benchmark", name, list(find()), see="labkit list")
     try:
         return _load(family, own)
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith(__name__):
             raise
-        raise known("benchmark", name, list(find())) from None
+        raise known("benchmark", name, list(find()), see="labkit list") from None
 
 
 def resolve(spec: Spec) -> Spec:

@@ -25,7 +25,7 @@ def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[
     told, (low, high) = table.parameters, benchmark.ranks
     if "#processes" in told:
         groups = int(told.get("groups", 1))
-        many = [f"{groups} groups ran at once (-multi); each shares the network with the others"] if groups > 1 else []
+        many = [f"{groups} groups ran at the same time (-multi) and shared the network"] if groups > 1 else []
         return int(told["#processes"]), many
     pairs = told.get("pairs") or told.get("Pairs") or ""
     if pairs.isdigit():
@@ -38,7 +38,7 @@ def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[
         )
     if given:
         return given, []
-    return max(low, 2), [f"the text does not tell the number of ranks: {max(low, 2)} assumed. Say it with --ranks."]
+    return max(low, 2), [f"the file does not name the number of ranks: assumed {max(low, 2)}. Set it with --ranks."]
 
 
 def spec_of(
@@ -76,7 +76,7 @@ def doubts_of(table: Table, checked: object) -> Sequence[str]:
     """What is doubtful about a row."""
     found = ["validation failed: wrong bytes"] if checked == "Fail" else []
     if "Transmit Size" in table.columns:
-        found.append("a derived datatype (-D) was sent; the text does not tell which")
+        found.append("the run sent a derived datatype (-D), but the file does not name it")
     return found
 
 

@@ -83,7 +83,7 @@ def read(path: Path) -> dict[str, Any] | None:
 
 
 def _damaged(path: Path, why: object) -> None:
-    text = f"{path} is damaged and left out: {why}. Delete it, or take it from a backup."
+    text = f"{path} is damaged, so labkit ignores it: {why}. Delete it, or restore it from a backup."
     warnings.warn(text, LabkitWarning, stacklevel=3)
 
 
@@ -130,7 +130,7 @@ def latest(name: str | Path) -> Job:
     into = outside.resolved(campaign.find(name))
     found = jobs(into)
     if not found:
-        raise DataError(f"No job was submitted for {into}. Submit one with: labkit submit SUITE --into {into}")
+        raise DataError(f"Campaign {into} has no job. Submit one with: labkit submit SUITE --into {into}")
     return next((job for job in reversed(found) if job.goes_on()), found[-1])
 
 

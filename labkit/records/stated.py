@@ -32,7 +32,8 @@ def orderly(row: dict[str, Any]) -> dict[str, Any]:
             if value < last or value > limit:
                 unit, words = METRICS[metric].unit, STATISTICS[name].label
                 said.append(
-                    f"the tool's {words} of {sign * value:.6g} {unit} contradicts its other statistics, left out"
+                    f"the tool's {words} of {sign * value:.6g} {unit} contradicts its other statistics, so "
+                    "labkit ignores it"
                 )
                 del row[column]
             elif value == value:

@@ -36,7 +36,7 @@ def warnings(content: Content) -> str:
     """Callouts for failures, badges and warnings; a sentence when there are none."""
     parts = [_failures(content), _badges(content)]
     shown = "\n\n".join(part for part in parts if part)
-    return shown or "No notebook or point failed, and no point carries a badge or a warning."
+    return shown or "No notebook or point failed, and no point has a badge or a warning."
 
 
 def _failures(content: Content) -> str:
@@ -56,7 +56,7 @@ def _badges(content: Content) -> str:
             once = ["; ".join(dict.fromkeys(text.split("; "))) for text in source.records[column]]
             for text, count in doubts.kinds(once):
                 items.append(f"{prefix}**{escape(text.rstrip('.'))}**: {count} of {len(source.records)} launches")
-    return markdown.callout("warning", "What may mislead", markdown.bullets(items)) if items else ""
+    return markdown.callout("warning", "Caveats", markdown.bullets(items)) if items else ""
 
 
 def key_table(content: Content) -> str:
@@ -68,8 +68,8 @@ def key_table(content: Content) -> str:
         align="llrlrrlrr",
         caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. "
         f"Low to high is the {100 * stats.LEVEL:.0f} % interval over launches, "
-        f"or their range where there are fewer than {stats.LAUNCHES}. {{#tbl-key}}",
-        empty="There are no samples in this campaign yet, so there are no key numbers.",
+        f"or their range if there are fewer than {stats.LAUNCHES}. {{#tbl-key}}",
+        empty="This campaign has no samples yet, so there are no key numbers.",
     )
 
 
@@ -129,7 +129,7 @@ def hosts(content: Content) -> str:
     return content.table(
         ["fact", "value"],
         rows,
-        caption="Where it was measured; @tbl-host-all has every fact recorded. {#tbl-hosts}",
+        caption="Systems that were measured; @tbl-host-all has all recorded facts. {#tbl-hosts}",
         empty="The campaign holds no description of its host.",
     )
 
@@ -175,7 +175,7 @@ def measured(content: Content) -> str:
         ["quantity", "benchmark", "sizes", "points", "launches", "iterations", "origin"],
         rows,
         align="lllrrrl",
-        caption="What was measured. Each point was started afresh as often as it has launches. {#tbl-measured}",
+        caption="Measurements. Each launch of a point is a fresh start. {#tbl-measured}",
         empty="The campaign holds no samples.",
     )
 

@@ -129,7 +129,7 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
         for name, raw in read(aside, checked=True):
             _added(found, name, raw)
         if wanted.digest() != found.digest():
-            raise DataError(f"{aside} does not hold what was written to it. Look after the disk; nothing was deleted.")
+            raise DataError(f"{aside} does not hold what labkit wrote to it. Check the disk; nothing was deleted.")
         path = folder / f"{PREFIX}{digest(aside)}.parquet"
         aside.rename(path)
     finally:
@@ -167,7 +167,9 @@ def _check(file: pq.ParquetFile, path: Path) -> None:
     schema = file.schema_arrow
     told = headers.parsed((schema.metadata or {}).get(_KEY, b"{}"), path).get("format")
     if told != FORMAT:
-        raise DataError(f"{path} has format {told}, but this labkit reads {FORMAT} of compacted points. Update labkit.")
+        raise DataError(
+            f"{path} has format {told}, but this version of labkit reads {FORMAT} of compacted points. Update labkit."
+        )
     own = layout()
     if schema.names != own.names or any(not schema.field(n).type.equals(own.field(n).type) for n in own.names):
         raise DataError(f"{path} has other columns than compacted points. Restore it from a copy, or delete it.")

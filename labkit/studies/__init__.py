@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
 EFFORT = ("launches", "ci", "time_cap", "seed")
-LEFT_OUT = "*This was left out: the parameters name nothing to measure here.*"
+LEFT_OUT = "*Omitted: the parameters select nothing to measure here.*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class Study:
         """Where the samples lie."""
         given = self.values.campaign or os.environ.get(CAMPAIGN, "")
         if not self.values.measure and not given:
-            raise SpecError("measure=False, but no campaign is named to read from. Set campaign to its folder.")
+            raise SpecError("measure=False, but no campaign is set. Set campaign to a folder.")
         if not self.values.campaign and (wanted := os.environ.get(IDENTITY)):
             return Campaign.existing(given, wanted)
         return Campaign(given or campaign.root() / f"notebook-{type(self).__module__.rpartition('.')[2]}")
@@ -175,8 +175,8 @@ class Study:
             for text, count in doubts.kinds(self.records[column])
         ]
         absent = self.campaign.facts.get("absent", {})
-        lines += [f"- left out: {reason}" for name, reason in absent.items() if name in self.benchmarks]
-        return "\n".join(lines) or "No record carries a warning."
+        lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
+        return "\n".join(lines) or "No record has a warning."
 
 
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:

@@ -42,7 +42,7 @@ def recorded(lab: Lab, why: str) -> Source:
     """
     folders = tuple(EXAMPLES / name for name in lab.recorded)
     if missing := [str(folder) for folder in folders if not (folder / "campaign.json").exists()]:
-        raise SpecError(f"{', '.join(missing)} is not there, but this lab reads it. Work in a checkout, or measure.")
+        raise SpecError(f"{', '.join(missing)} is missing, but this lab reads it. Work in a checkout, or measure.")
     host = Campaign(folders[-1]).facts.get("host", {})
     machine = f"{host.get('cpu_cores', '?')} cores ({host.get('cpu_model', 'processor not known')})"
     return Source("recorded", folders, f"**Source: recorded** on {machine} ({', '.join(lab.recorded)}). {why}".strip())
@@ -67,7 +67,7 @@ def find(lab: Lab, asked: str, diary: Diary, progress: measuring.Report | None =
     if asked == "auto":
         asked = {"recorded": "recorded", "measured": "own"}.get(diary.source, "auto")
     if asked == "recorded":
-        return _noted(diary, recorded(lab, "Nothing was measured here."))
+        return _noted(diary, recorded(lab, "This machine measured nothing."))
     if asked == "own" and (own / "campaign.json").exists():
         return _own(own)
     if asked in ("auto", "measure", "own"):
@@ -76,11 +76,11 @@ def find(lab: Lab, asked: str, diary: Diary, progress: measuring.Report | None =
         except LabkitError as error:
             if asked == "measure":
                 raise
-            return _noted(diary, recorded(lab, f"Measuring here did not work: {error}"))
+            return _noted(diary, recorded(lab, f"The measurement on this machine failed: {error}"))
         return _noted(diary, _own(own))
     if not (Path(asked) / "campaign.json").exists():
         raise SpecError(
-            f"source={asked!r} is no folder of a campaign. Set it to auto, measure, recorded, or to such a folder."
+            f"source={asked!r} is not a campaign folder. Set it to auto, measure, recorded, or a campaign folder."
         )
     return Source("measured", (campaign.find(asked),), f"**Source: the campaign** `{asked}`.")
 

@@ -52,9 +52,11 @@ def folder() -> Path:
         place.mkdir(mode=0o700, exist_ok=True)
         owner = place.stat().st_uid
     except OSError as error:
-        raise LaunchError(f"No folder for what is up: {error}. Set XDG_RUNTIME_DIR to a folder of your own.") from error
+        raise LaunchError(
+            f"No folder for the state of testbeds: {error}. Set XDG_RUNTIME_DIR to a folder of your own."
+        ) from error
     if owner != os.getuid():
-        raise LaunchError(f"{place} belongs to somebody else. Set XDG_RUNTIME_DIR to a folder of your own.")
+        raise LaunchError(f"{place} belongs to another user. Set XDG_RUNTIME_DIR to a folder of your own.")
     return place
 
 
@@ -107,7 +109,7 @@ def start_keeper(text: str, lifetime: float) -> Kept:
         keeper.wait()
         said.seek(0)
         words = said.read().decode(errors="replace").strip()
-    raise LaunchError(f"The testbed {text} did not come up. {words}", exit_status=status)
+    raise LaunchError(f"The testbed {text} did not start. {words}", exit_status=status)
 
 
 def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
@@ -127,7 +129,7 @@ def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
         time.sleep(0.02)
     _children.pop(kept.pid, None)
     if kept.alive:
-        raise LaunchError(f"The keeper of {kept.text}, process {kept.pid}, does not end. End it by hand.")
+        raise LaunchError(f"The keeper of {kept.text}, process {kept.pid}, does not stop. Kill it by hand.")
 
 
 @contextlib.contextmanager

@@ -156,11 +156,11 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
     for name, usual in _CANNOT.items():
         if values.get(name, usual) != usual:
             raise SpecError(
-                f"{name}={values[name]}, but qperf {test} has {usual} alone. Set {name}={usual}, or use perftest."
+                f"{name}={values[name]}, but qperf {test} supports {usual} only. Set {name}={usual}, or use perftest."
             )
     waits = values.get("completion", "poll") == "event"
     if waits and test.startswith("rc_rdma_write"):
-        raise SpecError("completion=event, but a write is seen by polling memory. Set completion=poll.")
+        raise SpecError("completion=event, but the target sees a write by polling memory. Set completion=poll.")
     seconds = max(1, math.ceil(values.get("duration", 0) or effort.time_cap))
     return Job(
         tool=TOOL.name,
@@ -181,7 +181,7 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
         ),
         duration=seconds,
         time_limit=seconds + effort.time_limit,
-        warnings=() if values.get("rdma_cm", False) else ("qperf was connected by rdma_cm, which was not asked for.",),
+        warnings=() if values.get("rdma_cm", False) else ("qperf connected with rdma_cm, which no option requested.",),
     )  # fmt: skip
 
 

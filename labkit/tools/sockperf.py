@@ -102,7 +102,7 @@ def _paced(found: Parsed, rate: int) -> Parsed:
     if reached < _BEHIND * rate:
         warnings.append(f"the sender reached {reached:.0f} of {rate} messages per second.")
     if counts.get("dropped_messages", 0):
-        warnings.append("messages were lost, so that it is not known how late each of the others left.")
+        warnings.append("messages were lost, so the delay of the others is unknown.")
     elif len(start):
         extras["late_ns"] = late = layout.late(start, rate)
         p50, p99 = np.percentile(late, (50, 99)) * 1e-3
@@ -127,7 +127,7 @@ def _job(
     if not low <= spec.size <= high:
         raise SpecError(f"size={spec.size} B, but sockperf sends {low} to {high} B. Set such a size, or use netperf.")
     if spec.values.get("ip") == "ipv6":
-        raise SpecError("ip=ipv6, but sockperf takes IPv4 addresses alone. Set ip=ipv4, or use netperf or qperf.")
+        raise SpecError("ip=ipv6, but sockperf supports IPv4 only. Set ip=ipv4, or use netperf or qperf.")
     address, values = this_machine(spec), spec.values
     seconds = math.ceil(max(effort.time_cap, shortest) + _WARM_S)
     both = [

@@ -179,7 +179,7 @@ def _watch(view: memoryview, place: int, stamp: int, *, limit: float = 20.0) -> 
             os.sched_yield()
             end = end or time.monotonic() + limit
             if time.monotonic() > end:
-                raise VerbsError(f"nothing was written within {limit:g} s. Is the peer alive?")
+                raise VerbsError(f"no data arrived within {limit:g} s. Is the peer alive?")
 
 
 def measured(end: End, loop: Callable[[End, int], list[int]]) -> list[int]:
