@@ -1,15 +1,58 @@
-"""The C kernels: every ``labkit/kernels/*.c``, compiled once for each kind of MPI handle.
+"""What pyproject.toml cannot say: the C kernels, and the top-level folders that travel in a wheel.
 
-Optional: without a compiler labkit installs all the same and measures with its mpi4py loops. Everything else about
-the package stands in pyproject.toml.
+The kernels are every ``labkit/kernels/*.c``, compiled once for each kind of MPI handle. They are optional: without a
+compiler labkit installs all the same and measures with its mpi4py loops. Notebooks, templates, reference data and
+recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``, where
+``labkit/project.py`` finds them.
 """
 
+from __future__ import annotations
+
+import shutil
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
 
 SOURCES = sorted(map(str, Path("labkit/kernels").glob("*.c")))
 HEADERS = sorted(map(str, Path("labkit/kernels").glob("*.h")))
+SHIPPED = ("_quarto.yml", "notebooks", "templates", "data/reference", "data/campaigns/examples")
+LEFT_OUT = ("templates/setup",)  # sets up a checkout
+NOT_OURS = ("run-", ".", "__pycache__")  # what learners, editors and Python leave behind
+
+
+def shipped() -> list[str]:
+    """Files of the top-level folders that a wheel holds."""
+    found = []
+    for top in map(Path, SHIPPED):
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            ours = not any(part.startswith(NOT_OURS) for part in path.parts)
+            if path.is_file() and ours and not path.as_posix().startswith(LEFT_OUT):
+                found.append(path.as_posix())
+    return found
+
+
+class BuildPy(build_py):
+    """Copies the shipped folders into the package, unless it is installed from a checkout as editable."""
+
+    def run(self) -> None:
+        """Build, then copy."""
+        super().run()
+        if not self.editable_mode:
+            for source, target in self._shipped().items():
+                Path(target).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+
+    def _shipped(self) -> dict[str, str]:
+        return {name: str(Path(self.build_lib, "labkit", "_shipped", name)) for name in shipped()}
+
+    def get_source_files(self) -> list[str]:
+        """Files for an sdist."""
+        return [*super().get_source_files(), *shipped(), *HEADERS]
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        """Files that it writes."""
+        return [*super().get_outputs(include_bytecode), *([] if self.editable_mode else self._shipped().values())]
 
 
 def kernels(handle: str) -> Extension:
@@ -25,4 +68,4 @@ def kernels(handle: str) -> Extension:
     )
 
 
-setup(ext_modules=[kernels("int"), kernels("ptr")] if SOURCES else [])
+setup(ext_modules=[kernels("int"), kernels("ptr")] if SOURCES else [], cmdclass={"build_py": BuildPy})

@@ -24,15 +24,15 @@ import plotly.graph_objects as go
 import psutil
 
 from labkit import campaign, figures
-from labkit.batch import HOME
 from labkit.columns import STATISTICS
 from labkit.explorer import live, server
 from labkit.explorer.live import Long
 from labkit.explorer.panels import point
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
+from labkit.project import SHIPPED
 
-EXAMPLE = HOME / "data" / "campaigns" / "examples" / "two-cores"
+EXAMPLE = SHIPPED / "data" / "campaigns" / "examples" / "two-cores"
 PLOT, POINT = ".lab-plot-A .js-plotly-plot", ".lab-point-panel .js-plotly-plot"
 # what must have changed in a figure, so that an answer is one
 SHOWN = {

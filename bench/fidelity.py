@@ -100,11 +100,11 @@ Found = dict[int, dict[str, float]]  # size → statistic → s of an iteration;
 STATISTICS = ("printed", "P50", "median")
 
 
-def statistics(lanes: np.ndarray, header: Mapping[str, Any], overlap: float) -> dict[str, float]:
+def statistics(phases: np.ndarray, header: Mapping[str, Any], overlap: float) -> dict[str, float]:
     """What labkit has for each of `STATISTICS`, s."""
     if not np.isnan(overlap):
-        return {"printed": float(np.mean(lanes[1])) * 1e-9, "overlap": overlap}
-    times, chunks = lanes[0], sum(header["chunks"])
+        return {"printed": float(np.mean(phases[1])) * 1e-9, "overlap": overlap}
+    times, chunks = phases[0], sum(header["chunks"])
     whole = np.sum(header["loop_ns"], axis=1) / chunks if header.get("loop_ns") else times.mean(axis=1)
     values = {"printed": whole.mean(), "P50": np.median(times.mean(axis=0)), "median": np.median(times.max(axis=0))}
     return {key: float(value) * 1e-9 for key, value in values.items() if key != "median" or len(times) > 1}
@@ -119,10 +119,10 @@ def ours(name: str, transport: str) -> Found:
         output = start([sys.executable, "-m", "labkit.worker", plan.encode()], specs[0])
         for frame in Reader().feed(output):  # type: ignore[arg-type]
             if frame.header["kind"] == "samples":
-                lanes = frame.values.reshape(frame.header["shape"])
-                names = ["time_ns", *benchmarks.get(name).lanes]
-                overlap = overlap_osu(dict(zip(names, lanes, strict=True))) if len(lanes) > 2 else np.nan
-                found[specs[frame.header["index"]].size] = statistics(lanes, frame.header, overlap)
+                phases = frame.values.reshape(frame.header["shape"])
+                names = ["time_ns", *benchmarks.get(name).phases]
+                overlap = overlap_osu(dict(zip(names, phases, strict=True))) if len(phases) > 2 else np.nan
+                found[specs[frame.header["index"]].size] = statistics(phases, frame.header, overlap)
     return found
 
 

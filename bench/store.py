@@ -72,7 +72,7 @@ def made(folder: Path, count: int) -> str:
         compacted.write(points(name, each, like), held.path / "samples" / name)
     for key, raw in points("mpi.latency", each + APART, like):
         if int(key[0], 16) * LAUNCHES + key[1] >= each:
-            held.save(samples.understood(raw, ""), key[0])
+            held.save(samples.decode(raw, ""), key[0])
     return "mpi.latency"
 
 

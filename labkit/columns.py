@@ -138,6 +138,11 @@ class Column:
     unit: str
     meaning: str
 
+    @property
+    def kind(self) -> str:
+        """Type of the column in pandas, where a list is a Python object."""
+        return "object" if self.dtype.startswith("list") else self.dtype
+
 
 COLUMNS = {
     c.name: c
@@ -158,11 +163,11 @@ COLUMNS = {
         Column("launch", "int64", "", "Which fresh start of the ranks or tool, counted from 0."),
         Column("n", "int64", "", "Samples behind the row; 0 where the tool reports values only."),
         Column("verified", "bool", "", "The bytes were checked in an untimed pass before."),
-        Column("badges", "str", "", "What could mislead: loopback, shared memory, oversubscription and others, separated by '; '."),
-        Column("warnings", "str", "", "Doubts raised while measuring, separated by '; '."),
+        Column("badges", "list of notes", "", "What could mislead: loopback, shared memory, oversubscription and others."),
+        Column("warnings", "list of notes", "", "Doubts raised while measuring."),
         Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), tool."),
         Column("ci_width", "float64", "", "Width of ci_within as a part of the median."),
-        Column("unreliable", "str", "", "Percentiles with fewer than 10 samples beyond them, separated by '; '."),
+        Column("unreliable", "list of str", "", "Percentiles with fewer than 10 samples beyond them."),
         Column("spread_within", "float64", "", "Spread of the iterations of a launch: distance of the quartiles over 1.349, as a part of the median."),
         Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB)."),
         Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back), windowed (a window of messages in an iteration), synchronised (starts agreed on synchronised clocks) or paced (sent at a rate of its own)."),
@@ -184,7 +189,7 @@ SUMMARY = {
     c.name: c
     for c in (
         Column("launches", "int64", "", "Launches behind the row."),
-        Column("left_out", "str", "", "Statistics that only a part of the launches has and that the row does not give, separated by '; '."),
+        Column("left_out", "list of notes", "", "Statistics that only a part of the launches has and that the row does not give."),
         Column("headline", "str", "", "What low and high are: '95 % interval of 6 launches', 'range of 3 launches', or '1 launch' (none)."),
         Column("spread_between", "float64", "", "Spread of the launch medians, defined like spread_within, which is then the median over launches."),
     )
@@ -264,6 +269,11 @@ Printed from `labkit/columns.py` by `labkit.columns.dictionary()`; edit there.
 
 A row of the **records** is one point and launch; a row of the **summary** is one point over all its launches.
 A missing number is NaN (an empty cell in CSV, `null` in JSON), a missing text is empty.
+
+A **note** is a record of `code` (names the kind for programs), `text` (for people) and `values` (what the text holds, by
+name). In pandas a list is a tuple of `labkit.notes.Note`; in Parquet it is a list of structs, whose `values` are a JSON
+object. In JSON the list holds the texts; in CSV and in tables they stand in one text, separated by `; `. In a summary
+`stopped_by` is a list of str.
 
 ## Columns of the records
 

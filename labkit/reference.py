@@ -6,12 +6,12 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from labkit import project
 from labkit.errors import DataError, SpecError, known
 
-FOLDER = Path(__file__).resolve().parents[1] / "data" / "reference"
+FOLDER = project.SHIPPED / "data" / "reference"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ def load(name: str) -> Paper:
     file = FOLDER / f"{name}.toml"
     there = sorted(path.stem for path in FOLDER.glob("*.toml"))
     if name not in there:
-        raise DataError(f"There is no {file}. There are: {', '.join(there) or 'none; work in a checkout'}.")
+        raise DataError(f"There is no {file}. There are: {', '.join(there) or 'none; install labkit again'}.")
     try:
         held = tomllib.loads(file.read_text())
         numbers = [Number(**_frozen(one)) for one in held.pop("number")]

@@ -1,6 +1,6 @@
 """Which tests of the OSU and Intel benchmarks labkit has: ``python tests/parity.py > docs/parity.md``.
 
-The names are those of OMB 7.4 (c/mpi) and IMB 2021.11; what answers to them stands in the benchmarks' `classics`.
+The names are those of OMB 7.4 (c/mpi) and IMB 2021.11; what answers to them stands in the benchmarks' `equivalents`.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ OPTIONS = (
 
 
 def answers() -> dict[str, tuple[str, dict[str, object]]]:
-    """Name of a classic test → our benchmark and its options."""
-    return {test: (name, dict(o)) for name, b in benchmarks.find().items() for test, o in b.classics.items()}
+    """Name of an original test → our benchmark and its options."""
+    return {test: (name, dict(o)) for name, b in benchmarks.find().items() for test, o in b.equivalents.items()}
 
 
 def names() -> list[str]:
-    """Every name of both, as `classics` writes it."""
+    """Every name of both, as `equivalents` writes it."""
     imb = [f"IMB-{part} {name}" for part, found in IMB.items() for name in found.split()]
     return [name for found in OMB.values() for name in found.split()] + imb
 
@@ -119,7 +119,7 @@ def document() -> str:
     total, known = names(), answers()
     have = [name for name in total if name in known]
     same = [name for name in have if not differs(name)]
-    own = sorted(name for name, b in benchmarks.find().items() if name.startswith("mpi.") and not b.classics)
+    own = sorted(name for name, b in benchmarks.find().items() if name.startswith("mpi.") and not b.equivalents)
     parts = [f"### {part}\n\n{_table(found.split())}" for part, found in OMB.items()]
     more = [
         f"### IMB-{part}\n\n{_table([f'IMB-{part} {name}' for name in found.split()])}" for part, found in IMB.items()
@@ -127,7 +127,7 @@ def document() -> str:
     rows = "\n".join(f"| {theirs} | {ours} | {where} |" for theirs, ours, where in OPTIONS)
     return f"""# Parity with the OSU and Intel MPI benchmarks
 
-Printed by `python tests/parity.py` from the benchmarks' own `classics`; a test keeps it true, and another one runs every benchmark
+Printed by `python tests/parity.py` from the benchmarks' own `equivalents`; a test keeps it true, and another one runs every benchmark
 named here on real ranks with its bytes verified.
 
 {len(have)} of {len(total)} MPI tests of OMB 7.4 (c/mpi) and IMB 2021.11 have a counterpart, {len(total) - len(have)} are left out with the reason.

@@ -1,5 +1,7 @@
 """Bad pairs, and whose fault they are: times of a made-up cluster, no ranks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,7 +11,9 @@ from labkit.analysis import all_pairs
 from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.errors import DataError
 from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.spec import Spec
+
+from . import made
 
 Factors = NDArray[np.float64]
 HOSTS = [f"node{k}" for k in range(12)]
@@ -24,10 +28,7 @@ def launch(seed: int, slow: Factors | None = None, chunks: tuple[int, ...] = (37
     usual = np.array([[20_000 * factor[rank, schedule[turn, rank]] for turn in turns] for rank in range(ranks)])
     times = usual * np.random.default_rng(seed).lognormal(0, 0.03, usual.shape)
     spec = Spec(benchmark="mpi.all_pairs", ranks=ranks)
-    return Samples(
-        spec=spec, effort=Effort(), host={}, launch=seed, time_ns=times.astype(np.int64), ranks=tuple(range(ranks)),
-        meta={"chunks": list(chunks), "rank_hosts": HOSTS},
-    )  # fmt: skip
+    return made.samples(spec, times, launch=seed, meta={"chunks": list(chunks), "rank_hosts": HOSTS})
 
 
 def slow(*pairs: tuple[int, int]) -> Factors:
@@ -84,9 +85,9 @@ def test_a_healthy_system_is_left_alone() -> None:
 
 def test_other_samples_have_no_pairs() -> None:
     with pytest.raises(DataError, match="differ"):
-        all_pairs.bad_pairs(launch(1), Samples(**{**vars(launch(1)), "spec": Spec(benchmark="mpi.latency")}))
+        all_pairs.bad_pairs(launch(1), replace(launch(1), spec=Spec(benchmark="mpi.latency")))
     with pytest.raises(DataError, match="has no pairs"):
-        all_pairs.matrix(Samples(**{**vars(launch(1)), "spec": Spec(benchmark="mpi.latency")}))
+        all_pairs.matrix(replace(launch(1), spec=Spec(benchmark="mpi.latency")))
 
 
 def test_the_heat_map_is_ordered_by_switch_and_marks_bad_pairs() -> None:

@@ -11,16 +11,16 @@ from labkit.errors import DataError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
 from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.spec import Spec
+
+from . import made
 
 SEEDS = range(20)
 
 
 def kept(times, benchmark: str = "mpi.allreduce", size: int = 8, launch: int = 0, **options) -> Samples:
-    times = np.asarray(times, np.int64)
     spec = Spec(benchmark=benchmark, size=size, ranks=len(times), options=options)
-    return Samples(spec=spec, effort=Effort(), host={"name": "node01"}, launch=launch, time_ns=times,
-                   ranks=tuple(range(len(times))))  # fmt: skip
+    return made.samples(spec, times, launch=launch, host={"name": "node01"})
 
 
 # ---- slow ranks
@@ -318,12 +318,9 @@ def test_what_break_points_need(sizes, times, says: str) -> None:
 
 
 def latencies(sizes) -> pd.DataFrame:
-    times = [np.full((1, 20), 400 + s / 4 if s <= 4096 else 2500 + s / 16) for s in sizes]
-    spec = {"benchmark": "mpi.latency", "ranks": 2}
-    return records.summary(records.table(
-        Samples(spec=Spec(size=int(s), **spec), effort=Effort(), host={}, launch=0, time_ns=t.astype(np.int64), ranks=(0,))
-        for s, t in zip(sizes, times, strict=True)
-    ))  # fmt: skip
+    times = [np.full(20, 400 + s / 4 if s <= 4096 else 2500 + s / 16) for s in sizes]
+    specs = [Spec(benchmark="mpi.latency", size=int(s)) for s in sizes]
+    return records.summary(records.table(map(made.samples, specs, times)))
 
 
 def test_a_summary_goes_straight_in() -> None:

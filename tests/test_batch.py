@@ -15,12 +15,12 @@ import pandas as pd
 import papermill
 import pytest
 
-from labkit import batch, show, studies
+from labkit import batch, project, show, studies
 from labkit.batch import plan, suites
 from labkit.errors import SpecError
 from labkit.spec import Spec
 
-NOTEBOOKS = sorted(batch.NOTEBOOKS.glob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted(project.NOTEBOOKS.glob("[0-9]*.ipynb"))
 TINY = """
 title = "Tiny"
 [parameters]

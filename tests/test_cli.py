@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from labkit import cli
-from labkit.batch import HOME
+from labkit.project import SHIPPED
 
-EXAMPLE = str(HOME / "data" / "campaigns" / "examples" / "two-cores")
+EXAMPLE = str(SHIPPED / "data" / "campaigns" / "examples" / "two-cores")
 GOLDEN = Path(__file__).parent / "golden"
 WORDS = [verb[0] for verb in cli.VERBS]
 

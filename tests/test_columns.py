@@ -22,13 +22,28 @@ def test_the_dictionary_has_every_name_once() -> None:
             assert len(re.findall(rf"^\| `{name}` \|", text, re.M)) == 1, name
 
 
+# unit → end of the name, units in a second, in a second's work or in the whole
+UNITS = {
+    "µs": ("_us", 1e6), "ns": ("_ns", 1e9), "times": ("_times", 1), "%": ("_percent", 1),
+    "MB/s": ("_MBps", 1e-6), "GB/s": ("_GBps", 1e-9), "1/s": ("_per_s", 1),
+}  # fmt: skip
+GOOD_WHEN_LARGE = {"overlap_osu_percent", "overlap_imb_percent", "available_percent"}  # of those without a time
+
+
 @pytest.mark.parametrize("metric", columns.METRICS.values(), ids=lambda m: m.name)
-def test_a_metric_carries_its_unit(metric: columns.Metric) -> None:
-    suffix = metric.unit.replace("µ", "u").replace("1/", "per_").replace("/", "p").replace("%", "percent")
-    assert metric.name.endswith("_" + suffix)
-    assert metric.title == f"{metric.label} ({metric.unit})"
+def test_name_factor_and_direction_follow_from_the_unit(metric: columns.Metric) -> None:
+    end, factor = UNITS[metric.unit]
+    assert metric.name.endswith(end)
+    assert metric.factor == pytest.approx(factor)
+    assert metric.better == ("higher" if metric.unit.endswith("/s") or metric.name in GOOD_WHEN_LARGE else "lower")
+    assert metric.unit not in metric.label
     assert metric.meaning.endswith(".")
-    assert metric.better == ("lower" if metric.kind in ("cost", "loss") else "higher")
+
+
+def test_titles_of_metrics() -> None:
+    assert columns.title("latency_us") == "latency (µs)"
+    assert columns.title("message_rate_per_s") == "message rate (1/s)"
+    assert columns.title("lost_percent_p50") == "lost, median (%)"
 
 
 @pytest.mark.parametrize("metric", columns.METRICS)
@@ -42,7 +57,7 @@ def test_split_undoes_statistic_column(metric: str, statistic: str) -> None:
 def test_plain_columns() -> None:
     for name, column in (columns.COLUMNS | columns.SUMMARY).items():
         assert columns.split(name) is None
-        assert column.dtype in ("str", "int64", "float64", "bool")
+        assert column.dtype in ("str", "int64", "float64", "bool", "list of notes", "list of str")
         if column.unit:
             assert name.endswith("_" + column.unit), f"{name} must end in its unit"
     assert columns.title("timer_overhead_ns") == "timer overhead (ns)"

@@ -8,12 +8,14 @@ import pytest
 
 from labkit import benchmarks, records
 from labkit.analysis import congestion
-from labkit.analysis import gpcnet as classic
+from labkit.analysis import gpcnet as gpcnet_tables
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
 from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.spec import Spec
+
+from . import made
 
 GOLDEN = Path(__file__).parent / "golden" / "gpcnet"
 
@@ -70,15 +72,15 @@ def test_impossible_options_are_named(options: dict[str, object], said: str) -> 
         loaded(4, **options)
 
 
-def launch(factor: float, *, number: int = 0, n: int = 1500, victims: int = 2, **meta: object) -> Samples:
+def launch(
+    factor: float, *, number: int = 0, n: int = 1500, victims: int = 2, ranks: int = 10, congestor: int = 20_000,
+    **meta: object,
+) -> Samples:  # fmt: skip
     """Times that scatter alike in all phases but for a factor: what a launch of gpcnet_loaded leaves behind."""
     chance = np.random.default_rng(100 + number)
     times = [chance.lognormal(9, 0.3, (victims, n)).astype(np.int64) for _ in range(3)]
-    extras = {"isolated_ns": times[1], "recovered_ns": times[2], "congestor_ns": np.full((victims, n), 20_000)}
-    return Samples(
-        spec=loaded(10), effort=Effort(), host={}, launch=number, time_ns=(times[0] * factor).astype(np.int64),
-        ranks=tuple(range(victims)), extras=extras, meta=meta,
-    )  # fmt: skip
+    extras = {"isolated_ns": times[1], "recovered_ns": times[2], "congestor_ns": np.full((victims, n), congestor)}
+    return made.samples(loaded(ranks), times[0] * factor, launch=number, extras=extras, meta=meta)
 
 
 def test_an_impact_is_found_with_its_interval_and_a_recovery_without_one() -> None:
@@ -104,14 +106,36 @@ def test_nothing_is_found_where_nothing_is_as_often_as_promised() -> None:
         for k in range(40)
     ]
     assert sum(((t["low"] > 1) | (t["high"] < 1)).item() for t in alarms) <= 7  # 5 % of 40: more in 1 run of 500
+    assert all((t["high"] - t["low"]).item() < 0.1 for t in alarms), "so wide that nothing could be found"
 
 
-def test_why_nothing_happened_is_said() -> None:
-    assert "on one host" in congestion.impact([launch(1.0, rank_hosts=["a"] * 10)]).sentence
-    assert "more than one sender" in congestion.impact([launch(1.0)]).sentence
-    assert "too few" in congestion.impact([launch(1.0, n=30)]).sentence
-    shared = congestion.impact([launch(3.0, badges=["oversubscription"])])
-    assert "share processors" in shared.sentence
+@pytest.mark.parametrize(
+    ("made", "reasons"),
+    [
+        ({}, {"more than one sender"}),
+        ({"rank_hosts": ["a"] * 10}, {"on one host", "more than one sender"}),
+        ({"rank_hosts": ["a", "b"] * 5}, {"more than one sender"}),
+        ({"ranks": 40}, {"moved 1,434 MB/s to their busiest rank"}),
+        ({"ranks": 40, "congestor": 0}, {"before they had finished a round"}),
+        ({"n": 10}, {"more than one sender", "scatter too much"}),
+        ({"badges": ["oversubscription"]}, {"more than one sender"}),
+        ({"factor": 3.0}, set()),
+        ({"factor": 3.0, "rank_hosts": ["a"] * 10}, {"share its memory"}),
+        ({"factor": 3.0, "badges": ["oversubscription"]}, {"share processors"}),
+    ],
+)
+def test_each_reason_is_given_where_it_holds_and_nowhere_else(made: dict[str, object], reasons: set[str]) -> None:
+    found = congestion.impact([launch(**{"factor": 1.0, **made})])  # type: ignore[arg-type]
+    assert len(found.reasons) == len(reasons)
+    for words in reasons:
+        assert sum(words in reason for reason in found.reasons) == 1, words
+    assert all(reason in found.sentence for reason in found.reasons)
+    assert ("No effect is certain" in found.sentence) == (made.get("factor") is None)
+
+
+def test_a_percentile_of_few_samples_is_doubted() -> None:
+    sentences = [congestion.impact([launch(1.0, n=n)]).sentence for n in (30, 1500)]
+    assert ["with too few samples to rely on it" in sentence for sentence in sentences] == [True, False]
 
 
 def test_other_samples_have_no_impact() -> None:
@@ -173,7 +197,7 @@ def test_gpcnet_s_refusal_is_told() -> None:
 
 
 def test_samples_become_gpcnet_s_tables() -> None:
-    report = classic.report([launch(2.0)])
+    report = gpcnet_tables.report([launch(2.0)])
     assert [result.name for result in report.loaded] == ["RR Two-sided Lat (8 B)"]
     assert report.loaded[0].average == pytest.approx(launch(2.0).time_ns.mean() / 2e3)
     assert (report.network, report.congestion, report.each) == (2, 8, 2)
@@ -185,9 +209,9 @@ def test_what_gpcnet_has_no_table_for_is_left_out_with_a_word() -> None:
     one = launch(2.0)
     load = replace(one, spec=Spec(benchmark="congestion.gpcnet_congestors", size=4096, ranks=10))
     with pytest.warns(LabkitWarning, match=r"no tables for it: congestion\.gpcnet_congestors\."):
-        assert classic.text([load, one]) == gpcnet.write(classic.report([one]))
+        assert gpcnet_tables.text([load, one]) == gpcnet.write(gpcnet_tables.report([one]))
     with pytest.raises(SpecError, match=r"congestion\.gpcnet_congestors is not a GPCNeT test"):
-        classic.text([load])
+        gpcnet_tables.text([load])
 
 
 RMA = {"pattern": "get_latency", "ring": "random", "window": 8, "hugepages": False}
@@ -201,10 +225,7 @@ def test_windows_are_allocated_as_gpcnet_does_and_old_samples_say_that_theirs_we
     assert benchmarks.identity(new).fingerprint({}) != benchmarks.identity(old).fingerprint({})
     created = benchmarks.resolve(old.replace(options=RMA | {"memory": "create"}))
     assert benchmarks.identity(created) == benchmarks.identity(old)  # a resume goes on with the old points
-    table = records.table(
-        Samples(spec=spec, effort=Effort(), host={}, launch=0, time_ns=np.full((2, 3), 2000), ranks=(0, 1))
-        for spec in (old, new)
-    )
+    table = records.table(made.samples(spec, np.full((2, 3), 2000)) for spec in (old, new))
     assert sorted(table["option_memory"]) == ["allocate", "create"]
     assert table["fingerprint"].nunique() == 2
     assert benchmarks.label(benchmarks.completed(old)) != benchmarks.label(new)

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.analysis.doubts import kinds
+from labkit.notes import badge
 
 
 def test_a_kind_says_median_and_range_instead_of_its_first_number() -> None:
     waits = [f"tasks waited for a processor in {share} % of the time, latency may be false" for share in (20, 95, 31)]
-    assert kinds(waits) == [
+    assert kinds([badge(text)] for text in waits) == [
         ("tasks waited for a processor in 31 % (median; range 20 to 95 %) of the time, latency may be false", 3)
     ]
 
@@ -30,13 +31,13 @@ def test_a_kind_says_median_and_range_instead_of_its_first_number() -> None:
     ],
 )  # fmt: skip
 def test_only_numbers_of_their_own_are_ranged(texts: list[str], found: list[str]) -> None:
-    assert [text for text, _ in kinds(texts)] == found
+    assert [text for text, _ in kinds([badge(text)] for text in texts)] == found
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 10**6), min_size=1))
 def test_the_worst_value_is_never_lost(values: list[int]) -> None:
-    ((text, count),) = kinds(f"load {value:,}; load {value:,}" for value in values)
+    ((text, count),) = kinds([badge(f"load {value:,}")] * 2 for value in values)
     assert count == len(values)
     assert {f"{min(values):,}", f"{max(values):,}"} <= set(text.replace(")", "").split())
     assert len(set(values)) == 1 or f"{statistics.median(values):,.0f}" in text

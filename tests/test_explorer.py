@@ -17,11 +17,10 @@ import plotly.graph_objects as go
 import pytest
 
 from labkit import benchmarks, campaign, cli, explorer, launch, scratch
-from labkit.batch import HOME
 from labkit.campaign import archive
 from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
-from labkit.explorer import export, job, lacking, live, panels, server, store, view
+from labkit.explorer import availability, export, job, live, panels, server, store, view
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.panels import compare
 from labkit.explorer.panels.measure import _Measure as Measure
@@ -30,6 +29,7 @@ from labkit.explorer.selection import Selection
 from labkit.explorer.session import Session
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
+from labkit.project import SHIPPED
 from labkit.spec import Effort, Spec
 
 from .test_foreign import filled, forged
@@ -41,7 +41,7 @@ SHOWN = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = campaign.root() / "two-cores"
     if not folder.exists():
-        shutil.copytree(HOME / "data" / "campaigns" / "examples" / "two-cores", folder)
+        shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", folder)
     return folder
 
 
@@ -94,9 +94,9 @@ def test_what_cannot_be_chosen_is_grey_and_says_why() -> None:
 
 
 def test_what_cannot_be_measured_here_is_told_apart_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lacking, "rdma_devices", list)
-    monkeypatch.setattr(lacking, "_absent", lambda: frozenset({"MPI_Bcast_init"}))
-    found = lacking.reasons()
+    monkeypatch.setattr(availability, "rdma_devices", list)
+    monkeypatch.setattr(availability, "_absent", lambda: frozenset({"MPI_Bcast_init"}))
+    found = availability.reasons()
     assert "soft-roce" in found["verbs.write_latency"]
     assert found["mpi.bcast_persistent"] == "this MPI library has no MPI_Bcast_init"
     assert "mpi.latency" not in found
@@ -104,7 +104,7 @@ def test_what_cannot_be_measured_here_is_told_apart_with_the_reason(monkeypatch:
     assert set(dict(panel.benchmark.options).values()) == set(benchmarks.find()) - set(found)
     assert all(name in panel.absent.value for name in found)
     monkeypatch.setattr(launch, "installed", dict)
-    assert lacking.reasons()["mpi.latency"] == "no MPI launcher is installed"
+    assert availability.reasons()["mpi.latency"] == "no MPI launcher is installed"
 
 
 def test_levels_are_whole_numbers() -> None:
@@ -465,7 +465,9 @@ def test_a_statistic_that_was_chosen_is_never_replaced_by_another() -> None:
 
 def test_points_that_differ_in_a_variable_only_are_lines_of_their_own() -> None:
     if not (campaign.root() / "two-cores-labs").exists():
-        shutil.copytree(HOME / "data" / "campaigns" / "examples" / "two-cores-labs", campaign.root() / "two-cores-labs")
+        shutil.copytree(
+            SHIPPED / "data" / "campaigns" / "examples" / "two-cores-labs", campaign.root() / "two-cores-labs"
+        )
     held = ["two-cores", "two-cores-labs"]
     summary = Store().summary(held, "mpi.latency")
     drawn = dataclasses.replace(SHOWN, campaigns=tuple(held)).figure(summary)

@@ -15,8 +15,11 @@ import pytest
 from labkit import figures, records, stats
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures import axes, iterations, style
+from labkit.notes import badge
 from labkit.samples import ORIGINS, Samples
-from labkit.spec import Effort, Reported, Spec
+from labkit.spec import Reported, Spec
+
+from . import made
 
 HOST = {"name": "node01", "cpu_model": "Test CPU"}
 
@@ -28,27 +31,17 @@ def latency(size: int = 8, transport: str = "shm", launch: int = 0, n: int = 120
     times = base * (1 + 0.01 * launch) * (1 + random.exponential(0.05, n))
     meta = {"engine": "c", "library": "Open MPI v4.1.4", "badges": ["loopback"]}
     spec = Spec(benchmark="mpi.latency", size=size, transport=transport, options={"timing": "each"})
-    return Samples(
-        spec=spec,
-        effort=Effort(),
-        host=HOST,
-        launch=launch,
-        time_ns=times.astype(np.int64)[None],
-        ranks=(0,),
-        meta=meta,
-        **changes,
-    )
+    return made.samples(spec, times, launch=launch, host=HOST, meta=meta, **changes)
 
 
 def bandwidth(size: int, launch: int = 0) -> Samples:
-    times = np.full((1, 300), 64 * (300 + size // 8) + launch)
     spec = Spec(benchmark="mpi.bandwidth", size=size, options={"window": 64})
-    return Samples(spec=spec, effort=Effort(), host=HOST, launch=launch, time_ns=times, ranks=(0,))
+    return made.samples(spec, np.full(300, 64 * (300 + size // 8) + launch), launch=launch, host=HOST)
 
 
 def stated(origin: str, value: float = 2.0, statistic: str = "p50", **spec) -> Samples:
-    return Samples(spec=Spec(benchmark="mpi.latency", **spec), effort=Effort(), host={}, launch=0, origin=origin,
-                   reported=(Reported("latency_us", "µs", statistic, value),))  # fmt: skip
+    given = made.values(**{statistic: value})
+    return made.samples(Spec(benchmark="mpi.latency", **spec), origin=origin, reported=given)
 
 
 def table(sizes=(0, 1, 1024, 4096), transports=("shm", "tcp"), launches: int = 6) -> pd.DataFrame:
@@ -62,10 +55,14 @@ def text(figure) -> str:
 # ---- style
 
 
-def test_template_is_small_and_first_font_is_metric_compatible() -> None:
-    assert len(json.dumps(style.TEMPLATE)) < 1024
-    assert style.TEMPLATE["layout"]["font"]["family"].startswith("Liberation Sans")
-    assert style.TEMPLATE["layout"]["modebar"]["remove"] == ["sendChartToCloud"]
+def test_a_figure_carries_the_small_template_alone() -> None:
+    for figure in (figures.versus_size(records.summary(table()), "latency_us"),
+                   figures.bars(records.summary(table(sizes=(8,))), "transport", "latency_us"),
+                   figures.distribution([latency()], "latency_us")):  # fmt: skip
+        drawn = json.loads(figure.to_json())["layout"]["template"]
+        assert len(json.dumps(drawn)) < 1024, "plotly's own templates have 6.5 kB"
+        assert drawn["layout"]["font"]["family"].split(", ")[:2] == ["Liberation Sans", "Arial"], "of equal widths"
+        assert "sendChartToCloud" in drawn["layout"]["modebar"]["remove"]
 
 
 def test_every_origin_has_its_own_look() -> None:
@@ -197,7 +194,7 @@ def test_long_words_do_not_push_the_hover_text_out_of_the_page() -> None:
     said = style.hover([], {"host": ["<" * 200]})["hovertemplate"].partition("<extra>")[0]
     assert max(len(line.replace("&lt;", "<")) for line in said.split("<br>")) < 100
     assert said.count("&lt;") == 200
-    many = style.hover([], {"warnings": ["; ".join(f"busy machine {n}" for n in range(99))]})["hovertemplate"]
+    many = style.hover([], {"warnings": [tuple(badge(f"busy machine {n}") for n in range(99))]})["hovertemplate"]
     assert many.count("<br>") < 5
     assert " …" in many
 
@@ -206,9 +203,9 @@ def test_unreliable_percentile_says_so() -> None:
     over = records.summary(records.table([latency(8, n=100), latency(64, n=100)]))
     figure = figures.versus_size(over, "latency_us")
     assert "fewer than 10 samples beyond" in text(figure)
-    assert list(figure.data[1].marker.symbol) == ["circle-open", "circle-open"]
+    assert [symbol.endswith("-open") for symbol in figure.data[1].marker.symbol] == [True, True]
     assert "open where fewer than 10 samples lie beyond" in figure.layout.xaxis.title.text
-    assert figures.versus_size(records.summary(table()), "latency_us").data[1].marker.symbol == "circle"
+    assert not figures.versus_size(records.summary(table()), "latency_us").data[1].marker.symbol.endswith("-open")
 
 
 def test_series_are_found_and_origins_never_mixed() -> None:
@@ -221,11 +218,13 @@ def test_series_are_found_and_origins_never_mixed() -> None:
         assert trace.line.dash == look.dash
         assert trace.mode == ("lines+markers" if look.markers else "lines")
         assert trace.marker.symbol.endswith(look.marker)
-    auto = figures.versus_size(records.summary(table()), "latency_us", tail=None)
-    assert [trace.name for trace in auto.data] == ["shm", "tcp"] or [trace.name for trace in auto.data] == [
-        "tcp",
-        "shm",
-    ]
+
+
+@pytest.mark.parametrize("order", [("shm", "tcp"), ("tcp", "shm")])
+def test_series_are_drawn_in_the_order_of_the_table(order: tuple[str, str]) -> None:
+    over = records.summary(table(transports=order)).sort_values("transport", ascending=order == ("shm", "tcp"))
+    assert [trace.name for trace in figures.versus_size(over, "latency_us", tail=None).data] == list(order)
+    assert [trace.name for trace in figures.bars(over, "message_size_B", "latency_us").data] == list(order)
 
 
 def test_mean_stands_in_where_a_tool_gives_no_median() -> None:
@@ -313,8 +312,7 @@ def test_distribution_rises_to_one_and_marks_percentiles() -> None:
 
 def test_distribution_of_a_rate_marks_the_slow_side() -> None:
     random = np.random.default_rng(5)
-    one = bandwidth(8)
-    one = Samples(**{**vars(one), "time_ns": random.integers(1000, 9000, (1, 5000))})
+    one = replace(bandwidth(8), time_ns=random.integers(1000, 9000, (1, 5000)))
     line, marks = figures.distribution([one], "bandwidth_MBps").data
     row = records.table([one]).iloc[0]
     assert list(marks.x) == pytest.approx([row[f"bandwidth_MBps_{p}"] for p in ("p50", "p95", "p99")])
@@ -361,8 +359,7 @@ def test_thinning_keeps_every_stretch_s_extremes() -> None:
 def test_over_iterations_has_a_line_per_rank_or_the_envelope(ranks: int, names: list[str]) -> None:
     times = np.random.default_rng(2).integers(1000, 5000, (ranks, 40_000))
     spec = Spec(benchmark="mpi.allreduce", size=64, ranks=max(ranks, 2))
-    one = Samples(spec=spec, effort=Effort(), host=HOST, launch=2, time_ns=times, ranks=tuple(range(ranks)))
-    figure = figures.over_iterations(one)
+    figure = figures.over_iterations(made.samples(spec, times, launch=2, host=HOST))
     assert [trace.name for trace in figure.data] == names
     assert sum(len(trace.x) for trace in figure.data) <= iterations.POINTS
     assert max(max(trace.y) for trace in figure.data) == pytest.approx(times.max() * 1e-3, rel=1e-5)
@@ -404,7 +401,7 @@ def test_launches_of_several_points_are_told_apart() -> None:
 
 
 def cells(launches: int = 3) -> pd.DataFrame:
-    made = []
+    found = []
     for launch in range(launches):
         values = tuple(
             Reported("bandwidth_MBps", "MB/s", "value", f / r + launch,
@@ -412,8 +409,8 @@ def cells(launches: int = 3) -> pd.DataFrame:
             for f in (2**16, 2**17, 2**18) for r in (2**12, 2**14, 2**17) for test in ("read", "write") if r <= f
         )  # fmt: skip
         spec = Spec(benchmark="storage.iozone", size=0, ranks=1)
-        made.append(Samples(spec=spec, effort=Effort(), host=HOST, launch=launch, origin="reported", reported=values))
-    return records.reported(made)
+        found.append(made.samples(spec, launch=launch, host=HOST, reported=values))
+    return records.reported(found)
 
 
 def test_heat_map_has_binary_labels_and_empty_cells() -> None:
@@ -508,13 +505,11 @@ def test_pictures_are_the_same_each_time_also_inside_a_running_loop() -> None:
 def windows(launches: int = 3) -> pd.DataFrame:
     return records.summary(
         records.table(
-            Samples(
-                spec=Spec(benchmark="mpi.bandwidth", size=size, options={"window": window}),
-                effort=Effort(),
-                host=HOST,
+            made.samples(
+                Spec(benchmark="mpi.bandwidth", size=size, options={"window": window}),
+                np.full(300, 1000 * window + 100 * launch),
                 launch=launch,
-                time_ns=np.full((1, 300), 1000 * window + 100 * launch),
-                ranks=(0,),
+                host=HOST,
                 meta={"fingerprint": f"{size}-{window}"},
             )
             for size in (8, 4096)
@@ -570,12 +565,8 @@ def test_quantities_of_one_unit_share_a_figure_and_each_has_its_own_bars() -> No
 
 def test_every_rank_has_a_box_in_every_launch() -> None:
     times = np.arange(1, 101) * np.array([[1000], [2000], [3000]])
-    found = [
-        Samples(spec=Spec(benchmark="mpi.barrier", size=0, ranks=3), effort=Effort(), host=HOST, launch=launch,
-                time_ns=times, ranks=(0, 1, 2))
-        for launch in (1, 0)
-    ]  # fmt: skip
-    figure = figures.per_rank(found)
+    spec = Spec(benchmark="mpi.barrier", size=0, ranks=3)
+    figure = figures.per_rank([made.samples(spec, times, launch=launch, host=HOST) for launch in (1, 0)])
     assert [trace.name for trace in figure.data] == ["launch 0", "launch 1"]
     assert list(figure.data[0].x) == ["0", "1", "2"]
     assert list(figure.data[0].median) == [50.5, 101.0, 151.5]
@@ -586,7 +577,7 @@ def test_every_rank_has_a_box_in_every_launch() -> None:
 
 def test_metrics_of_one_unit_stand_in_one_figure() -> None:
     frame = rows_with(latency_us_p50=[1.0, 2.0], pure_us_p50=[0.5, 1.0])
-    figure = figures.together(frame, {"latency_us": "both", "pure_us": "pure"}, "time")
+    figure = figures.several_metrics(frame, {"latency_us": "both", "pure_us": "pure"}, "time")
     assert [trace.name for trace in figure.data] == ["both", "pure"]
     assert list(figure.data[1].y) == [0.5, 1.0]
     assert figure.layout.yaxis.title.text == "time, median (µs)"
@@ -595,7 +586,7 @@ def test_metrics_of_one_unit_stand_in_one_figure() -> None:
 def test_metrics_of_two_units_are_refused() -> None:
     frame = rows_with(latency_us_p50=[1.0, 2.0], bandwidth_MBps_p50=[5.0, 6.0])
     with pytest.raises(DataError, match="Draw those of one"):
-        figures.together(frame, ["latency_us", "bandwidth_MBps"], "time")
+        figures.several_metrics(frame, ["latency_us", "bandwidth_MBps"], "time")
 
 
 def rows_with(**columns: list[float]) -> pd.DataFrame:

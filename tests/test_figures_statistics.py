@@ -10,25 +10,25 @@ from labkit.columns import STATISTICS
 from labkit.explorer import view
 from labkit.explorer.panels.point import facts
 from labkit.samples import Samples
-from labkit.spec import Effort, Reported, Spec
+from labkit.spec import Spec
+
+from . import made
 
 
 def shm(size: int, launch: int = 0, n: int = 1200) -> Samples:
     times = 2000 * (1 + launch / 20 + np.random.default_rng([size, launch]).exponential(0.5, n))
     spec = Spec(benchmark="mpi.latency", size=size, transport="shm")
-    return Samples(spec=spec, effort=Effort(), host={}, launch=launch, time_ns=times.astype(np.int64)[None], ranks=(0,),
-                   meta={"fingerprint": f"shm{size}"})  # fmt: skip
+    return made.samples(spec, times, launch=launch, meta={"fingerprint": f"shm{size}"})
 
 
 def tcp(size: int, launch: int = 0, **values: float) -> Samples:
-    given = tuple(Reported("latency_us", "µs", name, value) for name, value in (values or {"mean": 28.2}).items())
     spec = Spec(benchmark="mpi.latency", size=size, transport="tcp")
-    return Samples(spec=spec, effort=Effort(), host={}, launch=launch, origin="reported", reported=given, meta={})
+    return made.samples(spec, launch=launch, reported=made.values(**(values or {"mean": 28.2})))
 
 
 def summary(launches: int = 6, **how):
-    made = [shm(size, launch, **how) for size in (8, 64) for launch in range(launches)]
-    return records.summary(records.table([*made, tcp(8), tcp(64)]))
+    measured = [shm(size, launch, **how) for size in (8, 64) for launch in range(launches)]
+    return records.summary(records.table([*measured, tcp(8), tcp(64)]))
 
 
 def named(figure, beginning: str):

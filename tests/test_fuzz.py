@@ -54,8 +54,6 @@ def problems(one: Input, ended: Ended, scene: Scene, *, refresh: bool = True) ->
 def _of_a_campaign(home: Path, name: str) -> bool:
     """Whether a file belongs to a campaign that was begun, and is none that was written aside."""
     path = home / name
-    if re.fullmatch(r"tmp/tmp\w+\.json", name):  # jupyter_client's, of a kernel that could not start
-        return True
     if path.is_dir() and list(path.glob("**/campaign.json")):
         return True
     inside = any((folder / "campaign.json").exists() for folder in (path, *path.parents) if home in folder.parents)

@@ -13,6 +13,7 @@ import pytest
 
 from labkit import host, launch, tools
 from labkit.host import machine, others, programs
+from labkit.notes import texts
 
 KEYS = {
     "hostname", "architecture", "kernel", "distribution", "virtualisation", "container", "cpu_model", "cpu_threads",
@@ -255,14 +256,14 @@ def test_nothing_to_say_of_a_quiet_node(node):
 
 
 def test_doubts_bring_their_evidence(spoilt):
-    assert host.warnings_for_run(spoilt, spoilt["load"], ranks=1) == [
+    assert list(texts(host.warnings_for_run(spoilt, spoilt["load"], ranks=1))) == [
         "busy machine (other processes use 0.97 of 1 cores, most: burn 0.96): times are unreliable, rerun when idle",
         "1 ranks on 1 cores leave no core for the system: p99 and max are unreliable, use fewer ranks",
         "CPU governor is 'powersave': short runs may be slow, set it to performance",
         "clock source is 'hpet': reading it may be slow or coarse, set it to tsc",
         "virtual machine (kvm): the hypervisor may interrupt iterations, p99 and max may be too high",
     ]
-    assert host.badges(spoilt, spoilt["load"]) == ["busy machine", "CPU frequency"]
+    assert texts(host.badges(spoilt, spoilt["load"])) == ("busy machine", "CPU frequency")
 
 
 def test_only_what_others_took_makes_a_machine_busy(node):
@@ -272,9 +273,10 @@ def test_only_what_others_took_makes_a_machine_busy(node):
     assert host.badges(node, full, full | {"others": None}) == []  # too short to tell
     assert host.badges(node, full, full | {"others": others}) == []  # below a tenth of 64 processors
     more = full | {"others": others | {"processors": 9.0, "unseen": 8.5, "named": [["cc1", 12, 0.5]]}}
-    assert host.badges(node, full, more) == ["busy machine"]
+    assert texts(host.badges(node, full, more)) == ("busy machine",)
     (said,) = host.warnings_for_run(node, full, more, ranks=2)
-    assert said.startswith("busy machine (other processes use 9.00 of 64 cores, most: hidden processes 8.50)")
+    assert (said.code, said.value("cores")) == ("busy-machine", 64)
+    assert said.text.startswith("busy machine (other processes use 9.00 of 64 cores, most: hidden processes 8.50)")
 
 
 BURN = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
@@ -391,11 +393,11 @@ def test_a_watch_tells_of_half_a_second_or_more():
 
 def test_a_frequency_that_moves_and_time_that_is_stolen(node):
     end = QUIET | {"monotonic_s": 1010.0, "frequency_MHz": 2000.0, "cpu_steal_s": 3.0 + 64.0}
-    assert host.warnings_for_run(node, QUIET, end) == [
+    assert list(texts(host.warnings_for_run(node, QUIET, end))) == [
         "CPU frequency changed from 3500 to 2000 MHz: iterations differ, set the CPU governor to performance",
         "the hypervisor took 10.0% of the CPU time: times are unreliable, rerun when idle",
     ]
-    assert host.badges(node, QUIET, end) == ["CPU frequency"]
+    assert texts(host.badges(node, QUIET, end)) == ("CPU frequency",)
 
 
 PRINTED = {

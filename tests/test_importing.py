@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import re
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +16,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, classic, importing, records, samples
+from labkit import benchmarks, equivalents, importing, records, samples, scratch
 from labkit.campaign import Campaign, archive
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import imb, omb
 from labkit.formats._lines import Lines
-from labkit.samples import Samples, compacted
-from labkit.spec import Effort, Spec
+from labkit.importing import keeping
+from labkit.notes import joined, texts
+from labkit.samples import Samples, bare, compacted
+from labkit.samples.patterned import Points
+from labkit.spec import Spec
+
+from . import made
 
 GOLDEN = Path(__file__).parent / "golden"
 LATENCY = GOLDEN / "omb" / "pt2pt_latency.txt"
@@ -62,7 +69,7 @@ def test_published_numbers_are_told_from_all_others(tmp_path: Path) -> None:
         assert held.added == added
     [row] = records.table(held.campaign.samples()).to_dict("records")
     assert (row["origin"], row["testbed"], row["bandwidth_MBps_mean"]) == ("published", "RoCE", 12125)
-    assert "published, not measured here: Kenny et al. 2020, Fig. 2" in row["warnings"]
+    assert "published, not measured here: Kenny et al. 2020, Fig. 2" in texts(row["warnings"])
 
 
 def test_the_same_text_adds_nothing_twice(tmp_path: Path) -> None:
@@ -113,20 +120,20 @@ def test_ranks_that_nobody_told_are_assumed_with_a_warning(tmp_path: Path) -> No
     (said,) = outcome.warnings
     assert "osu_allreduce: the file does not name the number of ranks: assumed 2. Set it with --ranks." in said
     frame = records.table(outcome.campaign.samples())
-    assert frame["warnings"].str.contains("assumed 2").all()
+    assert all("assumed 2" in joined(cell) for cell in frame["warnings"])
     assert list(frame["verified"]) == [True, True, False]
-    assert "validation failed" in frame["warnings"].iloc[2]
+    assert "validation failed" in joined(frame["warnings"].iloc[2])
 
 
 def test_a_derived_datatype_is_a_doubt(tmp_path: Path) -> None:
     held = importing.bring([GOLDEN / "omb" / "opt_latency_ddt.txt"], into=tmp_path / "c").campaign
-    assert records.table(held.samples())["warnings"].str.contains("derived datatype").all()
+    assert all("derived datatype" in joined(cell) for cell in records.table(held.samples())["warnings"])
 
 
 def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without = {n: replace(b, classics={}) if n == "mpi.bcast" else b for n, b in benchmarks.find().items()}
+    without = {n: replace(b, equivalents={}) if n == "mpi.bcast" else b for n, b in benchmarks.find().items()}
     monkeypatch.setattr(benchmarks, "find", lambda: without)
     outcome = importing.bring([MPI1], into=tmp_path / "c")
     (said,) = (text for text in outcome.warnings if "Bcast " in text)
@@ -226,7 +233,7 @@ def test_metadata_are_those_that_a_samples_file_would_have(tmp_path: Path) -> No
     held = importing.bring(files, into=tmp_path / "c", published='Kenny "et al." \\ 100 %').campaign
     for name in held.benchmarks():
         for (fingerprint, launch), path, raw in held.files(name).named():
-            one = samples.understood(raw, path)
+            one = samples.decode(raw, path)
             assert json.loads(raw.header) == samples.metadata(one)
             assert (one.launch, one.meta["fingerprint"]) == (launch, fingerprint)
     assert archive.verify(held.path)[1] == []
@@ -258,7 +265,7 @@ def test_metadata_and_fingerprints_are_those_of_a_point_of_its_own(tmp_path: Pat
     for told in ("", "a testbed"):
         held = importing.bring([path], into=tmp_path / f"c{told}", testbed=told).campaign
         for (fingerprint, launch), where, raw in held.files("mpi.latency").named():
-            one = samples.understood(raw, where)
+            one = samples.decode(raw, where)
             assert raw.header == json.dumps(samples.metadata(one), allow_nan=False).encode()
             identity = {"library": "OMB 7.4", "text": "" if told else sha(str(path))}
             assert (one.launch, one.spec.fingerprint(identity)) == (launch, fingerprint)
@@ -269,6 +276,89 @@ def test_a_file_that_is_not_what_was_written_is_not_kept(tmp_path: Path, monkeyp
     with pytest.raises(DataError, match=r"does not hold what labkit wrote to it\. Check the disk"):
         importing.bring([LATENCY], into=tmp_path / "c")
     assert not list(tmp_path.rglob("*.parquet*"))
+
+
+def test_points_written_in_portions_are_those_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path := tmp_path / "several.txt").write_text(grown(300) + grown(24, 40) + LATENCY.read_text())
+    whole = importing.bring([path], into=tmp_path / "whole").campaign
+    for name, most in (("PORTION", 20_000), ("TOGETHER", 20_000)):
+        with monkeypatch.context() as patch:
+            patch.setattr(keeping, name, most)
+            parts = importing.bring([path], into=tmp_path / name).campaign
+        assert len(parts.files("mpi.latency").compacted) > 5
+        assert kept(parts) == kept(whole)
+        again = importing.bring([path], into=parts)
+        assert (again.added, again.present) == (0, len(kept(whole)))
+
+
+def test_other_ranks_of_the_same_text_are_other_points(tmp_path: Path) -> None:
+    for ranks, before in ((4, 0), (8, 0), (4, 10)):
+        outcome = importing.bring([ALLREDUCE], into=tmp_path / "c", ranks=ranks)
+        assert (outcome.present > 0) == (before > 0)
+        assert (outcome.added > 0) == (before == 0)
+
+
+def test_points_of_an_import_can_be_compacted(tmp_path: Path) -> None:
+    held = importing.bring([ALLREDUCE, LATENCY], into=tmp_path / "c").campaign
+    importing.bring([MPI1], into=held)
+    before = kept(held)
+    held.compact()
+    assert kept(held) == before
+    assert archive.verify(held.path)[1] == []
+    assert importing.bring([LATENCY], into=held).added == 0
+
+
+def test_a_golden_file_of_imported_points_loads_for_ever(tmp_path: Path) -> None:
+    folder = tmp_path / "samples" / "mpi.latency"
+    folder.mkdir(parents=True)
+    golden = GOLDEN / "compacted-imported" / "compacted-format-2.parquet"
+    (folder / golden.name).write_bytes(golden.read_bytes())
+    points = sorted(Campaign(tmp_path).samples(), key=lambda one: (one.launch, one.spec.size))
+    (table,) = omb.parse(LATENCY.read_text())
+    assert [(one.spec.size, *one.reported) for one in points] == [
+        (row.size, *omb.reported(table, row)) for row in table.rows
+    ]
+    assert {one.source for one in points} == {LATENCY.read_text()}
+    assert all(one.meta["place"].startswith(f"{sha(str(LATENCY))[:16]}:") for one in points)
+
+
+@pytest.mark.parametrize(
+    ("own", "pattern"), [("8", "{\0}{\0}"), ("8\0009", "{\0}"), ("8", "{\0\1\1}"), ("8", "no JSON \0"), ("", "\0{}}")]
+)
+def test_a_hostile_pattern_is_one_error(tmp_path: Path, own: str, pattern: str) -> None:
+    points = Points([b"12345678"], [pattern], ["shared"], [own])
+    folder = tmp_path / "samples" / "mpi.latency"
+    folder.mkdir(parents=True)
+    bare.write(points, folder, lambda names: np.zeros(len(names), np.int32))
+    with pytest.raises(DataError, match=r"compacted-.*\. Restore it from a copy, or delete it"):
+        list(Campaign(tmp_path).samples())
+
+
+KILLED = """
+import sys, time
+from labkit import importing
+def progress(done, total):
+    print(flush=True)
+    time.sleep(60)
+importing.bring([sys.argv[1]], into=sys.argv[2], progress=progress)
+"""
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_what_a_killed_import_left_goes_with_the_next(tmp_path: Path, new: bool) -> None:
+    into = tmp_path / "c"
+    if not new:
+        importing.bring([ALLREDUCE], into=into)
+    with scratch.folder(keeping.BEGINS, tmp_path if new else into) as living:
+        with subprocess.Popen([sys.executable, "-c", KILLED, LATENCY, into], stdout=subprocess.PIPE) as ours:
+            assert ours.stdout is not None
+            ours.stdout.readline()
+            assert len(list(living.parent.glob(f"{keeping.BEGINS}*"))) == 2
+            ours.kill()
+        outcome = importing.bring([LATENCY], into=into)
+        assert outcome.added
+        assert list(tmp_path.rglob(f"{keeping.BEGINS}*")) == [living]
+    assert archive.verify(into)[1] == []
 
 
 def sha(path: str) -> str:
@@ -345,7 +435,7 @@ def test_groups_at_once_are_told_from_one_alone(tmp_path: Path) -> None:
     latency = frame[frame["benchmark"] == "mpi.latency"]
     assert set(latency["testbed"]) == {f"multi_all.txt,groups=2,group={i}" for i in (0, 1)}
     assert set(latency["ranks"]) == {2}
-    assert latency["warnings"].str.contains("2 groups ran at the same time").all()
+    assert all("2 groups ran at the same time" in joined(cell) for cell in latency["warnings"])
     barrier = frame[(frame["benchmark"] == "mpi.barrier") & (frame["ranks"] == 4)]
     assert list(barrier["testbed"]) == ["multi_all.txt"]
 
@@ -372,39 +462,37 @@ def test_an_import_that_fails_late_leaves_a_campaign_as_it_was(tmp_path: Path) -
 
 def measured(benchmark: str, size: int, us: list[list[float]], launch: int = 0, **options: object) -> Samples:
     """Samples with given times of every rank."""
-    time_ns = (np.asarray(us) * 1000).astype(np.int64)
     spec = benchmarks.resolve(
         Spec(benchmark=benchmark, size=size, ranks=max(len(us), 2), options=tuple(options.items()))
     )  # type: ignore[arg-type]
-    return Samples(
-        spec=spec, effort=Effort(), host={"architecture": "x86_64", "kernel": "6.1"}, launch=launch, time_ns=time_ns,
-        ranks=tuple(range(len(us))), meta={"library": "Open MPI 4.1.4", "start": "2026-11-21T00:46:42+00:00"},
-    )  # fmt: skip
+    meta = {"library": "Open MPI 4.1.4", "start": "2026-11-21T00:46:42+00:00"}
+    host = {"architecture": "x86_64", "kernel": "6.1"}
+    return made.samples(spec, np.asarray(us) * 1000, launch=launch, host=host, meta=meta)
 
 
 def test_omb_layout_has_omb_s_definitions() -> None:
     two = [measured("mpi.latency", size, [[2.0, 4.0, 6.0]]) for size in (1, 8)]
-    (table,) = omb.parse(classic.text(two[::-1], "omb"))
+    (table,) = omb.parse(equivalents.text(two[::-1], "omb"))
     assert (table.test, table.columns) == ("osu_latency", ("Avg Latency(us)",))
     assert [(row.size, row.values) for row in table.rows] == [(1, (2.0,)), (8, (2.0,))]
     assert table.parameters["Measured by"].startswith("labkit ")
     bandwidth = measured("mpi.bandwidth", 1000, [[64.0, 192.0]])
-    (table,) = omb.parse(classic.text([bandwidth], "omb"))
+    (table,) = omb.parse(equivalents.text([bandwidth], "omb"))
     assert table.rows[0].values == (500.0,)  # work over time, never the mean of rates
     reduced = measured("mpi.allreduce", 8, [[1.0, 3.0], [5.0, 7.0]])
-    (table,) = omb.parse(classic.text([reduced], "omb"))
+    (table,) = omb.parse(equivalents.text([reduced], "omb"))
     assert (table.columns, table.rows[0].values) == (("Avg Latency(us)",), (4.0,))
-    (table,) = omb.parse(classic.text([reduced], "omb", full=True))
+    (table,) = omb.parse(equivalents.text([reduced], "omb", full=True))
     assert table.rows[0].values == (4.0, 2.0, 6.0, 2)
     assert table.parameters["Datatype"] == "MPI_FLOAT"
-    (table,) = omb.parse(classic.text([measured("mpi.barrier", 0, [[1.0], [3.0]])], "omb"))
+    (table,) = omb.parse(equivalents.text([measured("mpi.barrier", 0, [[1.0], [3.0]])], "omb"))
     assert (table.sized, table.rows[0].values) == (False, (2.0,))
 
 
 def test_omb_layout_has_the_loop_s_mean_of_one_sided_calls(tmp_path: Path) -> None:
     one = measured("mpi.put_latency", 8, [[0.04] * 100])
     one = replace(one, meta=dict(one.meta) | {"loop_ns": [[8200]], "chunks": [100]})
-    printed = classic.text([one], "omb")
+    printed = equivalents.text([one], "omb")
     (table,) = omb.parse(printed)
     assert (table.test, table.rows[0].values) == ("osu_put_latency", (0.08,))
     assert "labkit's median is the median of single calls" in printed
@@ -419,7 +507,7 @@ def test_imb_layout_has_imb_s_definitions() -> None:
         measured("mpi.allreduce", 8, [[1.0, 3.0], [5.0, 7.0]]),
         measured("mpi.barrier", 0, [[1.0], [3.0]]),
     ]
-    tables = {table.test: table for table in imb.parse(classic.text(many, "imb"))}
+    tables = {table.test: table for table in imb.parse(equivalents.text(many, "imb"))}
     assert tables["IMB-MPI1 PingPong"].rows[0].values == (2, 1.5, 66.67)
     assert tables["IMB-MPI1 Allreduce"].rows[0].values == (2, 2.0, 6.0, 4.0)
     assert tables["IMB-MPI1 Barrier"].rows[0].values == (1, 1.0, 3.0, 2.0)
@@ -439,7 +527,7 @@ def test_imb_layout_has_imb_s_definitions() -> None:
 def test_imb_s_collectives_have_a_barrier_after_each_call_unless_told_otherwise(
     tmp_path: Path, version: str, call: str, options: dict[str, object]
 ) -> None:
-    text = classic.text([measured("mpi.bcast", 8, [[1.0], [2.0]])], "imb").replace(imb.VERSION, version)
+    text = equivalents.text([measured("mpi.bcast", 8, [[1.0], [2.0]])], "imb").replace(imb.VERSION, version)
     head, rule, rest = text.partition("# List of Benchmarks")
     path = tmp_path / "bcast.txt"
     path.write_text(f"{head}# Calling sequence was: \n\n# {call} \n\n{rule}{rest}")
@@ -449,7 +537,7 @@ def test_imb_s_collectives_have_a_barrier_after_each_call_unless_told_otherwise(
 
 def test_tests_that_count_otherwise_are_converted_both_ways(tmp_path: Path) -> None:
     # an exchange in a grid of 2 x 2, 8 messages a rank
-    printed = classic.text([measured("mpi.stencil", 100, [[8.0] * 2] * 4, cadence="streaming")], "imb")
+    printed = equivalents.text([measured("mpi.stencil", 100, [[8.0] * 2] * 4, cadence="streaming")], "imb")
     (table,) = imb.parse(printed)
     assert (table.test, table.rows[0].values[:3]) == ("IMB-P2P Stencil2D", (2, 1.0, 400.0))
     path = tmp_path / "imb.txt"
@@ -457,7 +545,7 @@ def test_tests_that_count_otherwise_are_converted_both_ways(tmp_path: Path) -> N
     (one,) = importing.bring([path], into=tmp_path / "c").campaign.samples()
     assert {("latency_us", 8.0), ("bandwidth_MBps", 100.0)} <= {(v.name, v.value) for v in one.reported}
 
-    printed = classic.text([measured("mpi.reduce_scatter_block", 8, [[1.0]] * 4)], "omb")
+    printed = equivalents.text([measured("mpi.reduce_scatter_block", 8, [[1.0]] * 4)], "omb")
     assert omb.parse(printed)[0].rows[0].size == 32  # of the whole vector there
     path.write_text(printed)
     (one,) = importing.bring([path], into=tmp_path / "d", ranks=4).campaign.samples()
@@ -466,7 +554,7 @@ def test_tests_that_count_otherwise_are_converted_both_ways(tmp_path: Path) -> N
 
 def test_what_is_not_quite_the_same_says_so(tmp_path: Path) -> None:
     with pytest.warns(LabkitWarning, match="shown as IMB-P2P Birandom, which differs: it draws one pair"):
-        printed = classic.text([measured("mpi.random_pairs", 8, [[1.0]] * 2, cadence="streaming")], "imb")
+        printed = equivalents.text([measured("mpi.random_pairs", 8, [[1.0]] * 2, cadence="streaming")], "imb")
     path = tmp_path / "imb.txt"
     path.write_text(printed)
     outcome = importing.bring([path], into=tmp_path / "c")
@@ -477,24 +565,21 @@ def test_what_is_not_quite_the_same_says_so(tmp_path: Path) -> None:
 
 def test_every_launch_has_its_table() -> None:
     many = [measured("mpi.latency", size, [[2.0]], launch) for launch in (0, 1) for size in (1, 2)]
-    assert [len(table.rows) for table in omb.parse(classic.text(many, "omb"))] == [2, 2]
-    assert [len(table.rows) for table in imb.parse(classic.text(many, "imb"))] == [2, 2]
+    assert [len(table.rows) for table in omb.parse(equivalents.text(many, "omb"))] == [2, 2]
+    assert [len(table.rows) for table in imb.parse(equivalents.text(many, "imb"))] == [2, 2]
 
 
 @pytest.mark.parametrize("form", ["omb", "imb"])
-def test_every_classic_of_every_benchmark_can_be_written_and_read(form: str) -> None:
+def test_every_equivalent_of_every_benchmark_can_be_written_and_read(form: str) -> None:
     for name, benchmark in benchmarks.find().items():
-        for test in classic.tests(benchmark, form):
+        for test in equivalents.tests(benchmark, form):
             ranks = max(benchmark.ranks[0], 2)
             spec = Spec(benchmark=name, size=8 if benchmark.sized else 0, ranks=ranks)
             spec = benchmarks.resolve(spec)
-            one = Samples(
-                spec=spec, effort=Effort(), host={}, launch=0, time_ns=np.full((ranks, 3), 2000, np.int64),
-                ranks=tuple(range(ranks)), meta={"library": "Open MPI 4.1.4", "test": test},
-            )  # fmt: skip
+            one = made.samples(spec, np.full((ranks, 3), 2000), meta={"library": "Open MPI 4.1.4", "test": test})
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", LabkitWarning)
-                printed = classic.text([one], form)
+                printed = equivalents.text([one], form)
             (table,) = (omb if form == "omb" else imb).parse(printed)
             assert table.test == {"osu_bw_fan_in": "osu_bw", "osu_bw_fan_out": "osu_bw"}.get(test, test)
             assert len(table.rows) == 1
@@ -502,10 +587,10 @@ def test_every_classic_of_every_benchmark_can_be_written_and_read(form: str) -> 
 
 def test_what_was_imported_is_written_again_alike(tmp_path: Path) -> None:
     held = importing.bring([LATENCY], into=tmp_path / "c").campaign
-    again = omb.parse(classic.text(list(held.samples()), "omb"))[0]
+    again = omb.parse(equivalents.text(list(held.samples()), "omb"))[0]
     assert (again.rows, again.columns) == (omb.parse(LATENCY.read_text())[0].rows, ("Avg Latency(us)",))
     copy = tmp_path / "imb.txt"
-    copy.write_text(classic.text(list(importing.bring([MPI1], into=tmp_path / "d").campaign.samples()), "imb"))
+    copy.write_text(equivalents.text(list(importing.bring([MPI1], into=tmp_path / "d").campaign.samples()), "imb"))
     own = {(t.test, r.size): r.values for t in imb.parse(copy.read_text()) for r in t.rows}
     whole = {(t.test, r.size): r.values for t in imb.parse(MPI1.read_text()) for r in t.rows}
     assert own.items() <= whole.items()
@@ -515,17 +600,17 @@ def test_what_was_imported_is_written_again_alike(tmp_path: Path) -> None:
 def test_what_labkit_measured_comes_back_as_labkit_s(tmp_path: Path) -> None:
     for form in ("omb", "imb"):
         path = tmp_path / form
-        path.write_text(classic.text([measured("mpi.latency", 8, [[2.0, 4.0]])], form))
+        path.write_text(equivalents.text([measured("mpi.latency", 8, [[2.0, 4.0]])], form))
         (one,) = importing.bring([path], into=tmp_path / "c" / form).campaign.samples()
         assert one.meta["library"].startswith("labkit ")
         assert {(v.name, v.statistic, v.value) for v in one.reported} >= {("latency_us", "mean", 1.5)}
 
 
-def test_other_options_than_the_classic_s_are_told() -> None:
+def test_other_options_than_the_equivalent_s_are_told() -> None:
     with pytest.warns(LabkitWarning, match=r"is shown as osu_allreduce, but differs: cadence=streaming \(there isol"):
-        classic.text([measured("mpi.allreduce", 8, [[1.0]], cadence="streaming")], "omb")
+        equivalents.text([measured("mpi.allreduce", 8, [[1.0]], cadence="streaming")], "omb")
 
 
-def test_a_benchmark_without_a_classic_is_refused_before_anything_starts() -> None:
+def test_a_benchmark_without_an_equivalent_is_refused_before_anything_starts() -> None:
     with pytest.raises(SpecError, match=r"format=imb, but micro.clock is not a test of IMB. Its tests: .*mpi.latency"):
-        classic.check("micro.clock", "imb")
+        equivalents.check("micro.clock", "imb")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import batch, jobs, launch, measuring
+from labkit import batch, jobs, launch, measuring, project
 from labkit.campaign import Campaign, lease
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.host import allocation
@@ -26,7 +26,7 @@ FOUR = Allocation("slurm", "7", hosts=("a", "b", "c", "d"), tasks=2, leaves=LEAV
 
 def rendered(name: str, request: jobs.Request, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("USER", "ada")
-    monkeypatch.setattr(script, "HOME", Path("/home/ada/labkit"))
+    monkeypatch.setattr(project, "home", lambda: Path("/home/ada/labkit"))
     held = site.load(site.SITES / f"{name}.toml")
     held = held.__class__(**{**held.__dict__, "python": "/home/ada/labkit/.venv/bin/python"})
     return script.render(request, held, Path("/scratch/ada/labkit/quick"), submission=2, exclude=["n7", "n9"])
@@ -230,7 +230,7 @@ def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyP
     groups = [[pair], [pair], [pair], [tool], [pair], [all_four], [named], [pair]]
 
     def hosts() -> list[list[str]]:
-        return [["".join(part) for _, part in some] for some in nodes.abreast(groups)]
+        return [["".join(part) for _, part in some] for some in nodes.concurrent(groups)]
 
     assert hosts() == [[""]] * 8
     monkeypatch.setenv(nodes.BESIDE, "1")

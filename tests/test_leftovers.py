@@ -14,7 +14,7 @@ import pytest
 
 from labkit import launch, supervise
 from labkit.supervise import leftovers
-from tests.test_supervise import eventually, keeper
+from tests.test_supervise import eventually, reaper
 
 ROOT = Path(__file__).parents[1]
 SHM = Path("/dev/shm")
@@ -59,21 +59,25 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("which", ["stop", "guard", "keeper", "both", "mpirun"])
+@pytest.mark.parametrize("which", ["stop", "supervisor", "reaper", "both", "mpirun"])
 def test_no_shared_memory_stays_whoever_is_killed(which: str, place: Path) -> None:
     argv, environment = command()
     with supervise.start(argv, env=os.environ | environment, grace=5) as tree:
         assert tree.stdout.readline() == b"up\n", tree.stderr_text()
         tree.noted()
-        inner = keeper(tree)
+        inner = reaper(tree)
         mpirun = int(Path(f"/proc/{inner}/task/{inner}/children").read_text().split()[0])
-        own = segments(supervise.guard.below(tree.pid))
+        own = segments(supervise.supervisor.below(tree.pid))
         if not own:
             pytest.skip("this MPI unlinks its shared memory at once")
         assert len(list(place.iterdir())) == 1
-        for pid in {"stop": [], "guard": [tree.pid], "keeper": [inner], "both": [tree.pid, inner], "mpirun": [mpirun]}[
-            which
-        ]:
+        for pid in {
+            "stop": [],
+            "supervisor": [tree.pid],
+            "reaper": [inner],
+            "both": [tree.pid, inner],
+            "mpirun": [mpirun],
+        }[which]:
             os.kill(pid, signal.SIGKILL)
         if which == "stop":
             tree.stop()
@@ -94,8 +98,8 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
     settings = os.environ | environment | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     owner = subprocess.Popen([sys.executable, "-c", script], env=settings, stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
-    guard = int(owner.stdout.readline())
-    below = supervise.guard.below(guard)
+    supervisor = int(owner.stdout.readline())
+    below = supervise.supervisor.below(supervisor)
     own = segments(below)
     if not own:
         owner.kill()
@@ -104,10 +108,10 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
     foreign = SHM / f"vader_segment.foreign.{os.getpid()}"
     foreign.write_bytes(b"not labkit's")
     try:
-        for pid in [owner.pid, guard, *below]:
+        for pid in [owner.pid, supervisor, *below]:
             os.kill(pid, signal.SIGKILL)
         owner.communicate()
-        assert eventually(lambda: not any(leftovers.began(pid) for pid in [guard, *below]))
+        assert eventually(lambda: not any(leftovers.began(pid) for pid in [supervisor, *below]))
         assert [path for path in own if Path(path).exists()]
         again = "from labkit import supervise\nwith supervise.start(['true']) as tree: tree.wait()"
         subprocess.run([sys.executable, "-c", again], env=settings, check=True)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from labkit import launch, measuring
-from labkit.errors import SpecError
+from labkit.campaign import Campaign
+from labkit.errors import LaunchError, SpecError
 from labkit.launch import Launcher, mpich, openmpi
-from labkit.measuring import Point
+from labkit.measuring import Failure, Point, Progress, nodes
 from labkit.spec import Effort, Spec, sweep
 
 SETTINGS = {"launcher": ["openmpi", "mpich"], "transport": ["shm", "tcp"], "env.OMPI_MCA_btl_x": ["1", "2"]}
@@ -75,3 +80,44 @@ def test_settings_of_ranks_are_refused_where_there_are_none(fields: dict[str, ob
         measuring.expand(
             [Spec(benchmark="storage.read" if "environment" in fields else "micro.clock", **fields)], Effort()
         )
+
+
+def test_what_cannot_start_bars_only_what_starts_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    tool = {"launcher": "none", "ranks": 1}
+    tried: list[Spec] = []
+    refused = LaunchError("no", lasting=True)
+
+    def run(points: Sequence[Point]) -> Iterator[Failure]:
+        tried.append(points[0].spec)
+        yield Failure(points[0], refused)
+
+    told: list[Failure] = []
+    serve = nodes.Barred().watched(run, told.append)
+    alike = [
+        Spec(benchmark="mpi.latency", size=8, launcher="openmpi", transport="shm"),
+        Spec(benchmark="sockets.tcp_rr", size=1, **tool),
+        Spec(benchmark="storage.read", size=4096, **tool),
+        Spec(benchmark="mpi.latency", size=8, launcher="openmpi", transport="tcp"),
+    ]
+    later = [
+        Spec(benchmark="mpi.bandwidth", size=8, launcher="openmpi", transport="shm"),
+        Spec(benchmark="sockets.tcp_rr", size=2, **tool),
+    ]
+    failures = [one for spec in (*alike, *later) for one in serve([Point(spec, 0, "0" * 16, "")])]
+    assert tried == alike
+    assert [one.point.spec for one in told] == later
+    assert len(failures) == 6
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"done": "x", "total": 1, "label": "", "elapsed": 0, "remaining": 0}', '{"other": 1}']
+)
+def test_progress_that_no_labkit_wrote_is_none(tmp_path: Path, content: str) -> None:
+    held = Campaign(tmp_path / "c")
+    assert Progress.at(held) is None
+    (held.path / measuring.PROGRESS).write_text(content)
+    assert Progress.at(held) is None
+    state = Progress(1, 2, "a", 0.5, float("nan"), 3, 0.1)
+    held.put(measuring.PROGRESS, json.dumps(dataclasses.asdict(state)))
+    assert repr(Progress.at(held)) == repr(state)

@@ -14,26 +14,19 @@ from labkit.batch import following
 from labkit.campaign import Campaign
 from labkit.report import summary as first_pages
 from labkit.samples import Samples
-from labkit.spec import Effort, Reported, Spec
+from labkit.spec import Spec
+
+from . import made
 
 SPEC = Spec(benchmark="mpi.latency", size=8)
 
 
 def launch(times, number: int = 0, **changes) -> Samples:
-    values = {
-        "spec": SPEC,
-        "effort": Effort(),
-        "host": {},
-        "launch": number,
-        "ranks": (0,),
-        "meta": {"fingerprint": "f"},
-    }
-    return Samples(time_ns=np.atleast_2d(np.asarray(times, np.int64)), **(values | changes))
+    return made.samples(changes.pop("spec", SPEC), times, launch=number, **({"meta": {"fingerprint": "f"}} | changes))
 
 
 def stated(size: int = 8, **values: float) -> Samples:
-    given = tuple(Reported("latency_us", "µs", name, value) for name, value in values.items())
-    return Samples(spec=SPEC.replace(size=size), effort=Effort(), host={}, launch=0, origin="reported", reported=given)
+    return made.samples(SPEC.replace(size=size), reported=made.values(**values))
 
 
 def row(*made: Samples):

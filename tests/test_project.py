@@ -1,6 +1,5 @@
 """The project around the package: locks, citation, set-up, linters, the worked example, the tests' own rules."""
 
-import json
 import os
 import re
 import shutil
@@ -158,45 +157,6 @@ def test_a_linter_has_nothing_to_say(linter: str) -> None:
         pytest.skip(f"{linter} is not installed here; make setup brings it")
     done = run(*command)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-
-
-# ---- the worked example of CONTRIBUTING.md ---------------------------------------------------------------------
-
-
-@pytest.fixture
-def with_example(tmp_path: Path) -> Path:
-    """A copy of the package with the example added as the one file that CONTRIBUTING.md says it is."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    place = re.search(r"`(labkit/benchmarks/\w+/\w+\.py)`", text)
-    code = re.search(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert place is not None
-    assert code is not None
-    shutil.copytree(ROOT / "labkit", tmp_path / "labkit", ignore=shutil.ignore_patterns("__pycache__"))
-    assert not (tmp_path / place[1]).exists()
-    (tmp_path / place[1]).write_text(code[1])
-    return tmp_path
-
-
-def test_the_example_is_found_and_described(with_example: Path) -> None:
-    program = (
-        "from labkit import benchmarks as b, columns; from labkit.spec import Spec\n"
-        "one = b.find()['mpi.round_trip']; spec = b.resolve(Spec(benchmark=one.name, size=8))\n"
-        "print(one.doc.splitlines()[0], one.metrics['latency_us'](spec), b.get(one.name).title)"
-    )
-    done = run(sys.executable, "-c", program, cwd=with_example, PYTHONPATH=str(with_example))
-    assert "Round trip of a message" in done.stdout, done.stderr
-    assert done.stdout.strip().endswith("1 round trip")
-
-
-@pytest.mark.mpi
-def test_the_example_measures_and_verifies_its_bytes(with_example: Path) -> None:
-    asked = ["measure", "mpi.round_trip", "-m", "8:16", "-i", "50", "--launches", "1", "--format", "json"]
-    command = [sys.executable, "-m", "labkit.cli", *asked, "--into", with_example / "campaign"]
-    done = run(*command, cwd=with_example, PYTHONPATH=str(with_example))
-    assert done.returncode == 0, done.stderr
-    records = json.loads(done.stdout)["records"]
-    assert sorted(record["message_size_B"] for record in records) == [8, 16]
-    assert all(record["verified"] and record["n"] == 50 for record in records)
 
 
 # ---- the rules of the tests themselves -------------------------------------------------------------------------

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from labkit import columns, records, stats
 from labkit.campaign import Campaign
 from labkit.columns import METRICS, statistic_column
+from labkit.notes import texts
 from labkit.samples import Samples
-from labkit.spec import Effort, Reported, Spec
+from labkit.spec import Reported, Spec
+
+from . import made
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("data/campaigns/examples/*/campaign.json"))
 COST = ("min", "p50", "p95", "p99", "p999", "max")
@@ -24,13 +27,11 @@ BANDWIDTH = Spec(benchmark="mpi.bandwidth", size=1000, options={"window": 64})
 
 
 def measured(spec: Spec, times, launch: int = 0) -> Samples:
-    held = np.atleast_2d(np.asarray(times, np.int64))
-    return Samples(spec=spec, effort=Effort(), host={"name": "a"}, launch=launch, time_ns=held, ranks=(0,), meta={})
+    return made.samples(spec, times, launch=launch, host={"name": "a"})
 
 
-def tool(launch: int = 0, metric: str = "latency_us", unit: str = "µs", **values: float) -> Samples:
-    given = tuple(Reported(metric, unit, name, value) for name, value in values.items())
-    return Samples(spec=LATENCY, effort=Effort(), host={}, launch=launch, origin="reported", reported=given)
+def tool(launch: int = 0, metric: str = "latency_us", **values: float) -> Samples:
+    return made.samples(LATENCY, launch=launch, reported=made.values(metric, **values))
 
 
 def summary(*made: Samples) -> pd.DataFrame:
@@ -74,8 +75,8 @@ def test_statistics_of_tools_rise_too_whatever_they_state(launches: list[dict[st
     def possible(values: dict[str, float]) -> bool:
         return values.get("min", 0) <= values.get("max", math.inf)
 
-    made = [tool(n, metric, METRICS[metric].unit, **v) for n, v in enumerate(launches) if possible(v)]
-    in_order(summary(*made))
+    given = [tool(n, metric, **v) for n, v in enumerate(launches) if possible(v)]
+    in_order(summary(*given))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
@@ -89,7 +90,7 @@ def test_a_percentile_of_one_launch_of_two_is_no_percentile_of_the_point() -> No
     """The long launch was quiet: its p99.9 alone would lie below the median of both."""
     row = summary(measured(LATENCY, [1000] * 10_000), measured(LATENCY, [9000] * 9000, launch=1)).iloc[0]
     assert math.isnan(row["latency_us_p999"])
-    assert row["left_out"] == "latency_us_p999: 1 of 2 launches have it"
+    assert texts(row["left_out"]) == ("latency_us_p999: 1 of 2 launches have it",)
     assert row["latency_us_p50"] == row["latency_us_p99"] == pytest.approx(2.5)
 
 
@@ -98,7 +99,7 @@ def test_a_mean_never_counts_among_medians() -> None:
     assert math.isnan(row["latency_us_p50"])
     assert (row["latency_us_mean"], row["latency_us_mean_low"], row["latency_us_mean_high"]) == (4.0, 2.0, 9.0)
     assert records.statistic_of(row, "latency_us") == "mean"
-    assert row["left_out"] == "latency_us_p50: 2 of 3 launches have it"
+    assert texts(row["left_out"]) == ("latency_us_p50: 2 of 3 launches have it",)
 
 
 @pytest.mark.parametrize("launches", [1, 2, 5, 6, 9])
@@ -122,22 +123,20 @@ def test_every_statistic_has_an_interval_of_its_own(launches: int) -> None:
 
 def test_a_metric_of_fewer_launches_than_the_label_names_has_no_interval() -> None:
     both = (Reported("latency_us", "µs", "p50", 1.0), Reported("bandwidth_MBps", "MB/s", "mean", 5.0))
-    made = [Samples(spec=LATENCY, effort=Effort(), host={}, launch=n, origin="reported", reported=both[: 1 + (n > 1)])
-            for n in range(6)]  # fmt: skip
-    row = summary(*made).iloc[0]
+    row = summary(*(made.samples(LATENCY, launch=n, reported=both[: 1 + (n > 1)]) for n in range(6))).iloc[0]
     assert row["headline"] == "95 % interval of 6 launches"
     assert row["bandwidth_MBps_mean"] == 5.0
     assert math.isnan(row["bandwidth_MBps_mean_low"])
     assert math.isnan(row["bandwidth_MBps_low"])
-    assert row["left_out"] == "interval of bandwidth_MBps: 4 of 6 launches have the metric"
+    assert texts(row["left_out"]) == ("interval of bandwidth_MBps: 4 of 6 launches have the metric",)
 
 
 def test_a_tool_that_contradicts_itself_says_so() -> None:
     row = records.table([tool(p50=2.0, p99=7.0, p999=26.6, max=25.3)]).iloc[0]
     assert "latency_us_p999" not in row
     assert row["latency_us_p99"] == 7.0
-    assert row["warnings"] == (
-        "the tool's 99.9th percentile of 26.6 µs contradicts its other statistics, so labkit ignores it"
+    assert texts(row["warnings"]) == (
+        "the tool's 99.9th percentile of 26.6 µs contradicts its other statistics, so labkit ignores it",
     )
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from labkit.errors import ReportError
-from labkit.report import figures, flatten, markdown, methods, notebook, summary
+from labkit.report import cleaning, figures, flatten, markdown, methods, notebook, summary
 from labkit.report.book import Book
 
 SPEC = {"data": [{"x": [1], "y": [2]}], "layout": {"height": 300, "title": {"text": "a </script> <!-- b"}}}
@@ -355,3 +355,9 @@ def test_offline_filter_makes_quartos_script_one_that_loads_from_disk(tmp_path: 
         assert "export" not in script
         assert "return { start };" in script
         assert script.index("function init") < script.index("tabsets.init();")
+
+
+def test_markdown_with_very_many_shortcodes_and_tags_is_cleaned_in_one_pass() -> None:
+    many = 60_000  # each looked at once: with every one compared with all others this would take minutes
+    assert cleaning.markdown("{{< pagebreak >}} " * many) == "{{< pagebreak >}} " * many
+    assert cleaning.markdown("{{< include x >}}<b> " * many) == f"{markdown.APART} include x >}}}}\\<b> " * many

@@ -177,6 +177,8 @@ def test_the_reason_of_a_retry_is_one_line(tmp_path: Path) -> None:
     spec = Spec(benchmark="mpi.latency")
     error = LaunchError("rank 1 died; alone", command=["mpirun"], exit_status=9, stderr="many\nlines\n")
     again = measuring._again(measuring.Failure(Point(spec, 0, "f" * 16, "Open MPI"), error))
-    assert again.retried == "rank 1 died, alone (lines)"
-    said = "measured in a second start, because the first failed: rank 1 died, alone (lines)"
-    assert again.marks == ({"retried": "rank 1 died, alone (lines)"}, [said])
+    assert again.retried == "rank 1 died; alone (lines)"
+    facts, (said,) = again.marks
+    assert facts == {"retried": "rank 1 died; alone (lines)"}
+    assert said.text == "measured in a second start, because the first failed: rank 1 died; alone (lines)"
+    assert (said.code, said.value("reason")) == ("retried", "rank 1 died; alone (lines)")

@@ -19,17 +19,17 @@ from labkit.errors import DataError
 from labkit.samples import Samples, compacted
 from labkit.spec import Effort, Reported, Spec
 
+from . import made
+
 GOLDEN = Path(__file__).parent / "golden" / "samples"
 
 
 def some(time_ns: np.ndarray | None = None, **changes: object) -> Samples:
-    times = np.arange(6, dtype=np.int64).reshape(2, 3) if time_ns is None else time_ns
     values = {
         "spec": Spec(benchmark="mpi.allreduce", size=4, options={"datatype": "float32"}), "effort": Effort(launches=2),
-        "host": {"hostname": "here", "cpu_model": "x"}, "launch": 1, "time_ns": times,
-        "ranks": tuple(range(times.shape[0])), "meta": {"engine": "c", "badges": ["loopback"]},
-    }  # fmt: skip
-    return Samples(**(values | changes))  # type: ignore[arg-type]
+        "host": {"hostname": "here", "cpu_model": "x"}, "launch": 1, "meta": {"engine": "c", "badges": ["loopback"]},
+    } | changes  # fmt: skip
+    return made.samples(time_ns=np.arange(6).reshape(2, 3) if time_ns is None else time_ns, **values)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)

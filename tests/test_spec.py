@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import benchmarks, samples
-from labkit.batch import HOME
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
+from labkit.project import SHIPPED
 from labkit.spec import STRICT, Effort, Spec, sweep, validated
 
 IDENTITY = {"library": "Open MPI 4.1.4", "cpu_model": "x", "nic": "lo"}
@@ -36,7 +36,7 @@ def test_fingerprints_last() -> None:
 
 
 def test_fingerprints_of_the_recorded_campaign_are_those_of_its_files() -> None:
-    for folder in sorted((HOME / "data" / "campaigns" / "examples").iterdir()):
+    for folder in sorted((SHIPPED / "data" / "campaigns" / "examples").iterdir()):
         held = Campaign(folder)
         assert {_name(one) for one in held.samples()} == held.done()
 

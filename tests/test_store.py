@@ -72,7 +72,7 @@ def test_who_reads_while_points_are_compacted_gets_all_of_them(tmp_path: Path) -
 
 def raws(held: Campaign) -> list[tuple[Path, str, samples.Raw]]:
     found = held.files("mpi.allreduce").read()
-    return [(path, samples.understood(raw, path).meta.get("i", "tool"), raw) for path, raw in found]
+    return [(path, samples.decode(raw, path).meta.get("i", "tool"), raw) for path, raw in found]
 
 
 def test_later_points_join_the_compacted_ones(tmp_path: Path) -> None:
@@ -154,10 +154,10 @@ def test_golden_compacted_files_load_for_ever(name: str, tmp_path: Path) -> None
 
 def test_a_later_format_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(compacted, "FORMAT", 2)
+        patch.setattr(compacted, "FORMAT", 3)
         held = filled(tmp_path)
         held.compact()
-    with pytest.raises(DataError, match="has format 2, but this version of labkit reads 1 of compacted points"):
+    with pytest.raises(DataError, match="has format 3, but this version of labkit reads 1 and 2 of compacted points"):
         held.done()
 
 

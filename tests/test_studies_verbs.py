@@ -16,11 +16,14 @@ from labkit import studies
 from labkit.analysis import evidence
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
+from labkit.notes import badge, has
 from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.spec import Spec
 from labkit.studies import LEFT_OUT, verbs_latency_bandwidth, verbs_under_loss_and_delay
 from tests.notebooks.test_examples import EXAMPLES
 from tests.notebooks.test_measured import Shown
+
+from . import made
 
 RECORDED = Path(__file__).parent / "golden" / "verbs" / "recorded.tar.xz"
 NOTEBOOKS = {
@@ -51,7 +54,7 @@ def test_the_recording_is_small_and_real(campaign: str) -> None:
     assert RECORDED.stat().st_size < 200_000
     for one in (s for s in Campaign(campaign).samples() if s.spec.family == "verbs"):
         assert one.origin in ("measured", "reported")
-        assert any(evidence.FUNCTIONAL in badge for badge in one.meta["badges"])
+        assert has(one.badges, "functional")
         assert one.meta["testbed"]["accel"] == "tcg"
 
 
@@ -168,9 +171,7 @@ def test_the_state_of_the_link_is_part_of_the_testbed(tmp_path: Path) -> None:
 
 def counted(evidence_: dict[str, int], n: int = 0, commands: list[list[str]] | None = None) -> Samples:
     spec = Spec(benchmark="verbs.write_bandwidth", size=1000, testbed="soft-roce", options={"tx_depth": 64})
-    times = np.ones((1, n), np.int64) if n else np.empty((0, 0), np.int64)
-    meta = {"evidence": evidence_, "commands": commands or []}
-    return Samples(spec=spec, effort=Effort(), host={}, launch=0, time_ns=times, ranks=(0,) if n else (), meta=meta)
+    return made.samples(spec, np.ones(n) if n else None, meta={"evidence": evidence_, "commands": commands or []})
 
 
 def test_what_crossed_is_set_against_the_payload() -> None:
@@ -196,6 +197,8 @@ def test_what_was_sent_again_is_summed_over_both_ends() -> None:
 
 
 def test_only_numbers_that_say_so_are_functional() -> None:
-    assert evidence.functional(["", "busy machine"]) == ""
-    assert "1 of 2 records" in evidence.functional(["", "busy machine; soft-RoCE: functional, not performance"])
+    busy, soft = badge("busy machine"), badge("soft-RoCE: functional, not performance")
+    assert evidence.functional([(), (busy,)]) == ""
+    assert "1 of 2 records" in (said := evidence.functional([(), (busy, soft)]))
+    assert f"“{soft.text}”" in said
     assert evidence.python_sentence(pd.DataFrame()) == ""

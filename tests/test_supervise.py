@@ -56,7 +56,7 @@ def alive(word):
             arguments = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
         except OSError:
             continue
-        if word.encode() in arguments and not any(a.endswith(b"guard.py") for a in arguments):
+        if word.encode() in arguments and not any(a.endswith(b"supervisor.py") for a in arguments):
             found.append(int(folder.name))
     return found
 
@@ -79,7 +79,7 @@ def family(word, **options):
     return tree
 
 
-def keeper(tree):
+def reaper(tree):
     """Number of the inner one of the two supervising processes."""
     return int(Path(f"/proc/{tree.pid}/task/{tree.pid}/children").read_text().split()[0])
 
@@ -194,19 +194,19 @@ def test_a_signal_to_the_supervisor_ends_the_tree(token, number):
         assert alive(token) == []
 
 
-@pytest.mark.parametrize("which", ["guard", "keeper", "both"])
+@pytest.mark.parametrize("which", ["supervisor", "reaper", "both"])
 def test_killing_the_supervisor_ends_the_tree(token, which):
     with family(token) as tree:
-        victims = {"guard": [tree.pid], "keeper": [keeper(tree)], "both": [tree.pid, keeper(tree)]}[which]
+        victims = {"supervisor": [tree.pid], "reaper": [reaper(tree)], "both": [tree.pid, reaper(tree)]}[which]
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
-        assert tree.wait(15) == (143 if which == "guard" else 137)
+        assert tree.wait(15) == (143 if which == "supervisor" else 137)
         assert alive(token) == []
 
 
 def test_a_supervisor_that_hangs_is_replaced(token):
     with family(token) as tree:
-        os.kill(keeper(tree), signal.SIGSTOP)
+        os.kill(reaper(tree), signal.SIGSTOP)
         assert tree.stop() == 137
         assert alive(token) == []
 
@@ -278,8 +278,8 @@ def test_owner_and_supervisor_killed_at_once_still_ends_the_command(token):
         waiting = "print('up', flush=True); import time; time.sleep(60)"
         tree = supervise.start([sys.executable, "-c", waiting, {token!r}])
         tree.stdout.readline()
-        keeper = int(open(f"/proc/{{tree.pid}}/task/{{tree.pid}}/children").read())
-        for pid in (tree.pid, keeper, os.getpid()):
+        reaper = int(open(f"/proc/{{tree.pid}}/task/{{tree.pid}}/children").read())
+        for pid in (tree.pid, reaper, os.getpid()):
             os.kill(pid, signal.SIGKILL)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=os.environ | {"PYTHONPATH": str(ROOT)})
@@ -322,7 +322,7 @@ def test_a_tree_inside_a_tree_ends_with_it(token):
 
 
 def test_the_program_needs_no_labkit(tmp_path):
-    program = [sys.executable, "-I", "-S", str(ROOT / "labkit/supervise/guard.py")]
+    program = [sys.executable, "-I", "-S", str(ROOT / "labkit/supervise/supervisor.py")]
     end, start = os.pipe()
     done = subprocess.run(
         [*program, "1", "--", "sh", "-c", "echo $0; exit 7", "--"], stdin=end, capture_output=True, cwd=tmp_path
@@ -331,7 +331,7 @@ def test_the_program_needs_no_labkit(tmp_path):
     done = subprocess.run([*program, "1", "--", "sleep", "60"], stdin=subprocess.DEVNULL, capture_output=True)
     assert done.returncode == 143
     done = subprocess.run([*program, "1", "true"], stdin=end, capture_output=True)
-    assert (done.returncode, done.stderr) == (2, b"supervise: usage: guard.py GRACE [REPORT_FD] -- COMMAND...\n")
+    assert (done.returncode, done.stderr) == (2, b"supervise: usage: supervisor.py GRACE [REPORT_FD] -- COMMAND...\n")
     os.close(end)
     os.close(start)
 
@@ -346,14 +346,16 @@ def ranks(token):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("which", ["stop", "guard", "keeper", "both", "mpirun"])
+@pytest.mark.parametrize("which", ["stop", "supervisor", "reaper", "both", "mpirun"])
 def test_ranks_end_with_mpirun_and_its_supervisor(token, ranks, which):
     if which == "stop":
         ranks.stop()
     else:
-        inner = keeper(ranks)
+        inner = reaper(ranks)
         mpirun = int(Path(f"/proc/{inner}/task/{inner}/children").read_text().split()[0])
-        for pid in {"guard": [ranks.pid], "keeper": [inner], "both": [ranks.pid, inner], "mpirun": [mpirun]}[which]:
+        for pid in {"supervisor": [ranks.pid], "reaper": [inner], "both": [ranks.pid, inner], "mpirun": [mpirun]}[
+            which
+        ]:
             os.kill(pid, signal.SIGKILL)
     assert eventually(lambda: alive(token) == [])
     assert ranks.wait(15) is not None

@@ -196,10 +196,11 @@ def test_what_is_no_result_is_refused(text: str) -> None:
 
 
 def test_a_result_becomes_samples_with_its_facts() -> None:
-    result = {"time_ns": [5, 6], "extras": {"a_ns": [1, 2]}, "warnings": ["w"], "facts": {"verified": True},
+    result = {"time_ns": [5, 6], "extras": {"a_ns": [1, 2]}, "warnings": [{"code": "w", "text": "W 3", "values": {"n": 3}}], "facts": {"verified": True},
               "reported": [["transaction_rate_per_s", "1/s", "mean", 9.0]]}  # fmt: skip
     found = pyverbs.parsed("noise\n" + json.dumps(result), Path())
     assert found.time_ns.tolist() == [5, 6]
     assert found.extras["a_ns"].tolist() == [1, 2]
     assert found.facts == {"verified": True}
+    assert found.warnings[0].as_dict() == result["warnings"][0]
     assert found.reported[0].value == 9.0

@@ -17,6 +17,7 @@ import pytest
 
 from labkit import benchmarks, tools
 from labkit.errors import DataError, LaunchError, SpecError
+from labkit.notes import texts
 from labkit.spec import Effort, Spec
 from labkit.tools import Job, Place, _run, fio, iozone, iperf3, netperf, qperf, sockperf
 
@@ -139,7 +140,7 @@ def test_qperf_tcp_rr() -> None:
     assert " ".join(job.client) == (
         "qperf {address} -lp {port} -ip {data_port} -t 1 -m 64 -sb 4096 -uu -vvc -vvs tcp_lat"
     )
-    assert "Nagle" in job.warnings[0]
+    assert "Nagle" in job.warnings[0].text
     assert not qperf.tcp_rr(resolved("sockets.tcp_rr", 64, nodelay=False), SHORT).warnings
 
 
@@ -161,7 +162,7 @@ def test_fio_read(options: dict[str, object], rw: str, how: str, badges: tuple[s
     job = fio.read(resolved("storage.read", **options), SHORT)
     amount = 16777216 if "--invalidate=1" in how else fio.MAX_IOS * 4096
     assert " ".join(job.client) == FIO.format(rw=rw, amount=amount, ms=200, how=how)
-    assert job.badges == badges
+    assert texts(job.badges) == badges
     assert job.facts["page_cache"]
 
 
@@ -178,7 +179,7 @@ def test_fio_write(options: dict[str, object], rw: str, how: str, badges: tuple[
     effort = Effort(iterations=100, warmup=10, time_limit=20)
     job = fio.write(resolved("storage.write", **options), effort)
     assert " ".join(job.client) == FIO.format(rw=rw, amount=110 * 4096, ms=20000, how=how)
-    assert job.badges == badges
+    assert texts(job.badges) == badges
 
 
 def test_iozone_table() -> None:
@@ -190,7 +191,7 @@ def test_iozone_table() -> None:
     ):
         job = iozone.table(resolved("storage.iozone", **options), SHORT)
         assert " ".join(job.client) == line.format(words)
-        assert job.badges == badges
+        assert texts(job.badges) == badges
 
 
 # ---- what is refused
@@ -320,7 +321,7 @@ def test_netperf_runs(ip: str, mark: str) -> None:
     assert reported(outcome, "round_trip_us", "p50") > 0
     rate, mean = reported(outcome, "transaction_rate_per_s"), reported(outcome, "round_trip_us")
     assert 1e6 / mean == pytest.approx(rate, rel=0.2)
-    assert outcome.badges == ("loopback",)
+    assert texts(outcome.badges) == ("loopback",)
     assert "THROUGHPUT=" in outcome.source
     assert outcome.command.startswith("netserver -")
     assert " & netperf -H " in outcome.command
@@ -338,7 +339,7 @@ def test_iperf3_runs(mark: str) -> None:
     outcome = run("sockets.tcp_stream", 65536, tool="iperf3")
     assert reported(outcome, "bandwidth_MBps") == pytest.approx(reported(outcome, "sent_MBps"), rel=0.5)
     assert len([v for v in outcome.reported if v.t is not None]) >= 8
-    assert outcome.badges == ("loopback", "iperf3 stands in for netperf")
+    assert texts(outcome.badges) == ("loopback", "iperf3 stands in for netperf")
     assert outcome.meta["stands_in_for"] == "netperf"
     assert outcome.version == tools.version("iperf3") != "unknown"
     assert marked(mark) == []
@@ -361,7 +362,7 @@ def test_qperf_runs(mark: str) -> None:
     outcome = run("sockets.tcp_rr", 1, tool="qperf")
     trips = reported(outcome, "round_trip_us") * reported(outcome, "transaction_rate_per_s")
     assert trips == pytest.approx(1e6, rel=0.05)
-    assert outcome.badges == ("loopback", "qperf stands in for netperf")
+    assert texts(outcome.badges) == ("loopback", "qperf stands in for netperf")
     assert marked(mark) == []
 
 
@@ -389,7 +390,7 @@ def test_fio_writes(sync: str, tmp_path: Path) -> None:
     assert reported(outcome, "latency_us") > 0
     if sync == "fsync":
         assert reported(outcome, "latency_us") > reported(outcome, "clat_us")
-    assert ("page cache" in outcome.badges) == (sync == "none")
+    assert ("page cache" in texts(outcome.badges)) == (sync == "none")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -399,7 +400,7 @@ def test_iozone_runs(mark: str, tmp_path: Path) -> None:
     cells = {(v.labels["test"], v.labels["file_size_B"], v.labels["record_size_B"]) for v in outcome.reported}
     points = [(65536, 65536), (131072, 65536), (131072, 131072)]
     assert cells == {(test, *point) for test in ("write", "rewrite", "read", "reread") for point in points}
-    assert outcome.badges[0] == "page cache"
+    assert outcome.badges[0].code == "page-cache"
     assert list(tmp_path.iterdir()) == []
     assert marked(mark) == []
 
@@ -415,7 +416,7 @@ def test_direct_in_memory_is_refused() -> None:
     with pytest.raises(SpecError, match=r"/dev/shm is tmpfs.*without direct"):
         run("storage.write", 4096, sync="direct", directory=str(memory))
     outcome = run("storage.write", 4096, Effort(iterations=5, time_limit=20), file_size="64Ki", directory=str(memory))
-    assert outcome.badges == ("page cache", "memory file system")
+    assert texts(outcome.badges) == ("page cache", "memory file system")
 
 
 def test_a_directory_that_cannot_serve_is_refused(tmp_path: Path) -> None:
@@ -478,7 +479,10 @@ def test_a_run_that_gave_no_result_is_repeated(mark: str, tmp_path: Path) -> Non
         tools.run(dataclasses.replace(job, parse=third, retries=1))
     counter.unlink()
     outcome = tools.run(dataclasses.replace(job, parse=third, retries=2))
-    assert [text.rpartition(": ")[2] for text in outcome.warnings] == ["found 1, wanted 3.", "found 2, wanted 3."]
+    assert [text.rpartition(": ")[2] for text in texts(outcome.warnings)] == [
+        "found 1, wanted 3.",
+        "found 2, wanted 3.",
+    ]
     assert marked(mark) == []
 
 
@@ -583,7 +587,7 @@ def test_a_server_that_listens_on_udp_is_waited_for() -> None:
     job = dataclasses.replace(
         JOB, server=(sys.executable, "-S", "-c", program, "{port}"), listens="udp", address="127.0.0.1"
     )
-    assert tools.run(job).badges == ("loopback",)
+    assert texts(tools.run(job).badges) == ("loopback",)
 
 
 def test_a_place_puts_words_before_both_commands() -> None:
@@ -614,5 +618,5 @@ def test_fewer_iterations_than_asked_for_are_told() -> None:
     few = tools.Parsed(time_ns=np.arange(5), extras={"start_ns": np.arange(5)})
     kept = tools.kept(few, Effort(iterations=4, warmup=2))
     assert kept.time_ns.tolist() == kept.extras["start_ns"].tolist() == [2, 3, 4]
-    assert kept.warnings == ("3 iterations instead of 4: the time limit was reached.",)
+    assert texts(kept.warnings) == ("3 iterations instead of 4: the time limit was reached.",)
     assert tools.kept(few, Effort()).warnings == ()

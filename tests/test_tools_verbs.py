@@ -10,6 +10,7 @@ import pytest
 
 from labkit import benchmarks, tools
 from labkit.errors import DataError, SpecError
+from labkit.notes import texts
 from labkit.spec import Effort, Spec
 from labkit.tools import Job, perftest, qperf, ucx_perftest
 
@@ -178,7 +179,7 @@ def test_qperf_over_rdma(make: Make, options: dict[str, object], rest: str) -> N
     assert " ".join(job.server) == "qperf -lp {port}"
     assert " ".join(job.client) == "qperf {rdma_address} -lp {port} -cm1 -t 1 " + rest
     assert job.stands_in_for == "perftest"
-    assert "no option requested" in job.warnings[0]
+    assert "no option requested" in job.warnings[0].text
     assert make(verbs(rdma_cm=True, **options), SHORT).warnings == ()
 
 
@@ -214,7 +215,7 @@ def test_ucx_perftest(make: Make, spec: Spec, words: str, rest: str) -> None:
     assert " ".join(job.server) == words + "ucx_perftest -p {port}"
     assert " ".join(job.client) == words + "ucx_perftest -p {port} {address} " + rest
     assert (job.tool, job.package, job.programs) == ("ucx_perftest", "ucx-utils", ("ucx_perftest",))
-    assert job.badges == (("shared memory",) if spec.transport == "shm" else ())
+    assert texts(job.badges) == (("shared memory",) if spec.transport == "shm" else ())
 
 
 def test_ucx_perftest_refuses_paths_and_hosts_it_cannot_reach() -> None:
@@ -243,7 +244,7 @@ def test_ucx_perftest_runs(transport: str, operation: str, monkeypatch: pytest.M
     assert values["latency_us", "mean"] > 0
     assert outcome.origin == "reported"
     assert outcome.meta["iterations"] == 50
-    assert "loopback" in outcome.badges
+    assert "loopback" in texts(outcome.badges)
     assert outcome.version != "unknown"
     left = [p for p in psutil.process_iter() if p.pid != os.getpid() and _marked(p, mark)]
     assert left == []

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from labkit import stats
+from labkit import notes, stats
 from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError
@@ -139,8 +139,8 @@ def impact(launches: Sequence[Samples]) -> Impact:
         raise DataError(f"The samples are of {names}, but they must be of one point of {LOADED}, with iterations.")
     rows = []
     for name, quantile in STATISTICS.items():
-        for phase, lane in (("loaded", "time_ns"), ("recovered", "recovered_ns")):
-            pairs = [(seconds(s, lane), seconds(s, "isolated_ns")) for s in launches]
+        for phase, name_ns in (("loaded", "time_ns"), ("recovered", "recovered_ns")):
+            pairs = [(seconds(s, name_ns), seconds(s, "isolated_ns")) for s in launches]
             reliable = quantile is None or all(stats.reliable(now.size, quantile) for now, _ in pairs)
             if name == "p999" and not reliable:
                 continue
@@ -152,9 +152,9 @@ def impact(launches: Sequence[Samples]) -> Impact:
     return Impact(table, reasons, _sentence(table, reasons))
 
 
-def seconds(samples: Samples, lane: str) -> Times:
+def seconds(samples: Samples, phase: str) -> Times:
     """Times of one phase, (ranks, iterations), s."""
-    return np.asarray(samples.lanes[lane] * 1e-9, np.float64)
+    return np.asarray(samples.phases[phase] * 1e-9, np.float64)
 
 
 def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, *, paired: bool) -> Factor:
@@ -206,7 +206,7 @@ def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...
     spec, found = resolve(first.spec), []
     who, hosts = _gpcnet.roles(spec), set(first.meta.get("rank_hosts") or ())
     felt = bool(len(_felt(table)))
-    shared = any("oversubscription" in str(badge) for s in launches for badge in s.meta.get("badges") or ())
+    shared = any(notes.has(s.badges, "oversubscription") for s in launches)
     if felt:
         if shared or len(hosts) == 1:
             where = "share processors" if shared else "are on one host and share its memory"
@@ -217,7 +217,7 @@ def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...
     senders = max(len(group) - 1 for group in who.congestors)
     if senders < 2:
         found.append("no rank had more than one sender, and one sends no more than one link carries: add ranks")
-    if not any(np.asarray(s.lanes["congestor_ns"]).any() for s in launches):
+    if not any(np.asarray(s.phases["congestor_ns"]).any() for s in launches):
         found.append("the congestors ended before they had finished a round")
     width = table[table["phase"] == "loaded"]["high"] - table[table["phase"] == "loaded"]["low"]
     if not width.notna().any() or width.max() > 1:
@@ -235,7 +235,7 @@ def _load(launches: Sequence[Samples]) -> float:
     """MB/s that the busiest receiver of the congestors took or gave."""
     spec = resolve(launches[0].spec)
     most = max(len(group) - 1 for group in _gpcnet.roles(spec).congestors)
-    each = np.median([np.median(s.lanes["congestor_ns"]) for s in launches]) * 1e-9
+    each = np.median([np.median(s.phases["congestor_ns"]) for s in launches]) * 1e-9
     return float(most * _gpcnet.load_size(spec) / each / 1e6) if each else 0.0
 
 

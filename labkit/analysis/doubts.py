@@ -6,26 +6,29 @@ import re
 import statistics
 from collections.abc import Iterable, Sequence
 
+from labkit.notes import Note
+
 # not in a word or a version: iperf3 is no iperf2
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?!\w|[.,]\d)")
 _UNIT = re.compile(r"\s?%")  # stays with its number
 _DIGITS = 2  # after the point, at most
 
 
-def kinds(texts: Iterable[str]) -> list[tuple[str, int]]:
-    """Parts of '; '-separated texts with how many texts have them; parts that differ in numbers only are one kind.
+def kinds(points: Iterable[Iterable[Note]]) -> list[tuple[str, int]]:
+    """Notes of points with how many points have them; notes that differ in numbers only are one kind.
 
     A number that is not the same in all parts of a kind is given by its median and its range, whose end is the worst
     value, so that no single part stands for all.
 
     Examples
     --------
-    >>> kinds(["load 2.5; virtual machine", "load 3.1", "load 9.0"])
+    >>> from labkit.notes import badge
+    >>> kinds([[badge("load 2.5"), badge("virtual machine")], [badge("load 3.1")], [badge("load 9.0")]])
     [('load 3.1 (median; range 2.5 to 9.0)', 3), ('virtual machine', 1)]
     """
     found: dict[tuple[str, ...], list[list[str]]] = {}
-    for text in texts:
-        parts = {tuple(_NUMBER.split(part)): _NUMBER.findall(part) for part in str(text).split("; ") if part}
+    for notes in points:
+        parts = {tuple(_NUMBER.split(one.text)): _NUMBER.findall(one.text) for one in notes if one.text}
         for words, numbers in parts.items():
             found.setdefault(words, []).append(numbers)
     return [(_said(words, list(zip(*numbers, strict=True))), len(numbers)) for words, numbers in found.items()]

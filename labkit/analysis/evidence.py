@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from labkit.notes import Note
 from labkit.samples import Samples
 from labkit.units import KB
 
@@ -20,7 +21,6 @@ AGAIN = {
     "duplicate_request": "duplicate requests",
     "rcvd_seq_err": "requests of the peer to retransmit",
 }
-FUNCTIONAL = "functional, not performance"  # how such a badge ends
 CALLS = {"pyverbs_empty_poll_ns": "empty poll (µs)", "pyverbs_refused_post_ns": "refused post (µs)"}
 
 
@@ -142,12 +142,12 @@ def python_sentence(rows: pd.DataFrame) -> str:
     )
 
 
-def functional(badges: Sequence[str]) -> str:
+def functional(badges: Sequence[Iterable[Note]]) -> str:
     """A warning in a sentence where records carry a badge that says functional, not performance; else empty."""
-    held = [text for text in badges if FUNCTIONAL in text]
+    held = [one for carried in badges for one in carried if one.code == "functional"]
     if not held:
         return ""
-    named = next(part for part in held[0].split("; ") if FUNCTIONAL in part)
+    named = held[0].text
     return (
         f"**These numbers show that everything works, not how fast anything is:** {len(held)} of {len(badges)} records "
         f"carry the badge “{named}”. Compare shapes and counters, never the values with those of an adapter."

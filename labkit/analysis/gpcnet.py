@@ -64,7 +64,7 @@ def _place(samples: Samples) -> tuple[int, int]:
 
 
 def report(points: Sequence[Samples]) -> gpcnet.Report:
-    """Samples in GPCNeT's classic tables, by its definitions; `labkit.formats.gpcnet.write` makes the text.
+    """Samples in GPCNeT's own tables, by its definitions; `labkit.formats.gpcnet.write` makes the text.
 
     Parameters
     ----------
@@ -86,17 +86,17 @@ def report(points: Sequence[Samples]) -> gpcnet.Report:
         return len({hosts[rank] for group in groups for rank in group})
 
     if spec.benchmark != LOADED:
-        return gpcnet.Report(spec.ranks, nodes(who.victims), tuple(_classic(s, "time_ns") for s in points))
-    isolated, loaded = ([_classic(s, lane) for s in points] for lane in ("isolated_ns", "time_ns"))
+        return gpcnet.Report(spec.ranks, nodes(who.victims), tuple(_result(s, "time_ns") for s in points))
+    isolated, loaded = ([_result(s, phase) for s in points] for phase in ("isolated_ns", "time_ns"))
     return gpcnet.Report(
         spec.ranks, len(set(hosts)), tuple(isolated), tuple(loaded), nodes(who.victims), nodes(who.congestors),
         min(nodes([group]) for group in who.congestors),
     )  # fmt: skip
 
 
-def _classic(samples: Samples, lane: str) -> gpcnet.Result:
+def _result(samples: Samples, phase: str) -> gpcnet.Result:
     """Average over ranks and 99 % of all times of one phase, in GPCNeT's units."""
-    spec, times = resolve(samples.spec), seconds(samples, lane)
+    spec, times = resolve(samples.spec), seconds(samples, phase)
     pattern, natural = spec.option("pattern"), spec.option("ring") == "natural"
     two_sided = {"latency": "Two-sided Lat", "bandwidth": "Two-sided BW", "bandwidth_sync": "Two-sided BW+Sync"}
     rest = {"get_latency": "Get Lat", "put_bandwidth": "Put BW"}

@@ -25,6 +25,7 @@ import pandas as pd
 
 from labkit import stats
 from labkit.errors import DataError
+from labkit.notes import joined
 from labkit.records import headline_statistic, summary
 from labkit.units import format_size
 
@@ -134,10 +135,10 @@ class _Value:
     centre: float
     low: float
     high: float
-    basis: str
+    basis: tuple[str, ...]
 
     def __add__(self, other: _Value) -> _Value:
-        basis = "; ".join(dict.fromkeys([*self.basis.split("; "), *other.basis.split("; ")]))
+        basis = tuple(dict.fromkeys([*self.basis, *other.basis]))
         return _Value(self.centre + other.centre, self.low + other.low, self.high + other.high, basis)
 
 
@@ -212,7 +213,7 @@ def _value(row: dict[str, Any], centre: str) -> _Value:
     elif math.isnan(ends[0]):
         ends = [row.get(f"latency_us_{end}", math.nan) for end in ("ci_low", "ci_high")]
         basis = "no interval" if math.isnan(ends[0]) else f"{stats.LEVEL * 100:.0f} % interval inside 1 launch"
-    return _Value(row[centre], ends[0], ends[1], basis)
+    return _Value(row[centre], ends[0], ends[1], (basis,))
 
 
 def _compared(guideline: Guideline, points: list[_Point]) -> Iterator[dict[str, Any]]:
@@ -246,7 +247,7 @@ def _row(guideline: str, left: _Point, right: list[_Point]) -> dict[str, Any]:
     certain = left.value.low > total.high  # false where an end is NaN
     said = " + ".join(f"{p.benchmark.removeprefix('mpi.')} at {format_size(p.size)}" for p in right)
     values = (guideline, left.size, left.ranks, left.value.centre, total.centre, left.value.centre / total.centre,
-              bool(certain), both.basis, said)  # fmt: skip
+              bool(certain), joined(both.basis), said)  # fmt: skip
     return dict(zip(_COLUMNS, values, strict=True))
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from labkit import campaign, measuring, outside, writing
 from labkit.analysis import doubts
 from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, room
-from labkit.batch.suites import HOME, NOTEBOOKS, SUITES, Entry, Suite, load, names
+from labkit.batch.suites import Entry, Suite, load, names
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.records import kept
+from labkit.records import kept, tables
 from labkit.units import format_duration
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # kinds of warnings at the end of a run
 MANY = 500  # files of a benchmark, from which on they are compacted at the end of a run
 __all__ = [
-    "HOME",
-    "NOTEBOOKS",
     "PLOTLY",
-    "SUITES",
     "Entry",
     "Executed",
     "Outcome",
@@ -113,7 +110,7 @@ def run(
         missing = {entry.name: _missing(entry, there) for entry in suite.order}
         total, passed = sum(missing.values()), 0
         for entry in suite.order:
-            with followed(held.path, passed, total, progress):
+            with followed(held, passed, total, progress):
                 executed.append(execute(entry, held))
             passed += missing[entry.name]
         executed.sort(key=lambda one: list(parameters).index(one.name))
@@ -138,7 +135,8 @@ def _told(held: Campaign) -> tuple[tuple[str, ...], int]:
 def save_records(frame: pd.DataFrame, target: str | Path) -> None:
     """Write records to Parquet; an option that benchmarks give different types becomes text."""
     with writing.opened(target) as file:
-        frame.astype({name: "string" for name in frame if name.startswith("option_")}).to_parquet(file)
+        plain = frame.astype({name: "string" for name in frame if name.startswith("option_")})
+        file.write(tables.parquet(plain))
 
 
 def _missing(entry: Entry, there: set[tuple[str, str, int]]) -> int:

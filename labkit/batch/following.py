@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from labkit import benchmarks, outside, records, samples
 from labkit.campaign import Campaign, names
-from labkit.errors import DataError, LabkitError
+from labkit.errors import LabkitError
 from labkit.measuring import Progress
+from labkit.notes import joined
 
 POLL = 0.5  # s
 _LINE = re.compile(r"\S+ (?:sha256:\w+ )?(saved|failed|retrying|notebook|compacted|measuring) (.*)")
@@ -33,7 +34,7 @@ def news(held: Campaign, *, poll: float = POLL) -> Iterator[str | Progress]:
             yield from (text for line in lines if (text := _told(held, line.decode(errors="replace"))))
         if over:
             return
-        if (state := _state(held)) is not None and state != before:
+        if (state := Progress.at(held)) is not None and state != before:
             before = state
             yield state
         time.sleep(poll)
@@ -58,19 +59,9 @@ def _result(held: Campaign, name: str) -> str:
         label = f"{benchmarks.label(one.spec)}, launch {one.launch + 1}"
         for metric in benchmarks.get(one.spec.benchmark).metrics:
             if (value := records.value_of(row, metric)).statistic:
-                badges = f"  [{row['badges']}]" if row["badges"] else ""
+                badges = f"  [{joined(row['badges'])}]" if row["badges"] else ""
                 n = f", n {one.n:,}" if one.n else ""
                 return f"{label}: {value.text} {value.unit} ({value.statistic}{n}){badges}"
     except LabkitError as error:
         return str(error)
     return label
-
-
-def _state(held: Campaign) -> Progress | None:
-    """What progress.json tells."""
-    try:
-        state = Progress(**outside.json_object(held.path / "progress.json"))
-    except (DataError, TypeError):
-        return None
-    numbers = (state.done, state.total, state.elapsed, state.remaining)
-    return state if all(isinstance(number, int | float) for number in numbers) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import resource
@@ -12,10 +13,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import measuring, outside, studies
-from labkit.batch.suites import HOME, Entry
+from labkit import measuring, outside, project, studies
+from labkit.batch.suites import Entry
 from labkit.campaign import Campaign
-from labkit.errors import DataError, LaunchError, SpecError
+from labkit.errors import LaunchError, SpecError
 
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
@@ -89,7 +90,7 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
         with entry.settled(), kernels.kept() as kind:
             papermill.execute_notebook(
                 str(entry.notebook), str(partial), parameters=dict(entry.parameters), progress_bar=False,
-                log_output=False, cwd=str(HOME), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
+                log_output=False, cwd=str(project.home()), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
                 kernel_manager_class=kind,
             )  # fmt: skip
     except PapermillException as raised:
@@ -123,24 +124,20 @@ def inherited(held: Campaign) -> Iterator[None]:
 
 @contextmanager
 def followed(
-    folder: Path, passed: int, total: int, progress: Callable[[measuring.Progress], None] | None
+    held: Campaign, passed: int, total: int, progress: Callable[[measuring.Progress], None] | None
 ) -> Iterator[None]:
-    """Tell a listener what the notebook's kernel writes to progress.json."""
-    path, ended, began = folder / "progress.json", threading.Event(), time.monotonic()
+    """Tell a listener what the notebook's kernel writes to the campaign."""
+    ended, began = threading.Event(), time.monotonic()
     with suppress(OSError):
-        path.unlink(missing_ok=True)
+        (held.path / measuring.PROGRESS).unlink(missing_ok=True)
 
     def follow() -> None:
         while not ended.wait(0.2) and progress is not None:
-            try:
-                state = outside.json_object(path)
-            except DataError:
+            if (state := measuring.Progress.at(held)) is None:
                 continue
-            done, elapsed = passed + state["done"], time.monotonic() - began
-            each = elapsed / state["done"] if state["done"] else float("nan")
-            progress(
-                measuring.Progress(done, total, state["label"], elapsed, each * (total - done), state["n"], state["ci"])
-            )
+            done, elapsed = passed + state.done, time.monotonic() - began
+            left = elapsed / state.done * (total - done) if state.done else float("nan")
+            progress(dataclasses.replace(state, done=done, total=total, elapsed=elapsed, remaining=left))
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()

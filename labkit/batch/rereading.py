@@ -1,7 +1,8 @@
 """labkit's own notebooks, executed on the samples of a campaign: those it names but holds no executed copy of.
 
 What a campaign says is data. It names notebooks, and gives their parameters. The notebooks that are executed are
-labkit's own, of ``notebooks/``, never those stored in the campaign; parameters are those of the study's dataclass.
+labkit's own or those of the user's project, never those stored in the campaign. Parameters are those of the study's
+dataclass.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from labkit import outside, studies
+from labkit import outside, project, studies
 from labkit.batch.notebooks import NAME, execute, finish, inherited
-from labkit.batch.suites import NOTEBOOKS, Entry
+from labkit.batch.suites import Entry
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError
 from labkit.spec import validated
@@ -76,7 +77,7 @@ def differing(held: Campaign) -> list[str]:
 
 def _source(name: str) -> Path | None:
     """The notebook of labkit behind a name in a campaign; a swept one has more behind its name."""
-    fitting = [path for path in NOTEBOOKS.glob("*.ipynb") if f"{name}-".startswith(f"{path.stem}-")]
+    fitting = [path for path in project.notebooks().values() if f"{name}-".startswith(f"{path.stem}-")]
     return max(fitting, key=lambda path: len(path.stem)) if fitting else None
 
 

@@ -15,14 +15,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from labkit import outside, ranges, studies
+from labkit import outside, project, ranges, studies
 from labkit.batch.written import Notebook, Sweep, Written
 from labkit.errors import DataError, SpecError, alike, known, named
 from labkit.spec import validated
 
-HOME = Path(__file__).resolve().parent.parent.parent
 SETTING = "setting "  # keeps names of settings apart from those of parameters
-NOTEBOOKS, SUITES = HOME / "notebooks", HOME / "templates" / "suites"
 SETTINGS = ("launcher", "bind", "transport", "hosts")
 PART = 60  # characters of a swept value in the name of a notebook
 COPIES = 1000  # executed copies of one notebook
@@ -112,12 +110,12 @@ class Suite:
 
 
 def names() -> list[str]:
-    """Suites that come with labkit."""
-    return sorted(path.stem for path in SUITES.glob("*.toml"))
+    """Suites of the user's project, and those that labkit ships."""
+    return sorted(project.suites())
 
 
 def load(name: str | Path, overrides: Sequence[str] = (), usual: Mapping[str, Any] | None = None) -> Suite:
-    """A suite by its name in templates/suites or by its TOML file.
+    """A suite by its name or by its TOML file.
 
     Parameters
     ----------
@@ -129,9 +127,11 @@ def load(name: str | Path, overrides: Sequence[str] = (), usual: Mapping[str, An
     SpecError
         For an unknown suite, notebook or parameter, or a value of the wrong type; nothing was started.
     """
-    path = Path(name) if str(name).endswith(".toml") else SUITES / f"{named('suite', str(name), names())}.toml"
-    if not path.is_file():
-        raise known("suite", str(name), names())
+    there = project.suites()
+    own = str(name).endswith(".toml")
+    path = Path(name) if own else there.get(named("suite", str(name), sorted(there)))
+    if path is None or not path.is_file():
+        raise known("suite", str(name), sorted(there))
     held = validated(Written, _toml(path), what=str(path))
     if not held.notebook:
         raise SpecError(f"{path} has no [[notebook]], but a suite needs at least one. Add one.")
@@ -211,10 +211,10 @@ def _file(name: str) -> Path:
     SpecError
         If it is a path, or there is none of that name.
     """
-    there = [path.stem for path in NOTEBOOKS.glob("[0-9]*.ipynb")]
-    if named("notebook", name, there) not in there:
-        raise known("notebook", name, there)
-    return NOTEBOOKS / f"{name}.ipynb"
+    there = project.notebooks()
+    if named("notebook", name, list(there)) not in there:
+        raise known("notebook", name, list(there))
+    return there[name]
 
 
 def _entries(suite: Path, one: Notebook, shared: Shared) -> Iterator[Entry]:

@@ -1,191 +1,109 @@
 """What a benchmark is, and how the lab finds them: every module ``benchmarks/<family>/<name>.py``.
 
 A benchmark is one file with a docstring (its definition and whose it is), a frozen dataclass ``Options`` and
-one constant ``BENCHMARK``. It is named after its file.
+one constant ``BENCHMARK`` of one of the kinds in `labkit.benchmarks._kinds`. It is named after its file. A file may
+export further forms of its pattern as ``FORMS``: name → benchmark, each with a `doc` of its own.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from labkit.benchmarks._kinds import (
+    Benchmark,
+    CollectiveBenchmark,
+    FileBenchmark,
+    InterferenceBenchmark,
+    KernelBenchmark,
+    NoOptions,
+    OneSidedBenchmark,
+    RankBenchmark,
+    StartBenchmark,
+    ToolBenchmark,
+)
 from labkit.errors import SpecError, known
-from labkit.spec import Effort, Scalar, Spec, validated
-from labkit.units import MiB, format_size
+from labkit.spec import Effort, Spec, validated
+from labkit.units import format_size
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from labkit.tools import Job
 
-    Values = NDArray[Any]
-    Expected = Callable[[Spec, int, Callable[[int], Values]], Values | int | None]
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """For a benchmark without options of its own."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two jobs: a victim, whose ranks are timed alone and beside the other, and an aggressor.
-
-    Parameters
-    ----------
-    victim : its spec, from that of the whole and its hosts.
-    ranks : spec of the aggressor's ranks, in the same way; None where it is made of flows.
-    flows : of the aggressor, from how many hosts it has and for how many s it may go on: a tool's job and the places of
-        client and server among the hosts; empty for ranks.
-    lead : s that the aggressor is ahead.
-    """
-
-    victim: Callable[[Spec, Sequence[str]], Spec]
-    ranks: Callable[[Spec, Sequence[str]], Spec | None]
-    flows: Callable[[Spec, int, int], Sequence[tuple[Job, int, int]]]
-    lead: Callable[[Spec], float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Benchmark:
-    """What one iteration moves, which metrics follow, and what it needs.
-
-    Parameters
-    ----------
-    title : a few words for lists and headings.
-    metrics : metric → work in one iteration, as a function of the spec. For a cost the number of units that
-        wait for one another (2 for ping-pong); for a rate the bytes, messages or operations moved.
-        The first metric is the headline.
-    options : frozen dataclass of the benchmark's own options.
-    sized : False when the size of a message means nothing (barrier, clock).
-    sizes : default sweep.
-    max_size : largest size that makes sense, B.
-    ranks : least and greatest number of ranks; None for no upper end.
-
-    check : what else is wrong with a spec, as a sentence; empty when nothing is.
-
-    classics : tests of the OSU and Intel benchmarks that are the same → options that make it so.
-    converted : of those that count otherwise, from the spec: by what their `size`, or a metric of theirs, is to be
-        multiplied to become ours.
-    unlike : of those that are not quite the same, what differs, as a sentence; numbers that cross carry it.
-
-    formerly : of a spec, options with what was done before they could be chosen, where their default is another:
-        samples without them have these values, and they are left out of a point's identity.
-
-    kernel : name of the C kernel and of its mpi4py loop; empty for tools.
-    mpi : whether the kernel needs MPI ranks.
-    calls : MPI functions that not every library has.
-    dtype : numpy's name of the elements of a message.
-    window : messages in flight in one iteration.
-    apart : whether messages of one iteration always have buffers of their own.
-    requests : handles the kernel needs; the window when left out.
-    buffers : B each rank sends and receives in one message.
-    counts : elements of every rank's message, where they are not all `count` (the v forms).
-    expected : what a rank must have received: from its rank and the function that gives every rank's
-        send buffer; None where it receives nothing.
-    exposed : what its window must hold afterwards; None for benchmarks without a window.
-    placed : where in its receive buffer a rank's own data lie with ``in_place``, B; None where it is not in place.
-    replaces : which buffer MPI_IN_PLACE stands for then.
-    active : whether a rank times.
-    peer : whom a rank talks to.
-    peers : its neighbours in pairs of opposite directions, the targets of its one-sided calls, or its table.
-    splits : the parts of the ranks that it talks in beside, each as the colour and key of MPI_Comm_split.
-    reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
-    lanes : further times kept of every iteration → their metric; the kernel numbers them from 1.
-    lane_work : work in one iteration of a lane, where it is not 1.
-    derived : metrics that are not a quantile of the samples: from the lanes, each (ranks, iterations), to their value.
-    loop : whether the time of the whole loop over its iterations, clock reads included, is kept as ``osu_mean``.
-    cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
-    warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
-    work : further fields of the kernel's job, such as the root.
-
-    jobs : tools that can serve, best first; the first one that is installed does. Each is a pure function of
-        spec and effort.
-    pair : for a benchmark of two jobs, what they are.
-    """
-
-    title: str
-    metrics: Mapping[str, Callable[[Spec], float]]
-    options: type[Any] = NoOptions
-    sized: bool = True
-    sizes: str = "1:4Mi"
-    max_size: int = 1024 * MiB
-    ranks: tuple[int, int | None] = (1, 1)
-    check: Callable[[Spec], str] = lambda spec: ""
-    classics: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
-    converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict)
-    unlike: Mapping[str, str] = field(default_factory=dict)
-    formerly: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
-    kernel: str = ""
-    mpi: bool = True
-    calls: tuple[str, ...] = ()
-    dtype: Callable[[Spec], str] = lambda spec: "uint8"
-    window: Callable[[Spec], int] = lambda spec: 1
-    apart: bool = False
-    requests: Callable[[Spec], int] | None = None
-    buffers: Callable[[Spec], tuple[int, int]] = lambda spec: (spec.size, spec.size)
-    counts: Callable[[Spec, int], Sequence[int]] | None = None
-    expected: Expected = lambda spec, rank, send: None
-    exposed: Expected | None = None
-    placed: Callable[[Spec, int], int | None] = lambda spec, rank: None
-    replaces: Literal["send", "recv"] = "send"
-    active: Callable[[Spec, int], bool] = lambda spec, rank: True
-    peer: Callable[[Spec, int], int] = lambda spec, rank: (rank + spec.ranks // 2) % spec.ranks
-    peers: Callable[[Spec, int], Sequence[int]] = lambda spec, rank: ()
-    splits: Callable[[Spec, int], Sequence[tuple[int, int]]] = lambda spec, rank: ()
-    reduce: Literal["max", "mean"] = "max"
-    lanes: Mapping[str, str] = field(default_factory=dict)
-    lane_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
-    derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
-    loop: bool = False
-    cadence: str = "isolated"
-    warmup: tuple[int, int] = (100, 10)
-    work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
-    jobs: tuple[Callable[[Spec, Effort], Job], ...] = ()
-    pair: Pair | None = None
-    # filled in by `find`
-    name: str = ""
-    doc: str = ""
-
-    @property
-    def sampled(self) -> tuple[str, str]:
-        """What a sample of the headline is, and what the `osu_mean` beside it; both empty where they cannot differ."""
-        if self.loop:
-            return "single calls", "the whole loop, clock reads included, over its iterations"
-        if self.mpi and self.kernel and self.reduce == "max" and self.ranks[1] is None:
-            return "the slowest rank", "the mean over ranks of each rank's mean"
-        return "", ""
+__all__ = [
+    "Benchmark",
+    "CollectiveBenchmark",
+    "FileBenchmark",
+    "InterferenceBenchmark",
+    "KernelBenchmark",
+    "NoOptions",
+    "OneSidedBenchmark",
+    "RankBenchmark",
+    "StartBenchmark",
+    "ToolBenchmark",
+    "checked",
+    "completed",
+    "find",
+    "get",
+    "identity",
+    "jobs",
+    "label",
+    "meanings",
+    "resolve",
+]
 
 
 @cache
 def find() -> dict[str, Benchmark]:
-    """All benchmarks by name, from the files of this package; sorted."""
-    found = {}
+    """All benchmarks by name, from the files of this package; sorted.
+
+    Raises
+    ------
+    ValueError
+        If two files export one name.
+    """
+    found: dict[str, Benchmark] = {}
     for family in pkgutil.iter_modules(__path__):
-        if family.ispkg:
-            package = importlib.import_module(f"{__name__}.{family.name}")
-            for module in (m for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")):
-                found[f"{family.name}.{module.name}"] = _load(family.name, module.name)
+        for file in _files(family.name) if family.ispkg else ():
+            exported = _exported(family.name, file)
+            if both := found.keys() & exported.keys():
+                raise ValueError(
+                    f"{', '.join(sorted(both))}: exported by {file}.py and by another file of {family.name}"
+                )
+            found |= exported
     return dict(sorted(found.items()))
 
 
+def _files(family: str) -> list[str]:
+    """Names of a family's files; none for a family that is not there."""
+    try:
+        package = importlib.import_module(f"{__name__}.{family}")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(__name__):
+            raise
+        return []
+    return [module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")]
+
+
 @cache
-def _load(family: str, own: str) -> Benchmark:
-    """The benchmark in one file, named after it."""
-    module: ModuleType = importlib.import_module(f"{__name__}.{family}.{own}")
-    benchmark: Benchmark = module.BENCHMARK
-    return dataclasses.replace(benchmark, name=f"{family}.{own}", doc=module.__doc__ or "")
+def _exported(family: str, file: str) -> dict[str, Benchmark]:
+    """The benchmarks of one file, by their full names."""
+    module: ModuleType = importlib.import_module(f"{__name__}.{family}.{file}")
+    own: dict[str, Benchmark] = {file: module.BENCHMARK} if hasattr(module, "BENCHMARK") else {}
+    forms: dict[str, Benchmark] = getattr(module, "FORMS", {})
+    return {
+        f"{family}.{name}": dataclasses.replace(one, name=f"{family}.{name}", doc=one.doc or module.__doc__ or "")
+        for name, one in {**own, **forms}.items()
+    }
 
 
 def get(name: str) -> Benchmark:
-    """The benchmark of that name; imports its file alone.
+    """The benchmark of that name; imports its file, and of a form as few others as may be.
 
     Raises
     ------
@@ -193,14 +111,27 @@ def get(name: str) -> Benchmark:
         If there is none; lists those there are.
     """
     family, _, own = name.partition(".")
-    if not (family.isidentifier() and own.isidentifier()):
-        raise known("benchmark", name, list(find()), see="labkit list")
-    try:
-        return _load(family, own)
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(__name__):
-            raise
-        raise known("benchmark", name, list(find()), see="labkit list") from None
+    if family.isidentifier() and own.isidentifier():
+        for file in _likely(family, own):
+            if name in (exported := _exported(family, file)):
+                return exported[name]
+    raise known("benchmark", name, list(find()), see="labkit list")
+
+
+def jobs(name: str) -> tuple[Callable[[Spec, Effort], Job], ...]:
+    """The tools that can serve a benchmark, best first; none if it is not one of tools."""
+    benchmark = get(name)
+    return benchmark.jobs if isinstance(benchmark, ToolBenchmark) else ()
+
+
+@cache
+def _likely(family: str, own: str) -> tuple[str, ...]:
+    """The files of a family, those with names alike first: a form bears the name of its file, and a word more."""
+    files = _files(family)
+    if own in files:
+        files.remove(own)
+        return (own, *files)
+    return tuple(sorted(files, key=lambda file: -difflib.SequenceMatcher(None, own, file).ratio()))
 
 
 def resolve(spec: Spec) -> Spec:
@@ -214,7 +145,7 @@ def resolve(spec: Spec) -> Spec:
     benchmark = get(spec.benchmark)
     options = dataclasses.asdict(validated(benchmark.options, dict(spec.options), what=spec.benchmark))
     low, high = benchmark.ranks
-    if high == 1:
+    if benchmark.single:
         spec = spec.replace(ranks=1)
     if spec.ranks < low or (high is not None and spec.ranks > high):
         needs = f"exactly {low}" if low == high else f"at least {low}" if high is None else f"{low} to {high}"
@@ -240,7 +171,7 @@ def checked(spec: Spec) -> Spec:
         raise SpecError(
             f"size={spec.size} B, but {spec.benchmark} goes up to {benchmark.max_size} B. Set a smaller size."
         )
-    problem = benchmark.check(spec) or (_divisible(spec, benchmark) if benchmark.kernel else "")
+    problem = benchmark.check(spec) or (_divisible(spec, benchmark) if isinstance(benchmark, KernelBenchmark) else "")
     if problem:
         raise SpecError(f"{spec.benchmark}: {problem}")
     return spec
@@ -286,7 +217,7 @@ def meanings(kind: type[Any]) -> dict[str, str]:
     return found
 
 
-def _divisible(spec: Spec, benchmark: Benchmark) -> str:
+def _divisible(spec: Spec, benchmark: KernelBenchmark) -> str:
     """A message must hold whole elements."""
     import numpy as np
 

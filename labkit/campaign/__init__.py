@@ -126,9 +126,11 @@ class Campaign(Folder):
         ----------
         like : name of a benchmark, or a pattern such as ``mpi.*``.
         """
-        found = {(benchmark, *name) for benchmark in self.benchmarks(like) for name in self.files(benchmark).points}
+        found = set[tuple[str, str, int]]()
         for benchmark in self.benchmarks(like):
-            for path in self.files(benchmark).compacted:
+            files = self.files(benchmark)
+            found.update((benchmark, *name) for name in files.points)
+            for path in files.compacted:
                 found.update((benchmark, *name) for name in compacted.names(path))
         return found
 
@@ -163,12 +165,12 @@ class Campaign(Folder):
         """
         for name in self.benchmarks(benchmark):
             for path, raw in self.files(name).read(wanted):
-                yield samples.understood(raw, path)
+                yield samples.decode(raw, path)
 
     def named(self, benchmark: str) -> Iterator[tuple[str, Samples]]:
         """Samples of a benchmark with their fingerprints."""
         for name, path, raw in self.files(benchmark).named():
-            yield name[0], samples.understood(raw, path)
+            yield name[0], samples.decode(raw, path)
 
     def compact(self, least: int = 1) -> dict[str, int]:
         """Put the finished points of every benchmark into one file; nothing is lost if this ends in the middle.

@@ -23,6 +23,7 @@ from labkit import samples, writing
 from labkit.campaign import Campaign, find, names, packing, reading
 from labkit.campaign.packing import BROKEN, PIECE, Limits
 from labkit.errors import DataError, LabkitWarning
+from labkit.notes import joined
 from labkit.samples import compacted
 
 MANIFEST = "manifest-sha256.txt"
@@ -123,7 +124,7 @@ def opened(place: Path, limits: Limits | None = None) -> Iterator[Path]:
     """
     with examined(place, limits) as found:
         if found.wrong or found.folder is None:
-            wrong = "; ".join(found.wrong[:3]).rstrip(".")
+            wrong = joined(found.wrong[:3]).rstrip(".")
             raise DataError(f"{place} is damaged: {wrong}. Restore it, or omit it.")
         yield found.folder
 

@@ -12,10 +12,9 @@ import os
 import re
 from pathlib import Path
 
-from labkit import outside
+from labkit import folders, outside, project
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-EXAMPLES = CHECKOUT / "data" / "campaigns" / "examples"
+EXAMPLES = project.CAMPAIGNS / "examples"
 HOME = "derived"
 WRITTEN = (
     "log.txt",
@@ -57,4 +56,4 @@ def _home(root: Path) -> Path:
     there = next((parent for parent in (root, *root.parents) if parent.exists()), root)
     if os.access(there, os.W_OK):
         return root / HOME
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labkit" / HOME
+    return folders.cache() / HOME

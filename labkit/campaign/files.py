@@ -88,13 +88,13 @@ class Files:
             if path.name != f"{compacted.PREFIX}{compacted.digest(path)}.parquet":
                 raise DataError("changed: its checksum is not the one in its name")
             for name, raw in compacted.read(path, checked=True):
-                yield name, samples.understood(raw, path)
+                yield name, samples.decode(raw, path)
 
         def one(path: Path, name: Name) -> Iterator[tuple[Name, Samples]]:
-            yield name, samples.understood(samples.read(path, checked=True), path)
+            yield name, samples.decode(samples.read(path, checked=True), path)
 
         def stranger(path: Path) -> Iterator[tuple[Name, Samples]]:
-            samples.understood(samples.read(path, checked=True), path)
+            samples.decode(samples.read(path, checked=True), path)
             raise DataError("not the name of a point. Move it out of samples/")
 
         yield from ((path, lambda path=path: many(path)) for path in self.compacted)

@@ -11,7 +11,9 @@ import hmac
 import os
 import secrets
 from contextlib import suppress
-from pathlib import Path
+
+from labkit import folders
+from labkit.errors import DataError
 
 LENGTH = 32  # B of the key
 
@@ -30,9 +32,8 @@ def signed(content: bytes, signature: object) -> bool:
 
 def _key() -> bytes:
     """The user's key, made when it is first needed; empty where it cannot be."""
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    path = Path(home) / "labkit" / "key"
-    with suppress(OSError):
+    with suppress(OSError, DataError):
+        path = folders.state() / "key"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             aside = path.with_name(f".key.{secrets.token_hex(8)}")

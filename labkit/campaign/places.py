@@ -8,33 +8,33 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
+from labkit import project
 from labkit.errors import DataError
 
 HOME = "LABKIT_CAMPAIGNS"
 
 
 def root() -> Path:
-    """Folder of all campaigns: $LABKIT_CAMPAIGNS, else data/campaigns of the checkout or of the working folder."""
-    if os.environ.get(HOME):
-        return Path(os.environ[HOME])
-    checkout = Path(__file__).resolve().parent.parent.parent
-    base = checkout if (checkout / "pyproject.toml").exists() else Path.cwd()
-    return base / "data" / "campaigns"
+    """Folder of all campaigns: $LABKIT_CAMPAIGNS, else data/campaigns of project, checkout or working folder."""
+    return Path(os.environ.get(HOME) or project.home() / "data" / "campaigns")
 
 
 def find(name: str | Path) -> Path:
-    """Folder of a campaign from its path or its name below `root`.
+    """Folder of a campaign from its path, its name below `root`, or its name among those that labkit ships.
 
     Raises
     ------
     DataError
         If there is none; lists those there are.
     """
-    for path in (Path(name), root() / name):
+    for path in (Path(name), root() / name, project.CAMPAIGNS / name, project.SHIPPED / name):
         with suppress(OSError):  # a name that is too long, or links in a circle
             if (path / "campaign.json").exists():
                 return path
-    there = sorted(str(p.parent.relative_to(root())) for p in root().glob("**/campaign.json"))
+    folders = (root(), project.CAMPAIGNS)
+    there = dict.fromkeys(
+        n for f in folders for n in sorted(str(p.parent.relative_to(f)) for p in f.glob("**/campaign.json"))
+    )
     raise DataError(
         f"There is no campaign {str(name)!r}. There are: {', '.join(there) or 'none yet; see labkit run --help'}."
     )

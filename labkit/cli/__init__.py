@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, outside, ranges, show, terminal
 from labkit.cli import campaigns, jobs, measure, pages, streams, testbed
-from labkit.cli.speaking import ERROR, OK, Bar, formats, say, warn
+from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
 
@@ -117,7 +117,18 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _suite_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("suite", help="name of a suite in templates/suites, or a TOML file")
+    verb.add_argument("suite", help="name of a suite, or a TOML file")
+
+
+def _init_options(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("folder", help="new folder, or project to add missing files to")
+
+
+def _init(options: argparse.Namespace) -> int:
+    from labkit import project
+
+    print(project.init(options.folder).text())
+    return OK
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -198,6 +209,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ("list", _list, _text_or_json, "List the benchmarks.", "labkit list"),
     ("describe", _describe, _describe_options, "Print the definition and the options of a benchmark.", "labkit describe mpi.latency"),
     ("doctor", _doctor, _text_or_json, "Check this machine for what may falsify measurements; print remedies.", "labkit doctor"),
+    ("init", _init, _init_options, "Create a project folder with notebooks, suites, report settings and data. Overwrite nothing.", "labkit init my-cluster"),
     ("measure", measure.run, measure.options, "Measure one benchmark and print its results.",
      "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\nlabkit measure mpi.bandwidth -m 64Ki -o window=32 --format json"),
     ("plan", _plan, _run_options, "Print what a suite would measure, where, and for how long. Start nothing.", "labkit plan quick"),

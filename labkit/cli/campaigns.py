@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit import ranges, show, writing
-from labkit.cli.speaking import ERROR, OK, Bar, ReadBar, output, say, warn
+from labkit.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
 
 if TYPE_CHECKING:
     from labkit.campaign import Campaign

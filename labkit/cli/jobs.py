@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from labkit.cli.speaking import OK, Bar, say
+from labkit.cli.console import OK, Bar, say
 
 
 def submit_options(verb: argparse.ArgumentParser) -> None:
     """Words of `labkit submit`."""
     add = verb.add_argument
-    add("suite", help="name of a suite in templates/suites, or a TOML file")
+    add("suite", help="name of a suite, or a TOML file")
     add("--nodes", type=int, default=2, metavar="N", help="number of nodes (default: %(default)s)")
     add("--ppn", type=int, default=1, metavar="N", help="ranks per node (default: %(default)s)")
     add("--time", type=int, default=30, metavar="MIN", help="time limit of the job in minutes (default: %(default)s)")
@@ -35,7 +35,7 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
         "--site",
         default="",
         metavar="S",
-        help="name of a site in templates/sites or ~/.config/labkit/sites, or a TOML file (default: $LABKIT_SITE)",
+        help="name of a site in ~/.config/labkit/sites or of one that labkit ships, or a TOML file (default: $LABKIT_SITE)",
     )
     add(
         "-p",

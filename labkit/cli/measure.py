@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import show, writing
-from labkit.cli.speaking import INTERVAL, OK, Bar, output
+from labkit.cli.console import INTERVAL, OK, Bar, output
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep
 
@@ -155,7 +155,7 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
     if options.sizes and not benchmark.sized:
         raise SpecError(f"-m {options.sizes}, but {benchmark.name} sends no messages. Leave -m out.")
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
-    usual_ranks = 1 if benchmark.ranks[1] == 1 else 2
+    usual_ranks = 1 if benchmark.single else 2
     ranks = usual_ranks if options.ranks is None else options.ranks
     if usual_ranks == 1 and ranks != 1:
         raise SpecError(f"--ranks {ranks}, but {benchmark.name} runs without MPI ranks. Leave --ranks out.")
@@ -217,12 +217,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _measure(options: argparse.Namespace) -> int:
     """Measure what is missing, print what was asked for."""
-    from labkit import campaign, classic, measuring
+    from labkit import campaign, equivalents, measuring
     from labkit.analysis import gpcnet
     from labkit.campaign import Campaign
 
-    if options.format in classic.FORMS:
-        classic.check(options.benchmark, options.format)
+    if options.format in equivalents.FORMS:
+        equivalents.check(options.benchmark, options.format)
     elif options.format == "gpcnet":
         gpcnet.check(options.benchmark)
     names = ("iterations", "warmup", "launches", "time_cap", "time_limit", "seed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from labkit.cli.speaking import say
+from labkit.cli.console import say
 
 REACH = """The server listens on this machine only and asks for a token. To reach it from another machine:
   - Start it here with --no-browser --port 8888. On your own machine, open an SSH tunnel, then the address printed here:
@@ -16,10 +16,10 @@ REACH = """The server listens on this machine only and asks for a token. To reac
 
 def lab(options: argparse.Namespace) -> int:
     """Open JupyterLab on the notebooks."""
-    from labkit.batch import NOTEBOOKS
+    from labkit import project
     from labkit.explorer import server
 
-    return server.lab(NOTEBOOKS, options.rest)
+    return server.lab(project.to_edit(), options.rest)
 
 
 def explore_options(verb: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from labkit import ranges
-from labkit.cli.speaking import OK, say
+from labkit.cli.console import OK, say
 from labkit.errors import SpecError
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 import pandas as pd
 import plotly.io
 
-from labkit import writing
+from labkit import spreadsheet, writing
 from labkit.errors import ReportError
 from labkit.explorer.view import View
 from labkit.figures import static
 from labkit.figures.style import CONFIG
+from labkit.records import tables
 
 WIDTH = 900  # px of a picture
 FORMS: Mapping[str, str] = {
@@ -67,9 +68,9 @@ def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
 def _content(view: View, summary: pd.DataFrame, form: str) -> bytes:
     """Bytes of a form."""
     if form == "csv":
-        return str(summary.to_csv(index=False)).encode()
+        return spreadsheet.of_frame(tables.printed(summary)).encode()
     if form == "parquet":
-        return bytes(summary.to_parquet(index=False))
+        return tables.parquet(summary)
     if form == "py":
         return view.lines(summary).encode()
     figure = view.figure(summary)

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from labkit import supervise
 from labkit.campaign import Campaign, own, reading
 from labkit.errors import DataError
+from labkit.measuring import PROGRESS, Progress
 from labkit.units import format_duration
 
 NOTE = "explorer.json"
@@ -33,7 +33,7 @@ class Job:
     def __init__(self, campaign: Campaign, words: Sequence[str]) -> None:
         self.campaign, self.words = campaign, list(words)
         self.stopping = False
-        (campaign.path / "progress.json").unlink(missing_ok=True)
+        (campaign.path / PROGRESS).unlink(missing_ok=True)
         command = [sys.executable, "-m", "labkit.cli", *words, "--into", str(campaign.path.resolve())]
         note(campaign, self.words, "running")
         self._tree = supervise.start(
@@ -50,22 +50,20 @@ class Job:
         self.stopping = True
         threading.Thread(target=self._tree.stop, daemon=True).start()
 
-    def progress(self) -> dict[str, Any]:
-        """What the process last said of itself (`labkit.measuring.Progress`); empty before it did."""
-        with suppress(OSError, json.JSONDecodeError):
-            found: dict[str, Any] = json.loads((self.campaign.path / "progress.json").read_text())
-            return found
-        return {}
+    def progress(self) -> Progress | None:
+        """What the process last said of itself; None before it did."""
+        return Progress.at(self.campaign)
 
     def state(self) -> str:
         """Where it stands, in a sentence."""
         seen = self.progress()
-        count = f"{seen['done']} of {seen['total']} points" if seen else ""
+        count = f"{seen.done} of {seen.total} points" if seen else ""
         if self.running:
-            left = seen.get("remaining", math.nan)
-            rest = f" · {format_duration(round(left))} left" if left == left and seen else ""
             word = "stopping" if self.stopping else "running"
-            return f"{word}: {count}{rest} · {seen['label']}" if seen else f"{word}: starting"
+            if seen is None:
+                return f"{word}: starting"
+            rest = "" if math.isnan(seen.remaining) else f" · {format_duration(round(seen.remaining))} left"
+            return f"{word}: {count}{rest} · {seen.label}"
         kept = f"all {len(self.campaign.done())} in the campaign are kept"
         if self.stopping:
             return f"stopped: {count or 'nothing'} measured, {kept}"

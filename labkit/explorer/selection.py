@@ -46,7 +46,7 @@ class Selection:
         levels = {name: [getattr(spec, name)] for name in (*LISTS, *PLAIN) if getattr(spec, name) != _usual(name)}
         if spec.launcher == "none":
             levels.pop("launcher")
-        if benchmarks.get(spec.benchmark).ranks[1] == 1:
+        if benchmarks.get(spec.benchmark).single:
             levels.pop("ranks", None)
         own = dict(benchmarks.identity(spec).options)
         return cls(benchmark=spec.benchmark, sizes=str(spec.size) if benchmarks.get(spec.benchmark).sized else "",
@@ -63,7 +63,7 @@ class Selection:
         """
         benchmark = benchmarks.get(self.benchmark)
         sizes = (self.sizes or benchmark.sizes) if benchmark.sized else 0
-        levels = {"ranks": [2 if benchmark.ranks[1] != 1 else 1]} | {k: list(v) for k, v in self.levels.items()}
+        levels = {"ranks": [1 if benchmark.single else 2]} | {k: list(v) for k, v in self.levels.items()}
         return sweep(self.benchmark, sizes=sizes, hosts=self.hosts, environment=self.environment,
                      **levels, **self.options)  # fmt: skip
 

@@ -18,13 +18,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from labkit import scratch, supervise
-from labkit.batch import NOTEBOOKS
+from labkit import campaign, outside, project, scratch, supervise
 from labkit.errors import LaunchError, ReportError
 from labkit.explorer import CAMPAIGN, shown
 
-NOTEBOOK = NOTEBOOKS / "explorer.ipynb"
-SETTINGS = NOTEBOOKS.parent / "templates" / "jupyter"
+NOTEBOOK = project.NOTEBOOKS / "explorer.ipynb"
+SETTINGS = project.SHIPPED / "templates" / "jupyter"
 FOLDER = "labkit-explore-"  # begins the name of a server's folder
 BEGINS = 60.0  # s in which the server must answer
 RUNS = 120.0  # s in which the cells must end
@@ -116,7 +115,9 @@ def served(words: Sequence[str], variables: dict[str, str]) -> Iterator[tuple[su
     """
     with scratch.folder(FOLDER) as folder:
         token, runtime, pages = secrets.token_hex(24), folder / "runtime", folder / "pages"
-        env = environment() | variables | {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
+        own = {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
+        where = {campaign.HOME: str(outside.resolved(campaign.root()))}  # its kernel works in another folder
+        env = environment() | where | variables | own
         pages.mkdir()
         shutil.copy(NOTEBOOK, pages)
         argv = command(pages, ["--no-browser", *(word for word in words if word != "--no-browser")])

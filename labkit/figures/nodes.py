@@ -21,7 +21,7 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
 
     Parameters
     ----------
-    samples : of one launch, with the times alone as the lane ``alone_ns``.
+    samples : of one launch, with the times alone as the phase ``alone_ns``.
     waits : messages of an iteration that wait for one another; its time is divided by them.
 
     Raises
@@ -29,13 +29,13 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
     DataError
         If there are no times of both phases.
     """
-    if not samples.n or "alone_ns" not in samples.lanes:
+    if not samples.n or "alone_ns" not in samples.phases:
         raise DataError(f"'{samples.spec}' has no times alone and beside. Give those of congestion.interference.")
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.03)
     hosts = samples.meta.get("rank_hosts") or []
     ranks = looks.named([_name(rank, hosts) for rank in samples.ranks])
-    for column, (lane, phase) in enumerate(PHASES.items(), 1):
-        times = samples.lanes[lane] * 1e-3 / waits
+    for column, (phase, title) in enumerate(PHASES.items(), 1):
+        times = samples.phases[phase] * 1e-3 / waits
         every = max(1, -(-times.shape[1] // _POINTS))
         for rank, seen, line in zip(samples.ranks, ranks, times, strict=True):
             figure.add_trace(
@@ -47,7 +47,7 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
                 ),
                 row=1, col=column,
             )  # fmt: skip
-        figure.update_xaxes(title_text=f"iteration, {phase}", row=1, col=column)
+        figure.update_xaxes(title_text=f"iteration, {title}", row=1, col=column)
     figure.update_yaxes(type="log")
     figure.update_yaxes(title_text="time (µs)", row=1, col=1)
     return style.finish(figure)

@@ -15,6 +15,7 @@ from labkit.columns import title as column_title
 from labkit.errors import DataError, known
 from labkit.figures import axes, lines, style
 from labkit.figures.lines import HEADLINE, Line, column, ends_of
+from labkit.notes import joined
 from labkit.records import value_of, why_not
 from labkit.units import format_number
 
@@ -68,7 +69,7 @@ def _stated(row: Mapping[Any, Any], metric: str, statistic: str) -> str | None:
     value = value_of(row, metric, statistic)
     if value.value != value.value:
         return f"none: {why_not(row, metric, statistic)}" if "launches" in row else None
-    doubt = " (fewer than 10 samples beyond)" if _is_weak(str(row.get("unreliable", "")), statistic) else ""
+    doubt = " (fewer than 10 samples beyond)" if statistic in row.get("unreliable", ()) else ""
     return f"{value.text} {value.unit}{doubt}"
 
 
@@ -124,12 +125,12 @@ def versus_size(
             trace.update(name=line.name, legendgroup=f"{groups.index(line.look.slot)}", meta=line.look.meta)
             figure.add_trace(trace)
     _bound_lines(figure, bounds or {}, what)
-    doubt = tails and tail and any(_is_weak(text, tail) for text in frame.get("unreliable", []))
+    doubt = tails and tail and any(tail in names for names in frame.get("unreliable", []))
     beyond = ", open where fewer than 10 samples lie beyond" if doubt else ""
     thin = f"thin: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
     zero = "size 0 is set apart" if min(every) == 0 else ""
     lacking = _lacking(frame, metric, statistic, tail)
-    small = "; ".join(text for text in (lines.meaning(drawn, metric), thin, zero, lacking) if text)
+    small = joined((lines.meaning(drawn, metric), thin, zero, lacking))
     figure.update_layout(
         xaxis=axes.sizes(every, style.note(column_title("message_size_B"), small)),
         yaxis=axes.measure(what, lines.title(drawn, metric)),
@@ -142,7 +143,7 @@ def versus_size(
 def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None) -> str:
     """Say which of the statistics asked for are not there, and why."""
     wanted = [name for name in dict.fromkeys((statistic, tail)) if name and name != lines.HEADLINE]
-    return "; ".join(text for text in (lines.gaps(frame, metric, name) for name in wanted) if text)
+    return joined(lines.gaps(frame, metric, name) for name in wanted)
 
 
 def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> list[go.Scatter]:
@@ -190,14 +191,9 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> lis
 def _doubted(marker: Mapping[str, Any], rows: pd.DataFrame, name: str, order: Sequence[int | None]) -> dict[str, Any]:
     """Small marker of a tail; open where too few samples lie beyond."""
     shape = marker["symbol"].partition("-open")[0]
-    weak = [_is_weak(text, name) for text in rows.get("unreliable", [""] * len(rows))]
+    weak = [name in names for names in rows.get("unreliable", [()] * len(rows))]
     symbols = [f"{shape}-open" if i is not None and weak[i] else marker["symbol"] for i in order]
     return {**marker, "size": 4} | ({"symbol": symbols} if any(weak) else {})
-
-
-def _is_weak(unreliable: str, name: str) -> bool:
-    """Whether a percentile stands in the column `unreliable`."""
-    return name in unreliable.split("; ")
 
 
 def _bound_lines(figure: go.Figure, bounds: Mapping[str, float], metric: Metric) -> None:
@@ -259,7 +255,7 @@ def bars(
                    marker=style.bar(line.origin, line.look), meta=line.look.meta,
                    error_y=bars_of(line, metric, "#222"), **about)
         )  # fmt: skip
-    small = "; ".join(t for t in (lines.meaning(drawn, metric), _lacking(summary, metric, statistic, None)) if t)
+    small = joined((lines.meaning(drawn, metric), _lacking(summary, metric, statistic, None)))
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": style.note(column_title(category), small)}},
         yaxis={"rangemode": "tozero", "title": {"text": lines.title(drawn, metric)}},

@@ -19,8 +19,9 @@ import plotly.graph_objects as go
 
 from labkit.errors import DataError
 from labkit.figures.looks import COLOURS, Look
+from labkit.notes import joined
+from labkit.records.aggregate import GIVEN
 from labkit.records.factors import differing, level, named
-from labkit.records.over_launches import GIVEN
 from labkit.units import format_count, format_number, format_size
 
 WIDTH, HEIGHT = 720, 400
@@ -219,6 +220,8 @@ def hover(
 
 def _text(value: Any) -> str:
     """Value for the hover text; a dash for none."""
+    if isinstance(value, tuple):
+        value = joined(value)
     if value is None or value == "" or pd.isna(value):
         return "–"
     if isinstance(value, float):

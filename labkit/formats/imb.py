@@ -49,7 +49,7 @@ _FACT = re.compile(r"# ([A-Za-z_][^:=]{1,40}?) *[:=] *(\S.*?)")
 _CUT = (
     f"If the run stopped early, delete everything after its last complete table, write {END!r} there, and import again."
 )
-BEGINS = r"# (?: +Intel ?\(R\) MPI Benchmark|Benchmarking \w)"
+BEGINS, MARKS = r"# (?: +Intel ?\(R\) MPI Benchmark|Benchmarking \w)", (") MPI Benchmark", "# Benchmarking ")
 
 
 def recognised(text: str) -> bool:

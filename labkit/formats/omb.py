@@ -33,7 +33,7 @@ _BEFORE = re.compile(r"# Number of .+|Dimensions size = .+|Time took to create t
 _ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,18}) ms, max: (\d{1,18}) ms, avg: (\d{1,18}) ms")
 _HELLO = re.compile(r"This is a test with (\d{1,9}) processes")
-BEGINS = r"# OSU "
+BEGINS, MARKS = r"# OSU ", ("# OSU ",)
 
 
 def recognised(text: str) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import SpecError
+from labkit.notes import joined
 
 LEFT_OUT = "LABKIT_LEFT_OUT"  # names the file with hosts that are not to be used, one a line, a tab and why
 WORDS = ("same-leaf", "across-leaves")  # what a spec may say instead of names of hosts
@@ -74,7 +75,7 @@ class Allocation:
                 "topology "
                 "names none. Name the hosts themselves."
             )
-        shown = "; ".join(f"{leaf}: {', '.join(hosts)}" for leaf, hosts in groups.items())
+        shown = joined(f"{leaf}: {', '.join(hosts)}" for leaf, hosts in groups.items())
         if where == "same-leaf":
             fitting = next((hosts for hosts in groups.values() if len(hosts) >= count), None)
             if fitting is None:

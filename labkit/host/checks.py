@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from labkit.host.programs import Program
+from labkit.notes import Note, badge, note
 from labkit.units import GiB, MiB, format_size
 
 Facts = Mapping[str, Any]
@@ -238,29 +239,31 @@ def _programs(facts: Facts, there: Mapping[str, Mapping[str, str]], programs: Ma
 # While measuring.
 
 
-def _busy(facts: Facts, load: Facts) -> str:
-    """Evidence that processes other than labkit's use the machine; empty where they do not, or nobody looked."""
+def _busy(facts: Facts, load: Facts) -> Note | None:
+    """Evidence that processes other than labkit's use the machine; None where they do not, or nobody looked."""
     others, cores = load.get("others"), facts["cpus_usable"]
     if not others or others["processors"] <= BUSY * cores:
-        return ""
+        return None
     name, share = "hidden processes", others["unseen"]
     name, _, share = max([[name, 0, share], *others["named"]], key=lambda one: float(one[2]))
     who = f"other processes use {others['processors']:.2f} of {cores} cores, most: {name} {share:.2f}"
-    return f"busy machine ({who}): times are unreliable, rerun when idle"
+    text = f"busy machine ({who}): times are unreliable, rerun when idle"
+    return note("busy-machine", text, processors=others["processors"], cores=cores, most=name, share=share)
 
 
-def _drift(start: Facts, end: Facts | None) -> str:
-    """Evidence that the frequency changed."""
+def _drift(start: Facts, end: Facts | None) -> Note | None:
+    """Evidence that the frequency changed; None where it did not, or is not known."""
     first, last = start.get("frequency_MHz"), end and end.get("frequency_MHz")
     if not first or not last or abs(last - first) <= DRIFT * max(first, last):
-        return ""
-    return (
+        return None
+    text = (
         f"CPU frequency changed from {first:.0f} to {last:.0f} MHz: iterations differ, set the CPU governor to "
         "performance"
     )
+    return note("frequency-drift", text, start_MHz=first, end_MHz=last)
 
 
-def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0) -> list[str]:
+def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0) -> list[Note]:
     """Doubts about numbers measured on this machine, each with its evidence, they are kept with the samples.
 
     Parameters
@@ -274,30 +277,38 @@ def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None,
     found = [busy] if busy else []
     governor, clock = description.get("governor"), description.get("clock_source")
     if ranks and cores <= ranks:
-        found.append(
+        text = (
             f"{ranks} ranks on {cores} cores leave no core for the system: p99 and max are unreliable, use fewer ranks"
         )
+        found.append(note("no-core-left", text, ranks=ranks, cores=cores))
     if governor is not None and governor not in STEADY_GOVERNORS:
-        found.append(f"CPU governor is {governor!r}: short runs may be slow, set it to performance")
+        text = f"CPU governor is {governor!r}: short runs may be slow, set it to performance"
+        found.append(note("governor", text, governor=governor))
     if drift := _drift(start, end):
         found.append(drift)
     if clock is not None and clock not in GOOD_CLOCKS:
-        found.append(f"clock source is {clock!r}: reading it may be slow or coarse, set it to tsc")
-    if description["virtualisation"] != "none":
         found.append(
-            f"virtual machine ({description['virtualisation']}): the hypervisor may interrupt iterations, p99 "
-            "and max may be too high"
+            note(
+                "clock-source",
+                f"clock source is {clock!r}: reading it may be slow or coarse, set it to tsc",
+                source=clock,
+            )
         )
+    if description["virtualisation"] != "none":
+        kind = description["virtualisation"]
+        text = f"virtual machine ({kind}): the hypervisor may interrupt iterations, p99 and max may be too high"
+        found.append(note("virtual-machine", text, kind=kind))
     stolen = end and end["cpu_steal_s"] is not None and start["cpu_steal_s"] is not None
     # the kernel counts stolen time in ticks of 10 ms, which says nothing about a shorter point
     if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0.2:
         share = (end["cpu_steal_s"] - start["cpu_steal_s"]) / span
         if share > STEAL:
-            found.append(f"the hypervisor took {share:.1%} of the CPU time: times are unreliable, rerun when idle")
+            text = f"the hypervisor took {share:.1%} of the CPU time: times are unreliable, rerun when idle"
+            found.append(note("stolen-time", text, share=share))
     return found
 
 
-def badges(description: Facts, start: Facts, end: Facts | None = None) -> list[str]:
+def badges(description: Facts, start: Facts, end: Facts | None = None) -> list[Note]:
     """Marks that a number carries in every table and figure: ``busy machine``, ``CPU frequency``.
 
     Parameters are the first ones of `warnings_for_run`.
@@ -306,4 +317,4 @@ def badges(description: Facts, start: Facts, end: Facts | None = None) -> list[s
     unsteady = (governor is not None and governor not in STEADY_GOVERNORS) or bool(_drift(start, end))
     busy = bool(_busy(description, start if end is None else end))
     marks = {"busy machine": busy, "CPU frequency": unsteady}
-    return [mark for mark, seen in marks.items() if seen]
+    return [badge(mark) for mark, seen in marks.items() if seen]

@@ -131,8 +131,9 @@ def ours(processes: Mapping[_Key, _Process], pid: int) -> set[int]:
     named = reversed(list(zip(below, names, strict=False)))
     root = next((one for one, name in named if _is_ours(name)), pid)
     found = {one for one in parents if root in _ancestors(one, parents)}
-    keepers = {one for one in parents if one not in found and program(one) == "labkit.testbeds"}
-    found |= {one for one in parents if keepers & set(_ancestors(one, parents))}
+    pythons = {number for (number, _), process in processes.items() if process.name.startswith("python")}
+    daemons = {one for one in pythons - found if program(one) == "labkit.testbeds"}
+    found |= {one for one in parents if daemons & set(_ancestors(one, parents))} if daemons else set()
     return found | set(chain)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import labkit
+from labkit import folders as user
 from labkit.host import pyverbs
 
 VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
@@ -161,7 +162,6 @@ def _kernels() -> list[str]:
 
 def _fonts() -> bool:
     folders = (
-        Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), Path.home() / ".fonts",
-        Path.home() / ".local/share/fonts", Path(sys.prefix) / "fonts",
+        Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), *user.fonts(), Path(sys.prefix) / "fonts",
     )  # fmt: skip
     return any(next(folder.rglob("LiberationSans-Regular.*"), None) for folder in folders if folder.is_dir())

@@ -2,7 +2,7 @@
 
 The text says which test ran, not where. So a file stands for a system of its own, named after the file, unless the
 user names the testbed: then files with the same name are launches of the same points. A test belongs to the benchmark
-that lists it in its `classics`, with the options given there and those that the text tells. A text of any length is
+that lists it in its `equivalents`, with the options given there and those that the text tells. A text of any length is
 read in pieces; all of them are read before the campaign is touched.
 """
 
@@ -82,14 +82,15 @@ def bring(
     path = into.path if isinstance(into, Campaign) else Path(into or campaign.root())
     if into and (path / "campaign.json").exists():
         held = into if isinstance(into, Campaign) else Campaign(path)
-        with held.lease(), Keep(path) as keep:
-            known = Known({text.digest[:16] for text in texts})
+        known = Known({text.digest[:16] for text in texts})
+        with held.lease(), Keep(path, known) as keep:
             known.read(held)
             present, warnings = _read(texts, given, keep, known, progress)
             keep.publish(held)
     else:
-        with Keep(path) as keep:
-            present, warnings = _read(texts, given, keep, Known(()), progress)
+        known = Known(())
+        with Keep(path, known) as keep:
+            present, warnings = _read(texts, given, keep, known, progress)
             held = into if isinstance(into, Campaign) else Campaign(into or campaign.fresh("import"))
             with held.lease():
                 keep.publish(held)
@@ -123,7 +124,7 @@ def _read(texts: Sequence[Text], given: Given, keep: Keep, known: Known, progres
 
 def _one(text: Text, given: Given, keep: Keep, known: Known, read: Callable[[int], None]) -> tuple[int, int, list[str]]:
     """Read a text; how many points it has, how many of them were there, and what is to be said."""
-    notes, lines, kinds = Notes(text.path), text.lines(read), Kinds(text, given, known.slot)
+    notes, lines, kinds = Notes(text.path), text.lines(read), Kinds(text, given)
     before, present = keep.added, 0
     for table in text.tables(lines):
         if kind := kinds.of(table, notes):

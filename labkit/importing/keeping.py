@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import tempfile
-from collections.abc import Sequence
-from operator import itemgetter
+from collections import defaultdict
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from labkit import scratch
 from labkit.campaign import Campaign
 from labkit.errors import DataError
-from labkit.importing.points import Point, header
+from labkit.importing.known import Known
 from labkit.samples import bare, compacted
+from labkit.samples.patterned import Points
 
+BEGINS = ".labkit-import-"
 PORTION, TOGETHER = 16 << 20, 48 << 20  # B of points in memory, of a benchmark and of all, before they are written
-
-
-class _Portion:
-    """Points of a benchmark in memory, and how many bytes they are."""
-
-    def __init__(self) -> None:
-        self.points: list[Point] = []
-        self.held = 0
 
 
 class Keep:
@@ -32,58 +27,67 @@ class Keep:
     Parameters
     ----------
     into : folder of the campaign, which need not be there.
+    known : what the campaign has; gives points their launches.
     """
 
-    def __init__(self, into: Path) -> None:
-        self._into = into
-        self._points: dict[str, _Portion] = {}
-        self._held = 0
+    def __init__(self, into: Path, known: Known) -> None:
+        self._into, self._known = into, known
+        self._points: dict[str, Points] = defaultdict(Points)
+        self._sizes: dict[str, int] = defaultdict(int)
         self.files: list[Path] = []
         self.added = 0
 
     def __enter__(self) -> Self:
-        there = next(folder for folder in (self._into, *self._into.absolute().parents) if folder.is_dir())
-        try:
-            self._folder = Path(tempfile.mkdtemp(prefix=".labkit-import-", dir=there))
-        except OSError as error:
-            reason = f"{there} cannot be written: {error.strerror}"
-            raise DataError(f"{reason}. Name another campaign with --into.") from error
+        above = next(folder for folder in self._into.absolute().parents if folder.is_dir())
+        there = self._into if self._into.is_dir() else above
+        scratch.clear(BEGINS, above)  # one may have been ended before its campaign was there
+        with ExitStack() as stack:
+            try:
+                self._folder = stack.enter_context(scratch.folder(BEGINS, there))
+            except OSError as error:
+                reason = f"{there} cannot be written: {error.strerror}"
+                raise DataError(f"{reason}. Name another campaign with --into.") from error
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._stack.close()
 
-    def add(self, benchmark: str, points: Sequence[Point], size: int) -> None:
-        """Take points of a benchmark, those of a fingerprint by launch, that are so many bytes."""
-        portion = self._points.get(benchmark)
-        if portion is None:
-            portion = self._points[benchmark] = _Portion()
-        portion.points += points
-        portion.held += size
-        self._held += size
+    def add(self, benchmark: str, points: Points, size: int) -> None:
+        """Take points of a benchmark, those of a fingerprint in the order of their launches, that are so many bytes."""
+        self._points[benchmark].add(points)
+        self._sizes[benchmark] += size
         self.added += len(points)
-        if portion.held > PORTION:
+        if self._sizes[benchmark] > PORTION:
             self._write(benchmark)
-        elif self._held > TOGETHER:
+        elif sum(self._sizes.values()) > TOGETHER:
             self._write(*self._points)
 
     def _write(self, *names: str) -> None:
         """Write what is in memory of some benchmarks, a file each."""
         for benchmark in names:
-            portion = self._points.pop(benchmark)
             folder = self._folder / benchmark
             folder.mkdir(exist_ok=True)
-            portion.points.sort(key=itemgetter(0))  # stable: launches stay in their order
-            self.files.append(bare.write(portion.points, folder, header))
-            self._held -= portion.held
+            self.files.append(bare.write(self._points.pop(benchmark), folder, self._known.numbered))
+            del self._sizes[benchmark]
 
     def publish(self, held: Campaign) -> None:
-        """Move everything to its campaign."""
-        self._write(*self._points)
+        """Move everything to its campaign; the names are on disk before it is told."""
+        self._write(*[name for name, points in self._points.items() if points])
         for path in self.files:
             folder = held.path / "samples" / path.parent.name
             folder.mkdir(parents=True, exist_ok=True)
             shutil.move(path, folder / path.name)
+            _settle(folder)
             held.log(f"sha256:{compacted.digest(folder / path.name)} imported samples/{folder.name}/{path.name}")
+
+
+def _settle(folder: Path) -> None:
+    """Have the names in a folder on disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

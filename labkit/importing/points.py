@@ -13,6 +13,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from json.encoder import encode_basestring_ascii
 from operator import itemgetter
 from typing import Any
@@ -20,11 +21,14 @@ from typing import Any
 from labkit import benchmarks, samples
 from labkit.benchmarks import Benchmark
 from labkit.formats._table import Meaning, Row, Table, Value
-from labkit.importing.known import Known, Slot
+from labkit.importing.known import Known
 from labkit.importing.telling import doubts_of, ranks_of, spec_of
 from labkit.importing.text import Text
 from labkit.importing.words import Notes
+from labkit.notes import note
 from labkit.samples import Samples
+from labkit.samples.facts import noted
+from labkit.samples.patterned import LAUNCH, NAME, OWN, SHARED, Points
 from labkit.spec import Effort, Scalar, Spec
 
 SHOWN = 2048  # characters of a table up to which every point has all of it
@@ -32,10 +36,7 @@ _PATTERNS = 256  # kinds of tables that are remembered, and kinds of rows of eac
 _GAP = secrets.token_hex(8)  # no text can hold it
 _SIZE, _LAUNCH, _NAME, _PLACE, _VALUES, _SOURCE = (f"{_GAP}{place}" for place in range(6))
 _FLOATS = {float}
-_END = json.dumps("\n")[1:]
-_HELD = 320  # B that a point takes in memory besides its texts
-# fingerprint, launch, gaps of its pattern, size, place, values, source: metadata are made only when they are written
-Point = tuple[str, int, tuple[str, ...], int, str, str, str]
+_HELD = 150  # B that a point takes in memory besides the characters of its own texts
 Test = tuple[Benchmark, Mapping[str, Scalar]]
 
 
@@ -58,45 +59,44 @@ class Given:
 class _Pattern:
     """Metadata of the rows of a table that differ in size, values and place only."""
 
-    def __init__(self, point: Samples, identity: Mapping[str, str], slots: Callable[[str, str], Slot]) -> None:
-        self._benchmark, self._slots = point.spec.benchmark, slots
+    def __init__(self, point: Samples, identity: Mapping[str, str]) -> None:
         spec = json.dumps([point.spec.as_dict() | {"size": _SIZE}, dict(sorted(identity.items()))], sort_keys=True)
-        begin, _, self._end = spec.partition(json.dumps(_SIZE))
-        self._begun = hashlib.sha256(begin.encode())
+        begin, _, end = spec.partition(json.dumps(_SIZE))
+        self._begin, self._end = begin.encode(), end.encode()
         header = samples.metadata(point)
         header |= {"launch": _LAUNCH, "source": _SOURCE, "reported": _VALUES}
         header["spec"]["size"] = _SIZE
+        place: str = header["meta"]["place"]
         header["meta"] |= {"fingerprint": _NAME, "place": _PLACE}
-        rest, gaps = json.dumps(header, allow_nan=False), list[str]()
-        for word in (_SIZE, _LAUNCH, _NAME, _PLACE, _VALUES, _SOURCE):
-            start, _, rest = rest.partition(json.dumps(word))
-            gaps.append(start)
-        self.gaps = (*gaps, rest)
-        self.known: dict[int, Slot] = {}
+        form = json.dumps(header, allow_nan=False)
+        for word, gap in (
+            (_SIZE, OWN), (_LAUNCH, LAUNCH), (_NAME, f'"{NAME}"'), (_PLACE, f'"{place}:{OWN}"'), (_VALUES, f"[{OWN}]"),
+        ):  # fmt: skip
+            form = form.replace(json.dumps(word), gap)
+        self.whole = form.replace(json.dumps(_SOURCE), SHARED)  # the source is that of all rows of a table
+        self.above = form.replace(json.dumps(_SOURCE), SHARED + OWN + json.dumps("\n")[1:])  # or ends with the row
+        self.known: dict[int, bytes] = {}
 
-    def slot(self, size: int) -> Slot:
-        """Where points of a size belong."""
-        found = self.known.get(size)
-        if found is None:
-            if len(self.known) >= _PATTERNS:
-                self.known.clear()
-            digest = self._begun.copy()
-            digest.update(f"{size}{self._end}".encode())
-            found = self.known[size] = self._slots(self._benchmark, digest.hexdigest()[:16])
+    def name(self, size: int) -> bytes:
+        """The first 8 B of the fingerprint of points of a size."""
+        if len(self.known) >= _PATTERNS:
+            self.known.clear()
+        found = self.known[size] = hashlib.sha256(b"%b%d%b" % (self._begin, size, self._end)).digest()[:8]
         return found
 
 
 class Kind:
     """Tables that tell the same but for their rows."""
 
-    def __init__(self, text: Text, table: Table, test: Test, given: Given, slots: Callable[[str, str], Slot]) -> None:
-        self._text, self._table, self._given, self._slots = text, table, given, slots
+    def __init__(self, text: Text, table: Table, test: Test, given: Given) -> None:
+        self._text, self._table, self._given = text, table, given
         self._benchmark, self._fixed = test
         self.benchmark = self._benchmark.name
         self._ranks, self.doubts = ranks_of(table, self._benchmark, given.ranks)
         alike = table.test.replace(" Multi-", " ")
         if alike in self._benchmark.unlike:
-            self.doubts.append(f"{alike} is not quite {self._benchmark.name}: {self._benchmark.unlike[alike]}")
+            why = f"{alike} is not quite {self._benchmark.name}: {self._benchmark.unlike[alike]}"
+            self.doubts.append(note("unlike", why, test=alike))
         how = self._benchmark.converted.get(alike)
         self._factors = how(self._spec(table.rows[0])) if how and table.rows else {}
         self._values = _Values(
@@ -108,33 +108,57 @@ class Kind:
         self._patterns: dict[object, _Pattern] = {}
         names = ("Window", "Group", "Validation", "Iterations", "#repetitions")
         places = [table.columns.index(name) for name in names if name in table.columns]
-        self._key: Callable[[tuple[Value, ...]], object] = itemgetter(*places) if places else lambda values: None
+        self._key: Callable[[tuple[Value, ...]], object] | None = itemgetter(*places) if places else None
         self._threads = int(table.parameters.get("threads", 1) or 1) if text.kind == "IMB" else 1
+        self._plain = self._benchmark.sized and self._threads == 1 and self._factors.get("size", 1) == 1
 
-    def points(self, table: Table, notes: Notes, known: Known) -> tuple[list[Point], int, int]:
+    def points(self, table: Table, notes: Notes, known: Known) -> tuple[Points, int, int]:
         """Points of the rows that have a value, how many were there before, and how many bytes the points are."""
-        (whole, above), held = _sources(table), bool(known)
-        digest, sized, windows = self._text.digest[:16], self._benchmark.sized, table.columns[0] == "Window"
-        patterns, keyed, threads, of_size = self._patterns, self._key, self._threads, self._factors.get("size", 1)
-        found, there, text, plain = list[Point](), 0, self._values.text, threads == 1 and of_size == 1 and sized
-        for row in table.rows:
-            values = text(row)
-            if not values:
+        (whole, above), digest, rows = _sources(table), self._text.digest[:16], table.rows
+        values = self._values.texts(rows)
+        if not all(values):
+            self._note(rows, values, notes)
+            rows, values = tuple(compress(rows, values)), list(filter(None, values))
+        patterns = self._of(rows)
+        sizes = [row.size or 0 for row in rows] if self._plain else [self._size(row) for row in rows]
+        names = [
+            pattern.known.get(size) or pattern.name(size) for pattern, size in zip(patterns, sizes, strict=True)
+        ]  # fmt: skip
+        windows = table.columns[0] == "Window"
+        places = [f"{row.line}:{row.values[0]}" for row in rows] if windows else [row.line for row in rows]
+        told = zip(sizes, places, values, rows, strict=True)
+        if whole:
+            own = [f"{size}{OWN}{place}{OWN}{value}" for size, place, value, _ in told]
+        else:
+            own = [
+                f"{size}{OWN}{place}{OWN}{value}{OWN}{encode_basestring_ascii(row.text)[1:-1]}"
+                for size, place, value, row in told
+            ]
+        forms = [pattern.whole for pattern in patterns] if whole else [pattern.above for pattern in patterns]
+        found, there = Points(names, forms, [whole or above] * len(names), own), 0
+        if names and digest in known:
+            found, there = _without(found, known.present(digest, names, [row.line for row in rows]))
+        return found, there, len(whole) + sum(map(len, found.own)) + len(found) * _HELD
+
+    def _of(self, rows: Sequence[Row]) -> list[_Pattern]:
+        """The pattern of each row."""
+        if not self._key:
+            return [self._patterns.get(None) or self._pattern(None, rows[0])] * len(rows) if rows else []
+        keys, patterns = [self._key(row.values) for row in rows], self._patterns
+        return [patterns.get(key) or self._pattern(key, row) for key, row in zip(keys, rows, strict=True)]
+
+    def _note(self, rows: Sequence[Row], values: Sequence[str], notes: Notes) -> None:
+        """Say which rows have no value."""
+        for row, value in zip(rows, values, strict=True):
+            if not value:
                 why = row.remark.partition(";")[0].rstrip(".") or "none is finite"
                 notes.add(f"no value: {why}. Left out", row.line)
-                continue
-            key = keyed(row.values)
-            pattern = patterns.get(key) or self._pattern(key, row)
-            size = row.size or 0 if plain else int((row.size or 0) // threads * of_size) if sized else 0
-            slot = pattern.known.get(size) or pattern.slot(size)
-            if held and (slot.fingerprint, digest, row.line) in known:
-                there += 1
-                continue
-            place = f"{digest}:{row.line}:{row.values[0]}" if windows else f"{digest}:{row.line}"
-            source = whole or f"{above}{encode_basestring_ascii(row.text)[1:-1]}{_END}"
-            found.append((slot.fingerprint, slot.launch, pattern.gaps, size, place, values, source))
-            slot.launch += 1
-        return found, there, _held(found, whole)
+
+    def _size(self, row: Row) -> int:
+        """Size of a message of a row, B, where it is not as printed."""
+        if not self._benchmark.sized:
+            return 0
+        return int((row.size or 0) // self._threads * self._factors.get("size", 1))
 
     def _pattern(self, key: object, row: Row) -> _Pattern:
         if len(self._patterns) >= _PATTERNS:
@@ -160,20 +184,21 @@ class Kind:
             "engine": self._text.kind, "library": library, "verified": checked == "Pass", "stopped_by": "tool",
             "timing": options.get("timing", "total" if table.test.startswith(("IMB-IO", "IMB-RMA")) else "each"),
             "cadence": options.get("cadence", self._benchmark.cadence), "fingerprint": "",
-            "badges": [], "warnings": [*self.doubts, *doubts_of(table, checked)], "test": table.test,
-            "parameters": dict(told), "file": str(self._text.path), "place": "",
+            "test": table.test,
+            "parameters": dict(told), "file": str(self._text.path), "place": self._text.digest[:16],
         }  # fmt: skip
-        origin = "imported"
+        origin, doubts = "imported", [*self.doubts, *doubts_of(table, checked)]
         if given.published:
-            said = [*meta["warnings"], f"published, not measured here: {given.published}"]
+            doubts.append(note("published", f"published, not measured here: {given.published}"))
             origin = "published"
-            meta |= {"engine": "published", "library": "not told", "reference": given.published, "warnings": said}
+            meta |= {"engine": "published", "library": "not told", "reference": given.published}
+        meta |= noted([], doubts)
         facts = {"architecture": told.get("Machine"), "kernel": told.get("Release")}
         effort = Effort(launches=1, iterations=count if isinstance(count, int) and count > 0 else None)
         host = {name: value for name, value in facts.items() if value}
         point = Samples(spec=spec, effort=effort, host=host, launch=0, origin=origin, meta=meta)
         identity = {"library": library, "text": "" if given.testbed else self._text.digest}
-        return _Pattern(point, identity, self._slots)
+        return _Pattern(point, identity)
 
 
 class _Values:
@@ -189,16 +214,26 @@ class _Values:
         self._only = places[0] if len(meanings) == 1 else -1
         self._pick = itemgetter(*places) if len(meanings) > 1 else lambda values: ()
 
-    def text(self, row: Row) -> str:
-        """Those of a row; empty where it has none."""
-        if self._form and row.size and not row.remark:
-            if self._only >= 0:
-                value = row.values[self._only]
-                return self._form % value if type(value) is float else self._each(row)
-            values = self._pick(row.values)
-            if set(map(type, values)) == _FLOATS:  # as nearly always
-                return self._form % values
-        return self._each(row)
+    def texts(self, rows: Sequence[Row]) -> list[str]:
+        """Those of each row; empty where it has none."""
+        form, each = self._form, self._each
+        if not form:
+            return [each(row) for row in rows]
+        if self._only >= 0:
+            place = self._only
+            return [
+                form % value
+                if row.size and not row.remark and type(value := row.values[place]) is float
+                else each(row)
+                for row in rows
+            ]  # fmt: skip
+        pick = self._pick
+        return [
+            form % values
+            if row.size and not row.remark and set(map(type, values := pick(row.values))) == _FLOATS
+            else each(row)
+            for row in rows
+        ]  # fmt: skip
 
     def _each(self, row: Row) -> str:
         """The same, value by value."""
@@ -212,10 +247,10 @@ class _Values:
 class Kinds:
     """What the tables of a text have in common, remembered as far as it recurs."""
 
-    def __init__(self, text: Text, given: Given, slots: Callable[[str, str], Slot]) -> None:
-        self._text, self._given, self._slots = text, given, slots
+    def __init__(self, text: Text, given: Given) -> None:
+        self._text, self._given = text, given
         self._tests: dict[str, Test] = {
-            test: (b, options) for b in benchmarks.find().values() for test, options in b.classics.items()
+            test: (b, options) for b in benchmarks.find().values() for test, options in b.equivalents.items()
         }
         self._known: OrderedDict[object, Kind] = OrderedDict()
 
@@ -231,27 +266,18 @@ class Kinds:
         if key not in self._known:
             if len(self._known) >= _PATTERNS:
                 self._known.popitem(last=False)
-            self._known[key] = Kind(self._text, table, self._tests[name], self._given, self._slots)
+            self._known[key] = Kind(self._text, table, self._tests[name], self._given)
         found = self._known[key]
         for text in found.doubts:
             notes.add(f"{table.test}: {text}", table.first)
         return found
 
 
-def header(point: Point) -> str:
-    """Metadata of a point, as `labkit.samples.save` would write them."""
-    name, launch, (a, b, c, d, e, f, g), size, place, values, source = point
-    return f'{a}{size}{b}{launch}{c}"{name}"{d}"{place}"{e}[{values}]{f}{source}{g}'
-
-
-def _held(points: Sequence[Point], shared: str) -> int:
-    """How many bytes points take in memory, B; `shared` is the source of all."""
-    return (
-        len(shared)
-        + sum([len(one[5]) for one in points])
-        + len(points) * _HELD
-        + (0 if shared else sum([len(one[6]) for one in points]))
-    )
+def _without(points: Points, there: Sequence[bool]) -> tuple[Points, int]:
+    """Points without those that are there, and how many these are."""
+    new = [not one for one in there]
+    texts = [list(compress(column, new)) for column in (points.patterns, points.shared, points.own)]
+    return Points(list(compress(points.names, new)), *texts), sum(there)
 
 
 def _begins(one: Meaning) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from labkit.benchmarks import Benchmark
 from labkit.errors import SpecError
 from labkit.formats._table import Row, Table
+from labkit.notes import Note, note
 from labkit.spec import Scalar, Spec
 
 _DATATYPES = {"MPI_CHAR": "uint8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"}
@@ -20,13 +21,13 @@ _WINDOWS = {
 }  # fmt: skip
 
 
-def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[str]]:
+def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[Note]]:
     """How many ranks took part, and a doubt where it had to be assumed."""
     told, (low, high) = table.parameters, benchmark.ranks
     if "#processes" in told:
         groups = int(told.get("groups", 1))
-        many = [f"{groups} groups ran at the same time (-multi) and shared the network"] if groups > 1 else []
-        return int(told["#processes"]), many
+        text = f"{groups} groups ran at the same time (-multi) and shared the network"
+        return int(told["#processes"]), [note("groups", text, groups=groups)] if groups > 1 else []
     pairs = told.get("pairs") or told.get("Pairs") or ""
     if pairs.isdigit():
         return 2 * int(pairs), []
@@ -38,7 +39,8 @@ def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[
         )
     if given:
         return given, []
-    return max(low, 2), [f"the file does not name the number of ranks: assumed {max(low, 2)}. Set it with --ranks."]
+    text = f"the file does not name the number of ranks: assumed {max(low, 2)}. Set it with --ranks."
+    return max(low, 2), [note("ranks-assumed", text, ranks=max(low, 2))]
 
 
 def spec_of(
@@ -72,11 +74,11 @@ def spec_of(
     )  # fmt: skip
 
 
-def doubts_of(table: Table, checked: object) -> Sequence[str]:
+def doubts_of(table: Table, checked: object) -> Sequence[Note]:
     """What is doubtful about a row."""
-    found = ["validation failed: wrong bytes"] if checked == "Fail" else []
+    found = [note("wrong-bytes", "validation failed: wrong bytes")] if checked == "Fail" else []
     if "Transmit Size" in table.columns:
-        found.append("the run sent a derived datatype (-D), but the file does not name it")
+        found.append(note("derived-datatype", "the run sent a derived datatype (-D), but the file does not name it"))
     return found
 
 

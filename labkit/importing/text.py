@@ -24,6 +24,7 @@ _BEGINS = {
     kind: re.compile(rf"^(?: *\d{{1,7}}: |\[[\d,]+\](?:<std\w+>:?)? ?)?{form.BEGINS}", re.MULTILINE)
     for kind, form in FORMATS.items()
 }
+_MARKS = {kind: form.MARKS for kind, form in FORMATS.items()}  # looked for first, which is much quicker
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
 
@@ -91,7 +92,11 @@ def look(path: str | Path) -> Text:
         digest.update(piece.encode(errors="surrogatepass"))
         first = first or next((line for line in piece[:LONGEST].removeprefix(_BOM).splitlines() if line.strip()), "")
         text = (end + piece).removeprefix(_BOM)
-        found |= {kind for kind, form in _BEGINS.items() if kind not in found and form.search(text)}
+        found |= {
+            kind
+            for kind, form in _BEGINS.items()
+            if kind not in found and any(mark in text for mark in _MARKS[kind]) and form.search(text)
+        }
         end = text[-min(len(text), 256) :].rpartition("\n")[2] if "\n" in text[-256:] else text[-256:]
     if len(found) != 1:
         wanted = "the output of the OSU micro-benchmarks (OMB) or of the Intel MPI benchmarks (IMB)"

@@ -5,12 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from labkit import outside
 from labkit.campaign import Campaign, lease
-from labkit.errors import DataError
 from labkit.measuring import Progress
 
 
@@ -33,9 +29,9 @@ class Look:
     @classmethod
     def at(cls, held: Campaign) -> Look:
         """How it is now."""
-        holder, state = lease.holder(held.path), _read(held.path / "progress.json")
+        holder, state = lease.holder(held.path), Progress.at(held)
         who = f"process {holder['pid']} on {holder['host']}" if holder else ""
-        return cls(len(held.done()), int(held.facts.get("planned", 0)), str(state.get("label", "")), who)
+        return cls(len(held.done()), int(held.facts.get("planned", 0)), str(state.label) if state else "", who)
 
     def words(self) -> str:
         """In a line."""
@@ -43,13 +39,6 @@ class Look:
         return f"{self.done}{of} points there" + (
             f", {self.label}; measured by {self.measuring}" if self.measuring else ""
         )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return outside.json_object(path)
-    except DataError:
-        return {}
 
 
 class Follower:

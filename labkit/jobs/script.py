@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import __version__, launch, outside, ranges
-from labkit.batch import HOME
+from labkit import __version__, launch, outside, project, ranges
 from labkit.errors import SpecError
 from labkit.jobs.site import LIMITS, WORD, Site, single
 from labkit.jobs.systems import SYSTEMS
 from labkit.measuring import nodes
 
-TEMPLATES = HOME / "templates" / "jobs"
+TEMPLATES = project.SHIPPED / "templates" / "jobs"
 SUBMISSION = "LABKIT_SUBMISSION"
 _DIRECTIVE = re.compile(r"#\s?(SBATCH|PBS|flux:) ")
 
@@ -90,7 +89,7 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
         "account": request.account or site.account, "constraint": request.constraint or site.constraint,
         "last": str(request.array - 1) if request.array > 1 else "", "exclude": ",".join(exclude),
         "options": list(site.options), "submission": str(submission), "id": "{{id}}",
-        "folder": shlex.quote(str(folder)), "home": shlex.quote(str(HOME)), "suite": shlex.quote(suite),
+        "folder": shlex.quote(str(folder)), "home": shlex.quote(str(project.home())), "suite": shlex.quote(suite),
         "python": shlex.quote(site.python or sys.executable),
         "setup": "\n".join([*site.setup, *(f"module load {shlex.quote(name)} || exit" for name in site.modules)]),
         "variables": variables(site, submission, request.beside),

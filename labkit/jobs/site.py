@@ -9,16 +9,16 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from labkit import outside, ranges
-from labkit.batch import HOME
+from labkit import folders, outside, project, ranges
 from labkit.errors import DataError, LaunchError, SpecError, known, named
 from labkit.spec import validated
 
-SITES, SITE = HOME / "templates" / "sites", "LABKIT_SITE"
+SITES, SITE = project.SHIPPED / "templates" / "sites", "LABKIT_SITE"
 System = Literal["slurm", "pbs", "flux"]
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:@/+-]*")
 LIMITS = re.compile(r"[A-Za-z0-9_(\[][A-Za-z0-9_.,:@/+&|*=()\[\]<>!-]*")
@@ -135,9 +135,11 @@ def names() -> list[str]:
     return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
 
 
-def _folders() -> tuple[Path, Path]:
-    own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return own / "labkit" / "sites", SITES
+def _folders() -> tuple[Path, ...]:
+    """Where sites lie: the user's own first, where the user has a home."""
+    with suppress(DataError):
+        return folders.config() / "sites", SITES
+    return (SITES,)
 
 
 def find(name: str) -> Path | None:

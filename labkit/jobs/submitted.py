@@ -127,10 +127,7 @@ def latest(name: str | Path) -> Job:
     DataError
         If there is no such campaign, or nothing was submitted for it.
     """
-    into = outside.resolved(campaign.find(name))
-    found = jobs(into)
-    if not found:
-        raise DataError(f"Campaign {into} has no job. Submit one with: labkit submit SUITE --into {into}")
+    found = _of(name)
     return next((job for job in reversed(found) if job.goes_on()), found[-1])
 
 
@@ -142,8 +139,15 @@ def of(name: str | Path) -> list[Job]:
     DataError
         If there is no such campaign, or nothing was submitted for it.
     """
-    last = latest(name)
-    return shown(jobs(last.campaign))
+    return shown(_of(name))
+
+
+def _of(name: str | Path) -> list[Job]:
+    """All jobs of a campaign, one at least."""
+    into = outside.resolved(campaign.find(name))
+    if found := jobs(into):
+        return found
+    raise DataError(f"Campaign {into} has no job. Submit one with: labkit submit SUITE --into {into}")
 
 
 def every() -> list[Job]:

@@ -53,12 +53,12 @@ def summary(held: Campaign, going: Collection[str] = ()) -> str:
 
 def warnings(held: Campaign) -> list[tuple[str, int]]:
     """Warnings of all points, with how many have each."""
-    import pandas as pd
+    from labkit.records import tables
 
     path = held.path / "records.parquet"
     if not path.exists():
         return []
-    return doubts.kinds(pd.read_parquet(path, columns=["warnings"])["warnings"].fillna(""))
+    return doubts.kinds(tables.read(path, ["warnings"])["warnings"])
 
 
 def _notes(held: Campaign) -> list[dict[str, Any]]:

@@ -95,7 +95,7 @@ class Work:
     rank, ranks, peer, root : who is who.
     window : messages in flight.
     requests : handles the kernel needs.
-    lanes : values it keeps of each iteration.
+    phases : values it keeps of each iteration.
     timing : one of `TIMINGS`.
     isolated : barrier after each iteration, outside the timed part.
     more : further fields of the kernel's job by name: numbers, arrays, MPI objects, lists of datatypes.
@@ -115,7 +115,7 @@ class Work:
     root: int = 0
     window: int = 1
     requests: int = 1
-    lanes: int = 1
+    phases: int = 1
     timing: str = "each"
     isolated: bool = True
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class Loop(Protocol):
 
         Returns
         -------
-        (lanes, threads, iterations) ns; the first value alone holds the total time where that is asked for.
+        (phases, threads, iterations) ns; the first value alone holds the total time where that is asked for.
         """
 
 
@@ -206,20 +206,20 @@ class Native:
 
         def loop(warmup: int, iterations: int, start_ns: int = 0, slot_ns: int = 0) -> NDArray[np.int64]:
             nonlocal times
-            needed = first.lanes * iterations * len(jobs)
+            needed = first.phases * iterations * len(jobs)
             if len(times) < needed:
                 times = np.zeros(needed, np.int64)
                 times.fill(1)  # prefault
             for place, job in enumerate(jobs):
                 job.warmup, job.iterations, job.start_ns, job.slot_ns = warmup, iterations, start_ns, slot_ns
-                job.time_ns = times.ctypes.data + place * first.lanes * iterations * 8
+                job.time_ns = times.ctypes.data + place * first.phases * iterations * 8
             if len(jobs) == 1:
                 code = function(ctypes.byref(jobs[0]))
             else:
                 code = self._library.labkit_run_threads(function, jobs, len(jobs))
             if code:
                 raise KernelError(f"{kernel}: {self._text(code)} (rank {first.rank} of {first.ranks}).")
-            return times[:needed].reshape(len(jobs), first.lanes, iterations).swapaxes(0, 1).copy()
+            return times[:needed].reshape(len(jobs), first.phases, iterations).swapaxes(0, 1).copy()
 
         loop.held = held  # type: ignore[attr-defined]  # the jobs point into these
         loop.whole = [one["scratch"][LOOP_AT:].view(np.int64) for one, _ in held]  # type: ignore[attr-defined]
@@ -235,7 +235,7 @@ class Native:
         if self._table is not None:
             job.mpi = ctypes.addressof(self._table)
         values = {f.name: getattr(work, f.name) for f in fields(work)} | {"timing": TIMINGS.index(work.timing)}
-        for name in ("itemsize", "requests", "lanes", "more"):
+        for name in ("itemsize", "requests", "phases", "more"):
             del values[name]
         for name, value in (values | held | dict(work.more)).items():
             if isinstance(value, list):

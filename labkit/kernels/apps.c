@@ -5,7 +5,7 @@ enum { NANO = 1000000000 };
 
 /* Sleep where the application would compute, then one message to and one from every neighbour. A row of the table is a
  * neighbour: its rank, the elements of the message, the place of both buffers in elements, and the direction; what is
- * sent in direction k arrives from direction k ^ 1. Lane 1 is the time without the sleep. */
+ * sent in direction k arrives from direction k ^ 1. Phase 1 is the time without the sleep. */
 KERNEL(halo)
 {
     enum { WHO, COUNT, PLACE, WAY, ROW };
@@ -24,7 +24,7 @@ KERNEL(halo)
                                 request++));
         request = job->requests;
         TRY(job->mpi->Waitall(2 * n, request, job->statuses));,
-        LANE(1) = now_ns() - begun;, BARRIER_IF_ISOLATED);
+        PHASE(1) = now_ns() - begun;, BARRIER_IF_ISOLATED);
     return 0;
 }
 

@@ -110,7 +110,7 @@ KERNEL(queue)
     return 0;
 }
 
-/* Computation between posting a window and waiting for it: lane 1 is the time it took. mode: ns of it in a window. */
+/* Computation between posting a window and waiting for it: phase 1 is the time it took. mode: ns of it in a window. */
 KERNEL(availability)
 {
     const int window = job->window;
@@ -121,7 +121,7 @@ KERNEL(availability)
                      const int64_t begin = now_ns();
                      compute(steps);
                      computing = now_ns() - begin;
-                     WAITALL(window) HEAR, LANE(1) = computing;, );
+                     WAITALL(window) HEAR, PHASE(1) = computing;, );
     else if (job->peer >= 0)
         UNTIMED(for (int j = 0; j < window; j++) IRECV(j, MESSAGE) WAITALL(window) TELL);
     return 0;

@@ -16,8 +16,8 @@ KERNEL(clock)
     return 0;
 }
 
-/* Between rank 0 and a peer: lane 0 is how far the peer's clock is ahead, seen from rank 0, if the answer was written
- * half-way; lane 1 is the round trip. The shortest round trip bounds the error best. */
+/* Between rank 0 and a peer: phase 0 is how far the peer's clock is ahead, seen from rank 0, if the answer was written
+ * half-way; phase 1 is the round trip. The shortest round trip bounds the error best. */
 KERNEL(clock_offset)
 {
     int64_t *word = (int64_t *)job->scratch;
@@ -28,7 +28,7 @@ KERNEL(clock_offset)
             TRY(job->mpi->Send(word, size, job->byte, job->peer, 1, job->comm));
             TRY(job->mpi->Recv(word, size, job->byte, job->peer, 1, job->comm, job->statuses));
             const int64_t took = now_ns() - start;
-            if (i_ >= 0) LANE(0) = *word - (start + took / 2), LANE(1) = took;
+            if (i_ >= 0) PHASE(0) = *word - (start + took / 2), PHASE(1) = took;
         } else if (job->peer >= 0) {
             TRY(job->mpi->Recv(word, size, job->byte, job->peer, 1, job->comm, job->statuses));
             *word = now_ns();

@@ -40,11 +40,11 @@ static inline int compute_testing(const Job *job, int64_t steps, Handle *request
     return 0;
 }
 
-enum { LANE_PURE = 1, LANE_COMPUTE, LANE_ALONE };
+enum { PHASE_PURE = 1, PHASE_COMPUTE, PHASE_ALONE };
 
-/* One iteration: BEGIN and wait (pure time); the computation alone; BEGIN, computation, wait (lane 0: total time, with
+/* One iteration: BEGIN and wait (pure time); the computation alone; BEGIN, computation, wait (phase 0: total time, with
  * the computation inside it). The computation is as long as the pure time was in the warm-up. Without `overlap` the
- * pure time is lane 0 and the only one. */
+ * pure time is phase 0 and the only one. */
 #define OVERLAPPED(BEGIN)                                                          \
     do {                                                                           \
         Handle *request_ = job->requests;                                          \
@@ -77,9 +77,9 @@ enum { LANE_PURE = 1, LANE_COMPUTE, LANE_ALONE };
             BARRIER_IF_ISOLATED                                                    \
             if (i_ >= 0) {                                                         \
                 job->time_ns[i_] = total_;                                         \
-                LANE(LANE_PURE) = pure_;                                           \
-                LANE(LANE_COMPUTE) = computed_ - begun_;                           \
-                LANE(LANE_ALONE) = alone_;                                         \
+                PHASE(PHASE_PURE) = pure_;                                         \
+                PHASE(PHASE_COMPUTE) = computed_ - begun_;                         \
+                PHASE(PHASE_ALONE) = alone_;                                       \
             }                                                                      \
         }                                                                          \
     } while (0)

@@ -7,7 +7,7 @@ enum { RING, RING_SYNC, ALLREDUCE, ALLTOALL, GET, PUT }; /* what victims time: j
 enum { ALL_TO_ALL, INCAST, PUT_INCAST, GET_BROADCAST };  /* what a congestor does */
 enum { PATTERN, SIZE, ME, MEMBERS };                     /* what peers tell a congestor of its group */
 enum { ALONE, LOADED, RECOVERED };                       /* phases, in this order; job->turns of them */
-enum { LANE_LOADED, LANE_ALONE, LANE_RECOVERED, LANE_CONGESTOR };
+enum { PHASE_LOADED, PHASE_ALONE, PHASE_RECOVERED, PHASE_CONGESTOR };
 enum {
     FROM_LEFT = 81,
     FROM_RIGHT = 82,
@@ -170,14 +170,14 @@ static int close_window(const Job *job, Window *win)
 
 KERNEL(victims)
 {
-    static const int lanes[] = {LANE_ALONE, LANE_LOADED, LANE_RECOVERED};
+    static const int order[] = {PHASE_ALONE, PHASE_LOADED, PHASE_RECOVERED};
     const Mpi *mpi = job->mpi;
     Handle meeting;
     Window win = {.handle = job->win};
     int64_t round_ns = 0;
     TRY(open_window(job, !job->active, &win));
     for (int phase = 0; phase < job->turns; phase++) {
-        int64_t *const times = job->time_ns + (job->turns == 1 ? 0 : lanes[phase]) * job->iterations;
+        int64_t *const times = job->time_ns + (job->turns == 1 ? 0 : order[phase]) * job->iterations;
         TRY(mpi->Barrier(job->comm));
         if (!job->active) {
             if (phase == LOADED) TRY(congest(job, win.handle, &round_ns));
@@ -199,7 +199,7 @@ KERNEL(victims)
     int64_t sum = 0, congestors = 0;
     TRY(mpi->Allgather(&round_ns, sizeof round_ns, job->byte, every, sizeof round_ns, job->byte, job->comm));
     for (int r = 0; r < job->ranks; r++) sum += every[r], congestors += every[r] > 0;
-    for (int64_t i_ = 0; i_ < job->iterations; i_++) LANE(LANE_CONGESTOR) = congestors ? sum / congestors : 0;
+    for (int64_t i_ = 0; i_ < job->iterations; i_++) PHASE(PHASE_CONGESTOR) = congestors ? sum / congestors : 0;
     return 0;
 }
 

@@ -65,7 +65,7 @@ KERNEL(file_read)
     return 0;
 }
 
-/* The non-blocking forms, with computation while the request is under way: lanes as for the collectives. */
+/* The non-blocking forms, with computation while the request is under way: phases as for the collectives. */
 #define BEHIND(way, buffer, LAST)                                                                                      \
     KERNEL(file_i##way)                                                                                                \
     {                                                                                                                  \
@@ -94,9 +94,9 @@ KERNEL(file_read)
             REWIND                                                                                                     \
             if (i_ >= 0) {                                                                                             \
                 job->time_ns[i_] = total;                                                                              \
-                LANE(LANE_PURE) = pure;                                                                                \
-                LANE(LANE_COMPUTE) = computed - begun;                                                                 \
-                LANE(LANE_ALONE) = alone;                                                                              \
+                PHASE(PHASE_PURE) = pure;                                                                              \
+                PHASE(PHASE_COMPUTE) = computed - begun;                                                               \
+                PHASE(PHASE_ALONE) = alone;                                                                            \
             }                                                                                                          \
         }                                                                                                              \
         return 0;                                                                                                      \

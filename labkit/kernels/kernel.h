@@ -140,7 +140,7 @@ typedef struct {
     const int64_t *far_bytes; /* the same as MPI_Aint; for windows, where each of the peers' parts begins */
     const int32_t *peers;     /* neighbours in pairs of opposite directions, or a table of partners */
     const int64_t *places;    /* where the buffers of successive messages lie */
-    int64_t *time_ns;         /* lanes x iterations values; one value with TIMING_TOTAL */
+    int64_t *time_ns;         /* phases x iterations values; one value with TIMING_TOTAL */
     int64_t iterations, warmup;
     int64_t stride;             /* bytes between the messages of a window; 0: all use the same buffer */
     int64_t offset;             /* of this rank in a file; bytes */
@@ -195,7 +195,7 @@ static inline void await_slot(const Job *job, int64_t iteration)
     const int root_ = job->rotate ? (int)((i_ + job->warmup) % job->ranks) : job->root; \
     (void)root_;
 
-/* Warm up, then time: WORK lies between the clock reads, RECORD (kept with the iteration, under LANE(k)) and AFTER
+/* Warm up, then time: WORK lies between the clock reads, RECORD (kept with the iteration, under PHASE(k)) and AFTER
  * behind them. */
 #define TIMED_RECORD(WORK, RECORD, AFTER)                      \
     do {                                                       \
@@ -228,8 +228,8 @@ static inline void await_slot(const Job *job, int64_t iteration)
 
 #define TIMED(WORK, AFTER) TIMED_RECORD(WORK, , AFTER)
 
-/* Lane k of the iteration: lane 0 is what the clock reads around WORK gave. */
-#define LANE(k) job->time_ns[(k) * job->iterations + i_]
+/* Phase k of the iteration: phase 0 is what the clock reads around WORK gave. */
+#define PHASE(k) job->time_ns[(k) * job->iterations + i_]
 
 /* The other side of a TIMED loop: as many rounds, no clock. */
 #define UNTIMED(WORK)                                                 \

@@ -54,7 +54,7 @@ KERNEL(latency_persistent)
     return job->mpi->Request_free(in);
 }
 
-/* Where the time of a ping goes: lane 1 is the host's share of it, the time inside the calls that post the send and the
+/* Where the time of a ping goes: phase 1 is the host's share of it, the time inside the calls that post the send and the
  * receive and take their completion once it is there. */
 KERNEL(host_overhead)
 {
@@ -73,7 +73,7 @@ KERNEL(host_overhead)
             const int64_t wait = now_ns();
             TRY(job->mpi->Wait(out, job->statuses));
             finishing += now_ns() - wait;,
-            LANE(1) = posting + finishing;, );
+            PHASE(1) = posting + finishing;, );
     else if (job->peer >= 0)
         UNTIMED(RECV(job->recv, 1) SEND(job->send, 1));
     return 0;

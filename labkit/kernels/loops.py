@@ -178,7 +178,7 @@ class Loops:
         return np.full(max(size, 1), ord("a"), np.uint8)
 
     def prepare(self, kernel: str, *works: Work) -> Loop:
-        """A function (warmup, iterations) → times in ns, with one lane and one thread."""
+        """A function (warmup, iterations) → times in ns, with one phase and one thread."""
         if not self.has(kernel):
             raise KernelError(f"{kernel} needs the compiled kernels. Install a C compiler and run: make setup.")
         work = works[0]

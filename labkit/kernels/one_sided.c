@@ -89,7 +89,7 @@ EPOCHS(get_accumulate, job->send, job->mpi->Get_accumulate(MESSAGE, job->recv, j
 EPOCHS(fetch_and_op, job->send, job->mpi->Fetch_and_op(here, job->recv, job->datatype, to, at, job->op, win))
 EPOCHS(compare_and_swap, job->send, job->mpi->Compare_and_swap(here, job->extra, job->recv, job->datatype, to, at, win))
 
-/* Whether a put needs the target's help: lane 0 while the target computes outside MPI, lane 1 while it waits inside. */
+/* Whether a put needs the target's help: phase 0 while the target computes outside MPI, phase 1 while it waits inside. */
 KERNEL(passive_put)
 {
     const Handle win = job->win;
@@ -109,7 +109,7 @@ KERNEL(passive_put)
             } else if (!helped)
                 compute(steps);
         }
-        if (i_ >= 0 && job->active) job->time_ns[i_] = took[0], LANE(1) = took[1];
+        if (i_ >= 0 && job->active) job->time_ns[i_] = took[0], PHASE(1) = took[1];
     }
     if (job->active) WIN(unlock_all, win)
     return job->mpi->Barrier(job->comm);

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from labkit import folders
 from labkit.host import VERSION, Program
 from labkit.launch import Placement, library_path
 
@@ -76,7 +77,7 @@ def _library_folder(lib: Path) -> Path | None:
     found = [*lib.glob("*/libmpich.so.12"), *lib.glob("libmpich.so.12")]
     if not found:
         return None
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labkit" / "mpich"
+    cache = folders.cache() / "mpich"
     link = cache / "libmpi.so.12"
     if not link.exists() or link.resolve() != found[0].resolve():
         cache.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,12 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from labkit import benchmarks, campaign, host, testbeds, tools
+from labkit import benchmarks, campaign, host, outside, testbeds
+from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign
-from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError
+from labkit.errors import AbsentError, DataError, KernelError, LabkitError, LaunchError
 from labkit.measuring import nodes
 from labkit.measuring.order import starts
+from labkit.notes import Note, note
 from labkit.spec import Effort, Spec
+
+PROGRESS = "progress.json"  # in the campaign, while somebody measures
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,10 @@ class Point:
     retried: str = ""
 
     @property
-    def marks(self) -> tuple[dict[str, str], list[str]]:
+    def marks(self) -> tuple[dict[str, str], list[Note]]:
         """What the metadata and the warnings of a point say of a first start that failed."""
         said = f"measured in a second start, because the first failed: {self.retried}"
-        return ({"retried": self.retried}, [said]) if self.retried else ({}, [])
+        return ({"retried": self.retried}, [note("retried", said, reason=self.retried)]) if self.retried else ({}, [])
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,16 @@ class Progress:
     remaining: float
     n: int = 0
     ci: float | None = None
+
+    @classmethod
+    def at(cls, held: Campaign) -> Progress | None:
+        """What another process that measures into a campaign last told; None where none did."""
+        try:
+            found = cls(**outside.json_object(held.path / PROGRESS))
+        except (DataError, TypeError):
+            return None
+        numbers = (found.done, found.total, found.elapsed, found.remaining, found.n)
+        return found if all(isinstance(number, int | float) for number in numbers) else None
 
 
 @dataclass(frozen=True)
@@ -124,7 +137,7 @@ def measure(
 
 
 def _published(held: Campaign, listener: Report | None) -> Report:
-    """The listener, and progress.json in the campaign for whoever follows from another process."""
+    """The listener, and `PROGRESS` in the campaign for whoever follows from another process."""
     told = 0.0
 
     def tell(state: Progress) -> None:
@@ -133,7 +146,7 @@ def _published(held: Campaign, listener: Report | None) -> Report:
             listener(state)
         if time.monotonic() - told > 0.2 or state.done == state.total:
             told = time.monotonic()
-            held.put("progress.json", json.dumps(dataclasses.asdict(state)))
+            held.put(PROGRESS, json.dumps(dataclasses.asdict(state)))
 
     return tell
 
@@ -184,7 +197,7 @@ class Counter:
 
 def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:
     """Measure points launch by launch, groups and points in a random order that the seed fixes."""
-    from labkit.measuring import loads, programs, ranks
+    from labkit.measuring import interference, programs, ranks
 
     counter = Counter(len(points), progress)
 
@@ -203,13 +216,13 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
         opened = testbeds.Opened(stack, counter.note)
         for number in sorted({point.launch for point in points}):
             own = [point for point in points if point.launch == number]
-            for some in nodes.abreast(starts(own, effort)):
+            for some in nodes.concurrent(starts(own, effort)):
                 spec = some[0][0][0].spec
-                benchmark = benchmarks.get(spec.benchmark)
-                run = programs.run if benchmark.jobs else loads.run if benchmark.pair else ranks.run
+                runs = {ToolBenchmark: programs.run, InterferenceBenchmark: interference.run}
+                run = runs.get(type(benchmarks.get(spec.benchmark)), ranks.run)
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
-                for failure in nodes.together(some, barred.watched(serve, untried), held, again):
+                for failure in nodes.run_concurrently(some, barred.watched(serve, untried), held, again):
                     held.log(f"failed {_where(failure.point)}: {failure.error.brief}")
                     held.log(f"in full: {failure.error}")
                     yield failure
@@ -222,21 +235,18 @@ def _where(point: Point) -> str:
 
 def _again(failure: Failure) -> Point:
     """The point of a failure, marked with its reason."""
-    return dataclasses.replace(failure.point, retried=failure.error.brief.replace("; ", ", "))
+    return dataclasses.replace(failure.point, retried=failure.error.brief)
 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    from labkit.measuring import loads, ranks
+    from labkit.measuring import interference, programs, ranks
 
-    found = []
+    found: list[str] = []
     for group in starts([point for point in points if not point.launch], effort):
         benchmark = benchmarks.get(group[0].spec.benchmark)
-        jobs, shell = benchmark.jobs, loads.shell if benchmark.pair else ranks.shell
-        for spec in [point.spec for point in group] if jobs else []:
-            job = tools.available(jobs, spec, effort)
-            found.append(" & ".join(shlex.join(words) for words in (job.server, job.client) if words))
-        found += [] if jobs else shell(group, effort)
+        shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
+        found += shells.get(type(benchmark), ranks.shell)(group, effort)
     return found
 
 

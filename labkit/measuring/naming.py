@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit import benchmarks, launch, testbeds, tools
+from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.measuring import nodes, unused
 from labkit.spec import Effort, Spec
 
@@ -50,7 +51,7 @@ def named(specs: Sequence[Spec], effort: Effort) -> Iterator[tuple[Spec, str, st
     for spec in dict.fromkeys(specs):
         key = _sized(spec, 0)
         benchmark = benchmarks.get(spec.benchmark)
-        if key in likes and not benchmark.jobs and not benchmark.pair:
+        if key in likes and not isinstance(benchmark, ToolBenchmark | InterferenceBenchmark):
             one = likes[key].sized(spec.size)
         else:
             one = likes[key] = _one(benchmarks.resolve(spec), effort)
@@ -67,17 +68,18 @@ def _one(spec: Spec, effort: Effort) -> Named:
 
 def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """The spec with its launcher's name, and the library or tool behind it."""
-    from labkit.measuring import loads
+    from labkit.measuring import interference
 
     benchmark = benchmarks.get(spec.benchmark)
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
-    if benchmark.jobs:
+    if isinstance(benchmark, ToolBenchmark):
+        testbeds.outline(spec.testbed).place(spec)  # refuses hosts that it has not, before it is brought up
         job = tools.available(benchmark.jobs, spec, effort)
         return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"
     launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
-    placed = loads.jobs(spec, outline)[0] if benchmark.pair else spec
+    placed = interference.jobs(spec, outline)[0] if isinstance(benchmark, InterferenceBenchmark) else spec
     launcher.command(launch.Placement.of(placed, launcher, outline), [])  # refuses a transport it has not
     return spec.replace(launcher=launcher.name), launcher.library
 

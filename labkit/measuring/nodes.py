@@ -13,6 +13,7 @@ from labkit import benchmarks, host, launch, testbeds
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, LabkitError, LaunchError, SpecError
 from labkit.host import allocation
+from labkit.measuring.order import setting
 from labkit.spec import Spec
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _hosts(spec: Spec) -> tuple[str, ...]:
     """Hosts that the batch job gives the ranks of a spec; empty outside of one, and where the spec names them."""
     job = allocation.current()
     benchmark = benchmarks.get(spec.benchmark)
-    if job is None or benchmark.jobs or not benchmark.mpi or testbeds.outline(spec.testbed).hosts:
+    if job is None or not benchmark.mpi or testbeds.outline(spec.testbed).hosts:
         return ()
     hosts = launch.given(spec, job)
     return () if hosts == spec.hosts else hosts
@@ -99,8 +100,7 @@ class Barred:
         from labkit.measuring import Failure
 
         def serve(points: Sequence[Point]) -> Iterator[Failure]:
-            spec = points[0].spec
-            key = (spec.hosts, spec.ranks, spec.ppn, spec.launcher, spec.bind, spec.environment, spec.testbed)
+            key = setting(points[0].spec)
             if key in self._held:
                 for point in points:
                     failure = Failure(point, self._held[key])
@@ -115,7 +115,7 @@ class Barred:
         return serve
 
 
-def abreast(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point], tuple[str, ...]]]]:
+def concurrent(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point], tuple[str, ...]]]]:
     """Groups in the order given, with the hosts of each, those together that fit on disjoint hosts of the job.
 
     One after the other where `BESIDE` is not set, or a group names its hosts or needs none of the job's.
@@ -134,7 +134,7 @@ def abreast(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point
     return found
 
 
-def together(
+def run_concurrently(
     some: Sequence[tuple[Sequence[Point], tuple[str, ...]]], serve: Run, held: Campaign, again: Again
 ) -> Iterator[Failure]:
     """Measure groups at the same time, each on hosts of its own."""

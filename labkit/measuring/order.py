@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from labkit import benchmarks
+from labkit.benchmarks import InterferenceBenchmark, StartBenchmark, ToolBenchmark
 from labkit.spec import Effort, Spec
-from labkit.worker import STARTS
 
 if TYPE_CHECKING:
     from labkit.measuring import Point
@@ -39,8 +39,15 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
     for point in points:
         spec = point.spec
         benchmark = benchmarks.get(spec.benchmark)
-        alone = (spec.benchmark, point.fingerprint) if benchmark.jobs or benchmark.kernel in STARTS else None
-        mpi = benchmark.mpi and dict(spec.options).get("threads", 1)  # the thread level
-        key = (mpi, spec.launcher, spec.transport, spec.device, spec.ranks, spec.ppn, spec.hosts, spec.testbed, alone)
-        found.setdefault((key, spec.bind, spec.environment), []).append(point)
+        alone = point.fingerprint if isinstance(benchmark, ToolBenchmark | StartBenchmark) else None
+        threads = dict(spec.options).get("threads", 1)  # the thread level
+        found.setdefault((setting(spec), threads, alone), []).append(point)
     return list(found.values())
+
+
+def setting(spec: Spec) -> tuple[object, ...]:
+    """What decides whether the ranks of a spec can start at all; for those that start no ranks, whose program it is."""
+    benchmark = benchmarks.get(spec.benchmark)
+    whose = "" if benchmark.mpi and not isinstance(benchmark, InterferenceBenchmark) else spec.benchmark
+    path = spec.launcher, spec.transport, spec.device, spec.bind, spec.environment
+    return (whose, *path, spec.ranks, spec.ppn, spec.hosts, spec.testbed)

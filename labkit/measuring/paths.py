@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from labkit import benchmarks, launch, tools
+from labkit.benchmarks import KernelBenchmark
+from labkit.notes import Note, badge, note
 from labkit.spec import Effort, Spec
 from labkit.units import KiB
 
@@ -18,7 +20,7 @@ PROBES = 2  # iterations before the chunks, to find out how long one takes
 CROSSED = (0.95, 1.5)  # carried / payload, of messages that went over the link once
 
 
-def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None) -> list[str]:
+def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None) -> list[Note]:
     """What could mislead a reader of this point.
 
     Parameters
@@ -26,38 +28,41 @@ def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: lau
     facts : as the worker sent them: rank_hosts, interface_B, host_B, stopped_by.
     iterations : all that ran, with warm-up, so that the bytes the path must have carried are known.
     """
-    found = []
+    found: list[Note] = []
     hosts = set(facts.get("rank_hosts", []))
     if len(hosts) == 1 and spec.ranks > 1:
         found += _inside(spec, facts.get("interface_B", {}), iterations)
     elif len(hosts) > 1 and (spec.transport == "tcp" or (placement is not None and placement.remote_shell)):
-        found += ["path mismatch"] if _elsewhere(spec, facts, iterations) else []
+        found += [badge("path mismatch")] if _elsewhere(spec, facts, iterations) else []
     if placement is not None and placement.oversubscribed:
-        found.append("oversubscription")
+        found.append(badge("oversubscription"))
     if facts.get("stopped_by") == "cap":
-        found.append("time cap")
+        found.append(badge("time cap"))
     return found
 
 
-def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[str]:
+def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[Note]:
     """What is to be said of ranks that share a host although several were named: then nothing crosses a network."""
     hosts = set(facts.get("rank_hosts", []))
     if len(spec.hosts) < 2 or len(hosts) != 1 or spec.ranks < 2:
         return []
-    return [f"all ranks are on {min(hosts)} of {len(spec.hosts)} hosts, so no message crossed the network; set --ppn 1"]
+    text = f"all ranks are on {min(hosts)} of {len(spec.hosts)} hosts, so no message crossed the network; set --ppn 1"
+    return [note("one-host", text, host=min(hosts), hosts=len(spec.hosts))]
 
 
-def _inside(spec: Spec, seen: Mapping[str, int], iterations: int) -> list[str]:
+def _inside(spec: Spec, seen: Mapping[str, int], iterations: int) -> list[Note]:
     """What is to be said of ranks on one host."""
-    benchmark, found = benchmarks.get(spec.benchmark), []
-    payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
+    benchmark, found = benchmarks.get(spec.benchmark), list[Note]()
+    payload = 0
+    if isinstance(benchmark, KernelBenchmark):
+        payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
     carried = max(seen.values(), default=0) >= payload / 2 > 32 * KiB
     if spec.transport == "tcp" or (spec.transport == "auto" and carried):
-        found.append("loopback")
+        found.append(badge("loopback"))
     else:
-        found.append("shared memory")
+        found.append(badge("shared memory"))
     if (spec.transport == "shm" and carried) or (spec.transport == "tcp" and not carried and payload > ENOUGH):
-        found.append("path mismatch")
+        found.append(badge("path mismatch"))
     return found
 
 
@@ -81,7 +86,7 @@ def moved(spec: Spec, iterations: int) -> dict[int, float]:
     spec : resolved.
     """
     benchmark = benchmarks.get(spec.benchmark)
-    if benchmark.ranks != (2, 2) or spec.values.get("threads", 1) != 1:
+    if not isinstance(benchmark, KernelBenchmark) or benchmark.ranks != (2, 2) or spec.values.get("threads", 1) != 1:
         return {}
     if "bandwidth_MBps" in benchmark.metrics:
         total = benchmark.metrics["bandwidth_MBps"](spec) * iterations
@@ -96,7 +101,7 @@ def moved(spec: Spec, iterations: int) -> dict[int, float]:
 
 def of_tool(
     spec: Spec, effort: Effort, outcome: tools.Outcome, crossed: Mapping[str, int], elapsed: float
-) -> list[str]:
+) -> list[Note]:
     """The badge of a tool's numbers whose bytes were not seen on the links of the testbed, or too many of them.
 
     Parameters
@@ -107,13 +112,13 @@ def of_tool(
     if "payload_B" in outcome.meta:  # of many senders, which meet on the link of the receiver
         carried = [value for name, value in crossed.items() if name.endswith("_bytes")]
         payload = float(str(outcome.meta["payload_B"]))
-        return ["path mismatch"] if carried and payload > ENOUGH and max(carried) < CROSSED[0] * payload else []
+        return [badge("path mismatch")] if carried and payload > ENOUGH and max(carried) < CROSSED[0] * payload else []
     sent = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
     least, most = tool_moved(spec, effort, outcome, elapsed)
     if not sent or least <= ENOUGH / 2:
         return []
     many = spec.size >= PLAIN and max(sent) > CROSSED[1] * most
-    return ["path mismatch"] if max(sent) < CROSSED[0] * least or many else []
+    return [badge("path mismatch")] if max(sent) < CROSSED[0] * least or many else []
 
 
 def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: float) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
@@ -12,6 +13,7 @@ from labkit.errors import LabkitError, of_point
 from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
+from labkit.samples.facts import noted
 from labkit.spec import Effort
 from labkit.testbeds import Testbed
 
@@ -35,12 +37,19 @@ def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None
         counter.tell(point)
 
 
+def shell(points: Sequence[Point], effort: Effort) -> list[str]:
+    """The runs of the tools, as a shell takes them."""
+    specs = [point.spec for point in points]
+    found = (tools.available(benchmarks.jobs(spec.benchmark), spec, effort) for spec in specs)
+    return [" & ".join(shlex.join(words) for words in (job.server, job.client) if words) for job in found]
+
+
 def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
     """Run one point and write its samples file."""
     spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
     watch = host.Watch()
     benchmark = benchmarks.get(spec.benchmark)
-    job = tools.available(benchmark.jobs, spec, effort)
+    job = tools.available(benchmarks.jobs(spec.benchmark), spec, effort)
     before, batch = testbed.evidence(), allocation.current()
     outcome = tools.run(job, place=testbed.place(spec))
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
@@ -57,13 +66,15 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
         "elapsed": took, "seed": effort.seed, "load_start": load, "load_end": load_end,
         "testbed": dict(testbed.facts), "evidence": crossed,
-        "badges": [
-            *testbed.badges, *outcome.badges,
-            *(paths.of_tool(spec, effort, outcome, crossed, took) if job.server else []),
-            *host.badges(machine, load, load_end),
-        ],
         **point.marks[0],
-        "warnings": [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
+        **noted(
+            [
+                *testbed.badges, *outcome.badges,
+                *(paths.of_tool(spec, effort, outcome, crossed, took) if job.server else []),
+                *host.badges(machine, load, load_end),
+            ],
+            [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
+        ),
     }  # fmt: skip
     kept = Samples(
         spec=spec, effort=effort, host=machine, launch=point.launch, time_ns=outcome.time_ns,

@@ -16,15 +16,18 @@ from typing import Any
 import numpy as np
 
 from labkit import benchmarks, host, launch, supervise, testbeds
+from labkit.benchmarks import StartBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
 from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
+from labkit.notes import Note, badge, note
 from labkit.samples import Samples
+from labkit.samples.facts import noted
 from labkit.spec import Effort
 from labkit.testbeds import Testbed
 from labkit.units import KiB
-from labkit.worker import ABSENT, STARTS, Frame, Plan, Reader, links, told
+from labkit.worker import ABSENT, Frame, Plan, Reader, links, told
 
 WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
 
@@ -116,7 +119,7 @@ class Start:
         self._reader = Reader()
         self._current: Point = points[0]
         self._began, self._load, self._watch = datetime.now(UTC), host.load_snapshot(), host.Watch()
-        self._doubts: list[str] = []
+        self._doubts: list[Note] = []
         self._finalized: int | None = None
         self._placement: launch.Placement | None = None
         self.command, self._environment = self._argv()
@@ -210,12 +213,12 @@ class Start:
 
     def _outlived(self, tree: supervise.Tree, began: int) -> LabkitError | None:
         """Keep what only the end of a start can tell; None when it told, else why the ranks ended."""
-        kernel = benchmarks.get(self._current.spec.benchmark).kernel
-        if kernel not in STARTS or self._finalized is None:
+        benchmark = benchmarks.get(self._current.spec.benchmark)
+        if not isinstance(benchmark, StartBenchmark) or self._finalized is None:
             return self._died(tree)
         if tree.wait(10):
             return self._died(tree)
-        took = self._finalized if kernel == "finalize" else time.perf_counter_ns() - began
+        took = self._finalized if benchmark.part == "finalize" else time.perf_counter_ns() - began
         facts: dict[str, Any] = {"stopped_by": "start", "warmup": 0, "chunks": [1], "elapsed": took * 1e-9}
         self._keep(np.array([[[took]]], np.int64), facts | {"verified": False, "rows": [0]})
         return None
@@ -231,7 +234,8 @@ class Start:
             )
         loaded, meant = launch.library(header.get("library", "")), self._points[0].library
         if loaded not in ("", meant) and meant != "none":
-            self._doubts = [f"the launcher belongs to {meant}, but the ranks loaded {loaded}"]
+            text = f"the launcher belongs to {meant}, but the ranks loaded {loaded}"
+            self._doubts = [note("other-library", text, launcher=meant, loaded=loaded)]
 
     def _keep(self, rows: np.ndarray[Any, np.dtype[np.int64]], facts: dict[str, Any]) -> None:
         """Write the samples of the point in flight."""
@@ -251,25 +255,24 @@ class Start:
         machine, load = host.describe(), (self._load, facts["load_end"])
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
-        facts["warnings"] = host.warnings_for_run(machine, *load, ranks=self._here)
-        facts["warnings"] += self._doubts + paths.doubts(spec, facts) + point.marks[1]
+        warnings = host.warnings_for_run(machine, *load, ranks=self._here)
+        warnings += self._doubts + paths.doubts(spec, facts) + point.marks[1]
         facts |= _where(self._placement, facts) | point.marks[0]
         facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
-        facts["badges"] = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
-        facts["badges"] += ["side by side"] if allocation.shared() else []
-        facts["badges"] += host.badges(machine, *load)
+        badges = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
+        badges += [badge("side by side")] if allocation.shared() else []
+        facts |= noted([*badges, *host.badges(machine, *load)], warnings)
         who, times = facts.pop("rows"), rows[0]
-        extras: dict[str, Any] = dict(zip(benchmark.lanes, rows[1:], strict=False))
+        extras: dict[str, Any] = dict(zip(benchmark.phases, rows[1:], strict=False))
         if facts["timing"] == "total":
             extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
-        index = self._points.index(point)
         facts.pop("index", None)
         kept = Samples(
             spec=spec, effort=self._effort, host=machine, launch=point.launch, time_ns=times, ranks=tuple(who),
             meta=facts, extras=extras,
         )  # fmt: skip
         self._held.save(kept, point.fingerprint)
-        self._end(self._points[index])
+        self._end(point)
 
     @property
     def _here(self) -> int:

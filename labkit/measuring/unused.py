@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from labkit import benchmarks, testbeds
+from labkit.benchmarks import ToolBenchmark
 from labkit.errors import SpecError
 from labkit.host import network
 from labkit.spec import Spec
@@ -49,9 +50,9 @@ def refuse(specs: Iterable[Spec]) -> None:
 def _reason(spec: Spec, field: str) -> str:
     """Why a benchmark does not follow a setting; empty where it does."""
     benchmark = benchmarks.get(spec.benchmark)
-    if benchmark.jobs and field in ("device", "transport", "hosts"):
+    if isinstance(benchmark, ToolBenchmark) and field in ("device", "transport", "hosts"):
         return _of_tool(spec, field)
-    if benchmark.jobs or not benchmark.mpi:
+    if not benchmark.mpi:
         return f"{spec.benchmark} has no MPI ranks and uses no {field}"
     if field == "device" and spec.transport != "tcp":
         return f"ranks use a device with --transport tcp only, not with transport={spec.transport}"

@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from labkit import benchmarks, stats
+from labkit import benchmarks, notes, stats
 from labkit.columns import COLUMNS, METRICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
 from labkit.records import stated
-from labkit.records.over_launches import GIVEN, HEADLINES, KEY, headline_statistic, order, statistic_of, summary
+from labkit.records.aggregate import GIVEN, HEADLINES, KEY, headline_statistic, order, statistic_of, summary
 from labkit.records.shown import Value, value_of, why_not
 from labkit.samples import ORIGINS, Samples
 
@@ -111,11 +111,25 @@ def _check(samples: Samples) -> None:
     for key in ("timer_overhead_ns", "elapsed"):
         if not isinstance(meta.get(key, 0.0), int | float | None):
             wrong.append(f"has {key}={meta[key]!r}, but it must be a number")
+    if (loops := meta.get("loop_ns")) is not None and not (
+        _counts(meta.get("chunks"), 1) and isinstance(loops, list) and loops and all(_counts(row, 0) for row in loops)
+    ):
+        wrong.append(
+            f"has loop_ns={str(loops)[:60]} and chunks={str(meta.get('chunks'))[:60]}, but they must be rows of whole "
+            "numbers, ns, and iterations"
+        )
     for value in samples.reported:
         if not isinstance(value.value, int | float) or not math.isfinite(value.value):
             wrong.append(f"reports {value.name} {value.statistic}={value.value!r}, but it must be a finite number")
     if wrong:
-        raise DataError(f"{_name(samples)} {'; '.join(wrong)}. Delete its file; labkit then measures the point again.")
+        raise DataError(
+            f"{_name(samples)} {notes.joined(wrong)}. Delete its file; labkit then measures the point again."
+        )
+
+
+def _counts(values: object, least: int) -> bool:
+    """Whether these are whole numbers, one at least."""
+    return isinstance(values, list) and bool(values) and all(type(v) is int and least <= v < 2**63 for v in values)
 
 
 def _timing(samples: Samples) -> str:
@@ -154,33 +168,35 @@ def _numbers(samples: Samples) -> dict[str, Any]:
         time |= _plain(s) | {"step": step}
         width = s.within.relative_width
         row = {"ci_width": math.nan if width is None else width, "spread_within": s.spread}
-        row["unreliable"] = "; ".join(s.unreliable)
-    if benchmark.loop and (whole := np.sum(samples.meta.get("loop_ns") or [[0]], axis=1)).all():
-        time["osu_mean"] = float(whole.mean()) * 1e-9 / sum(samples.meta["chunks"])  # older samples have none
+        row["unreliable"] = s.unreliable
+    if benchmark.loop and all(whole := [sum(row) for row in samples.meta.get("loop_ns") or [[0]]]):
+        time["osu_mean"] = float(np.mean(whole)) * 1e-9 / sum(samples.meta["chunks"])  # older samples have none
     elif benchmark.reduce == "max" and len(samples.ranks) > 1 and not benchmark.loop:
         time["osu_mean"] = stats.mean_over_ranks(samples.seconds, held)
     for name, units in benchmark.metrics.items():
         row |= _metric(METRICS[name], units(samples.spec), time)
-    for lane, name in benchmark.lanes.items():
-        if lane in samples.extras:
-            work = benchmark.lane_work[lane](samples.spec) if lane in benchmark.lane_work else 1.0
-            row |= _metric(METRICS[name], work, _plain(stats.summarize(_reduced(samples, samples.extras[lane] * 1e-9))))
+    for phase, name in benchmark.phases.items():
+        if phase in samples.extras:
+            work = benchmark.phase_work[phase](samples.spec) if phase in benchmark.phase_work else 1.0
+            row |= _metric(
+                METRICS[name], work, _plain(stats.summarize(_reduced(samples, samples.extras[phase] * 1e-9)))
+            )
     for name, derive in benchmark.derived.items():
-        row |= _metric(METRICS[name], 1.0, {"value": derive(samples.lanes)})
+        row |= _metric(METRICS[name], 1.0, {"value": derive(samples.phases)})
     return row
 
 
 def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
     """Columns that say what, where and how."""
     spec, meta, host = samples.spec, samples.meta, samples.host
-    badges, warnings = list(meta.get("badges") or ()), list(meta.get("warnings") or ())
+    warnings = samples.warnings
     if samples.n and int(samples.time_ns.min()) == 0:
-        warnings.append("a time of 0 ns is below the clock's resolution")
+        warnings += (notes.note("below-resolution", "a time of 0 ns is below the clock's resolution"),)
     cpu, library = str(host.get("cpu_model") or ""), str(meta.get("library") or "")
     found = benchmarks.find().get(spec.benchmark)
     options = dict(benchmarks.completed(spec).options)
     return {
-        "unreliable": "",
+        "unreliable": (),
         "benchmark": spec.benchmark,
         "message_size_B": spec.size,
         **{name: getattr(spec, name) for name in ("ranks", "ppn", "transport", "launcher", "testbed")},
@@ -193,8 +209,8 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "launch": samples.launch,
         "n": samples.n,
         "verified": bool(meta.get("verified", False)),
-        "badges": "; ".join(map(str, badges)),
-        "warnings": "; ".join(map(str, warnings)),
+        "badges": samples.badges,
+        "warnings": warnings,
         "stopped_by": str(meta.get("stopped_by") or ""),
         "timing": _timing(samples) if samples.n else str(meta.get("timing") or ""),
         "cadence": str(meta.get("cadence") or options.get("cadence") or (found.cadence if found else "")),
@@ -242,7 +258,7 @@ def typed(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """Rows with the columns of a table of records, in their order and of their types, sorted."""
     frame = rows.reindex(columns=order([dict.fromkeys(names)]))
     frame = frame.astype({name: "float64" for name in frame.columns if split(name)})
-    frame = frame.astype({name: column.dtype for name, column in COLUMNS.items()})
+    frame = frame.astype({name: column.kind for name, column in COLUMNS.items()})
     return frame.sort_values(["benchmark", "message_size_B", "fingerprint", "launch"], ignore_index=True, kind="stable")
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from labkit.records.over_launches import GIVEN
+from labkit.records.aggregate import GIVEN
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,6 +17,7 @@ import pandas as pd
 from labkit import __version__, writing
 from labkit.campaign import Campaign, own
 from labkit.errors import DataError
+from labkit.records import tables
 
 WORTH = 200  # rows from which on records are kept
 
@@ -59,11 +60,11 @@ def _stamp(folder: Path) -> bytes:
 @cache
 def _rules() -> str:
     """What turns samples into records: its source, for a version of labkit does not change with every commit."""
-    from labkit import columns, records, stats
+    from labkit import benchmarks, columns, records, stats
 
     parts = [
         Path(str(columns.__file__)),
-        *(p for m in (records, stats) for p in Path(str(m.__file__)).parent.glob("*.py")),
+        *(p for m in (benchmarks, records, stats) for p in Path(str(m.__file__)).parent.rglob("*.py")),
     ]
     return hashlib.sha256(b"".join(part.read_bytes() for part in sorted(parts))).hexdigest()
 
@@ -77,7 +78,7 @@ def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
         if not own.signed(stamp + content, _signature(path).read_text() if content else ""):
             return None
-        frame: pd.DataFrame = pq.read_table(pa.BufferReader(content)).to_pandas()
+        frame = tables.frame(pq.read_table(pa.BufferReader(content)))
     except (OSError, ValueError, pa.ArrowException):
         return None
     return frame
@@ -95,8 +96,8 @@ def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
 
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        if not table.to_pandas().equals(frame):
+        table = tables.arrow(frame)
+        if not tables.frame(table).equals(frame):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, aside)

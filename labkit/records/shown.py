@@ -9,7 +9,7 @@ from typing import Any
 
 from labkit import stats
 from labkit.columns import METRICS, SHOWN, STATISTICS, end_column, statistic_column
-from labkit.records.over_launches import statistic_of
+from labkit.records.aggregate import statistic_of
 from labkit.units import format_number, format_range
 
 _EXACT = ("p50", "p95", "p99", "p999", "min", "max")  # times that occurred: they stand on the clock's steps
@@ -89,9 +89,9 @@ def value_of(row: Mapping[str, Any], metric: str, statistic: str = "") -> Value:
 def why_not(row: Mapping[str, Any], metric: str, statistic: str) -> str:
     """Why a row has no such statistic, in a few words."""
     column = statistic_column(metric, statistic)
-    for said in str(row.get("left_out", "")).split("; "):
-        if said.startswith(f"{column}: "):
-            return f"only {said.removeprefix(f'{column}: ')}"
+    for one in row.get("left_out", ()):
+        if one.value("column") == column:
+            return f"only {one.value('have')} of {one.value('launches')} launches have it"
     have = [STATISTICS[s].label for s in SHOWN if (v := row.get(statistic_column(metric, s), math.nan)) == v]
     if not have:
         return f"{METRICS[metric].label} was not measured"

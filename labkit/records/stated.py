@@ -7,6 +7,7 @@ from typing import Any
 
 from labkit import stats
 from labkit.columns import METRICS, STATISTICS, split, statistic_column
+from labkit.notes import note
 from labkit.samples import Samples
 
 
@@ -31,12 +32,13 @@ def orderly(row: dict[str, Any]) -> dict[str, Any]:
             value = sign * row.get(column := statistic_column(metric, name), math.nan)
             if value < last or value > limit:
                 unit, words = METRICS[metric].unit, STATISTICS[name].label
-                said.append(
-                    f"the tool's {words} of {sign * value:.6g} {unit} contradicts its other statistics, so "
-                    "labkit ignores it"
+                text = (
+                    f"the tool's {words} of {sign * value:.6g} {unit} contradicts its other statistics, so labkit "
+                    "ignores it"
                 )
+                said.append(note("contradiction", text, column=column, value=sign * value))
                 del row[column]
             elif value == value:
                 last = value
-    row["warnings"] = "; ".join(part for part in (row["warnings"], *said) if part)
+    row["warnings"] = (*row["warnings"], *said)
     return row

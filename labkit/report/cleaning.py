@@ -20,7 +20,7 @@ from labkit.terminal import plain
 LARGEST = 4_000_000  # characters of an output
 DEEPEST = 64  # levels of a figure
 
-_ALLOWED = re.compile(r"\{\{< *(?:var +[\w.-]+|pagebreak) *>\}\}")
+_SHORTCODE = re.compile(r"\{\{<(?! *(?:var +[\w.-]+|pagebreak) *>\}\})")  # the beginning of one that reports have not
 _MARKUP = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?://|mailto:)|!(?=\[[^\]]*\]\(\s*https?:)")
 _TAGS = """a b blockquote br caption code col colgroup dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s samp
 small span strong sub sup table tbody td tfoot th thead tr u ul var"""
@@ -68,11 +68,12 @@ def markdown(held: str) -> str:
     held = _whole(held)
     held = headless(held)
     held = re.sub(r"(?m)^([>\s]*(?:`{3,}|~{3,})\s*\{)(?:=|(?=[a-z]+\s*[,}]))", r"\1.", held)
-    kept = [match.span() for match in _ALLOWED.finditer(held)]
-    held = re.sub(r"\{\{<", lambda match: match[0] if any(a <= match.start() < b for a, b in kept) else APART, held)
-    for match in reversed(list(_MARKUP.finditer(mask(held)))):
-        held = held[: match.start()] + ("\\<" if match[0] == "<" else "") + held[match.end() :]
-    return held
+    held = _SHORTCODE.sub(APART, held)
+    parts, end = [], 0
+    for match in _MARKUP.finditer(mask(held)):
+        parts += [held[end : match.start()], "\\<" if match[0] == "<" else ""]
+        end = match.end()
+    return "".join([*parts, held[end:]])
 
 
 @cache

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import csv
 import html
-import io
 import itertools
 import json
 from collections.abc import Iterator, Mapping
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from labkit import spreadsheet
 from labkit.figures.style import MIME
 
 PLOTLY = MIME
@@ -99,11 +98,4 @@ def as_csv(spec: Mapping[str, Any]) -> str:
     shm,1,0.5
     shm,2,0.75
     """
-    rows = list(_rows(spec))
-    if not rows:
-        return ""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return spreadsheet.of_rows(_rows(spec))

@@ -9,6 +9,7 @@ from typing import Any
 from labkit.errors import LabkitWarning
 from labkit.figures import looks
 from labkit.figures.static import svgs
+from labkit.notes import joined
 from labkit.report import figures
 
 
@@ -36,7 +37,7 @@ def unify(books: Sequence[Any]) -> list[str]:
     for bundle, svg in zip(changed, drawn, strict=True):
         bundle[figures.SVG] = svg or bundle[figures.SVG]
     lost = sum(svg is None for svg in drawn)
-    why = "; ".join(str(one.message) for one in caught)
+    why = joined(one.message for one in caught)
     return (
         [f"In the PDF, {lost} figures keep colours that differ from those of their series elsewhere: {why}"]
         if lost

@@ -17,6 +17,7 @@ from typing import Any
 import nbformat
 import yaml
 
+from labkit import project
 from labkit.campaign import Campaign
 from labkit.errors import ReportError
 from labkit.report import artifact, book, campaigns, markdown, methods, notebook, painting, summary
@@ -24,8 +25,7 @@ from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.report.variables import as_json, key_numbers, variables
 
-ROOT = Path(__file__).resolve().parents[2]
-TEMPLATES = ROOT / "templates" / "report"
+TEMPLATES = project.SHIPPED / "templates" / "report"
 BLOCKS = campaigns.BLOCKS | summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS
 _COPIED = ("assets", "filters", "_extensions")
 MARK = ".labkit-report"  # in a folder that may be deleted
@@ -50,7 +50,7 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
     ReportError
         If the style or a template does not exist, a notebook cannot be read, or the folder holds something else.
     """
-    config = merged(_yaml(ROOT / book.CONFIG), _style(style))
+    config = merged(_yaml(project.config()), _style(style))
     folder = _empty(Campaign(sources[0].path).derived / "report")
     chapters, warnings = _notebooks(sources)
     config = {**config, book.SEAL: _sealed(chapters)}

@@ -53,8 +53,7 @@ def _badges(content: Content) -> str:
     for source in content.sources:
         prefix = f"{escape(source.name)}: " if content.several else ""
         for column in ("badges", "warnings") if len(source.records) else ():
-            once = ["; ".join(dict.fromkeys(text.split("; "))) for text in source.records[column]]
-            for text, count in doubts.kinds(once):
+            for text, count in doubts.kinds(source.records[column]):
                 items.append(f"{prefix}**{escape(text.rstrip('.'))}**: {count} of {len(source.records)} launches")
     return markdown.callout("warning", "Caveats", markdown.bullets(items)) if items else ""
 

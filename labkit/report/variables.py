@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from labkit import benchmarks, units
 from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import SpecError
+from labkit.notes import joined
 from labkit.records import Value, headline_statistic, value_of
 from labkit.records.factors import NONE, differing, level, named
 from labkit.report.sources import Source, read
@@ -133,7 +134,7 @@ def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumb
             n=int(row["n"]),
             launches=int(row["launches"]),
             origin=str(row["origin"]),
-            badges=str(row["badges"]),
+            badges=joined(row["badges"]),
             step=value.step,
         )
 

@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 
 from labkit import outside
 from labkit.errors import DataError
+from labkit.notes import Note
+from labkit.samples import facts
 from labkit.samples import header as headers
 from labkit.samples.header import ORIGINS as ORIGINS
 from labkit.spec import Effort, Reported, Spec
@@ -82,9 +84,19 @@ class Samples:
         return seconds
 
     @property
-    def lanes(self) -> dict[str, NDArray[np.int64]]:
+    def phases(self) -> dict[str, NDArray[np.int64]]:
         """All times kept of every iteration by name, (ranks, iterations), ns."""
         return {"time_ns": self.time_ns} | {k: v for k, v in self.extras.items() if k.endswith("_ns")}
+
+    @property
+    def badges(self) -> tuple[Note, ...]:
+        """What could mislead a reader of its numbers."""
+        return facts.badges(self.meta)
+
+    @property
+    def warnings(self) -> tuple[Note, ...]:
+        """Doubts raised while measuring."""
+        return facts.warnings(self.meta)
 
     @property
     def n(self) -> int:
@@ -151,7 +163,7 @@ def content(samples: Samples, without: Collection[str] = ()) -> str:
     held = metadata(samples) | {"launch": 0, "meta": {k: v for k, v in samples.meta.items() if k not in without}}
     digest = hashlib.sha256(json.dumps(held, sort_keys=True, allow_nan=False).encode())
     digest.update(repr((samples.ranks, samples.time_ns.shape if samples.n else ())).encode())
-    for name, values in sorted({**samples.lanes, **samples.extras}.items()):
+    for name, values in sorted({**samples.phases, **samples.extras}.items()):
         digest.update(f"{name} {values.dtype}".encode())
         digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()
@@ -159,7 +171,7 @@ def content(samples: Samples, without: Collection[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class Raw:
-    """What a samples file holds, not yet understood.
+    """What a samples file holds, not yet decoded.
 
     Parameters
     ----------
@@ -252,7 +264,7 @@ def numbers(array: pa.Array) -> NDArray[Any]:
     return np.frombuffer(buffer, kind, len(array), array.offset * kind.itemsize) if buffer else np.empty(0, kind)
 
 
-def understood(raw: Raw, where: object) -> Samples:
+def decode(raw: Raw, where: object) -> Samples:
     """Samples from what a file holds.
 
     Parameters
@@ -294,4 +306,4 @@ def load(path: Path) -> Samples:
     DataError
         If the file is unreadable, not labkit's, or of another format.
     """
-    return understood(read(path), path)
+    return decode(read(path), path)

@@ -10,7 +10,7 @@ Names are columns of their own: telling what is there reads nothing else. A row 
 `GROUP` values long: that, and not the size of the file, is what reading and writing keep in memory.
 
 History of the format
-    1 : first.
+    1 : first. Format 2, which lies beside it, is that of points without samples: `labkit.samples.patterned`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 
 from labkit import outside
 from labkit.errors import DataError
-from labkit.samples import ROWS, Raw, numbers
+from labkit.samples import ROWS, Raw, numbers, patterned
 from labkit.samples import header as headers
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ PREFIX = "compacted-"
 GROUP = 1 << 20  # values; 8 MiB of times
 POINTS = 1024  # of a row group
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
-_KEY = b"labkit-compacted"
+_KEY = patterned.KEY
 
 Name = tuple[str, int]  # fingerprint and launch
 
@@ -166,16 +166,19 @@ def _check(file: pq.ParquetFile, path: Path) -> None:
     """Refuse another format or schema, and row groups that memory may not hold, before anything is read."""
     schema = file.schema_arrow
     told = headers.parsed((schema.metadata or {}).get(_KEY, b"{}"), path).get("format")
-    if told != FORMAT:
+    known = {FORMAT: (layout(), POINTS), patterned.FORMAT: (patterned.layout(), patterned.POINTS)}
+    if not isinstance(told, int) or told not in known:
         raise DataError(
-            f"{path} has format {told}, but this version of labkit reads {FORMAT} of compacted points. Update labkit."
+            f"{path} has format {str(told)[:20]}, but this version of labkit reads {FORMAT} and "
+            f"{patterned.FORMAT} of compacted "
+            "points. Update labkit."
         )
-    own = layout()
+    own, most = known[told]
     if schema.names != own.names or any(not schema.field(n).type.equals(own.field(n).type) for n in own.names):
         raise DataError(f"{path} has other columns than compacted points. Restore it from a copy, or delete it.")
     for group in range(file.num_row_groups):
         about = file.metadata.row_group(group)
-        if about.num_rows > POINTS or any(about.column(i).num_values > ROWS for i in range(about.num_columns)):
+        if about.num_rows > most or any(about.column(i).num_values > ROWS for i in range(about.num_columns)):
             raise DataError(f"{path}: row group {group} is longer than labkit writes them. Restore it, or delete it.")
 
 
@@ -245,6 +248,12 @@ def each(
 
 def _points(table: pa.Table, wanted: Collection[Name] | None, path: Path) -> Iterator[tuple[Name, Callable[[], Raw]]]:
     """Rows of a row group as points."""
+    if "pattern" in table.column_names:
+        make = patterned.loader(table, path)
+        for row, key in enumerate(_names(table, path)):
+            if wanted is None or key in wanted:
+                yield key, lambda row=row, key=key: make(row, *key)  # type: ignore[misc]
+        return
     columns = {name: table[name].combine_chunks() for name in table.column_names}
     extras, header = columns["extras"], columns["header"]
 

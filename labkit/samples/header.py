@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from labkit import notes
 from labkit.errors import DataError, SpecError
 from labkit.spec import Effort, Reported, Spec
 
@@ -81,6 +82,8 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
         _require(header["origin"] in ORIGINS, f"origin={header['origin']!r}", f"one of {', '.join(ORIGINS)}")
         for key in ("badges", "warnings"):
             _require(all(isinstance(v, str) for v in meta.get(key) or ()), key, "a list of texts")
+        if why := notes.check(meta.get("notes") or {}):
+            raise ValueError(f"notes={why}, but it must be a table of texts with their codes and values.")
         return {
             **{name: header[name] for name in ("host", "launch", "origin", "meta", "source")},
             "spec": _spec(header["spec"]), "effort": Effort(**header["effort"]),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks, writing
+from labkit import benchmarks, spreadsheet, writing
 from labkit.columns import METRICS
 from labkit.samples import Samples
 from labkit.show.results import result_table, text_table
@@ -32,7 +32,7 @@ def benchmarks_text(form: str) -> str:
     found = benchmarks.find().values()
     if form == "json":
         return json.dumps([{"name": b.name, "title": b.title, "metrics": list(b.metrics)} for b in found], indent=1)
-    rows = [(b.name, b.title, ", ".join(b.metrics), "C kernel" if b.kernel else "tool") for b in found]
+    rows = [(b.name, b.title, ", ".join(b.metrics), b.by) for b in found]
     return text_table(("benchmark", "measures", "metrics", "by"), rows)
 
 
@@ -156,6 +156,8 @@ class _Unread(Iterable[Samples]):
 
 def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: str | None, full: bool) -> None:
     """Print or write records; what only samples tell comes from these."""
+    from labkit.records import tables
+
     if form == "parquet":
         from labkit.batch import save_records
 
@@ -167,7 +169,7 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
     forms: dict[str, Callable[[], str]] = {
         "table": lambda: result_table(frame, samples),
         "json": lambda: result_json(frame),
-        "csv": lambda: str(frame.to_csv(index=False)).rstrip(),
+        "csv": lambda: spreadsheet.of_frame(tables.printed(frame)).rstrip(),
     }
     text = forms[form]() if form in forms else _elsewhere(samples, form, full)
     if output:
@@ -178,10 +180,10 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
 
 def _elsewhere(samples: Iterable[Samples], form: str, full: bool) -> str:
     """Results as other programs lay them out."""
-    from labkit import classic
+    from labkit import equivalents
     from labkit.analysis import gpcnet
 
-    text = gpcnet.text(list(samples)) if form == "gpcnet" else classic.text(list(samples), form, full=full)
+    text = gpcnet.text(list(samples)) if form == "gpcnet" else equivalents.text(list(samples), form, full=full)
     return text.removesuffix("\n")
 
 
@@ -209,14 +211,14 @@ def _bytes(folder: Path) -> int:
 def result_json(frame: pd.DataFrame) -> str:
     """``{"records": […], "warnings": […]}``, keys as in `labkit.columns`; absent values are null."""
     rows = [{k: _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
-    doubts = (
-        sorted({text for cell in frame["warnings"] for text in str(cell).split("; ") if text}) if len(frame) else []
-    )
+    doubts = sorted({one.text for cell in frame["warnings"] for one in cell}) if len(frame) else []
     return json.dumps({"records": rows, "warnings": doubts}, indent=1, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    """A value JSON can hold; lists where records join several by '; '."""
+    """A value JSON can hold: the texts of notes, and null where there is no number."""
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from labkit import benchmarks, columns, stats
 from labkit.columns import METRICS, STATISTICS
+from labkit.notes import joined
 from labkit.samples import Samples
 from labkit.units import format_count, format_number, format_size
 
@@ -70,7 +71,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         head += [f"{METRICS[metric].label}{f', {own}' if own else ''} ({unit})", "low", "high"]
         head += [f"{tail} ({unit})" for tail in tails] if metric == metrics[0] else []
     beside = [(metrics[0], "osu_mean")] if _given(rows, metrics[0], ("osu_mean",)) else []
-    for metric in (*benchmark.lanes.values(), *benchmark.derived):
+    for metric in (*benchmark.phases.values(), *benchmark.derived):
         if _given(rows, metric):
             beside.append((metric, records.headline_statistic(rows, metric)))
     head += [_beside(*parts) for parts in beside] + ["n", "launches"]
@@ -106,7 +107,7 @@ def _tail(row: pd.Series, metric: str, statistic: str) -> str:
     from labkit import records
 
     value = records.value_of(row, metric, statistic)
-    return value.text + ("*" if value.value == value.value and statistic in row["unreliable"].split("; ") else "")
+    return value.text + ("*" if value.value == value.value and statistic in row["unreliable"] else "")
 
 
 def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequence[str]) -> list[str]:
@@ -119,7 +120,7 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
         if statistic != records.HEADLINES[0]:
             notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
     present = [t for t in tails if (c := columns.statistic_column(first, t)) in rows and rows[c].notna().any()]
-    if any(set(tails) & set(text.split("; ")) for text in rows["unreliable"]) and set(present) & set(stats.NEEDED):
+    if any(set(tails) & set(names) for names in rows["unreliable"]) and set(present) & set(stats.NEEDED):
         notes.append("*: fewer than 10 samples beyond this percentile")
     lacking: dict[str, dict[str, None]] = {}
     for tail in tails:
@@ -167,5 +168,5 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
         what = f"{' '.join(map(str, key[2:]))} {metric} ({key[1]}), median of {row['launches']} launches"
         about = f"{row['benchmark']} {row['options']} · {row['library']} · {what}"
         found.append(f"{about}\n{text_table(head, body, right=range(len(head)))}")
-    notes = [f"badges: {row['badges']}"] if row["badges"] else []
+    notes = [f"badges: {joined(row['badges'])}"] if row["badges"] else []
     return [*found, *notes]

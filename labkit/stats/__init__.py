@@ -260,11 +260,11 @@ def headline(medians: ArrayLike) -> Headline:
     Headline(centre=2.0, low=1.0, high=3.0, launches=3, label='range of 3 launches')
     """
     array = _samples(medians)
-    centre, low, high = over_launches(array[:, None])
+    centre, low, high = aggregate(array[:, None])
     return Headline(float(centre[0]), float(low[0]), float(high[0]), array.size, launches_label(array.size))
 
 
-def over_launches(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def aggregate(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Median over launches of several statistics at once, (launches, statistics), and the ends of their intervals."""
     n = len(values)
     sorted_values = np.sort(values, axis=0)
@@ -276,7 +276,7 @@ def over_launches(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDA
 
 
 def launches_label(n: int) -> str:
-    """What the ends of `over_launches` are for n launches."""
+    """What the ends of `aggregate` are for n launches."""
     if n < LAUNCHES:
         return "1 launch" if n == 1 else f"range of {n} launches"
     return f"{LEVEL * 100:.0f} % interval of {n} launches"

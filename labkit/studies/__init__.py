@@ -182,7 +182,7 @@ class Study:
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
     """A spec of MPI ranks in a setting: what it leaves open (hosts not over shared memory), variables and variables."""
     benchmark = benchmarks.get(spec.benchmark)
-    if benchmark.jobs or not benchmark.mpi or not setting:
+    if not benchmark.mpi or not setting:
         return spec
     opened = {name: value for name, value in setting.items() if getattr(spec, name, None) == "auto"}
     variables = {name.removeprefix("env."): value for name, value in setting.items() if name.startswith("env.")}
@@ -211,8 +211,10 @@ def get(name: str) -> type[Study]:
 
 
 def of_notebook(notebook: str | Path) -> type[Study]:
-    """The study that a notebook calls: ``10-latency.ipynb`` → ``latency``."""
-    return get(Path(notebook).stem.partition("-")[2].replace("-", "_"))
+    """The study that a notebook calls: ``10-latency.ipynb`` → ``latency``, and so does ``10-latency-mine.ipynb``."""
+    name = Path(notebook).stem.partition("-")[2].replace("-", "_")
+    fitting = [study for study in names() if f"{name}_".startswith(f"{study}_")]
+    return get(max(fitting, key=len, default=name))
 
 
 def defaults(study: type[Study]) -> dict[str, Any]:

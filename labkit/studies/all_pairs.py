@@ -164,7 +164,7 @@ class Study(studies.Study):
         verdict = self.verdicts[size]
         causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
         matrices = [all_pairs.matrix(one) for one in held]
-        return figures.twice(
+        return figures.repeated_pairs(
             matrices[0], matrices[1], all_pairs.hosts_of(held[0]),
             limits=[all_pairs.limits(one, all_pairs.hosts_of(held[0]))[1] for one in matrices], causes=causes,
         )  # fmt: skip

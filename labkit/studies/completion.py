@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from labkit import figures
 from labkit.analysis import evidence
+from labkit.notes import joined
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, above, centre, counts, markdown_list, number, size_words, statement, words
 
@@ -148,7 +149,7 @@ class Study(_rdma.Study):
             yield (
                 f"A write of {size_words(size)} that is noticed by watching memory takes "
                 f"{statement(base, 'latency_us')} through pyverbs; "
-                + "; ".join(_added(base, row, name) for name, row in ways.items() if name != "memory watched")
+                + joined(_added(base, row, name) for name, row in ways.items() if name != "memory watched")
                 + "."
             )
 

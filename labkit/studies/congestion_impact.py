@@ -161,7 +161,7 @@ class Study(studies.Study):
             return LEFT_OUT
         one = held[0][0]
         waits = _gpcnet.waits(benchmarks.resolve(one.spec))
-        times = {name: congestion.seconds(one, lane) / waits * 1e6 for lane, name in PHASES.items()}
+        times = {name: congestion.seconds(one, phase) / waits * 1e6 for phase, name in PHASES.items()}
         small = (
             f"{one.spec.option('pattern')} beside {one.spec.option('congestor')}, all victims, launch {one.launch}, "
         )
@@ -188,7 +188,7 @@ class Study(studies.Study):
 
     # ---- GPCNeT's own text -------------------------------------------------------------------------------------
 
-    def classic(self, launch: int = 0) -> str:
+    def gpcnet_tables(self, launch: int = 0) -> str:
         """GPCNeT's network_load_test of one launch, as a block of text."""
         first = words(self.values.congestors)[0]
         own = [one for group in self.loaded(pattern=None, congestor=first) for one in group if one.launch == launch]

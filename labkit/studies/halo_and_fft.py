@@ -121,7 +121,9 @@ class Study(studies.Study):
         measured = {
             f"{row['transport']}, {row['ranks']} ranks": row["latency_us_osu_mean"] for _, row in rows.iterrows()
         }
-        return figures.beside(measured, PUBLISHED[benchmark], title="mean time of an iteration (ms)", factor=1e-3)
+        return figures.measured_and_published(
+            measured, PUBLISHED[benchmark], title="mean time of an iteration (ms)", factor=1e-3
+        )
 
     def example(self, benchmark: str) -> list[Samples]:
         """Launches of the point with most ranks, neighbours and bytes that is not the paper's."""

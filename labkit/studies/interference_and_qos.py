@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from labkit import benchmarks, figures, studies, testbeds
+from labkit import benchmarks, figures, notes, studies, testbeds
 from labkit.analysis import congestion
 from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
@@ -128,8 +128,8 @@ class Study(studies.Study):
     def factor(self, group: Sequence[Samples], statistic: str = "p50") -> congestion.Factor:
         """How much longer the victim's slowest rank takes beside the aggressor."""
         waits = interference.waits(benchmarks.resolve(group[0].spec))
-        lanes = [[s.lanes[lane].max(axis=0) * 1e-9 / waits for s in group] for lane in ("alone_ns", "time_ns")]
-        return congestion.interference(lanes[0], lanes[1], statistic)
+        phases = [[s.phases[phase].max(axis=0) * 1e-9 / waits for s in group] for phase in ("alone_ns", "time_ns")]
+        return congestion.interference(phases[0], phases[1], statistic)
 
     def table(self) -> pd.DataFrame:
         """Every point: victim, aggressor, classes, times alone and beside, factors with the ends of their interval."""
@@ -141,8 +141,8 @@ class Study(studies.Study):
             waits = interference.waits(benchmarks.resolve(group[0].spec))
             middle, tail = (self.factor(group, name) for name in STATISTICS)
             alone, beside = (
-                float(np.median([np.median(s.lanes[lane].max(axis=0)) for s in group])) * 1e-3 / waits
-                for lane in ("alone_ns", "time_ns")
+                float(np.median([np.median(s.phases[phase].max(axis=0)) for s in group])) * 1e-3 / waits
+                for phase in ("alone_ns", "time_ns")
             )
             rows.append({
                 "victim": victim, "aggressor": aggressor, "qos": mode, "alone (µs)": alone, "beside (µs)": beside,
@@ -187,7 +187,7 @@ class Study(studies.Study):
                 f"{_said(found)}, the 99th percentile {_said(tail)}. It rose in {risen} of {len(group)} interleaved "
                 "pairs."
             )
-            yield text if found.low > 1 else f"{text} No rise is certain: {'; '.join(self._why(group))}."
+            yield text if found.low > 1 else f"{text} No rise is certain: {notes.joined(self._why(group))}."
 
     def _why(self, group: Sequence[Samples]) -> list[str]:
         """What may be the reason that a victim felt nothing."""
@@ -195,7 +195,7 @@ class Study(studies.Study):
         found = []
         if len(hosts) == 1:
             found.append("all ranks of the victim are on one host, so its messages crossed no network")
-        if any("busy machine" in str(s.meta.get("badges")) for s in group):
+        if any(notes.has(s.badges, "busy-machine") for s in group):
             found.append("the machine was busy with something else, which slows either phase by chance")
         if len(group) < 2:
             found.append("one pair alone has no range over starts")

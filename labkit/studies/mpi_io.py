@@ -107,7 +107,7 @@ class Study(studies.Study):
     def behind_figure(self) -> go.Figure | str:
         """Pure time, computation and both together of the non-blocking write."""
         names = {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"}
-        return self.drawn(figures.together, self.of("mpi.file_iwrite"), names, label="time")
+        return self.drawn(figures.several_metrics, self.of("mpi.file_iwrite"), names, label="time")
 
     def findings(self) -> str:
         """What the numbers say, as a Markdown list."""

@@ -91,7 +91,7 @@ class Study(studies.Study):
     def passive_figure(self) -> go.Figure | str:
         """A put while its target computes, and while it waits inside MPI."""
         names = {"latency_us": "target computes", "helped_us": "target waits in MPI"}
-        return self.drawn(figures.together, self.of("mpi.passive_put"), names, label="latency of a put")
+        return self.drawn(figures.several_metrics, self.of("mpi.passive_put"), names, label="latency of a put")
 
     def atomics(self) -> pd.DataFrame:
         """Rows of the calls on one element."""

@@ -46,7 +46,7 @@ class Study(studies.Study):
     """Overlap of collectives with computation, and the three forms of one."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = (*(n for n, b in benchmarks.find().items() if b.kernel.startswith("i") and b.lanes), *FORMS)
+    benchmarks: ClassVar = (*(n for n, b in benchmarks.find().items() if n.startswith("mpi.i") and b.phases), *FORMS)
     values: Parameters
 
     def specs(self) -> list[Spec]:
@@ -82,13 +82,13 @@ class Study(studies.Study):
     def times_figure(self) -> go.Figure | str:
         """Pure time, computation, and both together, of the first collective."""
         names = {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"}
-        return self.drawn(figures.together, self._first(), names, label="time")
+        return self.drawn(figures.several_metrics, self._first(), names, label="time")
 
     def overlap_figure(self) -> go.Figure | str:
         """Overlap by both definitions, without MPI_Test."""
         names = {"overlap_osu_percent": "OSU", "overlap_imb_percent": "IMB"}
         return self.drawn(
-            figures.together, self._overlapped(0), names, label="overlap", series=["collective"], linear=True
+            figures.several_metrics, self._overlapped(0), names, label="overlap", series=["collective"], linear=True
         )
 
     def tests_figure(self) -> go.Figure | str:

@@ -97,7 +97,7 @@ class Study(_rdma.Study):
         shown = {"latency_us": "registration", "deregistration_us": "deregistration"}
         if rows.empty:
             return LEFT_OUT
-        figure = figures.together(rows, shown, "time")
+        figure = figures.several_metrics(rows, shown, "time")
         title = figure.layout.xaxis.title.text.replace("message size", "size of the memory")
         return figure.update_layout(xaxis_title_text=title)
 

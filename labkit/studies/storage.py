@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import plotly.graph_objects as go
 
-from labkit import figures, records, studies
+from labkit import figures, notes, records, studies
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
 
@@ -84,7 +84,7 @@ class Study(studies.Study):
                     f"{name}, {size_words(row['message_size_B'])}, {how}: {statement(row, 'latency_us')}; "
                     f"99 of 100 take at most {number(row['latency_us_p99'])} µs."
                 )
-        cached = self.records[self.records["badges"].str.contains("page cache")]
+        cached = self.records[[notes.has(badges, "page-cache") for badges in self.records["badges"]]]
         if len(cached):
             found.append(
                 f"In {len(cached)} of {len(self.records)} records the page cache may have answered; "

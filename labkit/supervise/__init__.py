@@ -1,15 +1,16 @@
 r"""Ends a whole process tree when its owner ends.
 
 Whatever labkit starts (ranks, servers of tools, guests) is started here. Two small processes stand between the owner
-and the command and watch each other (`labkit.supervise.guard`)::
+and the command and watch each other (`labkit.supervise.supervisor`)::
 
-    owner ──pipe──► guard ──► keeper ──► command ──► ...
+    owner ──pipe──► supervisor ──► reaper ──► command ──► ...
 
-The owner holds the only write end of a pipe; however it dies, the kernel closes it. Guard and keeper are both child
-subreapers: whatever loses its parent, setsid or not, falls to the nearest of them. The keeper ends everything when
-the pipe closes, the command ends, a signal comes or the guard dies; the guard does when the keeper dies. If both are
-killed at once, the command gets SIGTERM as its parent-death signal (which mpirun passes on to its ranks; killed
-outright it would leave them), and an owner that still lives ends what carries the tree's mark in its environment.
+The owner holds the only write end of a pipe; however it dies, the kernel closes it. Supervisor and reaper are both
+child subreapers: whatever loses its parent, setsid or not, falls to the nearest of them. The reaper ends everything
+when the pipe closes, the command ends, a signal comes or the supervisor dies; the supervisor does when the reaper
+dies. If both are killed at once, the command gets SIGTERM as its parent-death signal (which mpirun passes on to its
+ranks; killed outright it would leave them), and an owner that still lives ends what carries the tree's mark in its
+environment.
 
 Examples
 --------
@@ -36,7 +37,7 @@ from typing import IO
 
 from labkit import causes
 from labkit.errors import LabkitWarning, LaunchError
-from labkit.supervise import guard, leftovers
+from labkit.supervise import leftovers, supervisor
 from labkit.supervise.watching import MARK, Watcher
 
 PIPE = subprocess.PIPE
@@ -52,7 +53,7 @@ class Tree:
     Attributes
     ----------
     argv : the command line.
-    pid : of the supervisor (its guard).
+    pid : of the supervisor.
     stdout : raw bytes of the command, for `read`, `select.select` and `os.read`; at once at its end if the command's
         output goes elsewhere.
     """
@@ -110,7 +111,7 @@ class Tree:
     def noted(self) -> None:
         """Note what shared memory the tree has now, so that nothing of it stays even if every supervisor is killed."""
         with contextlib.suppress(OSError):
-            self._watcher.note.write(guard.below(self.pid))
+            self._watcher.note.write(supervisor.below(self.pid))
 
     def stop(self) -> int | None:
         """End the whole tree and wait until it is gone: SIGTERM, after the grace SIGKILL. Again does no harm.
@@ -127,7 +128,7 @@ class Tree:
         self._lifetime.close()
         if os.getpid() != self._owner:
             return None
-        if not self._watcher.ended.wait(2 * self._watcher.grace + 4 * guard.STUCK_S) or self._watcher.left:
+        if not self._watcher.ended.wait(2 * self._watcher.grace + 4 * supervisor.STUCK_S) or self._watcher.left:
             left = self._watcher.left or [self.pid]
             self._watcher.left = []
             warnings.warn(
@@ -230,7 +231,7 @@ def start(
     lifetime = open(write, "wb", buffering=0)  # noqa: SIM115, PTH123 (closed even if Ctrl-C comes before the Tree is made)
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", guard.__file__, str(grace), str(report_end), "--", *command],
+            [sys.executable, "-I", "-S", supervisor.__file__, str(grace), str(report_end), "--", *command],
             stdin=lifetime_end, stdout=stdout, stderr=stderr, bufsize=0, env=environment, cwd=cwd,
             start_new_session=True, pass_fds=[report_end],
         )  # fmt: skip

@@ -1,8 +1,8 @@
 """What an MPI leaves behind when it is killed: shared memory, and the session folders of its mpirun.
 
-`guard` loads this by its path and, like it, it needs the standard library alone. Whoever ends a tree looks before
-and removes after. If guard and keeper are both killed the owner does, by what it noted when the ranks had met; if the
-owner is killed with them, the next start of labkit reads the note. Only files of these very processes are removed:
+`supervisor` loads this by its path and, like it, it needs the standard library alone. Whoever ends a tree looks before
+and removes after. If supervisor and reaper are both killed the owner does, by what it noted when the ranks had met; if
+the owner is killed with them, the next start of labkit reads the note. Only files of these very processes are removed:
 by name, inode and user.
 """
 

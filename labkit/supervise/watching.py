@@ -9,7 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from labkit.supervise import guard, leftovers
+from labkit.supervise import leftovers, supervisor
 
 MARK = "LABKIT_TREE"  # in the environment of all that is started
 _HEAD_B, _TAIL_B = 16 * 1024, 64 * 1024
@@ -18,7 +18,7 @@ _HEAD_B, _TAIL_B = 16 * 1024, 64 * 1024
 def marked(mark: str) -> list[int]:
     """All processes that were started with this mark in their environment."""
     found, wanted = [], f"{MARK}={mark}".encode()
-    for pid in guard.processes():
+    for pid in supervisor.processes():
         with contextlib.suppress(OSError):
             if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
                 found.append(pid)
@@ -40,7 +40,7 @@ class Watcher(threading.Thread):
         self._process, self._report, self._mark = process, report, mark
 
     def run(self) -> None:
-        """Read until guard and keeper are both gone, and then what is left of stderr."""
+        """Read until supervisor and reaper are both gone, and then what is left of stderr."""
         stderr = self._process.stderr.fileno() if self._process.stderr else -1
         poll, said = select.poll(), b""
         reading = {fd for fd in (self._report, stderr) if fd >= 0}
@@ -70,7 +70,7 @@ class Watcher(threading.Thread):
             self.status, *self.left = said
         else:
             self.note.left |= leftovers.left_by(marked(self._mark))
-            self.left = guard.end(lambda: marked(self._mark), lambda: bool(marked(self._mark)), self.grace)
+            self.left = supervisor.end(lambda: marked(self._mark), lambda: bool(marked(self._mark)), self.grace)
             self.status = 137
         if not self.left:
             self.note.close()

@@ -17,9 +17,10 @@ from labkit import lab as book
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
 from labkit.measuring import Progress
+from labkit.notes import joined
 from labkit.studies import number
 from labkit.teaching import definition, sources
-from labkit.teaching.diary import Diary
+from labkit.teaching.attempts import Attempts
 from labkit.teaching.panels import Panel
 from labkit.teaching.questions import Expected, Question, compared, judge, plain
 from labkit.teaching.results import Results
@@ -59,7 +60,7 @@ class Session:
 
     def __init__(self, name: str, folder: Path, source: str = "auto") -> None:
         self.name, self.lab, self._asked = name, definition.get(name), source
-        self.diary = Diary(folder)
+        self.attempts = Attempts(folder)
         self.source: sources.Source | None = None
         self._results: Results | None = None
         self.panels: dict[str, Panel] = {}
@@ -71,14 +72,14 @@ class Session:
         question = self.lab.question(name)
         if value is not None:
             judge(question, _anything(question), value)
-            self.diary.predict(name, plain(question, value))
+            self.attempts.predict(name, plain(question, value))
 
         def keep(given: Any) -> tuple[bool | None, str]:
             judge(question, _anything(question), given)
-            self.diary.predict(name, plain(question, given))
+            self.attempts.predict(name, plain(question, given))
             return None, "saved; the measurement will show"
 
-        self._show(Panel(question, "Predict", keep, value=self.diary.predictions.get(name)), question)
+        self._show(Panel(question, "Predict", keep, value=self.attempts.predictions.get(name)), question)
 
     def measure(self) -> None:
         """Measure, or read what was measured, and say where the numbers come from."""
@@ -89,13 +90,13 @@ class Session:
             left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
             handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
-        self.source = sources.find(self.lab, self._asked, self.diary, tell)
+        self.source = sources.find(self.lab, self._asked, self.attempts, tell)
         specs, held = self.lab.specs(), map(Campaign, self.source.campaigns)
         names = sorted({spec.benchmark for spec in specs})
         self._results = Results((one for c in held for name in names for one in c.samples(name)), specs)
-        badges = "; ".join(self._results.badges())
+        badges = joined(self._results.badges())
         lines = [self.source.words, f"Badges: {badges}." if badges else ""]
-        open_ = [one.text for one in self.lab.predictions if one.name not in self.diary.predictions]
+        open_ = [one.text for one in self.lab.predictions if one.name not in self.attempts.predictions]
         lines += [
             f"Not predicted yet: {' '.join(open_)} A prediction makes the comparison more useful." if open_ else ""
         ]
@@ -130,7 +131,7 @@ class Session:
         """Display predictions beside results."""
         rows = ["| asked | predicted | found | |", "|:--|--:|--:|:--|"]
         for question in self.lab.predictions:
-            given, expected = self.diary.predictions.get(question.name), question.of(self.results)
+            given, expected = self.attempts.predictions.get(question.name), question.of(self.results)
             if isinstance(expected.centre, str):
                 found = expected.centre
             elif not expected.basis:
@@ -157,7 +158,7 @@ class Session:
             display(Markdown(f"`{name}` in the cell above: {self.verdict(name, given)}"))
 
     def verdict(self, name: str, given: Any) -> str:
-        """What an answer is worth, in words; it is kept in the diary."""
+        """What an answer is worth, in words; it is kept with the attempts."""
         return self._judged(self.lab.question(name), given)[1]
 
     def grade(self, name: str, given: Any) -> None:
@@ -166,21 +167,21 @@ class Session:
         assert right, f"{name}: {words}"
 
     def hint(self, name: str) -> str:
-        """The next hint of a question; the diary counts them."""
+        """The next hint of a question; the attempts count them."""
         hints = self.lab.question(name).hints
-        seen = self.diary.hint(name)
+        seen = self.attempts.hint(name)
         return f"{seen}. {hints[seen - 1]}" if seen <= len(hints) else "There are no more hints."
 
     def summary(self) -> None:
         """Display what was predicted and answered, and keep it as ``summary.md`` in the folder of the lab."""
-        text = of_session(self.lab, self.diary, self.source.words if self.source else "Nothing was measured.")
-        self.diary.folder.mkdir(parents=True, exist_ok=True)
-        (self.diary.folder / "summary.md").write_text(text)
+        text = of_session(self.lab, self.attempts, self.source.words if self.source else "Nothing was measured.")
+        self.attempts.folder.mkdir(parents=True, exist_ok=True)
+        (self.attempts.folder / "summary.md").write_text(text)
         display(Markdown(text))
 
     def _judged(self, question: Question, given: Any) -> tuple[bool, str]:
         found = judge(question, question.of(self.results), given)
-        self.diary.answer(question.name, plain(question, given), found.right)
+        self.attempts.answer(question.name, plain(question, given), found.right)
         return found.right, found.text
 
     def _show(self, panel: Panel, question: Question) -> None:

@@ -67,7 +67,7 @@ class Verdict:
     text: str
 
 
-def over_launches(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
+def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
     """An answer from one value of each launch: their median, and the interval over launches.
 
     Parameters
@@ -82,7 +82,7 @@ def over_launches(values: Iterable[float], also: Iterable[float] = ()) -> Expect
 
     Examples
     --------
-    >>> over_launches([1.0, 2.0, 4.0])
+    >>> aggregate([1.0, 2.0, 4.0])
     Expected(centre=2.0, low=1.0, high=4.0, basis='range of 3 launches', by='your run')
     """
     held = [float(value) for value in values]

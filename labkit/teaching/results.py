@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, records, testbeds
+from labkit import benchmarks, notes, records, testbeds
 from labkit.columns import statistic_column
 from labkit.errors import DataError
+from labkit.notes import Note
 from labkit.records import headline_statistic
 from labkit.samples import Samples
 from labkit.spec import Spec
-from labkit.teaching.questions import Expected, over_launches
+from labkit.teaching.questions import Expected, aggregate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def work_of(spec: Spec) -> Spec:
     """What a point measures, wherever and by whichever launcher it was started."""
     found = benchmarks.identity(benchmarks.resolve(spec))
-    ranks = 1 if benchmarks.get(spec.benchmark).jobs else found.ranks
+    ranks = 1 if benchmarks.get(spec.benchmark).single else found.ranks
     where = testbeds.text_of(*testbeds.parse(found.testbed))
     return found.replace(launcher="any", ranks=ranks, testbed=where)
 
@@ -124,7 +125,7 @@ class Results:
 
     def value(self, benchmark: str, metric: str, **where: Any) -> Expected:
         """A metric of one point, with its interval over launches."""
-        return over_launches(self.launches(benchmark, metric, **where))
+        return aggregate(self.launches(benchmark, metric, **where))
 
     def combined(self, of: Callable[..., float], *points: tuple[str, str, dict[str, Any]]) -> Expected:
         """A number from several points, worked out launch by launch.
@@ -137,14 +138,11 @@ class Results:
         held = [self.launches(benchmark, metric, **where) for benchmark, metric, where in points]
         least = min(map(len, held))
         medians = [float(np.median(one)) for one in held]
-        return over_launches(
-            [of(*values) for values in zip(*(one[:least] for one in held), strict=True)], [of(*medians)]
-        )
+        return aggregate([of(*values) for values in zip(*(one[:least] for one in held), strict=True)], [of(*medians)])
 
-    def badges(self) -> list[str]:
+    def badges(self) -> tuple[Note, ...]:
         """What the numbers must carry, each once."""
-        found = (text for one in self.summary["badges"] for text in str(one).split("; ") if text)
-        return list(dict.fromkeys(found))
+        return notes.once(self.summary["badges"])
 
 
 def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.DataFrame:

@@ -10,8 +10,8 @@ from labkit import campaign, measuring
 from labkit.campaign import Campaign
 from labkit.campaign.derived import EXAMPLES
 from labkit.errors import LabkitError, SpecError
+from labkit.teaching.attempts import Attempts
 from labkit.teaching.definition import Lab
-from labkit.teaching.diary import Diary
 
 SOURCE = "LABKIT_LAB_SOURCE"
 
@@ -42,20 +42,20 @@ def recorded(lab: Lab, why: str) -> Source:
     """
     folders = tuple(EXAMPLES / name for name in lab.recorded)
     if missing := [str(folder) for folder in folders if not (folder / "campaign.json").exists()]:
-        raise SpecError(f"{', '.join(missing)} is missing, but this lab reads it. Work in a checkout, or measure.")
+        raise SpecError(f"{', '.join(missing)} is not there, but this lab reads it. Install labkit again, or measure.")
     host = Campaign(folders[-1]).facts.get("host", {})
     machine = f"{host.get('cpu_cores', '?')} cores ({host.get('cpu_model', 'processor not known')})"
     return Source("recorded", folders, f"**Source: recorded** on {machine} ({', '.join(lab.recorded)}). {why}".strip())
 
 
-def find(lab: Lab, asked: str, diary: Diary, progress: measuring.Report | None = None) -> Source:
+def find(lab: Lab, asked: str, attempts: Attempts, progress: measuring.Report | None = None) -> Source:
     """Samples for a lab; measures them where it is asked to, or may and can.
 
     Parameters
     ----------
     asked : ``auto`` takes the learner's own run where there is one, else measures, else reads the recording;
         ``measure`` insists, ``recorded`` reads, anything else is the folder of a campaign. $LABKIT_LAB_SOURCE wins.
-    diary : of the learner; it remembers which source was used, so that an answer is judged by the run it came from.
+    attempts : of the learner; they note which source was used, so that an answer is judged by the run it came from.
 
     Raises
     ------
@@ -63,11 +63,11 @@ def find(lab: Lab, asked: str, diary: Diary, progress: measuring.Report | None =
         If measuring was insisted on and failed; SpecError for a folder without a campaign.
     """
     asked = os.environ.get(SOURCE, "") or asked
-    own = diary.folder / "campaign"
+    own = attempts.folder / "campaign"
     if asked == "auto":
-        asked = {"recorded": "recorded", "measured": "own"}.get(diary.source, "auto")
+        asked = {"recorded": "recorded", "measured": "own"}.get(attempts.source, "auto")
     if asked == "recorded":
-        return _noted(diary, recorded(lab, "This machine measured nothing."))
+        return _noted(attempts, recorded(lab, "This machine measured nothing."))
     if asked == "own" and (own / "campaign.json").exists():
         return _own(own)
     if asked in ("auto", "measure", "own"):
@@ -76,8 +76,8 @@ def find(lab: Lab, asked: str, diary: Diary, progress: measuring.Report | None =
         except LabkitError as error:
             if asked == "measure":
                 raise
-            return _noted(diary, recorded(lab, f"The measurement on this machine failed: {error}"))
-        return _noted(diary, _own(own))
+            return _noted(attempts, recorded(lab, f"The measurement on this machine failed: {error}"))
+        return _noted(attempts, _own(own))
     if not (Path(asked) / "campaign.json").exists():
         raise SpecError(
             f"source={asked!r} is not a campaign folder. Set it to auto, measure, recorded, or a campaign folder."
@@ -93,7 +93,7 @@ def _own(folder: Path) -> Source:
     return Source("measured", (folder,), f"**Source: your own run** on {name}, {when}, in `{folder}`.")
 
 
-def _noted(diary: Diary, source: Source) -> Source:
-    """The source, once the diary knows it."""
-    diary.note_source(source.kind)
+def _noted(attempts: Attempts, source: Source) -> Source:
+    """The source, once the attempts note it."""
+    attempts.note_source(source.kind)
     return source

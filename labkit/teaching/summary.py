@@ -7,8 +7,8 @@ from pathlib import Path
 
 from labkit.errors import DataError
 from labkit.teaching import definition
+from labkit.teaching.attempts import Attempts
 from labkit.teaching.definition import Lab
-from labkit.teaching.diary import Diary
 
 MARK = {True: "right", False: "not yet"}
 
@@ -20,9 +20,9 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join([text[0], "|" + ":--|" * len(lines[0]), *text[1:]])
 
 
-def of_session(lab: Lab, diary: Diary, source: str) -> str:
+def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
     """One learner's page, in Markdown."""
-    answers, right = diary.answers, 0
+    answers, right = attempts.answers, 0
     rows = []
     for question in lab.questions:
         held = answers.get(question.name, {})
@@ -31,7 +31,7 @@ def of_session(lab: Lab, diary: Diary, source: str) -> str:
         state = MARK[bool(held.get("right"))] if given is not None else "no answer"
         shown = "–" if given is None else f"{given:.4g}" if isinstance(given, float) else str(given)
         rows.append([question.text, shown, state, str(held.get("tries", 0)), str(held.get("hints", 0))])
-    predicted = [[one.text, str(diary.predictions.get(one.name, "–"))] for one in lab.predictions]
+    predicted = [[one.text, str(attempts.predictions.get(one.name, "–"))] for one in lab.predictions]
     total = sum(question.points for question in lab.questions)
     return "\n\n".join([
         f"## {lab.title}: {right} of {total} points", source,
@@ -40,32 +40,34 @@ def of_session(lab: Lab, diary: Diary, source: str) -> str:
     ]) + "\n"  # fmt: skip
 
 
-def of_class(name: str, diaries: Iterable[tuple[str, Diary]]) -> str:
+def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> str:
     """A teacher's page over a class, in Markdown: learners, and which questions were hard.
 
     Parameters
     ----------
     name : of the lab.
-    diaries : learner and diary.
+    learners_attempts : learner and attempts.
 
     Raises
     ------
     DataError
         If there are none.
     """
-    lab, held = definition.get(name), sorted(diaries, key=lambda pair: pair[0])
+    lab, held = definition.get(name), sorted(learners_attempts, key=lambda pair: pair[0])
     if not held:
-        raise DataError(f"There is no diary of the lab {name}. Collect the folders run-{name.replace('_', '-')} too.")
+        raise DataError(
+            f"There are no attempts at the lab {name}. Collect the folders run-{name.replace('_', '-')} too."
+        )
     total = sum(question.points for question in lab.questions)
     learners, hard = [], []
-    for who, diary in held:
-        marks = [diary.answers.get(question.name, {}) for question in lab.questions]
+    for who, attempts in held:
+        marks = [attempts.answers.get(question.name, {}) for question in lab.questions]
         points = sum(q.points for q, mark in zip(lab.questions, marks, strict=True) if mark.get("right"))
         counts = [str(sum(mark.get(what, 0) for mark in marks)) for what in ("tries", "hints")]
-        made = f"{sum(one.name in diary.predictions for one in lab.predictions)} of {len(lab.predictions)}"
-        learners.append([who, f"{points} of {total}", made, *counts, diary.source or "–"])
+        made = f"{sum(one.name in attempts.predictions for one in lab.predictions)} of {len(lab.predictions)}"
+        learners.append([who, f"{points} of {total}", made, *counts, attempts.source or "–"])
     for question in lab.questions:
-        marks = [diary.answers.get(question.name, {}) for _, diary in held]
+        marks = [attempts.answers.get(question.name, {}) for _, attempts in held]
         answered = [mark for mark in marks if mark.get("given") is not None]
         first = sum(bool(mark.get("right")) and mark.get("tries") == 1 and not mark.get("hints") for mark in answered)
         solved = sum(bool(mark.get("right")) for mark in answered)
@@ -78,7 +80,7 @@ def of_class(name: str, diaries: Iterable[tuple[str, Diary]]) -> str:
     ]) + "\n"  # fmt: skip
 
 
-def collected(folder: Path) -> dict[str, list[tuple[str, Diary]]]:
+def collected(folder: Path) -> dict[str, list[tuple[str, Attempts]]]:
     """Diaries by lab below a folder with one folder for each learner, such as nbgrader's ``submitted``.
 
     Raises
@@ -86,12 +88,12 @@ def collected(folder: Path) -> dict[str, list[tuple[str, Diary]]]:
     DataError
         If there are none.
     """
-    found: dict[str, list[tuple[str, Diary]]] = {}
+    found: dict[str, list[tuple[str, Attempts]]] = {}
     for path in sorted(folder.glob("**/run-*/diary.json")):
         name = path.parent.name.removeprefix("run-").replace("-", "_")
         who = path.relative_to(folder).parts[0]
         if name in definition.names():
-            found.setdefault(name, []).append((who, Diary(path.parent)))
+            found.setdefault(name, []).append((who, Attempts(path.parent)))
     if not found:
         raise DataError(
             f"There is no run-*/diary.json below {folder}. Name the folder that has one folder per learner."

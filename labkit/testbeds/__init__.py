@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from labkit.errors import SpecError, known
 from labkit.host.checks import Check
+from labkit.notes import Note
 from labkit.spec import Spec
 from labkit.testbeds._kept import Kept, noted, start_keeper, take_down, up
 from labkit.tools import Place
@@ -66,7 +67,7 @@ class Testbed:
     """
 
     name: str
-    badges: tuple[str, ...] = ()
+    badges: tuple[Note, ...] = ()
     hosts: tuple[str, ...] = ()
     wrap: Callable[[Sequence[str]], list[str]] = list
     on: Callable[[str, Sequence[str]], list[str]] = lambda host, argv: list(argv)
@@ -255,7 +256,7 @@ def bring_up(text: str, *, lifetime: float = LIFETIME) -> Kept:
     SpecError
         If there is no such testbed, or nothing of it to bring up.
     LaunchError
-        If it does not come up; with what its keeper said.
+        If it does not come up; with what its daemon said.
     """
     text = text_of(*parse(text))
     if not hasattr(module_of(parse(text)[0]), "attach"):

@@ -1,4 +1,4 @@
-"""Keeper of one testbed: ``python -m labkit.testbeds TEXT LIFETIME``; takes it down when told to, or in the end."""
+"""Daemon of one testbed: ``python -m labkit.testbeds TEXT LIFETIME``; takes it down when told to, or in the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Testbeds that stay up: a keeper process for each, and a note of it in a folder of this user."""
+"""Testbeds that stay up: a daemon process for each, and a note of it in a folder of this user."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit import folders
 from labkit.errors import LaunchError
 
 _UP_S = 180.0  # until one must be up
-_children: dict[int, subprocess.Popen[bytes]] = {}  # keepers that this process has started
+_children: dict[int, subprocess.Popen[bytes]] = {}  # daemons that this process has started
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Kept:
     Parameters
     ----------
     text : its description.
-    pid, started : of the keeper: process number, and when it started (clock ticks since boot).
+    pid, started : of the daemon: process number, and when it started (clock ticks since boot).
     until : when it ends by itself, s since the epoch.
     handle : for ``attach``.
     """
@@ -45,21 +46,6 @@ class Kept:
         return self.started == started(self.pid)
 
 
-def folder() -> Path:
-    """Where those that are up are noted; for this user alone."""
-    place = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"labkit-{os.getuid()}"
-    try:
-        place.mkdir(mode=0o700, exist_ok=True)
-        owner = place.stat().st_uid
-    except OSError as error:
-        raise LaunchError(
-            f"No folder for the state of testbeds: {error}. Set XDG_RUNTIME_DIR to a folder of your own."
-        ) from error
-    if owner != os.getuid():
-        raise LaunchError(f"{place} belongs to another user. Set XDG_RUNTIME_DIR to a folder of your own.")
-    return place
-
-
 def started(pid: int) -> int:
     """When a process started, in clock ticks since boot; 0 where there is none."""
     try:
@@ -71,7 +57,7 @@ def started(pid: int) -> int:
 def up() -> list[Kept]:
     """Testbeds that are kept up by this user; what is left of others is removed."""
     found = []
-    for path in sorted(folder().glob("testbed-*.json")):
+    for path in sorted(folders.runtime().glob("testbed-*.json")):
         with contextlib.suppress(OSError, ValueError, TypeError):
             one = Kept(**json.loads(path.read_text()))
             if one.alive:
@@ -82,31 +68,31 @@ def up() -> list[Kept]:
 
 
 def start_keeper(text: str, lifetime: float) -> Kept:
-    """Start the keeper of a testbed, and wait until that is up.
+    """Start the daemon of a testbed, and wait until that is up.
 
     Raises
     ------
     LaunchError
-        If it does not come up; with what the keeper said.
+        If it does not come up; with what the daemon said.
     """
     with tempfile.TemporaryFile() as said:
         command = [sys.executable, "-m", "labkit.testbeds", text, str(lifetime)]
-        keeper = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
+        daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
         end = time.monotonic() + _UP_S
         try:
-            while keeper.poll() is None and time.monotonic() < end:
-                kept = next((one for one in up() if one.pid == keeper.pid), None)
+            while daemon.poll() is None and time.monotonic() < end:
+                kept = next((one for one in up() if one.pid == daemon.pid), None)
                 if kept is not None:
-                    _children[keeper.pid] = keeper
+                    _children[daemon.pid] = daemon
                     return kept
                 time.sleep(0.05)
         except BaseException:
-            keeper.terminate()
-            keeper.wait()
+            daemon.terminate()
+            daemon.wait()
             raise
-        status = keeper.poll()
-        keeper.terminate()
-        keeper.wait()
+        status = daemon.poll()
+        daemon.terminate()
+        daemon.wait()
         said.seek(0)
         words = said.read().decode(errors="replace").strip()
     raise LaunchError(f"The testbed {text} did not start. {words}", exit_status=status)
@@ -118,7 +104,7 @@ def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
     Raises
     ------
     LaunchError
-        If its keeper does not go.
+        If its daemon does not go.
     """
     with contextlib.suppress(ProcessLookupError):
         os.kill(kept.pid, signal.SIGTERM)
@@ -129,15 +115,15 @@ def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
         time.sleep(0.02)
     _children.pop(kept.pid, None)
     if kept.alive:
-        raise LaunchError(f"The keeper of {kept.text}, process {kept.pid}, does not stop. Kill it by hand.")
+        raise LaunchError(f"The daemon of {kept.text}, process {kept.pid}, does not stop. Kill it by hand.")
 
 
 @contextlib.contextmanager
 def noted(text: str, lifetime: float, handle: Mapping[str, Any]) -> Iterator[Kept]:
-    """Note a testbed as up for as long as the context lasts; for its keeper."""
+    """Note a testbed as up for as long as the context lasts; for its daemon."""
     pid = os.getpid()
     one = Kept(text, pid, started(pid), time.time() + lifetime, handle)
-    path = folder() / f"testbed-{pid}.json"
+    path = folders.runtime() / f"testbed-{pid}.json"
     aside = path.with_suffix(".new")
     aside.write_text(json.dumps(one.__dict__))
     aside.rename(path)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from labkit.errors import LaunchError, SpecError
+from labkit.notes import badge
 from labkit.spec import Spec, validated
 from labkit.testbeds import Testbed, _guest, _rdma
 from labkit.testbeds._guest import Guest
@@ -223,7 +224,7 @@ def _testbed(place: Guest | _Here, facts: Mapping[str, Any]) -> Testbed:
 
     return Testbed(
         "soft-roce",
-        badges=(GUEST if place.folder else HOST,),
+        badges=(badge(GUEST if place.folder else HOST),),
         wrap=lambda argv: [*words, *argv],
         place=ends,
         evidence=lambda: counters(place.run(["sh", "-c", _COUNTERS])),

@@ -18,8 +18,9 @@ from typing import Any
 
 from labkit import supervise
 from labkit.errors import LaunchError, SpecError, known
+from labkit.notes import badge
 from labkit.spec import Spec
-from labkit.supervise import guard
+from labkit.supervise import supervisor
 from labkit.testbeds import Testbed
 from labkit.testbeds._links import Options, address, has_ipv6, options_of, plan
 from labkit.tools import Place
@@ -135,8 +136,14 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
 def outline(argument: str, options: Mapping[str, str]) -> Testbed:
     """What is known of it before it is up: hosts, how ranks reach them, what every number carries."""
     chosen = options_of(argument, options)
+
+    def place(spec: Spec) -> Place:
+        """Refuses hosts that it will not have."""
+        _ends(spec, chosen)
+        return Place()
+
     return Testbed(
-        f"virtual-cluster:{chosen.nodes}", badges=(BADGE,), hosts=chosen.hosts, remote_shell=SHELL,
+        f"virtual-cluster:{chosen.nodes}", badges=(badge(BADGE),), hosts=chosen.hosts, remote_shell=SHELL, place=place,
         facts=chosen.facts | {"rootless": os.geteuid() != 0},
     )  # fmt: skip
 
@@ -156,7 +163,9 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
             raise known("host", host, options.hosts)
     if not spec.has("senders"):
         if len(named) > 2:
-            raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two.")
+            raise SpecError(
+                f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two."
+            )
         client, server = (options.hosts[0], *named)[-2:] if named else (options.hosts[0], options.hosts[-1])
         return [client], server
     *others, server = named or options.hosts
@@ -194,9 +203,9 @@ def _empty(networks: Collection[str]) -> None:
     """End what others still run on hosts that are gone; without a network it would hang."""
 
     def inside() -> list[int]:
-        return [pid for pid in guard.processes() if _network(pid) in networks]
+        return [pid for pid in supervisor.processes() if _network(pid) in networks]
 
-    guard.end(inside, lambda: bool(inside()), 2.0)
+    supervisor.end(inside, lambda: bool(inside()), 2.0)
 
 
 def _network(pid: int) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from labkit.errors import LaunchError, SpecError
+from labkit.notes import note
 from labkit.spec import Effort, Scalar, Spec
 from labkit.tools._job import Job, Outcome, Parsed
 from labkit.tools._run import Place, background, run
@@ -87,10 +88,9 @@ def kept(parsed: Parsed, effort: Effort) -> Parsed:
     times = parsed.time_ns[chosen]
     extras = {name: values[chosen] for name, values in parsed.extras.items()}
     few = len(times) < (wanted or 1)
-    warnings = (
-        (f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time limit was reached.",) if few else ()
-    )
-    return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *warnings))
+    text = f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time limit was reached."
+    short = (note("few-iterations", text, have=len(times), wanted=wanted or 1),) if few else ()
+    return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *short))
 
 
 def only(spec: Spec, tool: str, instead: str, **usual: Scalar) -> None:
@@ -132,16 +132,16 @@ def by_time(effort: Effort, tool: str, instead: str) -> None:
 
 
 def this_machine(spec: Spec) -> str:
-    """Address of this machine's loopback in the spec's option ``ip``.
+    """Address of this machine's loopback in the spec's option ``ip``; a testbed puts that of a host of its own there.
 
     Raises
     ------
     SpecError
-        If the spec names other hosts.
+        If the spec names other hosts, and no testbed has them.
     """
-    if set(spec.hosts) - {"localhost", "127.0.0.1", "::1"}:
+    if spec.testbed == "local" and set(spec.hosts) - {"localhost", "127.0.0.1", "::1"}:
         raise SpecError(
-            f"hosts={','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
-            "and measures the loopback. Leave hosts out."
+            f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
+            "and measures the loopback. Leave --hosts out, or name two hosts of --testbed virtual-cluster."
         )
     return "::1" if spec.option("ip") == "ipv6" else "127.0.0.1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from labkit import notes
 from labkit.errors import SpecError
 from labkit.spec import Effort, Reported, Spec
 from labkit.tools._job import Parsed
@@ -29,7 +30,7 @@ def check(spec: Spec, effort: Effort, transport: str, what: str) -> None:
         )
 
 
-def together(parts: Sequence[Parsed]) -> Parsed:
+def combine(parts: Sequence[Parsed]) -> Parsed:
     """Sums over all clients, what each gave under the label ``sender``, each stream's bandwidth under its number."""
     totals: dict[str, Reported] = {}
     each, streams = list[Reported](), list[Reported]()
@@ -45,6 +46,6 @@ def together(parts: Sequence[Parsed]) -> Parsed:
             streams.append(replace(value, rank=len(streams), labels={"sender": sender}))
     return Parsed(
         reported=(*totals.values(), *streams, *each),
-        warnings=tuple(dict.fromkeys(text for part in parts for text in part.warnings)),
+        warnings=notes.once(part.warnings for part in parts),
         facts={"payload_B": sum(int(part.facts.get("payload_B") or 0) for part in parts)},
     )

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit.notes import Note
 from labkit.spec import Reported, Scalar
 
 Facts = Mapping[str, Scalar]
@@ -33,7 +34,7 @@ class Parsed:
     reported: tuple[Reported, ...] = ()
     time_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     extras: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
     facts: Facts = field(default_factory=dict)
 
 
@@ -53,7 +54,7 @@ class Job:
     each : words that fill further placeholders of both commands, a mapping for each pair of server and client. Several
         pairs run at once, every server on ports of its own, the clients from an agreed moment on.
     parse : from the client's standard output and the folder to values; raises DataError.
-    together : from what `parse` made of each of several clients to one.
+    combine : from what `parse` made of each of several clients to one.
     address : of the server, on this machine; empty without one.
     directory : where the folder is made; empty for the system's place for temporary files.
     prepare : looks at the folder before anything starts; gives facts, raises SpecError.
@@ -74,7 +75,7 @@ class Job:
     listens: Literal["tcp", "udp", "rdma_cm"] = "tcp"
     each: tuple[Mapping[str, str], ...] = ({},)
     parse: Callable[[str, Path], Parsed]
-    together: Callable[[Sequence[Parsed]], Parsed] = lambda parts: parts[0]
+    combine: Callable[[Sequence[Parsed]], Parsed] = lambda parts: parts[0]
     address: str = ""
     directory: str = ""
     prepare: Callable[[Path], Facts] = lambda folder: {}
@@ -83,8 +84,8 @@ class Job:
     duration: float
     time_limit: float
     retries: int = 0
-    badges: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    badges: tuple[Note, ...] = ()
+    warnings: tuple[Note, ...] = ()
     facts: Facts = field(default_factory=dict)
 
     @property
@@ -117,8 +118,8 @@ class Outcome:
     extras: Mapping[str, NDArray[np.int64]]
     source: str
     commands: tuple[tuple[str, ...], ...]
-    warnings: tuple[str, ...] = ()
-    badges: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    badges: tuple[Note, ...] = ()
     meta: Facts = field(default_factory=dict)
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 
 from labkit import supervise
 from labkit.errors import DataError, LaunchError, SpecError
+from labkit.notes import Note, badge, note
 from labkit.tools._clients import GRACE_S, outputs, written
 from labkit.tools._job import Facts, Job, Outcome, Parsed
 from labkit.tools._tool import version
@@ -89,7 +90,7 @@ def _repeated(job: Job, place: Place, folder: Path) -> tuple[str, tuple[tuple[st
     -------
     Address of the server, the commands that ran, what the clients printed, and what that says.
     """
-    refused: list[str] = []
+    refused: list[Note] = []
     while True:
         try:
             with contextlib.ExitStack() as stack:
@@ -100,14 +101,15 @@ def _repeated(job: Job, place: Place, folder: Path) -> tuple[str, tuple[tuple[st
                     where = place.clients[number] if place.clients else place.client
                     clients.append((where, _filled(job.client, words | dict(place.client_words))))
                 found = outputs(job, clients, folder, _environment())
-            parsed = job.together([one for _, one in found])
+            parsed = job.combine([one for _, one in found])
             commands = (*served, *((*where, *command) for where, command in clients))
             source = "\n".join(text for text, _ in found)
             return words["address"], commands, source, replace(parsed, warnings=(*parsed.warnings, *refused))
         except LaunchError as error:
             if not isinstance(error.__cause__, DataError) or len(refused) == job.retries:
                 raise
-            refused.append(f"a run of {job.tool} was repeated, because it gave no result: {error.__cause__}")
+            text = f"a run of {job.tool} was repeated, because it gave no result: {error.__cause__}"
+            refused.append(note("repeated", text, tool=job.tool))
 
 
 @contextlib.contextmanager
@@ -136,11 +138,11 @@ def _outcome(
 ) -> Outcome:  # fmt: skip
     """Everything a run gave, in the shape of samples."""
     sampled = parsed.time_ns.size > 0
-    badges = [*job.badges, *(["loopback"] if loopback else [])]
+    badges = [*job.badges, *([badge("loopback")] if loopback else [])]
     if job.stands_in_for:
-        badges.append(f"{job.tool} stands in for {job.stands_in_for}")
+        badges.append(badge(f"{job.tool} stands in for {job.stands_in_for}", tool=job.tool, wanted=job.stands_in_for))
     if facts.get("filesystem") in ("tmpfs", "ramfs"):
-        badges.append("memory file system")
+        badges.append(badge("memory file system"))
     meta = {
         **facts,
         **parsed.facts,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from labkit.errors import SpecError
 from labkit.formats import fio as layout
+from labkit.notes import badge
 from labkit.spec import Effort, Scalar, Spec
 from labkit.tools import Job, Parsed, Tool, kept
 from labkit.tools._folder import facts
@@ -99,7 +100,7 @@ def unix_rr(spec: Spec, effort: Effort) -> Job:
         definition="fio net, pingpong over a Unix stream socket: round trip of every message, as netperf counts it.",
         duration=whole,
         time_limit=whole + effort.time_limit,
-        badges=("Unix socket",),
+        badges=(badge("Unix socket"),),
     )  # fmt: skip
 
 
@@ -155,7 +156,7 @@ def _job(
         definition="fio: completion latency (clat) of each I/O; rates are fio's, over its own run time.",
         duration=runtime + _LAYOUT_S,
         time_limit=runtime + _LAYOUT_S + effort.time_limit,
-        badges=("page cache",) if cached else (),
+        badges=(badge("page cache"),) if cached else (),
         facts={"page_cache": page_cache},
     )  # fmt: skip
 

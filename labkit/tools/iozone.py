@@ -10,6 +10,7 @@ from pathlib import Path
 from labkit.errors import SpecError
 from labkit.formats import iozone as layout
 from labkit.host import VERSION
+from labkit.notes import badge
 from labkit.spec import Effort, Scalar, Spec
 from labkit.tools import Job, Parsed, Tool
 from labkit.tools._folder import facts
@@ -60,7 +61,7 @@ def table(spec: Spec, effort: Effort) -> Job:
         definition="iozone -a: bytes of a file over the time of one pass, without open and close; its kB is 1024 B.",
         duration=seconds,
         time_limit=seconds + effort.time_limit,
-        badges=() if direct else ("page cache",),
+        badges=() if direct else (badge("page cache"),),
         facts={"page_cache": said},
     )  # fmt: skip
 

@@ -67,7 +67,7 @@ def incast(spec: Spec, effort: Effort) -> Job:
         ),
         each=({},) * values["senders"],
         parse=parsed,
-        together=_incast.together,
+        combine=_incast.combine,
         address="127.0.0.1",
         definition="iperf3: sum over all senders of the bytes the receiver got over the time of each.",
         duration=seconds,

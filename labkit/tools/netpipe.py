@@ -11,6 +11,7 @@ from pathlib import Path
 
 from labkit.errors import SpecError
 from labkit.formats import netpipe as layout
+from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Job, Parsed, Tool, only, this_machine
 
@@ -95,5 +96,5 @@ def _job(
         definition=definition,
         duration=sizes * _SIZE_S,
         time_limit=sizes * _SIZE_S + effort.time_limit,
-        warnings=(_OPEN,),
+        warnings=(note("listens-everywhere", _OPEN),),
     )

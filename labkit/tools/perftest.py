@@ -125,7 +125,7 @@ def incast(spec: Spec, effort: Effort) -> Job:
         client=(*job.client[:-1], *mark, job.client[-1]),
         each=tuple({"tclass": classes[k % len(classes)]} if classes else {} for k in range(streams)),
         parse=parsed,
-        together=_incast.together,
+        combine=_incast.combine,
         retries=5,  # they take the processors from one another while they calibrate
         definition="perftest ib_write_bw: sum over all streams, each measured in the middle of its time (-D).",
     )

@@ -16,6 +16,7 @@ import numpy as np
 import labkit.verbs
 from labkit.errors import DataError, SpecError
 from labkit.host.pyverbs import interpreter, version
+from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Job, Parsed, Tool
 from labkit.verbs.plan import ONE_SIDED, Plan
@@ -193,8 +194,7 @@ def parsed(text: str, folder: Path) -> Parsed:
         times = np.asarray(found["time_ns"], np.int64)
         extras = {name: np.asarray(values, np.int64) for name, values in found["extras"].items()}
         reported = tuple(Reported(*values) for values in found.get("reported", ()))
+        warnings = tuple(note(one["code"], one["text"], **one["values"]) for one in found["warnings"])
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"pyverbs output: found {line[-200:]!r}, wanted one JSON object ({error}).") from error
-    return Parsed(
-        time_ns=times, extras=extras, reported=reported, warnings=tuple(found["warnings"]), facts=found["facts"]
-    )
+    return Parsed(time_ns=times, extras=extras, reported=reported, warnings=warnings, facts=found["facts"])

@@ -13,6 +13,7 @@ from typing import Any
 
 from labkit.errors import SpecError
 from labkit.formats import qperf as layout
+from labkit.notes import note
 from labkit.spec import Effort, Spec
 from labkit.tools import Job, Parsed, Tool, by_time, only, this_machine
 
@@ -20,6 +21,8 @@ TOOL = Tool(
     name="qperf", commands=("qperf",), package="qperf", programs=("qperf",), format=layout,
     purpose="TCP and UDP, and verbs over RC", instead="netperf or sockperf, and perftest",
 )  # fmt: skip
+_NAGLE = "qperf cannot set TCP_NODELAY: Nagle's algorithm is on."
+_BY_CM = "qperf connected with rdma_cm, which the options did not request."
 # options of the verbs benchmarks that it cannot follow, and the value at which there is nothing to follow
 _CANNOT: dict[str, Any] = {
     "connection": "RC", "inline": -1, "mtu": 0, "tclass": -1, "gid": -1, "qps": 1, "post_list": 1,
@@ -87,7 +90,7 @@ def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Job:
     by_time(effort, TOOL.name, "netperf")
     address, buffer = this_machine(spec), spec.option("socket_buffer")
     seconds = max(1, math.ceil(effort.time_cap))
-    nagle = ("qperf cannot set TCP_NODELAY: Nagle's algorithm is on.",) if spec.values.get("nodelay") else ()
+    nagle = (note("nagle", _NAGLE),) if spec.values.get("nodelay") else ()
     return Job(
         tool=TOOL.name,
         package=TOOL.package,
@@ -181,7 +184,7 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
         ),
         duration=seconds,
         time_limit=seconds + effort.time_limit,
-        warnings=() if values.get("rdma_cm", False) else ("qperf connected with rdma_cm, which no option requested.",),
+        warnings=() if values.get("rdma_cm", False) else (note("rdma-cm", _BY_CM),),
     )  # fmt: skip
 
 

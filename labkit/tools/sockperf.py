@@ -17,6 +17,7 @@ import numpy as np
 
 from labkit.errors import SpecError
 from labkit.formats import sockperf as layout
+from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Job, Parsed, Tool, kept, only, this_machine
 
@@ -100,9 +101,11 @@ def _paced(found: Parsed, rate: int) -> Parsed:
     reached = (len(start) - 1) / span if span else 0.0
     reported.append(Reported("message_rate_per_s", "1/s", "mean", reached))
     if reached < _BEHIND * rate:
-        warnings.append(f"the sender reached {reached:.0f} of {rate} messages per second.")
+        text = f"the sender reached {reached:.0f} of {rate} messages per second."
+        warnings.append(note("slow-sender", text, reached=reached, wanted=rate))
     if counts.get("dropped_messages", 0):
-        warnings.append("messages were lost, so the delay of the others is unknown.")
+        text = "messages were lost, so the delay of the others is unknown."
+        warnings.append(note("lost-messages", text))
     elif len(start):
         extras["late_ns"] = late = layout.late(start, rate)
         p50, p99 = np.percentile(late, (50, 99)) * 1e-3

@@ -7,6 +7,7 @@ from typing import Any
 
 from labkit.errors import SpecError
 from labkit.formats import ucx_perftest as layout
+from labkit.notes import badge
 from labkit.spec import Effort, Spec
 from labkit.tools import Job, Parsed, Tool
 from labkit.units import MiB
@@ -82,7 +83,7 @@ def _job(spec: Spec, effort: Effort, test: list[str], definition: str, *, timed:
         definition=definition,
         duration=_START_S + effort.time_cap,
         time_limit=_START_S + effort.time_limit,
-        badges=("shared memory",) if spec.transport == "shm" else (),
+        badges=(badge("shared memory"),) if spec.transport == "shm" else (),
         facts={"iterations": count, "warmup": warm},
     )
 

@@ -71,7 +71,9 @@ def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict
             last = plan.tx_depth * plan.qps * (plan.iterations or 5)
             facts["arrived_of_last"] = arrived
             if plan.iterations and arrived < last:
-                warnings.append(f"{arrived} of {last} messages arrived; {plan.connection} may lose messages.")
+                text = f"{arrived} of {last} messages arrived; {plan.connection} may lose messages."
+                values = {"arrived": arrived, "sent": last}
+                warnings.append({"code": "lost-messages", "text": text, "values": values})
     else:
         meeting.swap()
     return {"time_ns": times, "facts": facts | (python_share(end) if not server else {}), "warnings": warnings}

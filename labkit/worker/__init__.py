@@ -27,7 +27,6 @@ END = b"\n"
 _LENGTHS = struct.Struct("<IQ")
 FAILED = "labkit-rank-failed: "
 ABSENT = "not in this MPI"  # how the reason begins when the library lacks what a benchmark calls
-STARTS = ("init", "finalize", "hello")  # what has no loop: times of the start itself, one for each launch
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
+from labkit.benchmarks import KernelBenchmark, StartBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB
-from labkit.worker import ABSENT, STARTS, Frame, Plan, links
+from labkit.worker import ABSENT, Frame, Plan, links
 from labkit.worker.setting import Setting
-from labkit.worker.slots import Slots
 from labkit.worker.stop import CHUNK, Stop
 from labkit.worker.verify import verify
+from labkit.worker.windows import Windows
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -132,9 +133,10 @@ class Worker:
     def _point(self, index: int, spec: Spec) -> None:
         """Verify, then time one point, and send what came out."""
         benchmark, began = benchmarks.get(spec.benchmark), perf_counter()
-        if benchmark.kernel in STARTS:
+        if isinstance(benchmark, StartBenchmark):
             self._start(index, benchmark)
             return
+        assert isinstance(benchmark, KernelBenchmark)
         wrong, looked = self._impossible(benchmark), False
         if not wrong:
             wrong, looked = self._together(*verify(self, spec, benchmark))
@@ -162,15 +164,15 @@ class Worker:
         found = dict(self.mpi.COMM_WORLD.gather((self.mpi.Get_processor_name(), carried)) or ())
         return found if len(found) > 1 else {}
 
-    def _start(self, index: int, benchmark: benchmarks.Benchmark) -> None:
+    def _start(self, index: int, benchmark: StartBenchmark) -> None:
         """The time of MPI_Init, once for a start; those of its end are the parent's to keep."""
-        if benchmark.kernel == "init":
+        if benchmark.part == "init":
             rows = self.ranks.gather(np.array([self._init_ns], np.int64))[None]
             facts = {"stopped_by": "start", "warmup": 0, "chunks": [1], "timed_s": 0.0, "elapsed": 0.0}
             facts |= {"verified": False, "rows": list(range(self.ranks.size)), "interface_B": {}}
             self.send("samples", rows, index=index, shape=rows.shape, **facts)
 
-    def _impossible(self, benchmark: benchmarks.Benchmark) -> str:
+    def _impossible(self, benchmark: KernelBenchmark) -> str:
         """Why this engine or this MPI library cannot run a benchmark; empty when they can."""
         if not self._engine.has(benchmark.kernel):
             return f"{benchmark.name} needs the compiled kernels. Run: make setup."
@@ -189,7 +191,7 @@ class Worker:
 
     @contextmanager
     def prepared(
-        self, spec: Spec, benchmark: benchmarks.Benchmark, **changes: Any
+        self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
     ) -> Iterator[tuple[kernels.Loop, Setting]]:
         """The kernel with everything it needs, ready to be called with counts."""
         options = spec.values
@@ -207,30 +209,28 @@ class Worker:
         finally:
             setting.close()
 
-    def _measure(
-        self, index: int, spec: Spec, benchmark: benchmarks.Benchmark
-    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        """Timed chunks until the effort is spent; on rank 0 (lanes, rows, n) ns and how it ended."""
+    def _measure(self, index: int, spec: Spec, benchmark: KernelBenchmark) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """Timed chunks until the effort is spent; on rank 0 (phases, rows, n) ns and how it ended."""
         effort, ranks, options = self._plan.effort, self.ranks, spec.values
-        windowed, slots = options.get("cadence") == "synchronised", Slots(self.mpi, self._engine, ranks)
-        ahead = slots.ahead() if windowed else 0
+        windowed, windows = options.get("cadence") == "synchronised", Windows(self.mpi, self._engine, ranks)
+        ahead = windows.ahead() if windowed else 0
         with self.prepared(spec, benchmark, **({"ahead_ns": ahead} if windowed else {})) as (loop, setting):
             each = self._probe(loop)
             warmup = effort.warmup
             if warmup is None:
                 warmup = max(1, min(benchmark.warmup[spec.size > 8 * KiB], int(CHUNK / each)))
             if windowed:
-                slots.choose(loop, warmup)
-                each = max(each, slots.ns * 1e-9)
+                windows.choose(loop, warmup)
+                each = max(each, windows.ns * 1e-9)
             stop, chunks, counts, told_at = Stop(effort, benchmark.reduce), [], [], monotonic()
             whole, wholes = getattr(loop, "whole", []) if benchmark.loop else [], []
             count = stop.first(each)
             single = options.get("timing") == "total"
             while count := ranks.bcast(count):
-                start = slots.start() if windowed else 0
+                start = windows.start() if windowed else 0
                 ranks.barrier()
                 began = perf_counter()
-                times = loop(warmup, count, start, slots.ns)
+                times = loop(warmup, count, start, windows.ns)
                 took = perf_counter() - began
                 kept = times[:, :, :1] if single else times
                 chunk = ranks.gather(kept.ravel()).reshape(ranks.size, *kept.shape)
@@ -249,16 +249,16 @@ class Worker:
         if wholes and ranks.rank == 0:
             facts["loop_ns"] = [np.ravel([whole[row] for whole in wholes]).tolist() for row in rows_of]
         if windowed and ranks.rank == 0:
-            facts |= slots.facts(rows[0])
+            facts |= windows.facts(rows[0])
         return rows, facts
 
-    def _rows(self, spec: Spec, benchmark: benchmarks.Benchmark, threads: int) -> list[int]:
+    def _rows(self, spec: Spec, benchmark: KernelBenchmark, threads: int) -> list[int]:
         """Whom each row belongs to: rank r, or thread t of it as r * threads + t."""
         timing = [r for r in range(self.ranks.size) if benchmark.active(spec, r)]
         return [r * threads + t for r in timing for t in range(threads)]
 
-    def _active(self, spec: Spec, benchmark: benchmarks.Benchmark, chunk: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows of those that time, (lanes, rows, n), from (ranks, lanes, threads, n)."""
+    def _active(self, spec: Spec, benchmark: KernelBenchmark, chunk: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of those that time, (phases, rows, n), from (ranks, phases, threads, n)."""
         timing = [r for r in range(self.ranks.size) if benchmark.active(spec, r)]
         kept = chunk[timing].swapaxes(0, 1)
         return kept.reshape(kept.shape[0], -1, kept.shape[-1])

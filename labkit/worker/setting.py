@@ -8,17 +8,15 @@ import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit import kernels
+from labkit.benchmarks import CollectiveBenchmark, FileBenchmark, KernelBenchmark, OneSidedBenchmark
 from labkit.errors import KernelError
 from labkit.spec import Spec
-
-if TYPE_CHECKING:
-    from labkit.benchmarks import Benchmark
 
 Allocate = Callable[[str, int], NDArray[np.uint8]]
 PAGE = 4096
@@ -37,9 +35,17 @@ class Setting:
     """
 
     def __init__(
-        self, mpi: Any, spec: Spec, benchmark: Benchmark, rank: int, allocate: Allocate, *, window: int, stride: int,
+        self,
+        mpi: Any,
+        spec: Spec,
+        benchmark: KernelBenchmark,
+        rank: int,
+        allocate: Allocate,
+        *,
+        window: int,
+        stride: int,
         **changes: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._mpi, self._spec, self._benchmark, self._rank = mpi, spec, benchmark, rank
         self._options = spec.values
         self._free: list[Callable[[], object]] = []
@@ -73,11 +79,11 @@ class Setting:
     def _work(self, thread: int, changes: dict[str, Any]) -> kernels.Work:
         """The work of one thread."""
         spec, benchmark, options = self._spec, self._benchmark, self._options
-        lanes = 1 + (len(benchmark.lanes) if options.get("overlap", True) else 0)
+        phases = 1 + (len(benchmark.phases) if options.get("overlap", True) else 0)
         common: dict[str, Any] = {
             "count": spec.size // self.dtype.itemsize, "itemsize": self.dtype.itemsize,
             "send": self.sends[thread], "recv": self.recvs[thread], "window": self.window, "stride": self.stride,
-            "requests": (benchmark.requests or benchmark.window)(spec), "lanes": lanes,
+            "requests": (benchmark.requests or benchmark.window)(spec), "phases": phases,
             "rank": self._rank, "ranks": spec.ranks, "timing": options.get("timing", "each"),
             "isolated": options.get("cadence", benchmark.cadence) == "isolated",
         }  # fmt: skip
@@ -91,14 +97,14 @@ class Setting:
             "info": self._mpi.INFO_NULL, "byte": self._mpi.BYTE, "active": active,
             "source": self._mpi.ANY_SOURCE if any_source else peer,
             "right": (self._rank + 1) % spec.ranks, "left": (self._rank - 1) % spec.ranks,
-            "rotate": options.get("rotate", False), "overlap": lanes > 1, "tests": options.get("tests", 0),
+            "rotate": options.get("rotate", False), "overlap": phases > 1, "tests": options.get("tests", 0),
             **self._pieces(count, datatype, comm), **dict(benchmark.work(spec)),
         }  # fmt: skip
         if parts := benchmark.splits(spec, self._rank):
             more["comms"] = [self._freed(comm.Split(colour, key)) for colour, key in parts]
-        more |= self._window(comm) if benchmark.exposed is not None else {}
-        more |= self._file(comm) if "directory" in options else {}
-        if benchmark.kernel == "compare_and_swap":
+        more |= self._window(comm) if isinstance(benchmark, OneSidedBenchmark) else {}
+        more |= self._file(comm) if isinstance(benchmark, FileBenchmark) else {}
+        if isinstance(benchmark, OneSidedBenchmark) and benchmark.compares:
             more["extra"] = self.held["extra"] = np.zeros(spec.size, np.uint8)
         if "buffers_in_turn" in options:
             more["places"] = self._places()
@@ -148,19 +154,24 @@ class Setting:
         peers = np.array(benchmark.peers(spec, self._rank), np.int32)
         parts = max(spec.ranks, len(peers))
         counts = np.full(parts, count, np.int32)
-        if benchmark.counts is not None:
+        if isinstance(benchmark, CollectiveBenchmark) and benchmark.counts is not None:
             counts = np.array(benchmark.counts(spec, self.dtype.itemsize), np.int32)
         displs = np.arange(parts) * count
         apart = spec.size * self.gaps
         found = {"counts": counts, "displs": displs.astype(np.int32), "peers": peers, "npeers": len(peers)}
         found |= {"bytes": (np.arange(parts) * apart).astype(np.int32), "far_bytes": np.arange(parts) * apart}
-        if "rows" in dict(benchmark.work(spec)):  # a table of partners
-            found["npeers"] = len(peers) // 2
         return found | {"types": [datatype] * parts}
+
+    @property
+    def placed(self) -> int | None:
+        """Where in the receive buffer this rank's own data lie, B; None if it does not work in place."""
+        if not isinstance(self._benchmark, CollectiveBenchmark) or not self._options.get("in_place"):
+            return None
+        return self._benchmark.placed(self._spec, self._rank)
 
     def _in_place(self) -> dict[str, Any]:
         """MPI_IN_PLACE instead of the buffer that holds nothing of its own."""
-        if not self._options.get("in_place") or self._benchmark.placed(self._spec, self._rank) is None:
+        if not isinstance(self._benchmark, CollectiveBenchmark) or self.placed is None:
             return {}
         return {self._benchmark.replaces: int(self._mpi.IN_PLACE) & (1 << 64) - 1}
 
@@ -219,7 +230,7 @@ class Setting:
             self.exposed[:] = np.resize(own.view(np.uint8), len(self.exposed))
         if "extra" in self.held:
             self.held["extra"][:] = peer.view(np.uint8)[: len(self.held["extra"])]
-        if self.path and "read" in self._benchmark.kernel:
+        if isinstance(self._benchmark, FileBenchmark) and self._benchmark.moves == "read":
             with open(self.path, "r+b") as file:  # noqa: PTH123
                 file.seek(self.offset)
                 file.write(own.view(np.uint8)[: self._spec.size].tobytes())
@@ -229,7 +240,7 @@ class Setting:
         if self.exposed is not None:
             self.held["window"].Lock(self._rank)  # what others wrote becomes visible
             self.held["window"].Unlock(self._rank)
-        if not self.path or self._benchmark.kernel not in ("file_write", "file_iwrite"):
+        if not isinstance(self._benchmark, FileBenchmark) or self._benchmark.moves != "write":
             return recv
         with open(self.path, "rb") as file:  # noqa: PTH123
             blocks = np.frombuffer(file.read(), np.uint8).reshape(-1, self._spec.size)

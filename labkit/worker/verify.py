@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit.benchmarks import KernelBenchmark, OneSidedBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB, MiB
 from labkit.worker.setting import packed
 
 if TYPE_CHECKING:
-    from labkit.benchmarks import Benchmark
     from labkit.worker.rank import Worker
 
 PIECE = 256 * KiB  # B that are compared at once
 VERIFY_ROOM = 2 * MiB  # B of a window that are verified; a rank must stay small
 
 
-def verify(worker: Worker, spec: Spec, benchmark: Benchmark) -> tuple[str, bool]:
+def verify(worker: Worker, spec: Spec, benchmark: KernelBenchmark) -> tuple[str, bool]:
     """Run untimed iterations on patterns; what was wrong on this rank, empty when nothing, and whether it looked."""
     if not benchmark.mpi or spec.size == 0:
         return "", False
@@ -33,7 +33,7 @@ def verify(worker: Worker, spec: Spec, benchmark: Benchmark) -> tuple[str, bool]
     return next((found for found, _ in rounds if found), ""), any(looked for _, looked in rounds)
 
 
-def _round(worker: Worker, spec: Spec, benchmark: Benchmark, iteration: int) -> tuple[str, bool]:
+def _round(worker: Worker, spec: Spec, benchmark: KernelBenchmark, iteration: int) -> tuple[str, bool]:
     """One iteration on a pattern, in poisoned buffers; what was wrong here, and whether it looked."""
     rank, options = worker.ranks.rank, spec.values
     largest = max(*benchmark.buffers(spec), spec.size, 1)
@@ -51,7 +51,7 @@ def _round(worker: Worker, spec: Spec, benchmark: Benchmark, iteration: int) -> 
         for thread, (send, recv) in enumerate(zip(setting.sends, setting.recvs, strict=True)):
             send[:sent] = whole(rank, thread).view(np.uint8)
             recv[:received] = 0xEE
-            at = benchmark.placed(spec, rank) if options.get("in_place") else None
+            at = setting.placed
             if at is not None:
                 own = send[: min(sent, received)]
                 recv[at * setting.gaps : at * setting.gaps + len(own)] = own
@@ -66,7 +66,7 @@ def _round(worker: Worker, spec: Spec, benchmark: Benchmark, iteration: int) -> 
 
             got = packed(setting.after(recv[:received], pattern(rank)), setting.gaps, options.get("block", 1))
             pairs = [(got, benchmark.expected(spec, rank, pattern))]
-            if benchmark.exposed is not None and setting.exposed is not None:
+            if isinstance(benchmark, OneSidedBenchmark) and setting.exposed is not None:
                 pairs.append((setting.exposed, benchmark.exposed(spec, rank, pattern)))
             for found, expected in pairs:
                 looked = looked or expected is not None

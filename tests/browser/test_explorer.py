@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from labkit import campaign, samples
-from labkit.batch import HOME
 from labkit.explorer import server
+from labkit.project import SHIPPED
 from tests.test_hostile import TAG
 from tests.test_report import point
 
@@ -47,7 +47,7 @@ def measuring(home: Path) -> dict[int, str]:
         with suppress(OSError):
             words = (path / "cmdline").read_bytes().decode(errors="replace").split("\0")
             kind = next(
-                (k for k in ("labkit.worker", "labkit.cli", "mpirun", "guard.py") if k in " ".join(words[:8])), ""
+                (k for k in ("labkit.worker", "labkit.cli", "mpirun", "supervisor.py") if k in " ".join(words[:8])), ""
             )
             if (
                 kind
@@ -72,7 +72,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, P
             "IPYTHONDIR",
         ):
             patch.setenv(name, str(home / name))
-        shutil.copytree(HOME / "data" / "campaigns" / "examples" / "two-cores", folder / "two-cores")
+        shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", folder / "two-cores")
         with server.served([], {"LABKIT_EXPLORE": "two-cores"}) as (_, url, token):
             yield url, token, folder
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from labkit import campaign, supervise
-from labkit.batch import HOME
 from labkit.explorer.server import NOTEBOOK
+from labkit.project import SHIPPED
 
 from .test_explorer import COUNT, PLACE, fill, measuring, picture, playwright, points, until
 
@@ -30,7 +30,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[t
     if importlib.util.find_spec("voila") is None:
         pytest.skip("Voilà is not installed")
     folder, home = tmp_path_factory.mktemp("explored"), tmp_path_factory.mktemp("home")
-    shutil.copytree(HOME / "data" / "campaigns" / "examples" / "two-cores", folder / "two-cores")
+    shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", folder / "two-cores")
     own = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     env = os.environ | {campaign.HOME: str(folder)} | {name: str(home / name) for name in own}
     command = [sys.executable, "-m", "voila", str(NOTEBOOK), "--no-browser", "--Voila.ip=127.0.0.1", f"--port={PORT}"]

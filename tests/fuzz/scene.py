@@ -30,6 +30,8 @@ from labkit.campaign import Campaign, archive
 from labkit.samples import Samples
 from labkit.spec import Effort, Reported, Spec
 
+from .. import made
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 20.0  # s of one input; a busy machine takes its time
 MEMORY = 2 << 30  # B that one input may take
@@ -79,16 +81,7 @@ def point(benchmark: str, size: int, launch: int, **more: Any) -> Samples:
         "badges": [],
         "warnings": [],
     }
-    return Samples(
-        spec=spec,
-        effort=Effort(launches=2),
-        host={"cpu": "x"},
-        launch=launch,
-        meta=meta,
-        time_ns=times,
-        ranks=(0,),
-        **more,
-    )
+    return made.samples(spec, times, launch=launch, effort=Effort(launches=2), host={"cpu": "x"}, meta=meta, **more)
 
 
 def campaign(folder: Path) -> Campaign:

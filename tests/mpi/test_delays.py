@@ -9,9 +9,9 @@ import pytest
 from labkit import benchmarks
 from labkit.analysis import slow_ranks
 from labkit.analysis.slow_rank import SlowRanks
-from labkit.samples import Samples
 from labkit.spec import Effort, Spec
 
+from .. import made
 from .conftest import HERE, Run, compiled
 
 pytestmark = pytest.mark.mpi
@@ -34,7 +34,7 @@ def verdicts(run_plan: Run, delays: Path, specs: list[Spec], delay: str, rank: i
         spec = benchmarks.resolve(specs[frame.header["index"]])
         times = frame.values.reshape(frame.header["shape"])[0]
         found.append(
-            slow_ranks(Samples(spec=spec, effort=EFFORT, host={}, launch=0, time_ns=times, ranks=tuple(frame.header["rows"])))
+            slow_ranks(made.samples(spec, times, effort=EFFORT, ranks=tuple(frame.header["rows"])))
         )  # fmt: skip
     assert len(found) == len(specs)
     return found

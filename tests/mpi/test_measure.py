@@ -321,7 +321,7 @@ def test_a_start_is_one_sample_of_a_launch(tmp_path: Path, name: str) -> None:
     assert (table["elapsed_s"] >= 0).all()
 
 
-def test_lanes_of_an_overlapped_collective_become_columns(tmp_path: Path) -> None:
+def test_phases_of_an_overlapped_collective_become_columns(tmp_path: Path) -> None:
     specs = [Spec(benchmark="mpi.iallreduce", size=64), Spec(benchmark="mpi.allreduce_persistent", size=64)]
     held = measuring.measure(specs, Effort(launches=1, iterations=200), into=tmp_path)
     table = records.table(held.samples()).set_index("benchmark")

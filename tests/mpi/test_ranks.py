@@ -15,18 +15,19 @@ import numpy as np
 import pytest
 
 from labkit import benchmarks, launch
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi._one_sided import SYNCHRONISATIONS
 from labkit.errors import SpecError
 from labkit.kernels.loops import Loops
 from labkit.spec import Effort, Spec, sweep
-from labkit.worker import STARTS, told
+from labkit.worker import told
 from tests import parity
 
 from .conftest import HERE, Run
 
 pytestmark = pytest.mark.mpi
 
-WITH_RANKS = [n for n, b in benchmarks.find().items() if b.kernel and b.mpi and b.kernel not in STARTS]
+WITH_RANKS = [n for n, b in benchmarks.find().items() if isinstance(b, KernelBenchmark) and b.mpi]
 MPI = [name for name in WITH_RANKS if benchmarks.get(name).ranks[0] <= 2]
 # no bytes move, or none that another rank sent
 UNSEEN = ("mpi.file_open_close", "mpi.reduce_local", "mpi.window_create")
@@ -69,8 +70,8 @@ def test_every_benchmark_yields_verified_samples_at_every_size(run_plan: Run) ->
         spec = benchmarks.resolve(specs[frame.header["index"]])
         benchmark = benchmarks.get(spec.benchmark)
         timing = [rank for rank in range(spec.ranks) if benchmark.active(spec, rank)]
-        lanes = 1 + (len(benchmark.lanes) if spec.values.get("overlap", True) else 0)
-        assert frame.header["shape"] == [lanes, len(timing), 12], spec
+        phases = 1 + (len(benchmark.phases) if spec.values.get("overlap", True) else 0)
+        assert frame.header["shape"] == [phases, len(timing), 12], spec
         assert frame.header["rows"] == timing
         assert (frame.values.reshape(frame.header["shape"])[0] > 0).all(), spec
         assert frame.header["verified"] == bool(spec.size and spec.benchmark in MOVING), spec
@@ -182,13 +183,13 @@ def test_threads_do_the_same_at_once(run_plan: Run) -> None:
 
 
 @pytest.mark.parametrize("threaded", [False, True])
-def test_every_counterpart_of_a_classic_test_really_runs(run_plan: Run, threaded: bool) -> None:
+def test_every_equivalent_of_an_original_test_really_runs(run_plan: Run, threaded: bool) -> None:
     named = []
     for test, (name, options) in parity.answers().items():
         benchmark = benchmarks.get(name)
         # Open MPI 4.1.4 crashes on atomics in memory from MPI_Win_allocate, and OSU's tests of them do
         crashes = name in ("mpi.fetch_and_op_latency", "mpi.compare_and_swap_latency") and "memory" in options
-        if benchmark.kernel not in STARTS and (options.get("threads", 1) > 1) == threaded:
+        if isinstance(benchmark, KernelBenchmark) and (options.get("threads", 1) > 1) == threaded:
             chosen = {**options, "memory": "create"} if crashes else options
             named.append((test, Spec(benchmark=name, size=8, options=chosen)))
     assert len(named) >= (15 if threaded else 200)

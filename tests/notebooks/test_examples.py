@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from labkit import batch, load
+from labkit import batch, load, project, studies
 from labkit.batch import rereading
 from labkit.campaign import Campaign
+from labkit.figures import style
 
-EXAMPLES = sorted(p.parent for p in (batch.HOME / "data" / "campaigns" / "examples").glob("**/campaign.json"))
+EXAMPLES = sorted(p.parent for p in (project.SHIPPED / "data" / "campaigns" / "examples").glob("**/campaign.json"))
 RECORDED = {
     folder.name: [entry["name"] for entry in json.loads((folder / "campaign.json").read_text()).get("notebooks", [])]
     for folder in EXAMPLES
@@ -62,10 +64,11 @@ def test_a_notebook_reads_the_example_and_shows_figures(name: str, where: str, e
     figures = [o["data"][batch.PLOTLY] for o in outputs if batch.PLOTLY in o["data"]]
     assert len(figures) >= 2
     for figure in figures:
-        assert figure["data"]
-        assert figure["layout"]["template"]
-        assert "sendChartToCloud" in str(figure["layout"])
-    assert any(word in str(o["data"]) for o in outputs for word in ("takes", "µs", "MB/s"))
+        assert any(len(trace.get("x", trace.get("z", ()))) for trace in figure["data"]), "a figure without a point"
+        assert figure["layout"]["template"] == style.TEMPLATE
+    shown = [o["data"].get("text/markdown", "") for o in outputs if batch.PLOTLY not in o["data"]]
+    sentences = [text for text in shown if text and not text.startswith(("|", studies.LEFT_OUT))]
+    assert any(re.search(r"\d (µs|MB/s|GB/s|%|KiB|B|ns|times|of \d)", text) for text in sentences), "no result in words"
 
 
 def test_copies_of_swept_notebooks_are_known_by_their_names(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from labkit import batch, lab, studies
+from labkit import lab, project, studies
 from labkit.campaign import Campaign
 from labkit.studies import host_overhead_and_buffers
 from tests.notebooks.test_examples import EXAMPLES
@@ -37,7 +37,7 @@ class Shown(list[Any]):
 
     def __init__(self, name: str, parameters: dict[str, Any]) -> None:
         super().__init__()
-        book = nbformat.read(batch.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+        book = nbformat.read(project.NOTEBOOKS / f"{name}.ipynb", as_version=4)
         code = [cell for cell in book.cells if cell.cell_type == "code"]
         namespace: dict[str, Any] = {}
         with pytest.MonkeyPatch.context() as patch:

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from labkit import batch
+from labkit import project
 from labkit.teaching import definition
 
 STEM, WHAT_IF = "1-latency-and-bandwidth", "10-breakdown"
-STEMS = sorted(path.stem for path in (batch.NOTEBOOKS / "labs").glob("*/*.ipynb"))
+STEMS = sorted(path.stem for path in (project.NOTEBOOKS / "labs").glob("*/*.ipynb"))
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 OPEN = """async (path) => { const app = window.jupyterapp; await app.restored;
   const w = await app.commands.execute('docmanager:open', {path, factory: 'Notebook'});
@@ -40,7 +40,7 @@ NAMES = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"
 def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """Address, with its token, of a JupyterLab on a copy of a lab."""
     shutil.copytree(
-        batch.NOTEBOOKS / "labs" / getattr(request, "param", STEM),
+        project.NOTEBOOKS / "labs" / getattr(request, "param", STEM),
         tmp_path / "root",
         ignore=shutil.ignore_patterns("run-*"),
     )

@@ -11,14 +11,14 @@ import nbformat
 import papermill
 import pytest
 
-from labkit import batch, teaching
+from labkit import project, teaching
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.teaching import definition, sources
-from labkit.teaching.diary import Diary
+from labkit.teaching.attempts import Attempts
 from labkit.teaching.questions import Expected, Question, compared, judge, tolerance
 from labkit.teaching.summary import collected, of_class
 
-LABS = sorted((batch.NOTEBOOKS / "labs").glob("*/*.ipynb"))
+LABS = sorted((project.NOTEBOOKS / "labs").glob("*/*.ipynb"))
 STEMS = [path.stem for path in LABS]
 
 
@@ -135,7 +135,7 @@ def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
     assert "must be a number" in panel.said.value
     panel.field.value = "12.5"
     panel.button.click()
-    assert Diary(tmp_path / "run").predictions == {"tcp_8": 12.5}
+    assert Attempts(tmp_path / "run").predictions == {"tcp_8": 12.5}
     with pytest.raises(SpecError, match=r"lab.measure\(\) first"):
         session.grade("alpha", 1.0)
     session.measure()
@@ -151,7 +151,7 @@ def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
     panel.field.value = f"{session.lab.question('alpha').of(session.results).centre}"
     panel.button.click()
     assert "✓ right" in panel.said.value
-    held = Diary(tmp_path / "run").answers["alpha"]
+    held = Attempts(tmp_path / "run").answers["alpha"]
     assert (held["right"], held["tries"], held["hints"]) == (True, 2, 2)
     with pytest.raises(AssertionError, match="alpha: too low"):
         session.grade("alpha", 0.01)
@@ -176,13 +176,13 @@ def test_own_samples_are_used_again_and_come_first(tmp_path: Path, monkeypatch: 
     lab, run = definition.get("latency_and_bandwidth"), tmp_path / "run"
     shutil.copytree(sources.EXAMPLES / "two-cores" / "samples" / "mpi.latency", run / "campaign/samples/mpi.latency")
     shutil.copy(sources.EXAMPLES / "two-cores" / "campaign.json", run / "campaign")
-    diary = Diary(run)
-    diary.note_source("measured")
-    found = sources.find(lab, "auto", diary)
+    attempts = Attempts(run)
+    attempts.note_source("measured")
+    found = sources.find(lab, "auto", attempts)
     assert "your own run" in found.words
     assert found.campaigns == (run / "campaign",)
     monkeypatch.setenv(sources.SOURCE, "recorded")
-    assert sources.find(lab, "auto", Diary(tmp_path / "other")).kind == "recorded"
+    assert sources.find(lab, "auto", Attempts(tmp_path / "other")).kind == "recorded"
 
 
 def test_where_nothing_can_be_measured_the_recording_is_read_and_named(
@@ -193,25 +193,25 @@ def test_where_nothing_can_be_measured_the_recording_is_read_and_named(
 
     monkeypatch.delenv(sources.SOURCE, raising=False)
     monkeypatch.setattr(sources.measuring, "measure", fails)
-    lab, diary = definition.get("latency_and_bandwidth"), Diary(tmp_path)
-    found = sources.find(lab, "auto", diary)
+    lab, attempts = definition.get("latency_and_bandwidth"), Attempts(tmp_path)
+    found = sources.find(lab, "auto", attempts)
     assert found.kind == "recorded"
     assert "There is no launcher" in found.words
     assert "two-cores" in found.words
     with pytest.raises(LabkitError, match="no launcher"):
-        sources.find(lab, "measure", Diary(tmp_path / "insists"))
+        sources.find(lab, "measure", Attempts(tmp_path / "insists"))
     with pytest.raises(SpecError, match="not a campaign folder"):
-        sources.find(lab, "elsewhere", diary)
+        sources.find(lab, "elsewhere", attempts)
 
 
 def test_a_teacher_sees_a_class(tmp_path: Path) -> None:
     for who, right, hints in (("ada", True, 0), ("bob", False, 2)):
-        diary = Diary(tmp_path / who / "1-latency-and-bandwidth" / "run-latency-and-bandwidth")
-        diary.note_source("recorded")
-        diary.predict("tcp_8", 3.0)
+        attempts = Attempts(tmp_path / who / "1-latency-and-bandwidth" / "run-latency-and-bandwidth")
+        attempts.note_source("recorded")
+        attempts.predict("tcp_8", 3.0)
         for _ in range(hints):
-            diary.hint("ratio")
-        diary.answer("ratio", 38.0, right)
+            attempts.hint("ratio")
+        attempts.answer("ratio", 38.0, right)
     text = of_class("latency_and_bandwidth", collected(tmp_path)["latency_and_bandwidth"])
     assert "# Latency and bandwidth: 2 learners" in text
     assert "| ada | 1 of 5 | 1 of 2 | 1 | 0 | recorded |" in text
@@ -224,7 +224,7 @@ def test_a_teacher_sees_a_class(tmp_path: Path) -> None:
 def test_a_spoiled_diary_is_named(tmp_path: Path) -> None:
     (tmp_path / "diary.json").write_text("{")
     with pytest.raises(DataError, match="cannot be read"):
-        Diary(tmp_path)
+        Attempts(tmp_path)
     (tmp_path / "diary.json").write_text(json.dumps({"format": 9}))
     with pytest.raises(DataError, match="not of format 1"):
-        Diary(tmp_path)
+        Attempts(tmp_path)

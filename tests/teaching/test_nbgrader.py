@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from labkit import batch
+from labkit import project
 from labkit.teaching import definition
 from tests.teaching.test_labs import LABS, STEMS, name_of
 
@@ -53,7 +53,7 @@ class Course:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        shutil.copytree(batch.NOTEBOOKS / "labs", folder / "source", ignore=shutil.ignore_patterns("run-*"))
+        shutil.copytree(project.NOTEBOOKS / "labs", folder / "source", ignore=shutil.ignore_patterns("run-*"))
         shutil.copy(ROOT / "templates" / "course" / "nbgrader_config.py", folder)
         homes = {name: str(folder / "home" / name) for name in
                  ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")}  # fmt: skip

@@ -12,8 +12,7 @@ import pytest
 from labkit import Spec, benchmarks, measuring, studies, testbeds
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
-from labkit.measuring import loads
-from labkit.samples import Samples
+from labkit.measuring import interference
 from labkit.spec import Effort, Reported
 from labkit.studies import incast, interference_and_qos
 from labkit.testbeds import _links, virtual_cluster
@@ -21,6 +20,8 @@ from labkit.tools import Parsed, _incast
 from tests.notebooks.test_examples import EXAMPLES
 from tests.notebooks.test_measured import Shown
 from tests.testbeds.test_virtual_cluster import gone, links
+
+from .. import made
 
 TREE = "virtual-cluster:4,per_leaf=2,rate=200mbit,uplink=200mbit"  # 2:1
 SHORT = {"iterations": 40, "lead": 0.2}
@@ -56,10 +57,10 @@ def test_lines_for_classes() -> None:
 
 def test_two_jobs_have_hosts_of_their_own() -> None:
     spec = benchmarks.resolve(Spec(benchmark="congestion.interference", size=10_000, ranks=2, testbed=TREE))
-    victim, others = loads.jobs(spec, testbeds.outline(TREE))
+    victim, others = interference.jobs(spec, testbeds.outline(TREE))
     assert (victim.benchmark, victim.hosts, others) == ("apps.fft_subcom3d", ("vc0", "vc2"), ("vc1", "vc3"))
     with pytest.raises(SpecError, match="each of the two jobs needs two"):
-        loads.jobs(spec, testbeds.outline("virtual-cluster:2"))
+        interference.jobs(spec, testbeds.outline("virtual-cluster:2"))
 
 
 @pytest.mark.parametrize("limit", [1.0, 60.0, 86400.0])
@@ -67,10 +68,10 @@ def test_two_jobs_have_hosts_of_their_own() -> None:
 def test_no_load_goes_on_for_ever(aggressor: str, limit: float) -> None:
     own = {"aggressor": aggressor, "lead": 300.0}
     spec = benchmarks.resolve(Spec(benchmark="congestion.interference", size=8, ranks=2, options=own, testbed=TREE))
-    seconds = loads.bound(spec, Effort(time_limit=limit))
-    assert limit < seconds or limit > loads.LONGEST
-    for job, _, _ in loads.pair_of(spec).flows(spec, 2, seconds):
-        assert 300 < int(job.client[job.client.index("-t") + 1]) == job.time_limit <= loads.LONGEST == 600
+    seconds = interference.bound(spec, Effort(time_limit=limit))
+    assert limit < seconds or limit > interference.LONGEST
+    for job, _, _ in interference.pair_of(spec).flows(spec, 2, seconds):
+        assert 300 < int(job.client[job.client.index("-t") + 1]) == job.time_limit <= interference.LONGEST == 600
 
 
 def test_several_clients_become_a_sum_and_streams() -> None:
@@ -78,7 +79,7 @@ def test_several_clients_become_a_sum_and_streams() -> None:
         Parsed(reported=(Reported("bandwidth_MBps", "MB/s", "mean", rate), Reported("retransmits", "", "total", 3.0)))
         for rate in (4.0, 6.0)
     ]
-    found = _incast.together(parts).reported
+    found = _incast.combine(parts).reported
     total = [v for v in found if v.rank is None and not v.labels]
     assert [(v.name, v.value) for v in total] == [("bandwidth_MBps", 10.0), ("retransmits", 6.0)]
     assert [(v.rank, v.value, v.labels["sender"]) for v in found if v.rank is not None] == [(0, 4.0, 0), (1, 6.0, 1)]
@@ -91,10 +92,7 @@ def test_shares_of_a_link_that_is_not_full_say_nothing(each: float, said: str, t
              options={"senders": 2, "classes": "104:40"})
     )  # fmt: skip
     parts = [Parsed(reported=(Reported("bandwidth_MBps", "MB/s", "mean", each),))] * 2
-    one = Samples(
-        spec=spec, effort=Effort(), host={}, launch=0, origin="reported", reported=_incast.together(parts).reported,
-        meta={"fingerprint": "0" * 16},
-    )  # fmt: skip
+    one = made.samples(spec, reported=_incast.combine(parts).reported, meta={"fingerprint": "0" * 16})
     Campaign(tmp_path).save(one, "0" * 16)
     found = incast.Study(campaign=str(tmp_path), measure=False).findings()
     assert said in found
@@ -137,7 +135,7 @@ def test_a_victim_suffers_beside_an_incast_in_every_pair(tmp_path: Path) -> None
     factor = study.factor(group)
     assert factor.low > 1, f"{factor}"
     assert [one.meta["order"][0] for one in group] == ["alone", "beside"] * 2 + ["alone"]
-    assert all(one.time_ns.shape == one.lanes["alone_ns"].shape == (2, 40) for one in group)
+    assert all(one.time_ns.shape == one.phases["alone_ns"].shape == (2, 40) for one in group)
     assert all(np.all(one.time_ns > 0) and one.meta["verified"] for one in group)
     assert "It rose in 5 of 5 interleaved pairs" in study.findings()
     shown = Shown("64-interference-and-qos", asked | {"campaign": str(tmp_path)})

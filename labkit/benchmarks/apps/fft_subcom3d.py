@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
 from labkit.spec import Spec
@@ -92,7 +92,7 @@ def _sent(spec: Spec) -> int:
     return sum((side - 1) * size for side, size in zip(_grid.shape(spec), sizes(spec), strict=True))
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="transposes of a 3-D FFT",
     kernel="alltoall_3d",
     options=Options,

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
 from labkit.spec import Spec
@@ -123,7 +123,7 @@ def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | 
     return np.concatenate(parts) if parts else None
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="halo exchange in 3-D",
     kernel="halo",
     options=Options,
@@ -138,7 +138,7 @@ BENCHMARK = Benchmark(
     work=lambda spec: {"places": np.array([round(1000 * chosen(spec)["sleep_us"])], np.int64)},
     expected=_expected,
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 2 * _most(spec)},
-    lanes={"exchange_ns": "exchange_us"},
+    phases={"exchange_ns": "exchange_us"},
     cadence="streaming",
     warmup=(10, 10),
 )

@@ -8,7 +8,7 @@ time of the slowest. As GPCNeT 1.3 runs them, where 4096 B is the size.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.spec import Spec
 
@@ -27,7 +27,7 @@ def _moved(spec: Spec) -> float:
     )
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="GPCNeT's congestors",
     kernel="loads",
     options=Options,

@@ -11,7 +11,7 @@ a driver of iperf3 and ib_write_bw that scans senders, processes and sizes from 
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.spec import Spec
 from labkit.tools import iperf3, perftest
 
@@ -53,7 +53,7 @@ def _check(spec: Spec) -> str:
     return f"classes={values['classes']!r}, but they must be 0 to 255, as in 104:40." if wrong else ""
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="incast",
     options=Options,
     sizes="8,1Ki,10Ki,100Ki,1Mi",

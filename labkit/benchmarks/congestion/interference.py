@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.benchmarks import Benchmark, Pair
+from labkit.benchmarks import InterferenceBenchmark
 from labkit.spec import Spec
 from labkit.tools import iperf3
 
@@ -104,13 +104,13 @@ def waits(spec: Spec) -> float:
     return 2.0 if spec.option("victim") == "latency" else 1.0
 
 
-def _ratio(lanes: Mapping[str, NDArray[np.int64]], quantile: float) -> float:
+def _ratio(phases: Mapping[str, NDArray[np.int64]], quantile: float) -> float:
     """Beside over alone, of the slowest rank of each iteration."""
-    beside, alone = (np.quantile(lanes[name].max(axis=0), quantile) for name in ("time_ns", "alone_ns"))
+    beside, alone = (np.quantile(phases[name].max(axis=0), quantile) for name in ("time_ns", "alone_ns"))
     return float(beside) / max(float(alone), 1.0)
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = InterferenceBenchmark(
     title="interference of two jobs",
     options=Options,
     check=_check,
@@ -118,13 +118,16 @@ BENCHMARK = Benchmark(
     sizes="10000",
     max_size=16 * 1024 * 1024,
     metrics={"latency_us": waits},
-    lanes={"alone_ns": "alone_us"},
-    lane_work={"alone_ns": waits},
+    phases={"alone_ns": "alone_us"},
+    phase_work={"alone_ns": waits},
     derived={
-        "impact_p50_times": lambda lanes: _ratio(lanes, 0.5),
-        "impact_p99_times": lambda lanes: _ratio(lanes, 0.99),
+        "impact_p50_times": lambda phases: _ratio(phases, 0.5),
+        "impact_p99_times": lambda phases: _ratio(phases, 0.99),
     },
-    pair=Pair(victim=_victim, ranks=_ranks, flows=_flows, lead=lambda spec: float(spec.option("lead"))),
+    victim=_victim,
+    aggressor=_ranks,
+    flows=_flows,
+    lead=lambda spec: float(spec.option("lead")),
     cadence="streaming",
-    warmup=(2, 2),
+    warmup=2,
 )

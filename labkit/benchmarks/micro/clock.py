@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +29,11 @@ class Options:
 _IDS = {"monotonic": 1, "monotonic_raw": 4, "realtime": 0, "monotonic_coarse": 6}
 
 
-def _step(lanes: Mapping[str, NDArray[np.int64]]) -> float:
-    return float(np.gcd.reduce(lanes["time_ns"].ravel())) * 1e-9
+def _step(phases: Mapping[str, NDArray[np.int64]]) -> float:
+    return float(np.gcd.reduce(phases["time_ns"].ravel())) * 1e-9
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="cost of a clock read",
     kernel="clock",
     mpi=False,

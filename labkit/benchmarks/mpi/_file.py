@@ -1,13 +1,15 @@
 """MPI-IO: options and what must stand where afterwards."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from labkit.benchmarks import FileBenchmark
 from labkit.benchmarks.mpi import Buffers, Values
-from labkit.benchmarks.mpi._forms import LANES, OVERLAP, Overlapping, overlap_io
+from labkit.benchmarks.mpi._forms import OVERLAP, PHASES, Overlapping, overlap_io
 from labkit.spec import Scalar, Spec
 
 POINTERS = ("individual", "explicit", "shared")  # numbered in kernels/file.c; collective ones come after
@@ -117,14 +119,52 @@ def names(way: str, options: Mapping[str, Scalar]) -> dict[str, dict[str, Scalar
     return found
 
 
-FIELDS: dict[str, Any] = {
-    "ranks": (1, None),
-    "sizes": "1:16Mi",
-    "metrics": {"latency_us": lambda spec: 1, "bandwidth_MBps": moved},
-    "active": active,
-    "work": work,
-    "expected": own,
-    "cadence": "streaming",
-    "warmup": (10, 2),
-}
-BEHIND: dict[str, Any] = {"lanes": LANES, "derived": OVERLAP | {"overlap_imb_percent": overlap_io}}
+def blocking(way: Literal["read", "write"], options: type[Access], more: Mapping[str, Scalar]) -> FileBenchmark:
+    """A benchmark of one blocking access of every rank.
+
+    Parameters
+    ----------
+    more : options of IMB-IO's tests beside those in their names.
+    """
+    return FileBenchmark(
+        title=f"MPI-IO {way}",
+        kernel=f"file_{way}",
+        moves=way,
+        options=options,
+        check=check,
+        ranks=(1, None),
+        sizes="1:16Mi",
+        metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": moved},
+        active=active,
+        work=work,
+        expected=own,
+        cadence="streaming",
+        warmup=(10, 2),
+        equivalents=names(way.capitalize(), more),
+    )
+
+
+def nonblocking(blocking: FileBenchmark, options: type[Access], more: Mapping[str, Scalar]) -> FileBenchmark:
+    """The same with the non-blocking call, and computation while it is under way."""
+    way = blocking.moves.capitalize()
+    equivalents = names(f"I{way}", more)
+    equivalents.pop(f"IMB-IO C_I{way}_Shared")  # MPI has no such call
+    return dataclasses.replace(
+        blocking,
+        title=f"{blocking.title}, non-blocking",
+        kernel=f"file_i{blocking.moves}",
+        options=options,
+        check=check_behind,
+        phases=PHASES,
+        derived=OVERLAP | {"overlap_imb_percent": overlap_io},
+        equivalents=equivalents,
+        doc=_BEHIND_DOC.format(way=way, plain=blocking.moves),
+    )
+
+
+_BEHIND_DOC = """MPI-IO: one non-blocking {plain} of every rank, with computation while it is under way.
+
+Pure time, computation alone, and both together, as in mpi.iallreduce; the options of mpi.file_{plain}. The definitions
+of IMB-IO I{way}; MPI has no non-blocking call on the ordered shared pointer, which IMB's C_I{way}_Shared replaces by
+the non-collective one.
+"""

@@ -1,12 +1,17 @@
-"""The non-blocking and the persistent form of a collective, and how much computation each hides."""
+"""The forms of a collective that share its file: non-blocking and persistent, and with a count for each rank.
+
+The first two leave time to compute; how much of it is used is their overlap.
+"""
 
 import dataclasses
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import allowed
 from labkit.spec import Scalar, Spec
 
@@ -25,37 +30,37 @@ class Overlapping:
     tests: int = 0
 
 
-LANES = {"pure_ns": "pure_us", "compute_ns": "compute_us", "alone_ns": "compute_alone_us"}
+PHASES = {"pure_ns": "pure_us", "compute_ns": "compute_us", "alone_ns": "compute_alone_us"}
 
 
 _TIMES = ("time_ns", "pure_ns", "compute_ns")
 
 
-def overlap_osu(lanes: Any) -> float:
+def overlap_osu(phases: Any) -> float:
     """OSU's overlap, %: the part of the pure time that the computation hid; what overlapped is told by the total."""
-    if "pure_ns" not in lanes:
+    if "pure_ns" not in phases:
         return float("nan")
-    total, pure, inner = (float(np.median(lanes[name].mean(axis=0))) for name in _TIMES)
+    total, pure, inner = (float(np.median(phases[name].mean(axis=0))) for name in _TIMES)
     return max(0.0, 100 - (total - inner) / pure * 100)
 
 
-def overlap_imb(lanes: Any) -> float:
+def overlap_imb(phases: Any) -> float:
     """IMB's overlap, %: the time saved against doing one after the other, as a part of the longer of the two.
 
     From the mean times of the rank that took longest in all, as IMB-NBC has it (IMB_output.c).
     """
-    if "pure_ns" not in lanes:
+    if "pure_ns" not in phases:
         return float("nan")
-    means = [lanes[name].mean(axis=1) for name in _TIMES]
+    means = [phases[name].mean(axis=1) for name in _TIMES]
     total, pure, inner = (float(times[means[0].argmax()]) for times in means)
     return 100 * max(0.0, min(1.0, (pure + inner - total) / max(pure, inner)))
 
 
-def overlap_io(lanes: Any) -> float:
+def overlap_io(phases: Any) -> float:
     """IMB-IO's overlap, %: the time saved as a part of the shorter of access and computation, each by itself."""
-    if "pure_ns" not in lanes:
+    if "pure_ns" not in phases:
         return float("nan")
-    total, pure, alone = (float(np.median(lanes[f"{name}_ns"].mean(axis=0))) for name in ("time", "pure", "alone"))
+    total, pure, alone = (float(np.median(phases[f"{name}_ns"].mean(axis=0))) for name in ("time", "pure", "alone"))
     return 100 * max(0.0, min(1.0, (pure + alone - total) / min(pure, alone)))
 
 
@@ -80,36 +85,82 @@ def _options(form: type[Any], own: type[Any]) -> type[Any]:
     return dataclass(frozen=True, kw_only=True)(made)
 
 
-def nonblocking(blocking: Benchmark, osu: str = "", imb: str = "") -> Benchmark:
-    """The non-blocking form of a collective, with computation while it is under way.
+# which suites have a test of the forms of a collective
+IN_ALL = ("osu_i", "IMB-NBC", "osu_persistent", "IMB-MPI4")
+IN_OSU = ("osu_i", "osu_persistent")
+IN_OSU_NONBLOCKING = ("osu_i",)
+
+
+def forms(blocking: CollectiveBenchmark, suites: Collection[str] = ()) -> dict[str, CollectiveBenchmark]:
+    """The non-blocking and the persistent form of a collective, by name.
 
     Parameters
     ----------
-    osu, imb : name of the collective in their non-blocking tests; empty where they have none.
+    blocking : its kernel bears the name of the MPI function, in small letters.
+    suites : those that have tests of these forms, as in `IN_ALL`.
     """
-    classics: dict[str, dict[str, Scalar]] = ({f"osu_{osu}": {}} if osu else {}) | (
-        {f"IMB-NBC {imb}": {}, f"IMB-NBC {imb}_pure": {"overlap": False}} if imb else {}
-    )
+    return {
+        f"i{blocking.kernel}": _nonblocking(blocking, suites),
+        f"{blocking.kernel}_persistent": _persistent(blocking, suites),
+    }
+
+
+def counted(
+    plain: CollectiveBenchmark, doc: str | None, name: str, title: str, equivalents: Mapping[str, Mapping[str, Scalar]]
+) -> CollectiveBenchmark:
+    """The v or w form of a collective: a count for each rank, or a datatype too, all of them alike.
+
+    Parameters
+    ----------
+    doc : of the file with the plain form; its names become those of this one.
+    """
+    renamed = re.sub(rf"(?i)((?<![a-z])|(?<=_)){plain.kernel}(?![a-z_])", lambda found: found[0] + name[-1], doc or "")
+    if not any(test.startswith("IMB-") for test in equivalents):
+        renamed = re.sub(r"\s+and\s+in\s+IMB-[^()]*\([^()]*\)|,\s+as\s+IMB-[^;]*(?=;)", "", renamed)
+    own = f"{renamed.rstrip()}\nThe counts of all ranks are the same: the data are those of mpi.{plain.kernel}.\n"
+    return dataclasses.replace(plain, title=title, kernel=name, equivalents=equivalents, doc=own)
+
+
+_OVERLAP_DOC = """Overlap of MPI_{call} with computation: how much of its time a rank can use.
+
+An iteration measures the pure time (call and wait), then a computation of that length alone, then call, computation
+and wait together; the latency is that total. Overlap is given by OSU's definition (what the pure time leaves of the
+total without the computation) and by IMB's (the time saved, as a part of the longer of the two); `tests` spreads
+calls of MPI_Test over the computation. The data are those of mpi.{plain}.{tests}
+"""
+_PERSISTENT_DOC = """Latency of a persistent MPI_{call}: set up once, untimed; an iteration starts it and waits.
+
+MPI_{call}_init came with MPI 4.0; a library without it is told by name. With `overlap=True` a computation lies between
+start and wait as in mpi.i{plain}. The data are those of mpi.{plain}.{tests}
+"""
+
+
+def _tests(names: list[str]) -> str:
+    """The sentence that names the tests of other suites."""
+    return f" The same as {' and '.join(names)}." if names else ""
+
+
+def _nonblocking(blocking: CollectiveBenchmark, suites: Collection[str]) -> CollectiveBenchmark:
+    """The non-blocking form of a collective, with computation while it is under way."""
+    name, call = f"i{blocking.kernel}", f"I{blocking.kernel}"
+    osu, imb = [f"osu_{name}"] * ("osu_i" in suites), [f"IMB-NBC {call}"] * ("IMB-NBC" in suites)
+    equivalents: dict[str, dict[str, Scalar]] = {test: {} for test in (*osu, *imb)}
+    equivalents |= {f"{test}_pure": {"overlap": False} for test in imb}
     return dataclasses.replace(
-        blocking, title=f"{blocking.title}, non-blocking", kernel=f"i{blocking.kernel}",
-        options=_options(Overlapping, blocking.options), lanes=LANES, derived=OVERLAP, classics=classics,
-        metrics={"latency_us": blocking.metrics["latency_us"]}, cadence="isolated",
-        converted={f"osu_{osu}": how for test, how in blocking.converted.items() if osu and test.startswith("osu_")},
-        unlike={},
+        blocking, title=f"{blocking.title}, non-blocking", kernel=name, phases=PHASES, derived=OVERLAP,
+        options=_options(Overlapping, blocking.options), metrics={"latency_us": blocking.metrics["latency_us"]},
+        cadence="isolated", equivalents=equivalents, unlike={},
+        converted={f"osu_{name}": how for test, how in blocking.converted.items() if osu and test.startswith("osu_")},
+        doc=_OVERLAP_DOC.format(call=call, plain=blocking.kernel, tests=_tests([*osu, *imb])),
     )  # fmt: skip
 
 
-def persistent(blocking: Benchmark, name: str, osu: str = "", imb: str = "") -> Benchmark:
-    """The persistent form of a collective: set up once, untimed, then started and waited for.
-
-    Parameters
-    ----------
-    name : MPI's name of the blocking call, such as ``Allreduce``.
-    osu, imb : name of the collective in their persistent tests; empty where they have none.
-    """
-    classics: dict[str, dict[str, Scalar]] = ({f"osu_{osu}": {}} if osu else {}) | (
-        {f"IMB-MPI4 {imb}": {"overlap": True}, f"IMB-MPI4 {imb}_pure": {}} if imb else {}
-    )
+def _persistent(blocking: CollectiveBenchmark, suites: Collection[str]) -> CollectiveBenchmark:
+    """The persistent form of a collective: set up once, untimed, then started and waited for."""
+    name, call = f"{blocking.kernel}_persistent", blocking.kernel.capitalize()
+    osu, imb = [f"osu_{name}"] * ("osu_persistent" in suites), [f"IMB-MPI4 {call}_persist"] * ("IMB-MPI4" in suites)
+    equivalents: dict[str, dict[str, Scalar]] = {test: {} for test in osu} | {test: {"overlap": True} for test in imb}
+    equivalents |= {f"{test}_pure": {} for test in imb}
 
     def check(spec: Spec) -> str:
         if spec.values.get("rotate"):
@@ -117,8 +168,8 @@ def persistent(blocking: Benchmark, name: str, osu: str = "", imb: str = "") -> 
         return allowed(spec)
 
     return dataclasses.replace(
-        blocking, title=f"{blocking.title}, persistent", kernel=f"{blocking.kernel}_persistent", check=check,
-        options=_options(Started, blocking.options), lanes=LANES, derived=OVERLAP,
-        metrics={"latency_us": blocking.metrics["latency_us"]}, calls=(f"MPI_{name}_init",), classics=classics,
-        cadence="isolated", converted={}, unlike={},
+        blocking, title=f"{blocking.title}, persistent", kernel=name, check=check, phases=PHASES, derived=OVERLAP,
+        options=_options(Started, blocking.options), metrics={"latency_us": blocking.metrics["latency_us"]},
+        calls=(f"MPI_{call}_init",), cadence="isolated", equivalents=equivalents, converted={}, unlike={},
+        doc=_PERSISTENT_DOC.format(call=call, plain=blocking.kernel, tests=_tests([*osu, *imb])),
     )  # fmt: skip

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import OneSidedBenchmark
 from labkit.benchmarks.mpi import OPERATIONS, Buffers, Values, allowed
-from labkit.spec import Spec
+from labkit.spec import Scalar, Spec
 
 Memory = Literal["allocate", "create", "dynamic"]
 SYNCHRONISATIONS = ("lock", "flush", "flush_local", "lock_all", "pscw", "fence")  # numbered in kernels/one_sided.c
@@ -124,6 +124,31 @@ def near(spec: Spec, rank: int) -> list[int]:
     return [(rank + spec.ranks // 2) % spec.ranks]
 
 
+def tests(call: str) -> dict[str, dict[str, Scalar]]:
+    """The OSU and Intel benchmarks' tests of a call → our options.
+
+    Parameters
+    ----------
+    call : ``put`` or ``get``.
+    """
+    word = call.capitalize()
+    rma: dict[str, dict[str, Scalar]] = {
+        f"Unidir_{call}": {},
+        f"Bidir_{call}": {"origins": "both"},
+        f"One_{call}_all": {"targets": "all"},
+        f"All_{call}_all": {"targets": "all", "origins": "both"},
+        f"Exchange_{call}": {"targets": "neighbours", "origins": "both"},
+        f"{word}_local": {"synchronisation": "flush_local"},
+        f"{word}_all_local": {"targets": "all", "synchronisation": "flush_local"},
+    }
+    fence: dict[str, Scalar] = {"synchronisation": "fence"}
+    ext = {f"Unidir_{word}": fence, f"Bidir_{word}": {**fence, "origins": "both"}}
+    parts = {f"IMB-RMA {name}": options for name, options in rma.items()}
+    parts |= {f"IMB-EXT {name}": options for name, options in ext.items()}
+    found = {test: {"memory": "create", **options, "timing": "total"} for test, options in parts.items()}
+    return {f"osu_{call}_latency": {}, **found}
+
+
 def unlike(call: str) -> dict[str, str]:
     """In what the Intel benchmarks' tests of a call differ from ours, as IMB_rma_*.c and IMB_ones_*.c have it.
 
@@ -224,17 +249,16 @@ def exposes_nothing(spec: Spec, rank: int, send: Callable[[int], Values]) -> Non
     """For calls that leave the window as it was."""
 
 
-def latency(**fields: Any) -> Benchmark:
+def latency(**fields: Any) -> OneSidedBenchmark:
     """A benchmark of one call in an epoch, timed by its origins."""
     usual: dict[str, Any] = {
             "options": Reaching, "check": check, "ranks": (2, None), "metrics": {"latency_us": epochs},
             "active": reaches, "peers": near, "work": lambda spec: work(spec, True), "cadence": "streaming",
-            "loop": True,
     }  # fmt: skip
-    return Benchmark(**(usual | fields))
+    return OneSidedBenchmark(**(usual | fields))
 
 
-def bandwidth(**fields: Any) -> Benchmark:
+def bandwidth(**fields: Any) -> OneSidedBenchmark:
     """A benchmark of a window of calls in an epoch, timed by its origins."""
     usual: dict[str, Any] = {
             "options": Streaming, "check": check, "ranks": (2, None), "active": reaches, "peers": near,
@@ -244,6 +268,5 @@ def bandwidth(**fields: Any) -> Benchmark:
                 "message_rate_per_s": messages,
             },
             "work": lambda spec: work(spec, False), "cadence": "windowed", "warmup": (10, 2), "reduce": "mean",
-            "loop": True,
     }  # fmt: skip
-    return Benchmark(**(usual | fields))
+    return OneSidedBenchmark(**(usual | fields))

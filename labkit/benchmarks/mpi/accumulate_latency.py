@@ -16,7 +16,7 @@ BENCHMARK = _one_sided.latency(
     sizes="4:4Mi",
     dtype=lambda spec: spec.option("datatype"),
     exposed=_one_sided.combined_where,
-    classics={
+    equivalents={
         "osu_acc_latency": {},
         "IMB-RMA Accumulate": {"memory": "create", "timing": "total"},
         "IMB-EXT Accumulate": {"memory": "create", "synchronisation": "fence", "timing": "total"},

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Buffers, Values
 
 NOBODY = -1
@@ -37,7 +37,7 @@ def partners(ranks: int) -> Values:
     return np.where(found < ranks, found, NOBODY)[:, :ranks]
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="all pairs",
     kernel="all_pairs",
     options=Buffers,

@@ -7,10 +7,11 @@ to back, as IMB-MPI1 Allgather -sync off does; `synchronised` starts each at a m
 The size is that of one rank's message. Bus bandwidth is (n-1) times size over time (nccl-tests).
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import InPlace, allowed, pieces
+from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="allgather",
     kernel="allgather",
     options=InPlace,
@@ -21,9 +22,21 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: rank * spec.size,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    classics={
+    equivalents={
         "osu_allgather": {},
         "IMB-MPI1 Allgather": {},
         "IMB-MT AllgatherMT": {"threads": 2},
     },
 )
+ALLGATHERV = counted(
+    BENCHMARK,
+    __doc__,
+    "allgatherv",
+    title="allgatherv",
+    equivalents={"osu_allgatherv": {}, "IMB-MPI1 Allgatherv": {}, "IMB-MT AllgathervMT": {"threads": 2}},
+)
+FORMS = {
+    **forms(BENCHMARK, IN_ALL),
+    "allgatherv": ALLGATHERV,
+    **forms(ALLGATHERV, IN_ALL),
+}

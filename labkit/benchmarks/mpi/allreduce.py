@@ -11,8 +11,9 @@ mpi4py's buffers, or with its pickled objects.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Reduction, allowed, combined
+from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class Options(Reduction):
     binding: Literal["c", "buffers", "pickle"] = "c"
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="allreduce",
     kernel="allreduce",
     options=Options,
@@ -41,9 +42,10 @@ BENCHMARK = Benchmark(
         "latency_us": lambda spec: 1,
         "busbw_GBps": lambda spec: 2 * (spec.ranks - 1) / spec.ranks * spec.size,
     },
-    classics={
+    equivalents={
         "osu_allreduce": {},
         "IMB-MPI1 Allreduce": {},
         "IMB-MT AllReduceMT": {"threads": 2},
     },
 )
+FORMS = forms(BENCHMARK, IN_ALL)

@@ -7,10 +7,11 @@ to back, as IMB-MPI1 Alltoall -sync off does; `synchronised` starts each at a mo
 The size is that of the message between two ranks. Bus bandwidth is (n-1) times size over time (nccl-tests).
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import InPlace, allowed, pieces
+from labkit.benchmarks.mpi._forms import IN_ALL, IN_OSU, counted, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="all to all",
     kernel="alltoall",
     options=InPlace,
@@ -21,5 +22,20 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), rank * spec.size),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    classics={"osu_alltoall": {}, "IMB-MPI1 Alltoall": {}, "IMB-MT AlltoallMT": {"threads": 2}},
+    equivalents={"osu_alltoall": {}, "IMB-MPI1 Alltoall": {}, "IMB-MT AlltoallMT": {"threads": 2}},
 )
+ALLTOALLV = counted(
+    BENCHMARK,
+    __doc__,
+    "alltoallv",
+    title="all to all, v form",
+    equivalents={"osu_alltoallv": {}, "IMB-MPI1 Alltoallv": {}, "IMB-MT AlltoallvMT": {"threads": 2}},
+)
+ALLTOALLW = counted(BENCHMARK, __doc__, "alltoallw", title="all to all, w form", equivalents={"osu_alltoallw": {}})
+FORMS = {
+    **forms(BENCHMARK, IN_ALL),
+    "alltoallv": ALLTOALLV,
+    **forms(ALLTOALLV, IN_ALL),
+    "alltoallw": ALLTOALLW,
+    **forms(ALLTOALLW, IN_OSU),
+}

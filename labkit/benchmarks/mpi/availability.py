@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_active
 from labkit.spec import Spec
 
@@ -36,11 +36,11 @@ def _check(spec: Spec) -> str:
     return allowed(spec) if 0 <= given <= 1e6 else f"compute_us={given}, but it must be 0 to 1000000. Set compute_us=0."
 
 
-def _share(lanes: Mapping[str, NDArray[np.int64]]) -> float:
-    return float(100 * np.median(lanes["compute_ns"] / np.maximum(lanes["time_ns"], 1)))
+def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:
+    return float(100 * np.median(phases["compute_ns"] / np.maximum(phases["time_ns"], 1)))
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="bandwidth while computing",
     kernel="availability",
     options=Options,
@@ -51,7 +51,7 @@ BENCHMARK = Benchmark(
         "bandwidth_MBps": lambda spec: spec.option("window") * spec.size,
         "message_rate_per_s": lambda spec: spec.option("window"),
     },
-    lanes={"compute_ns": "compute_us"},
+    phases={"compute_ns": "compute_us"},
     derived={"available_percent": _share},
     active=first_half,
     expected=from_active,

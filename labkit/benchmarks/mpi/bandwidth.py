@@ -4,10 +4,11 @@ A sample is one window: `window` non-blocking sends, their completion, and the r
 osu_bw (OMB 7.4, mpi/pt2pt/osu_bw.c; window 64, one buffer for all messages). 1 MB = 10^6 B.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Window, allowed, first_half, from_active
 
 
@@ -23,7 +24,7 @@ class Options(Window):
     binding: Literal["c", "buffers", "pickle"] = "c"
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="bandwidth",
     kernel="bandwidth",
     options=Options,
@@ -38,5 +39,19 @@ BENCHMARK = Benchmark(
     expected=from_active,
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bw": {}},
+    equivalents={"osu_bw": {}},
 )
+FORMS = {
+    "bandwidth_persistent": dataclasses.replace(
+        BENCHMARK,
+        title="bandwidth, persistent requests",
+        kernel="bandwidth_persistent",
+        options=Window,
+        equivalents={"osu_bw_persistent": {}},
+        doc="""Bandwidth from rank 0 to rank 1 with persistent requests.
+
+As mpi.bandwidth, with the requests of the window set up once, untimed, and started together (MPI_Startall). The
+definition of osu_bw_persistent (OMB 7.4, mpi/pt2pt/persistent).
+""",
+    )
+}

@@ -5,10 +5,11 @@ as in osu_barrier (OMB 7.4, mpi/collective/blocking/osu_barrier.c) and IMB-MPI1 
 verified.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Timed, allowed
+from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="barrier",
     kernel="barrier",
     options=Timed,
@@ -19,5 +20,6 @@ BENCHMARK = Benchmark(
     buffers=lambda spec: (0, 0),
     cadence="streaming",
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_barrier": {}, "IMB-MPI1 Barrier": {"timing": "total"}, "IMB-MT BarrierMT": {"threads": 2}},
+    equivalents={"osu_barrier": {}, "IMB-MPI1 Barrier": {"timing": "total"}, "IMB-MT BarrierMT": {"threads": 2}},
 )
+FORMS = forms(BENCHMARK, IN_ALL)

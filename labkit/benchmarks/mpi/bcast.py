@@ -10,8 +10,9 @@ bandwidth is size over time. `binding` runs the same as C kernel, with mpi4py's 
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import RootedMoving, allowed
+from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class Options(RootedMoving):
     binding: Literal["c", "buffers", "pickle"] = "c"
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="broadcast",
     kernel="bcast",
     options=Options,
@@ -35,5 +36,6 @@ BENCHMARK = Benchmark(
     sizes="1:1Mi",
     expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
-    classics={"osu_bcast": {}, "IMB-MPI1 Bcast": {}, "IMB-MT BcastMT": {"threads": 2}},
+    equivalents={"osu_bcast": {}, "IMB-MPI1 Bcast": {}, "IMB-MT BcastMT": {"threads": 2}},
 )
+FORMS = forms(BENCHMARK, IN_ALL)

@@ -4,10 +4,12 @@ A sample is one window each way and the short answer; the bytes of both directio
 (OMB 7.4, mpi/pt2pt/osu_bibw.c).
 """
 
-from labkit.benchmarks import Benchmark
+import dataclasses
+
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Window, allowed, first_half, from_peer
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="bidirectional bandwidth",
     kernel="bibandwidth",
     options=Window,
@@ -23,5 +25,18 @@ BENCHMARK = Benchmark(
     expected=from_peer,
     cadence="windowed",
     warmup=(10, 2),
-    classics={"osu_bibw": {}},
+    equivalents={"osu_bibw": {}},
 )
+FORMS = {
+    "bibandwidth_persistent": dataclasses.replace(
+        BENCHMARK,
+        title="bidirectional bandwidth, persistent requests",
+        kernel="bibandwidth_persistent",
+        equivalents={"osu_bibw_persistent": {}},
+        doc="""Bandwidth both ways at once with persistent requests.
+
+As mpi.bibandwidth, with the requests of both windows set up once, untimed. The definition of osu_bibw_persistent (OMB
+7.4, mpi/pt2pt/persistent).
+""",
+    )
+}

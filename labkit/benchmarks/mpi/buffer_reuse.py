@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Timed, allowed, first_half
 from labkit.spec import Spec
 
@@ -45,7 +45,7 @@ def room(spec: Spec) -> int:
     return max(-(-spec.size // PAGE) * PAGE, PAGE) * int(spec.option("buffers_in_turn"))
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="latency with many buffers",
     kernel="latency_buffers",
     options=Options,

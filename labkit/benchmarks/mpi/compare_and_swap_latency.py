@@ -13,10 +13,11 @@ BENCHMARK = _one_sided.latency(
     title="latency of a compare_and_swap",
     kernel="compare_and_swap",
     options=_one_sided.Element,
+    compares=True,
     check=_one_sided.one_element,
     sizes="8",
     dtype=_one_sided.element,
     expected=_one_sided.got,
     exposed=_one_sided.put_where(answers=True),
-    classics={"osu_cas_latency": {"memory": "allocate"}, "IMB-RMA Compare_and_swap": {"timing": "total"}},
+    equivalents={"osu_cas_latency": {"memory": "allocate"}, "IMB-RMA Compare_and_swap": {"timing": "total"}},
 )

@@ -6,7 +6,7 @@ receives. The definition of IMB-MPI1 Exchange.
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Moving, allowed
 from labkit.spec import Spec
 
@@ -15,7 +15,7 @@ def _near(spec: Spec, rank: int) -> list[int]:
     return [(rank - 1) % spec.ranks, (rank + 1) % spec.ranks]
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="exchange in a ring",
     kernel="exchange",
     options=Moving,
@@ -30,7 +30,7 @@ BENCHMARK = Benchmark(
     expected=lambda spec, rank, send: np.concatenate(
         [send(peer)[(k ^ 1) * spec.size : (k ^ 1) * spec.size + spec.size] for k, peer in enumerate(_near(spec, rank))]
     ),
-    classics={
+    equivalents={
         "IMB-MPI1 Exchange": {"cadence": "streaming", "timing": "total"},
         "IMB-MT ExchangeMT": {"cadence": "streaming", "threads": 2, "timing": "total"},
     },

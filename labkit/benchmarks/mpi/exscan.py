@@ -5,10 +5,11 @@ Every rank times every iteration; the slowest rank counts, and the mean over ran
 `synchronised` starts each at a moment agreed on synchronised clocks.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Reduction, allowed, combined
+from labkit.benchmarks.mpi._forms import forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="exclusive scan",
     kernel="exscan",
     options=Reduction,
@@ -19,5 +20,5 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: combined(spec, send, 0, rank) if rank else None,
     metrics={"latency_us": lambda spec: 1},
-    classics={},
 )
+FORMS = forms(BENCHMARK)

@@ -18,5 +18,5 @@ BENCHMARK = _one_sided.latency(
     dtype=_one_sided.element,
     expected=_one_sided.got,
     exposed=_one_sided.combined_where,
-    classics={"osu_fop_latency": {"memory": "allocate"}, "IMB-RMA Fetch_and_op": {"timing": "total"}},
+    equivalents={"osu_fop_latency": {"memory": "allocate"}, "IMB-RMA Fetch_and_op": {"timing": "total"}},
 )

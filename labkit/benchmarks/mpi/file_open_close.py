@@ -5,7 +5,7 @@ The time of the slowest rank. The definition of IMB-IO Open_Close.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import FileBenchmark
 from labkit.benchmarks.mpi import Buffers
 
 
@@ -21,7 +21,8 @@ class Options(Buffers):
     directory: str = ""
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = FileBenchmark(
+    moves="",
     title="MPI-IO open and close",
     kernel="file_open_close",
     options=Options,
@@ -30,5 +31,5 @@ BENCHMARK = Benchmark(
     metrics={"latency_us": lambda spec: 1},
     cadence="isolated",
     warmup=(10, 2),
-    classics={"IMB-IO Open_Close": {}},
+    equivalents={"IMB-IO Open_Close": {}},
 )

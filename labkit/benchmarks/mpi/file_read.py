@@ -8,14 +8,7 @@ from the rank's own file pointer (`individual`, Indv), from the call (`explicit`
 iteration, untimed. What was just written is read back from the page cache. The definitions of IMB-IO Read.
 """
 
-from labkit.benchmarks import Benchmark
 from labkit.benchmarks.mpi import _file
 
-BENCHMARK = Benchmark(
-    title="MPI-IO read",
-    kernel="file_read",
-    options=_file.Access,
-    check=_file.check,
-    classics=_file.names("Read", {}),
-    **_file.FIELDS,
-)
+BENCHMARK = _file.blocking("read", _file.Access, {})
+FORMS = {"file_iread": _file.nonblocking(BENCHMARK, _file.BehindReading, {})}

@@ -9,14 +9,7 @@ iteration, untimed. With `sync` MPI_File_sync lies inside the time of every writ
 definitions of IMB-IO Write.
 """
 
-from labkit.benchmarks import Benchmark
 from labkit.benchmarks.mpi import _file
 
-BENCHMARK = Benchmark(
-    title="MPI-IO write",
-    kernel="file_write",
-    options=_file.Writing,
-    check=_file.check,
-    classics=_file.names("Write", {"sync": True}),
-    **_file.FIELDS,
-)
+BENCHMARK = _file.blocking("write", _file.Writing, {"sync": True})
+FORMS = {"file_iwrite": _file.nonblocking(BENCHMARK, _file.BehindWriting, {"sync": True})}

@@ -3,11 +3,11 @@
 A launch gives one sample, so the interval needs launches.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import StartBenchmark
 
-BENCHMARK = Benchmark(
+BENCHMARK = StartBenchmark(
     title="shut-down: MPI_Finalize",
-    kernel="finalize",
+    part="finalize",
     ranks=(1, None),
     sized=False,
     metrics={"latency_us": lambda spec: 1},

@@ -7,10 +7,11 @@ back, as IMB-MPI1 Gather -sync off does; `synchronised` starts each at a moment 
 size is that of one rank's message.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
+from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="gather",
     kernel="gather",
     options=RootedInPlace,
@@ -21,5 +22,17 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: rank * spec.size if rank == spec.option("root") else None,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0) if rank == spec.option("root") else None,
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_gather": {}, "IMB-MPI1 Gather": {}, "IMB-MT GatherMT": {"threads": 2}},
+    equivalents={"osu_gather": {}, "IMB-MPI1 Gather": {}, "IMB-MT GatherMT": {"threads": 2}},
 )
+GATHERV = counted(
+    BENCHMARK,
+    __doc__,
+    "gatherv",
+    title="gatherv",
+    equivalents={"osu_gatherv": {}, "IMB-MPI1 Gatherv": {}, "IMB-MT GathervMT": {"threads": 2}},
+)
+FORMS = {
+    **forms(BENCHMARK, IN_ALL),
+    "gatherv": GATHERV,
+    **forms(GATHERV, IN_ALL),
+}

@@ -17,5 +17,5 @@ BENCHMARK = _one_sided.latency(
     dtype=lambda spec: spec.option("datatype"),
     expected=_one_sided.got,
     exposed=_one_sided.combined_where,
-    classics={"osu_get_acc_latency": {}, "IMB-RMA Get_accumulate": {"memory": "create", "timing": "total"}},
+    equivalents={"osu_get_acc_latency": {}, "IMB-RMA Get_accumulate": {"memory": "create", "timing": "total"}},
 )

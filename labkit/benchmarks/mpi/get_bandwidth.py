@@ -14,5 +14,5 @@ BENCHMARK = _one_sided.bandwidth(
     kernel="get",
     expected=_one_sided.got,
     exposed=_one_sided.exposes_nothing,
-    classics={"osu_get_bw": {}, "osu_get_mbw": {}},
+    equivalents={"osu_get_bw": {}, "osu_get_mbw": {}},
 )

@@ -4,15 +4,15 @@ The program is a rank of this lab: starting Python and loading mpi4py are part o
 Python program with MPI. With a C program osu_hello (OMB 7.4, mpi/startup/osu_hello.c) asks the same.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import StartBenchmark
 
-BENCHMARK = Benchmark(
+BENCHMARK = StartBenchmark(
     title="start-up: a whole program",
-    kernel="hello",
+    part="program",
     ranks=(1, None),
     sized=False,
     metrics={"latency_us": lambda spec: 1},
     active=lambda spec, rank: rank == 0,
     cadence="streaming",
-    classics={"osu_hello": {}},
+    equivalents={"osu_hello": {}},
 )

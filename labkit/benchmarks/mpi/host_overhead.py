@@ -6,10 +6,10 @@ waiting, not overhead. The latency test of host overhead in Liu et al. (2003), s
 reads around the calls lie inside and are recorded as timer overhead.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_peer
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="host overhead",
     kernel="host_overhead",
     options=Buffers,
@@ -17,7 +17,7 @@ BENCHMARK = Benchmark(
     ranks=(2, 2),
     requests=lambda spec: 2,
     metrics={"latency_us": lambda spec: 2},
-    lanes={"overhead_ns": "overhead_us"},
+    phases={"overhead_ns": "overhead_us"},
     active=first_half,
     expected=from_peer,
     cadence="streaming",

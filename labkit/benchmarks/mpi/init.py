@@ -4,14 +4,14 @@ The time inside MPI_Init_thread on the slowest rank, once the library is loaded;
 What osu_init prints (OMB 7.4, mpi/startup/osu_init.c). A launch gives one sample, so the interval needs launches.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import StartBenchmark
 
-BENCHMARK = Benchmark(
+BENCHMARK = StartBenchmark(
     title="start-up: MPI_Init",
-    kernel="init",
+    part="init",
     ranks=(1, None),
     sized=False,
     metrics={"latency_us": lambda spec: 1},
     cadence="streaming",
-    classics={"osu_init": {}},
+    equivalents={"osu_init": {}},
 )

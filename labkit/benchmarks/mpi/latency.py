@@ -8,7 +8,7 @@ without data. `binding` runs the same pattern as C kernel, with mpi4py's buffers
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Pair, allowed, first_half, from_peer
 from labkit.spec import Spec
 
@@ -34,7 +34,7 @@ def _check(spec: Spec) -> str:
     return allowed(spec) if 0 <= forked <= 64 else f"forked={forked}, but it must be 0 to 64. Set forked=0."
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="latency",
     kernel="latency",
     options=Options,
@@ -44,7 +44,7 @@ BENCHMARK = Benchmark(
     active=first_half,
     expected=from_peer,
     cadence="streaming",
-    classics={
+    equivalents={
         "osu_latency": {},
         "osu_latency_mt": {"threads": 2},
         "osu_latency_mp": {"forked": 2},
@@ -59,3 +59,23 @@ BENCHMARK = Benchmark(
         "partner and a communicator of its own here",
     },
 )
+FORMS = {
+    "latency_persistent": KernelBenchmark(
+        title="latency, persistent requests",
+        kernel="latency_persistent",
+        options=Pair,
+        check=allowed,
+        ranks=(2, 2),
+        requests=lambda spec: 2,
+        metrics=BENCHMARK.metrics,
+        active=first_half,
+        expected=from_peer,
+        cadence="streaming",
+        equivalents={"osu_latency_persistent": {}},
+        doc="""Latency with persistent requests: ping-pong, one-way time.
+
+Send and receive are set up once, untimed; an iteration starts them and waits. The definition of
+osu_latency_persistent (OMB 7.4, mpi/pt2pt/persistent).
+""",
+    )
+}

@@ -4,10 +4,10 @@ A sample is one window of every pair: the messages of all pairs over the mean ti
 (OMB 7.4, mpi/pt2pt/osu_mbw_mr.c), and IMB-MPI1 Uniband with its window of 256 messages.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Window, first_half, from_active, paired
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="bandwidth and message rate of many pairs",
     kernel="bandwidth",
     options=Window,
@@ -23,7 +23,7 @@ BENCHMARK = Benchmark(
     reduce="mean",
     cadence="windowed",
     warmup=(10, 2),
-    classics={
+    equivalents={
         "osu_mbw_mr": {},
         "IMB-MPI1 Uniband": {"window": 256, "timing": "total"},
         "IMB-MT UniBandMT": {"window": 256, "threads": 2, "timing": "total"},

@@ -4,10 +4,10 @@ The messages of all pairs and both directions over the mean time of the pairs, a
 window of 256 messages.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Window, first_half, from_peer, paired
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="bidirectional bandwidth of many pairs",
     kernel="bibandwidth",
     options=Window,
@@ -24,7 +24,7 @@ BENCHMARK = Benchmark(
     reduce="mean",
     cadence="windowed",
     warmup=(10, 2),
-    classics={
+    equivalents={
         "IMB-MPI1 Biband": {"window": 256, "timing": "total"},
         "IMB-MT BiBandMT": {"window": 256, "threads": 2, "timing": "total"},
     },

@@ -7,7 +7,7 @@ as osu_multi_lat prints it (OMB 7.4, mpi/pt2pt/osu_multi_lat.c); the samples of 
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Pair, first_half, from_peer, paired
 
 
@@ -23,7 +23,7 @@ class Options(Pair):
     source: Literal["specific", "any"] = "specific"
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="latency of many pairs",
     kernel="latency",
     options=Options,
@@ -34,5 +34,5 @@ BENCHMARK = Benchmark(
     expected=from_peer,
     reduce="mean",
     cadence="streaming",
-    classics={"osu_multi_lat": {}},
+    equivalents={"osu_multi_lat": {}},
 )

@@ -11,8 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Moving, Values, allowed
+from labkit.benchmarks.mpi._forms import IN_OSU_NONBLOCKING, counted, forms
 from labkit.spec import Spec
 
 
@@ -39,7 +40,7 @@ def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
     return np.concatenate([send(peer)[: spec.size] for peer in near(spec, rank)])
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="neighbourhood allgather",
     kernel="neighbor_allgather",
     options=Options,
@@ -50,5 +51,17 @@ BENCHMARK = Benchmark(
     peers=near,
     expected=_expected,
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_neighbor_allgather": {}},
+    equivalents={"osu_neighbor_allgather": {}},
 )
+NEIGHBOR_ALLGATHERV = counted(
+    BENCHMARK,
+    __doc__,
+    "neighbor_allgatherv",
+    title="neighbourhood allgather, v form",
+    equivalents={"osu_neighbor_allgatherv": {}},
+)
+FORMS = {
+    **forms(BENCHMARK, IN_OSU_NONBLOCKING),
+    "neighbor_allgatherv": NEIGHBOR_ALLGATHERV,
+    **forms(NEIGHBOR_ALLGATHERV, IN_OSU_NONBLOCKING),
+}

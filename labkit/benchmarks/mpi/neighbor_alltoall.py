@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Values, allowed
+from labkit.benchmarks.mpi._forms import IN_OSU_NONBLOCKING, counted, forms
 from labkit.benchmarks.mpi.neighbor_allgather import Options, near
 from labkit.spec import Spec
 
@@ -28,7 +29,7 @@ def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
     return np.stack([crossed, np.concatenate(found[::-1])]) if twice else crossed
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="neighbourhood all to all",
     kernel="neighbor_alltoall",
     options=Options,
@@ -39,5 +40,26 @@ BENCHMARK = Benchmark(
     peers=near,
     expected=expected,
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_neighbor_alltoall": {}},
+    equivalents={"osu_neighbor_alltoall": {}},
 )
+NEIGHBOR_ALLTOALLV = counted(
+    BENCHMARK,
+    __doc__,
+    "neighbor_alltoallv",
+    title="neighbourhood all to all, v form",
+    equivalents={"osu_neighbor_alltoallv": {}},
+)
+NEIGHBOR_ALLTOALLW = counted(
+    BENCHMARK,
+    __doc__,
+    "neighbor_alltoallw",
+    title="neighbourhood all to all, w form",
+    equivalents={"osu_neighbor_alltoallw": {}},
+)
+FORMS = {
+    **forms(BENCHMARK, IN_OSU_NONBLOCKING),
+    "neighbor_alltoallv": NEIGHBOR_ALLTOALLV,
+    **forms(NEIGHBOR_ALLTOALLV, IN_OSU_NONBLOCKING),
+    "neighbor_alltoallw": NEIGHBOR_ALLTOALLW,
+    **forms(NEIGHBOR_ALLTOALLW, IN_OSU_NONBLOCKING),
+}

@@ -7,7 +7,7 @@ question of IMB-RMA Truly_passive_put.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import OneSidedBenchmark
 from labkit.benchmarks.mpi import Buffers, _one_sided, first_half
 from labkit.spec import Spec
 
@@ -31,7 +31,7 @@ def _check(spec: Spec) -> str:
     return "" if 0 < given <= 1e6 else f"compute_us={given}, but it must be above 0, up to 1000000. Set compute_us=100."
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = OneSidedBenchmark(
     title="latency of a put while the target computes",
     kernel="passive_put",
     options=Options,
@@ -39,11 +39,12 @@ BENCHMARK = Benchmark(
     ranks=(2, 2),
     sizes="1:1Mi",
     metrics={"latency_us": lambda spec: 1},
-    lanes={"helped_ns": "helped_us"},
+    phases={"helped_ns": "helped_us"},
     active=first_half,
     peers=_one_sided.near,
+    loop=False,
     exposed=lambda spec, rank, send: send(0) if rank == 1 else None,
     work=lambda spec: {"clock": int(spec.option("compute_us") * 1000)},
     cadence="streaming",
-    classics={"IMB-RMA Truly_passive_put": {"memory": "create"}},
+    equivalents={"IMB-RMA Truly_passive_put": {"memory": "create"}},
 )

@@ -7,7 +7,7 @@ other way. With more than two ranks, rank r of the first half is paired with ran
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Pair, from_peer, paired
 
 
@@ -23,7 +23,7 @@ class Options(Pair):
     source: Literal["specific", "any"] = "specific"
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="ping-ping",
     kernel="pingping",
     options=Options,
@@ -32,7 +32,7 @@ BENCHMARK = Benchmark(
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: spec.size},
     expected=from_peer,
     cadence="streaming",
-    classics={
+    equivalents={
         "IMB-MPI1 PingPing": {"timing": "total"},
         "IMB-MPI1 PingPingSpecificSource": {"timing": "total"},
         "IMB-MPI1 PingPingAnySource": {"source": "any", "timing": "total"},

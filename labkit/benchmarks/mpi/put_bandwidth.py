@@ -13,5 +13,5 @@ BENCHMARK = _one_sided.bandwidth(
     title="bandwidth of puts",
     kernel="put",
     exposed=_one_sided.put_where(answers=False),
-    classics={"osu_put_bw": {}},
+    equivalents={"osu_put_bw": {}},
 )

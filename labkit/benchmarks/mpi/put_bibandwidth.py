@@ -32,5 +32,5 @@ BENCHMARK = _one_sided.bandwidth(
     kernel="put",
     options=Options,
     exposed=_one_sided.put_where(answers=False),
-    classics={"osu_put_bibw": {}},
+    equivalents={"osu_put_bibw": {}},
 )

@@ -16,22 +16,6 @@ BENCHMARK = _one_sided.latency(
     title="latency of a put",
     kernel="put",
     exposed=_one_sided.put_where(answers=True),
-    classics={
-        "osu_put_latency": {},
-        "IMB-RMA Unidir_put": {"memory": "create", "timing": "total"},
-        "IMB-RMA Bidir_put": {"memory": "create", "origins": "both", "timing": "total"},
-        "IMB-RMA One_put_all": {"memory": "create", "targets": "all", "timing": "total"},
-        "IMB-RMA All_put_all": {"memory": "create", "targets": "all", "origins": "both", "timing": "total"},
-        "IMB-RMA Exchange_put": {"memory": "create", "targets": "neighbours", "origins": "both", "timing": "total"},
-        "IMB-RMA Put_local": {"memory": "create", "synchronisation": "flush_local", "timing": "total"},
-        "IMB-RMA Put_all_local": {
-            "memory": "create",
-            "targets": "all",
-            "synchronisation": "flush_local",
-            "timing": "total",
-        },
-        "IMB-EXT Unidir_Put": {"memory": "create", "synchronisation": "fence", "timing": "total"},
-        "IMB-EXT Bidir_Put": {"memory": "create", "synchronisation": "fence", "origins": "both", "timing": "total"},
-    },
+    equivalents=_one_sided.tests("put"),
     unlike=_one_sided.unlike("put"),
 )

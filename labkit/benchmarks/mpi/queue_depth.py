@@ -7,7 +7,7 @@ InfiniBand, Myrinet and Quadrics" (2003), section 4.1.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Pair, allowed, first_half, from_active
 from labkit.spec import Spec
 
@@ -31,7 +31,7 @@ def _check(spec: Spec) -> str:
     return allowed(spec)
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="bandwidth with a bounded queue",
     kernel="queue",
     options=Options,

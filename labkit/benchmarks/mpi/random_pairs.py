@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Collective, Values, allowed
 from labkit.spec import Spec
 
@@ -62,7 +62,7 @@ def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | 
     return None if source == NOBODY else send(int(source))
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="random pairs",
     kernel="random",
     options=Options,
@@ -77,7 +77,7 @@ BENCHMARK = Benchmark(
     peers=lambda spec, rank: table(spec.ranks, spec.option("direction"))[:, rank].ravel().tolist(),
     work=lambda spec: {"npeers": ROWS},
     expected=_expected,
-    classics={
+    equivalents={
         "IMB-P2P Unirandom": {"direction": "uni", "cadence": "streaming", "timing": "total"},
         "IMB-P2P Birandom": {"direction": "bi", "cadence": "streaming", "timing": "total"},
         "IMB-P2P Corandom": {"direction": "co", "cadence": "streaming", "timing": "total"},

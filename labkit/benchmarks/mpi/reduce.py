@@ -7,10 +7,11 @@ back, as IMB-MPI1 Reduce -sync off does; `synchronised` starts each at a moment 
 bandwidth is size over time.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import RootedReduction, allowed, combined
+from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="reduce",
     kernel="reduce",
     options=RootedReduction,
@@ -21,5 +22,6 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: 0 if rank == spec.option("root") else None,
     expected=lambda spec, rank, send: combined(spec, send, 0, spec.ranks) if rank == spec.option("root") else None,
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
-    classics={"osu_reduce": {}, "IMB-MPI1 Reduce": {}, "IMB-MT ReduceMT": {"threads": 2}},
+    equivalents={"osu_reduce": {}, "IMB-MPI1 Reduce": {}, "IMB-MT ReduceMT": {"threads": 2}},
 )
+FORMS = forms(BENCHMARK, IN_ALL)

@@ -4,10 +4,10 @@ What the arithmetic of a reduction takes. The time of the slowest rank, all rank
 the vector. The definition of IMB-MPI1 Reduce_local.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Reduction, allowed
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="local reduction",
     kernel="reduce_local",
     options=Reduction,
@@ -17,5 +17,5 @@ BENCHMARK = Benchmark(
     dtype=lambda spec: spec.option("datatype"),
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: spec.size},
     cadence="isolated",
-    classics={"IMB-MPI1 Reduce_local": {}},
+    equivalents={"IMB-MPI1 Reduce_local": {}},
 )

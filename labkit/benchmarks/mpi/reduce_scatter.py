@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Reduction, Values, allowed, combined
+from labkit.benchmarks.mpi._forms import IN_ALL, forms
 from labkit.spec import Spec
 
 
@@ -35,7 +36,7 @@ def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
     return combined(spec, send, 0, spec.ranks)[first : first + counts[rank]]
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="reduce_scatter",
     kernel="reduce_scatter",
     options=Reduction,
@@ -50,9 +51,10 @@ BENCHMARK = Benchmark(
         "latency_us": lambda spec: 1,
         "busbw_GBps": lambda spec: (spec.ranks - 1) / spec.ranks * spec.size,
     },
-    classics={
+    equivalents={
         "osu_reduce_scatter": {},
         "IMB-MPI1 Reduce_scatter": {},
         "IMB-MT ReduceScatterMT": {"threads": 2},
     },
 )
+FORMS = forms(BENCHMARK, IN_ALL)

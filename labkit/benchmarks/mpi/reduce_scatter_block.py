@@ -10,10 +10,11 @@ of the whole vector. Bus bandwidth is (n-1) times size over time.
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Reduction, allowed, combined
+from labkit.benchmarks.mpi._forms import IN_OSU_NONBLOCKING, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="reduce_scatter, equal blocks",
     kernel="reduce_scatter_block",
     options=Reduction,
@@ -25,6 +26,7 @@ BENCHMARK = Benchmark(
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: np.split(combined(spec, send, 0, spec.ranks), spec.ranks)[rank],
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
-    classics={"osu_reduce_scatter_block": {}, "IMB-MPI1 Reduce_scatter_block": {}},
+    equivalents={"osu_reduce_scatter_block": {}, "IMB-MPI1 Reduce_scatter_block": {}},
     converted={"osu_reduce_scatter_block": lambda spec: {"size": 1 / spec.ranks}},
 )
+FORMS = forms(BENCHMARK, IN_OSU_NONBLOCKING)

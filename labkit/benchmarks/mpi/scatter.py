@@ -7,10 +7,11 @@ back, as IMB-MPI1 Scatter -sync off does; `synchronised` starts each at a moment
 size is that of one rank's message.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
+from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="scatter",
     kernel="scatter",
     options=RootedInPlace,
@@ -26,5 +27,17 @@ BENCHMARK = Benchmark(
         else pieces(spec, send, [spec.option("root")], rank * spec.size)
     ),
     metrics={"latency_us": lambda spec: 1},
-    classics={"osu_scatter": {}, "IMB-MPI1 Scatter": {}, "IMB-MT ScatterMT": {"threads": 2}},
+    equivalents={"osu_scatter": {}, "IMB-MPI1 Scatter": {}, "IMB-MT ScatterMT": {"threads": 2}},
 )
+SCATTERV = counted(
+    BENCHMARK,
+    __doc__,
+    "scatterv",
+    title="scatterv",
+    equivalents={"osu_scatterv": {}, "IMB-MPI1 Scatterv": {}, "IMB-MT ScattervMT": {"threads": 2}},
+)
+FORMS = {
+    **forms(BENCHMARK, IN_ALL),
+    "scatterv": SCATTERV,
+    **forms(SCATTERV, IN_ALL),
+}

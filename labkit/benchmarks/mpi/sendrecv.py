@@ -4,10 +4,10 @@ The time of one call on the slowest rank; the bandwidth counts what a rank sends
 IMB-MPI1 Sendrecv (periodic chain).
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Moving, allowed
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="sendrecv in a ring",
     kernel="sendrecv",
     options=Moving,
@@ -15,7 +15,7 @@ BENCHMARK = Benchmark(
     ranks=(2, None),
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 2 * spec.size},
     expected=lambda spec, rank, send: send((rank - 1) % spec.ranks),
-    classics={
+    equivalents={
         "IMB-MPI1 Sendrecv": {"cadence": "streaming", "timing": "total"},
         "IMB-MT SendRecvMT": {"cadence": "streaming", "threads": 2, "timing": "total"},
     },

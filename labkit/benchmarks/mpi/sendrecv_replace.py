@@ -6,7 +6,7 @@ IMB-P2P SendRecv_Replace, whose bandwidth is what all ranks send together.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import InPlace, allowed
 from labkit.spec import Spec
 
@@ -22,7 +22,7 @@ def _check(spec: Spec) -> str:
     return allowed(spec) if spec.option("in_place") else "it is always in place. Set in_place=True."
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = CollectiveBenchmark(
     title="sendrecv_replace in a ring",
     kernel="sendrecv_replace",
     options=Options,
@@ -31,6 +31,6 @@ BENCHMARK = Benchmark(
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 2 * spec.size},
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: send((rank - 1) % spec.ranks),
-    classics={"IMB-P2P SendRecv_Replace": {"cadence": "streaming", "timing": "total"}},
+    equivalents={"IMB-P2P SendRecv_Replace": {"cadence": "streaming", "timing": "total"}},
     converted={"IMB-P2P SendRecv_Replace": lambda spec: {"bandwidth_MBps": 2 / spec.ranks}},
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Moving, allowed
 from labkit.spec import Spec
 
@@ -63,7 +63,7 @@ def _p2p(spec: Spec) -> dict[str, float]:
     return {"latency_us": 2 * 2 * spec.option("dimensions"), **moved}
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="exchange in a grid",
     kernel="exchange",
     options=Options,
@@ -81,7 +81,7 @@ BENCHMARK = Benchmark(
     expected=lambda spec, rank, send: np.concatenate(
         [send(peer)[(k ^ 1) * spec.size : (k ^ 1) * spec.size + spec.size] for k, peer in enumerate(_near(spec, rank))]
     ),
-    classics={
+    equivalents={
         "IMB-P2P Stencil2D": {"cadence": "streaming", "timing": "total"},
         "IMB-P2P Stencil3D": {"cadence": "streaming", "dimensions": 3, "timing": "total"},
     },

@@ -4,10 +4,10 @@ The size is that of the memory every rank exposes; no bytes move. IMB-EXT Window
 element into its own window and fences once more.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Collective, allowed
 
-BENCHMARK = Benchmark(
+BENCHMARK = KernelBenchmark(
     title="creation of a window",
     kernel="window_create",
     options=Collective,
@@ -15,6 +15,6 @@ BENCHMARK = Benchmark(
     ranks=(2, None),
     sizes="1:4Mi",
     metrics={"latency_us": lambda spec: 1},
-    classics={"IMB-EXT Window": {"cadence": "streaming", "timing": "total"}},
+    equivalents={"IMB-EXT Window": {"cadence": "streaming", "timing": "total"}},
     unlike={"IMB-EXT Window": "it also puts one element into its own window and fences once more"},
 )

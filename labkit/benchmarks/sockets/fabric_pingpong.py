@@ -8,7 +8,7 @@ hang.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import fi_pingpong
 
 
@@ -28,7 +28,7 @@ class Options:
     ip: Literal["ipv4", "ipv6"] = "ipv4"
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="libfabric round trip",
     options=Options,
     sizes="1:64Ki:*4",

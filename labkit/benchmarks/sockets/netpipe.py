@@ -8,7 +8,7 @@ costs. For one size as a point of its own there is ``sockets.tcp_rr`` with ``too
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import netpipe
 from labkit.units import parse_size
 
@@ -40,7 +40,7 @@ class Options:
             object.__setattr__(self, name, parse_size(getattr(self, name)))
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="NetPIPE's ladder",
     options=Options,
     sized=False,

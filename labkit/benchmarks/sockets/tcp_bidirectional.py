@@ -8,7 +8,7 @@ connection and counts at the client, and so stands in for it. Each direction is 
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.sockets._checks import stream
 from labkit.tools import iperf, iperf3
 
@@ -35,7 +35,7 @@ class Options:
     congestion: str = ""
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="TCP in both directions",
     options=Options,
     sizes="1Ki:1Mi",

@@ -10,7 +10,7 @@ would have been late as well (coordinated omission), so tails are too good; `soc
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import iperf, netperf, netpipe, qperf, sockperf
 
 
@@ -34,7 +34,7 @@ class Options:
     congestion: str = ""
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="TCP round trip",
     options=Options,
     sizes="1:64Ki",

@@ -9,7 +9,7 @@ tool's own.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.sockets._checks import stream
 from labkit.tools import iperf, iperf3, netperf, qperf
 
@@ -36,7 +36,7 @@ class Options:
     congestion: str = ""
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="TCP stream",
     options=Options,
     sizes="1Ki:1Mi",

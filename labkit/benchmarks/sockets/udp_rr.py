@@ -8,7 +8,7 @@ next request waits for the answer (coordinated omission).
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import netperf, qperf, sockperf
 
 
@@ -28,7 +28,7 @@ class Options:
     socket_buffer: int = 0
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="UDP round trip",
     options=Options,
     sizes="1:32Ki",

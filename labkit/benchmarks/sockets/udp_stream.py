@@ -9,7 +9,7 @@ these tools do not tell where.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.sockets._checks import stream
 from labkit.tools import iperf, iperf3, netperf, qperf
 
@@ -34,7 +34,7 @@ class Options:
     offered: float = 0.0
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="UDP stream",
     options=Options,
     sizes="64:32Ki:*4",

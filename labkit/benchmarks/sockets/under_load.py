@@ -10,7 +10,7 @@ what a program that wanted to send then would have waited.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.spec import Spec
 from labkit.tools import sockperf
 
@@ -40,7 +40,7 @@ def _check(spec: Spec) -> str:
     return "" if rate > 0 else f"message_rate={rate}, but it must be above 0 per second. Set message_rate=10000."
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="round trip under load",
     options=Options,
     sizes="64",

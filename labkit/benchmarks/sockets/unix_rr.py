@@ -5,10 +5,10 @@ counts it. netperf has such tests (STREAM_RR, DG_RR) only where it was built wit
 and sockperf from version 3.8 on; neither is used here.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import fio
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="Unix socket round trip",
     sizes="1:64Ki",
     max_size=2**20,

@@ -7,7 +7,7 @@ disk. The message size means nothing here.
 
 from dataclasses import dataclass, fields
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import iozone
 from labkit.units import parse_size
 
@@ -39,7 +39,7 @@ class Options:
                 object.__setattr__(self, field.name, parse_size(getattr(self, field.name)))
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="throughput by file and record size",
     options=Options,
     sized=False,

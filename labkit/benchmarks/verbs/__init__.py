@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from labkit.spec import Spec
+from labkit.benchmarks import ToolBenchmark
+from labkit.spec import Effort, Spec
+
+if TYPE_CHECKING:
+    from labkit.tools import Job
 
 Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
 MTUS = (0, 256, 512, 1024, 2048, 4096)
@@ -96,6 +101,46 @@ def check(spec: Spec, operation: str) -> str:
             "Set tx_depth=64, cq_moderation=16, post_list=4."
         )
     return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """Options of a small program: clients that ask a server.
+
+    Parameters
+    ----------
+    clients : requests under way at once, up to 64.
+    inline : B up to which data are copied with a request.
+    mtu : B of the largest packet; 0 takes the largest.
+    tclass : byte of DSCP and ECN in the packets; -1 leaves it.
+    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
+    """
+
+    clients: int = 1
+    inline: int = 0
+    mtu: int = 0
+    tclass: int = -1
+    gid: int = -1
+
+
+def program(
+    title: str,
+    job: Callable[[Spec, Effort], Job],
+    options: type[Served],
+    sizes: str = "16:1Ki:*4",
+    max_size: int = 4096,
+) -> ToolBenchmark:
+    """A benchmark of a small program over pyverbs: time of a request, and requests per second."""
+    return ToolBenchmark(
+        title=title,
+        options=options,
+        sizes=sizes,
+        max_size=max_size,
+        check=scenario,
+        metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.option("clients")},
+        jobs=(job,),
+        cadence="streaming",
+    )
 
 
 def scenario(spec: Spec) -> str:

@@ -8,7 +8,7 @@ post to the last completion: the pause between windows is not in it, their ends 
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.verbs import Stream, check, window
 from labkit.tools import perftest, pyverbs, qperf
 
@@ -25,7 +25,7 @@ class Options(Stream):
     operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="atomic stream",
     options=Options,
     sizes="8",

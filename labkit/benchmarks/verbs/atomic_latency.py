@@ -6,7 +6,7 @@ The definition of perftest's ib_atomic_lat. The processor of the other end does 
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.verbs import Verbs, check
 from labkit.tools import perftest, pyverbs
 
@@ -23,7 +23,7 @@ class Options(Verbs):
     operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="atomic operation latency",
     options=Options,
     sizes="8",

@@ -8,40 +8,20 @@ pyverbs.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
-from labkit.benchmarks.verbs import scenario
+from labkit.benchmarks.verbs import Served, program
 from labkit.tools import pyverbs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Served):
     """Options of verbs.key_value.
 
     Parameters
     ----------
     connection : service of the queue pairs that requests are written over.
-    clients : requests under way at once, up to 64.
-    inline : B up to which data are copied with a request.
-    mtu : B of the largest packet; 0 takes the largest.
-    tclass : byte of DSCP and ECN in the packets; -1 leaves it.
-    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
     """
 
     connection: Literal["RC", "UC"] = "UC"
-    clients: int = 1
-    inline: int = 0
-    mtu: int = 0
-    tclass: int = -1
-    gid: int = -1
 
 
-BENCHMARK = Benchmark(
-    title="key-value store",
-    options=Options,
-    sizes="16:1Ki:*4",
-    max_size=4096,
-    check=scenario,
-    metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.option("clients")},
-    jobs=(pyverbs.key_value,),
-    cadence="streaming",
-)
+BENCHMARK = program("key-value store", pyverbs.key_value, Options)

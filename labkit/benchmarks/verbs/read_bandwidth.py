@@ -5,11 +5,11 @@ at the sender. With pyverbs a sample is a window of `tx_depth` messages on each 
 last completion: the pause between windows is not in it, their ends are.
 """
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.verbs import Stream, check, window
 from labkit.tools import perftest, pyverbs, qperf
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="RDMA read stream",
     options=Stream,
     sizes="64:64Ki:*4",

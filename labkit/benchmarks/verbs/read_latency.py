@@ -5,7 +5,7 @@ The definition of perftest's ib_read_lat. The processor of the other end does no
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.verbs import Verbs, check
 from labkit.tools import perftest, pyverbs, qperf
 
@@ -24,7 +24,7 @@ class Options(Verbs):
     reuse: int = 0
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="RDMA read latency",
     options=Options,
     sizes="2:64Ki",

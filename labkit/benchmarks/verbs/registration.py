@@ -7,7 +7,7 @@ what MPI libraries pay when buffers change.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import pyverbs
 
 
@@ -23,12 +23,12 @@ class Options:
     gid: int = -1
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="memory registration",
     options=Options,
     sizes="4Ki:16Mi:*4",
     check=lambda spec: "" if spec.size else "size=0, but a region has at least 1 B. Set size=4096.",
     metrics={"latency_us": lambda spec: 1},
-    lanes={"deregistration_ns": "deregistration_us"},
+    phases={"deregistration_ns": "deregistration_us"},
     jobs=(pyverbs.registration,),
 )

@@ -6,7 +6,7 @@ through Python; how long a call takes that has nothing to do is kept beside the 
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.verbs import Verbs, check
 from labkit.tools import perftest, pyverbs, qperf
 
@@ -25,7 +25,7 @@ class Options(Verbs):
     reuse: int = 0
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="SEND into a posted receive latency",
     options=Options,
     sizes="2:64Ki",

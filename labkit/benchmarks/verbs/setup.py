@@ -6,7 +6,7 @@ before its first message, beside the exchange of addresses.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import pyverbs
 
 STEPS = {
@@ -29,11 +29,11 @@ class Options:
     gid: int = -1
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="set-up of a connection",
     options=Options,
     sized=False,
     metrics={"latency_us": lambda spec: 1},
-    lanes=STEPS,
+    phases=STEPS,
     jobs=(pyverbs.setup,),
 )

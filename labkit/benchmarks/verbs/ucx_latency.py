@@ -8,7 +8,7 @@ median is that of the newest iterations. ``transport`` is the path: auto, tcp, s
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.tools import ucx_perftest
 
 
@@ -26,7 +26,7 @@ class Options:
     gid: int = -1
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="UCX latency",
     options=Options,
     sizes="1:1Mi",

@@ -7,7 +7,7 @@ last completion: the pause between windows is not in it, their ends are.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.verbs import Stream, check, window
 from labkit.tools import perftest, pyverbs, qperf
 
@@ -24,7 +24,7 @@ class Options(Stream):
     immediate: bool = False
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="RDMA write stream",
     options=Options,
     sizes="64:64Ki:*4",

@@ -6,7 +6,7 @@ takes a receive and gives a completion at the other end, which is what waits the
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import Benchmark
+from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.verbs import Verbs, check
 from labkit.tools import perftest, pyverbs, qperf
 
@@ -27,7 +27,7 @@ class Options(Verbs):
     reuse: int = 0
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = ToolBenchmark(
     title="RDMA write latency",
     options=Options,
     sizes="2:64Ki",

@@ -14,6 +14,7 @@ from labkit.explorer import live, store, view
 from labkit.explorer.session import Chosen, Session
 from labkit.explorer.view import HEIGHT, SIZE, View
 from labkit.figures.lines import HEADLINE
+from labkit.notes import joined
 
 TITLE, PLACE, ORDER = "Compare", "main", 0
 _SCALES = {"fitting": None, "logarithmic": True, "linear": False}
@@ -164,7 +165,7 @@ class _Plot:
             live.redraw(self.figure, now.figure(summary), keep_zoom=same and session.running)
             for trace in self.figure.data:
                 trace.on_click(self._clicked)
-            self.why.value = "; ".join(map(html.escape, session.store.unreadable.values()))
+            self.why.value = joined(map(html.escape, session.store.unreadable.values()))
         except LabkitError as error:
             self.figure.data = ()
             self.why.value = html.escape(str(error))

@@ -14,7 +14,7 @@ import ipywidgets as widgets
 from labkit import benchmarks, campaign, launch
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.explorer import job, lacking, store
+from labkit.explorer import availability, job, store
 from labkit.explorer.folds import Folds
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.job import Job
@@ -83,7 +83,7 @@ class _Measure:
 
     def _offer_benchmarks(self) -> None:
         """Offer what can be measured on the testbed; the others stand below with why they cannot."""
-        why = lacking.reasons(self.setting.raw["testbed"])
+        why = availability.reasons(self.setting.raw["testbed"])
         offered = [(f"{name} – {one.title}", name) for name, one in benchmarks.find().items() if name not in why]
         if offered and list(self.benchmark.options) != offered:
             before = self.benchmark.value or START
@@ -116,7 +116,7 @@ class _Measure:
         self.ranks.tooltip = f"{one.name} needs exactly {low}" if low == high else "several are compared: 2,4"
         self.ranks.value = str(max(low, 2) if high != 1 else 1)
         self.sizes.value = ""
-        ranked = one.mpi and not one.jobs
+        ranked = one.mpi
         no = "" if ranked else "no MPI ranks"
         self.launchers.set({name: no or why for name, why in self._launchers().items()}, ["auto"])
         known = {t for name, launcher in launch.installed().items() for t in launcher.module.TRANSPORTS}
@@ -140,7 +140,7 @@ class _Measure:
         chosen: dict[str, list[Any]] = {"ranks": levels(self.ranks.value, "ranks"), "transport": self.transports.value}
         if not self.launchers.boxes["auto"].disabled or self.launchers.value:
             chosen["launcher"] = self.launchers.value
-        if benchmarks.get(self.benchmark.value).ranks[1] == 1:
+        if benchmarks.get(self.benchmark.value).single:
             del chosen["ranks"]
         single = {name: [value] for name, value in self.setting.raw.items()}
         return Selection(benchmark=self.benchmark.value, sizes=self.sizes.value, levels=chosen | single,
@@ -232,7 +232,7 @@ class _Measure:
         if one is None or self._gone(one):
             return
         seen = one.progress()
-        self.bar.value = seen["done"] / max(1, seen["total"]) if seen else 0.0
+        self.bar.value = seen.done / max(1, seen.total) if seen else 0.0
         self.status.value = html.escape(one.state())
         self.log.value = f"<pre>{html.escape(job.log(one.campaign.path))}</pre>"
         count = len(one.campaign.done())

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from labkit import benchmarks, figures, records
+from labkit import benchmarks, figures, notes, records
 from labkit.columns import METRICS, SHOWN
 from labkit.errors import LabkitError
 from labkit.explorer import live, store
@@ -112,8 +112,6 @@ def facts(found: list[Samples], row: dict[str, Any], metric: str) -> str:
     """What a reader must know of a point, as HTML: each statistic of the metric with its own interval, and the rest."""
     first, n = found[0], sum(one.n for one in found)
     host = first.host
-    badges = [str(text) for one in found for text in (one.meta.get("badges") or ())]
-    warnings = [str(text) for one in found for text in (one.meta.get("warnings") or ())]
     cpu = str(host.get("cpu_model") or "")
     lines = {
         "point": benchmarks.label(first.spec),
@@ -123,8 +121,8 @@ def facts(found: list[Samples], row: dict[str, Any], metric: str) -> str:
         "samples": f"{f'n = {n:,} in ' if n else ''}{len(found)} {'launch' if len(found) == 1 else 'launches'}",
         "interval": str(row.get("headline") or ""),
         **_statistics(row, metric),
-        "badges": "; ".join(dict.fromkeys(badges)) or "none",
-        "warnings": "; ".join(dict.fromkeys(warnings)) or "none",
+        "badges": notes.joined(notes.once(one.badges for one in found)) or "none",
+        "warnings": notes.joined(notes.once(one.warnings for one in found)) or "none",
     }
     look = "text-align:left;padding-right:12px;vertical-align:top;white-space:nowrap"
     cells = "".join(f"<tr><th style='{look}'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"

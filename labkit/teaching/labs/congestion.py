@@ -9,7 +9,7 @@ from labkit.analysis.congestion import jain_fairness
 from labkit.spec import Effort, Spec, sweep
 from labkit.studies import number
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question, over_launches
+from labkit.teaching.questions import Expected, Question, aggregate
 from labkit.teaching.results import Results
 
 TREE = "virtual-cluster:8,per_leaf=4,rate=50mbit,uplink=67mbit"
@@ -74,7 +74,7 @@ def _fairness(results: Results) -> Expected:
     """Jain's index of what seven senders got, launch by launch."""
     rows = results.reported
     rows = rows[(rows["benchmark"] == "congestion.incast") & (rows["name"] == "bandwidth_MBps") & rows["rank"].notna()]
-    return over_launches([jain_fairness(one["value"]) for _, one in rows.groupby("launch")])
+    return aggregate([jain_fairness(one["value"]) for _, one in rows.groupby("launch")])
 
 
 def _impact(results: Results, qos: str) -> Expected:

@@ -9,7 +9,7 @@ from labkit.spec import Spec, sweep
 from labkit.studies import Study
 from labkit.teaching.definition import Lab
 from labkit.teaching.fits import alpha_beta, off_the_line
-from labkit.teaching.questions import Expected, Question, over_launches
+from labkit.teaching.questions import Expected, Question, aggregate
 from labkit.teaching.results import Results
 
 LATENCY = ("mpi.latency", "latency_us")
@@ -26,7 +26,7 @@ def _fitted(results: Results, which: str) -> Expected:
     lines = [alpha_beta(*curve) for curve in every]
     # 1/β is in B/µs, which are MB/s
     found = [{"alpha": alpha, "bandwidth": 1 / beta, "half": alpha / beta}[which] for alpha, beta in lines]
-    return over_launches(found[:-1], found[-1:])
+    return aggregate(found[:-1], found[-1:])
 
 
 def _ratio(results: Results) -> Expected:

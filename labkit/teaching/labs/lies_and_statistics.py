@@ -10,7 +10,7 @@ from labkit import figures, records, stats
 from labkit.samples import Samples
 from labkit.spec import Spec, sweep
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question, over_launches
+from labkit.teaching.questions import Expected, Question, aggregate
 from labkit.teaching.results import Results
 
 NAME, TIME, SIZE = "mpi.latency", "latency_us", 256
@@ -73,16 +73,16 @@ def _spread(results: Results) -> Expected:
 
 
 def _tail(results: Results) -> Expected:
-    return over_launches([float(stats.quantile(records.values(s, TIME), 0.99)) for s in _points(results)])
+    return aggregate([float(stats.quantile(records.values(s, TIME), 0.99)) for s in _points(results)])
 
 
 def _mean_rate(results: Results) -> Expected:
     """Bandwidth as all bytes over all time, launch by launch."""
-    return over_launches([SIZE / float(np.mean(records.values(s, TIME))) for s in _points(results)])
+    return aggregate([SIZE / float(np.mean(records.values(s, TIME))) for s in _points(results)])
 
 
 def _wrong_rate(results: Results) -> Expected:
-    return over_launches(
+    return aggregate(
         [
             float(100 * (np.mean(SIZE / v) * np.mean(v) / SIZE - 1))
             for v in (records.values(s, TIME) for s in _points(results))

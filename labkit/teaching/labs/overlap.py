@@ -98,7 +98,7 @@ LAB = Lab(
         ),
     ),
     shows={
-        "times": lambda r: figures.together(
+        "times": lambda r: figures.several_metrics(
             r.rows(NAME, option_tests=0), {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"}, label="time"
         ),
         "tests": lambda r: figures.versus_size(r.rows(NAME), "overlap_osu_percent", series=["option_tests"], tail=None),

@@ -1,0 +1,258 @@
+"""The kinds of benchmark: what each says of itself, and no more.
+
+Every benchmark has a definition, metrics, options and sizes (`Benchmark`). Its kind is what makes its samples: a kernel
+(`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark` and `FileBenchmark` need more than buffers), a tool
+(`ToolBenchmark`), the start of a program (`StartBenchmark`), or two jobs side by side (`InterferenceBenchmark`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from labkit.spec import Effort, Scalar, Spec
+from labkit.units import MiB
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from labkit.tools import Job
+
+    Values = NDArray[Any]
+    Expected = Callable[[Spec, int, Callable[[int], Values]], Values | int | None]
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """For a benchmark without options of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """What one iteration is, and which metrics follow; the part that all kinds share.
+
+    Fields that only some kinds may set have one value here, so that readers can ask any benchmark for them.
+
+    Parameters
+    ----------
+    title : a few words for lists and headings.
+    metrics : metric → work in one iteration, as a function of the spec. For a cost the number of units that
+        wait for one another (2 for ping-pong); for a rate the bytes, messages or operations moved.
+        The first metric is the headline.
+    options : frozen dataclass of the benchmark's own options.
+    sized : False when the size of a message means nothing (barrier, clock).
+    sizes : default sweep.
+    max_size : largest size that makes sense, B.
+    ranks : least and greatest number of ranks; None for no upper end.
+    check : what else is wrong with a spec, as a sentence; empty when nothing is.
+    formerly : of a spec, options with what was done before they could be chosen, where their default is another:
+        samples without them have these values, and they are left out of a point's identity.
+    phases : further times kept of every iteration → their metric; a kernel numbers them from 1.
+    phase_work : work in one iteration of a phase, where it is not 1.
+    derived : metrics that are not a quantile of the samples: from the phases, each (ranks, iterations), to their value.
+    cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
+    name, doc : filled in from the benchmark's file; a form that shares its file has a `doc` of its own.
+    mpi : whether MPI ranks are timed.
+    reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
+    loop : whether the time of the whole loop over its iterations, clock reads included, is kept as ``osu_mean``.
+    equivalents : tests of the OSU and Intel benchmarks that are the same → options that make it so.
+    converted : of those that count otherwise, from the spec: by what their `size`, or a metric of theirs, is to be
+        multiplied to become ours.
+    unlike : of those that are not quite the same, what differs, as a sentence; numbers that cross carry it.
+    """
+
+    by: ClassVar[str] = ""  # what makes the samples, in a list
+
+    title: str
+    metrics: Mapping[str, Callable[[Spec], float]]
+    options: type[Any] = NoOptions
+    sized: bool = True
+    sizes: str = "1:4Mi"
+    max_size: int = 1024 * MiB
+    check: Callable[[Spec], str] = lambda spec: ""
+    formerly: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
+    phases: Mapping[str, str] = field(default_factory=dict)
+    phase_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
+    derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
+    cadence: str = "isolated"
+    name: str = ""
+    doc: str = ""
+    ranks: tuple[int, int | None] = field(default=(1, 1), init=False)
+    mpi: bool = field(default=False, init=False)
+    reduce: Literal["max", "mean"] = field(default="max", init=False)
+    loop: bool = field(default=False, init=False)
+    equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
+    converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict, init=False)
+    unlike: Mapping[str, str] = field(default_factory=dict, init=False)
+
+    @property
+    def single(self) -> bool:
+        """Whether it has one rank at most."""
+        return self.ranks[1] == 1
+
+    @property
+    def sampled(self) -> tuple[str, str]:
+        """What a sample of the headline is, and what the `osu_mean` beside it; both empty where they cannot differ."""
+        if self.loop:
+            return "single calls", "the whole loop, clock reads included, over its iterations"
+        if self.mpi and self.reduce == "max" and self.ranks[1] is None:
+            return "the slowest rank", "the mean over ranks of each rank's mean"
+        return "", ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolBenchmark(Benchmark):
+    """A benchmark that external programs serve.
+
+    Parameters
+    ----------
+    jobs : tools that can serve, best first; the first one that is installed does. Each is a pure function of
+        spec and effort.
+    """
+
+    by: ClassVar[str] = "tool"
+
+    jobs: tuple[Callable[[Spec, Effort], Job], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankBenchmark(Benchmark):
+    """A benchmark that times MPI ranks: the part that these kinds share.
+
+    Parameters
+    ----------
+    ranks, equivalents : as in `Benchmark`.
+    active : whether a rank times.
+    """
+
+    ranks: tuple[int, int | None] = (1, 1)
+    mpi: bool = field(default=True, init=False)
+    equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+    active: Callable[[Spec, int], bool] = lambda spec, rank: True
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartBenchmark(RankBenchmark):
+    """A benchmark of a start itself, which gives one value.
+
+    Parameters
+    ----------
+    part : of the start that is timed: ``init`` (MPI_Init), ``finalize`` (MPI_Finalize), ``program`` (all of it).
+    """
+
+    by: ClassVar[str] = "start itself"
+
+    part: Literal["init", "finalize", "program"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelBenchmark(RankBenchmark):
+    """A benchmark whose iterations a kernel times: what moves between which ranks.
+
+    Parameters
+    ----------
+    mpi, reduce, converted, unlike : as in `Benchmark`; without `mpi` the kernel runs in one process.
+    kernel : name of the C kernel and of its mpi4py loop.
+    calls : MPI functions that not every library has.
+    dtype : numpy's name of the elements of a message.
+    window : messages in flight in one iteration.
+    apart : whether messages of one iteration always have buffers of their own.
+    requests : handles the kernel needs; the window when left out.
+    buffers : B each rank sends and receives in one message.
+    expected : what a rank must have received: from its rank and the function that gives every rank's
+        send buffer; None where it receives nothing.
+    peer : whom a rank talks to.
+    peers : its neighbours in pairs of opposite directions, the targets of its one-sided calls, or its table.
+    splits : the parts of the ranks that it talks in beside, each as the colour and key of MPI_Comm_split.
+    warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
+    work : further fields of the kernel's job, such as the root.
+    """
+
+    by: ClassVar[str] = "C kernel"
+
+    kernel: str
+    mpi: bool = True
+    reduce: Literal["max", "mean"] = "max"
+    converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict)
+    unlike: Mapping[str, str] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
+    dtype: Callable[[Spec], str] = lambda spec: "uint8"
+    window: Callable[[Spec], int] = lambda spec: 1
+    apart: bool = False
+    requests: Callable[[Spec], int] | None = None
+    buffers: Callable[[Spec], tuple[int, int]] = lambda spec: (spec.size, spec.size)
+    expected: Expected = lambda spec, rank, send: None
+    peer: Callable[[Spec, int], int] = lambda spec, rank: (rank + spec.ranks // 2) % spec.ranks
+    peers: Callable[[Spec, int], Sequence[int]] = lambda spec, rank: ()
+    splits: Callable[[Spec, int], Sequence[tuple[int, int]]] = lambda spec, rank: ()
+    warmup: tuple[int, int] = (100, 10)
+    work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectiveBenchmark(KernelBenchmark):
+    """A benchmark of a collective, or of another call that may work in place.
+
+    Parameters
+    ----------
+    counts : elements of every rank's message, where they are not all alike (the v forms).
+    placed : where in its receive buffer a rank's own data lie with ``in_place``, B; None where it is not in place.
+    replaces : which buffer MPI_IN_PLACE stands for then.
+    """
+
+    counts: Callable[[Spec, int], Sequence[int]] | None = None
+    placed: Callable[[Spec, int], int | None] = lambda spec, rank: None
+    replaces: Literal["send", "recv"] = "send"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneSidedBenchmark(KernelBenchmark):
+    """A benchmark of calls that reach into the window of another rank.
+
+    Parameters
+    ----------
+    loop : as in `Benchmark`.
+    exposed : what a rank's window must hold afterwards.
+    compares : whether the call compares what is there with an element of the origin.
+    """
+
+    loop: bool = True
+    exposed: Expected
+    compares: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileBenchmark(KernelBenchmark):
+    """A benchmark of MPI-IO.
+
+    Parameters
+    ----------
+    moves : whether an iteration reads from the file, writes to it, or does neither.
+    """
+
+    moves: Literal["read", "write", ""]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterferenceBenchmark(RankBenchmark):
+    """A benchmark of two jobs: a victim, whose ranks are timed alone and beside the other, and an aggressor.
+
+    Parameters
+    ----------
+    victim : its spec, from that of the whole and its hosts.
+    aggressor : spec of the aggressor's ranks, in the same way; None where it is made of flows.
+    flows : of the aggressor, from how many hosts it has and for how many s it may go on: a tool's job and the places of
+        client and server among the hosts; empty for ranks.
+    lead : s that the aggressor is ahead.
+    warmup : iterations of the victim before the timed ones.
+    """
+
+    by: ClassVar[str] = "two jobs"
+
+    victim: Callable[[Spec, Sequence[str]], Spec]
+    aggressor: Callable[[Spec, Sequence[str]], Spec | None]
+    flows: Callable[[Spec, int, int], Sequence[tuple[Job, int, int]]]
+    lead: Callable[[Spec], float]
+    warmup: int = 2

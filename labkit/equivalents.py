@@ -1,0 +1,260 @@
+"""Results in the layouts of the OSU and the Intel MPI benchmarks, for scripts that read those.
+
+One table for each start of the ranks, as the programs print it. OMB's collectives show the mean over ranks of each
+rank's mean time, IMB the slowest rank, the fastest, and that mean; between two ranks it is the mean over iterations.
+A line tells that labkit measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from labkit import __version__, benchmarks, records
+from labkit.benchmarks import Benchmark
+from labkit.columns import METRICS, statistic_column
+from labkit.errors import LabkitWarning, SpecError
+from labkit.formats import _omb_names, imb, omb
+from labkit.formats._table import Row, Table, Value
+from labkit.samples import Samples
+from labkit.spec import Scalar
+
+FORMS = {"omb": "osu_", "imb": "IMB-"}  # format → how its tests begin
+TABLES = _omb_names.TITLES.keys() - {"osu_init", "osu_hello"}  # these print a sentence
+FREE = ("datatype", "timing")  # options that make no other test: -T of OMB; IMB always times the whole loop
+_DATATYPES = {"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "int32": "MPI_INT"}
+
+
+def tests(benchmark: Benchmark, form: str) -> dict[str, Mapping[str, Scalar]]:
+    """Tests of a format that are the same as a benchmark, with the options that make it so."""
+    known = {test: options for test, options in benchmark.equivalents.items() if test.startswith(FORMS[form])}
+    return {test: options for test, options in known.items() if form == "imb" or test in TABLES}
+
+
+def check(name: str, form: str) -> None:
+    """Refuse a benchmark that has no test in a format.
+
+    Raises
+    ------
+    SpecError
+        Names those that have one.
+    """
+    if not tests(benchmarks.get(name), form):
+        have = [b.name for b in benchmarks.find().values() if tests(b, form)]
+        raise SpecError(f"format={form}, but {name} is not a test of {form.upper()}. Its tests: {', '.join(have)}.")
+
+
+def test_of(samples: Samples, form: str) -> str:
+    """Name of the test that samples are shown as; warns of options that it does not have.
+
+    Raises
+    ------
+    SpecError
+        If there is none.
+    """
+    check(samples.spec.benchmark, form)
+    benchmark, own = benchmarks.get(samples.spec.benchmark), dict(samples.spec.options)
+    usual, found = dataclasses.asdict(benchmark.options()), []
+    for test, options in tests(benchmark, form).items():
+        differ = {k: v for k, v in (usual | dict(options)).items() if k in own and own[k] != v and k not in FREE}
+        found.append((samples.meta.get("test") != test, len(differ), -len(options), test, differ))
+    *_, test, differ = min(found, key=lambda one: one[:3])
+    if differ:
+        what = ", ".join(f"{key}={own[key]} (there {value})" for key, value in differ.items())
+        warnings.warn(f"{samples.spec.benchmark} is shown as {test}, but differs: {what}.", LabkitWarning, stacklevel=2)
+    if test in benchmark.unlike:
+        what = f"{samples.spec.benchmark} is shown as {test}, which differs: {benchmark.unlike[test]}."
+        warnings.warn(what, LabkitWarning, stacklevel=2)
+    return test
+
+
+def text(samples: Sequence[Samples], form: str, *, full: bool = False) -> str:
+    """Results as OMB or IMB lay them out.
+
+    Parameters
+    ----------
+    samples : of any benchmarks that have a test in the format.
+    full : with the columns that OMB's -f adds to collectives.
+
+    Raises
+    ------
+    SpecError
+        If a benchmark has no test in the format.
+    """
+    groups: dict[tuple[object, ...], list[Samples]] = {}
+    for one in samples:
+        spec = one.spec.replace(size=0)
+        groups.setdefault((test_of(one, form), spec, str(one.meta.get("library")), one.launch), []).append(one)
+    found = [(str(key[0]), sorted(group, key=lambda one: one.spec.size)) for key, group in groups.items()]
+    if form == "omb":
+        return omb.write(_omb(test, group, full) for test, group in found)
+    return imb.write(_imb_runs(found))
+
+
+def _measured_by(samples: Samples) -> str:
+    """Who measured, for a line above the table."""
+    spec, meta = samples.spec, samples.meta
+    words = [spec.benchmark, *(f"{key}={value}" for key, value in spec.options)]
+    who = f"labkit {__version__}" if samples.n else f"{meta.get('library')}, imported by labkit {__version__}"
+    where = f"{meta.get('library')}, {spec.ranks} ranks, transport {spec.transport}, launch {samples.launch}"
+    return f"{who}; {' '.join(words)}; {where}"
+
+
+# ---- values ----------------------------------------------------------------------------------------------------
+
+
+def _row(samples: Samples) -> dict[str, Any]:
+    """The record of one point."""
+    row: dict[str, Any] = records.table([samples]).iloc[0].to_dict()
+    return row
+
+
+def _value(row: Mapping[str, Any], metric: str, *statistics: str) -> float | None:
+    """The first of some statistics that a record has."""
+    for statistic in statistics:
+        value = row.get(statistic_column(metric, statistic))
+        if value is not None and math.isfinite(value):
+            return float(value)
+    return None
+
+
+def _latencies(samples: Samples, row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """Mean time of the fastest rank, of the slowest, and the mean over ranks, µs."""
+    if not samples.n:
+        given = {v.statistic: v.value for v in samples.reported if v.name == "latency_us"}
+        mean = _value(row, "latency_us", "osu_mean", "mean", "value", "p50")
+        return given.get("rank_min", mean), given.get("rank_max", mean), mean
+    work = benchmarks.get(samples.spec.benchmark).metrics["latency_us"](samples.spec)
+    held = np.broadcast_to(samples.extras.get("iterations", 1), samples.time_ns.shape)
+    means = np.average(samples.seconds, axis=1, weights=held) / work * METRICS["latency_us"].factor
+    return float(means.min()), float(means.max()), float(means.mean())
+
+
+def _bandwidth(samples: Samples, row: Mapping[str, Any], slowest: float | None) -> float | None:
+    """MB/s; where the benchmark has no such metric, what the latency of the slowest rank makes of it."""
+    found = _value(row, "bandwidth_MBps", "mean", "value", "p50")
+    if samples.spec.size == 0:
+        return 0.0
+    return samples.spec.size / slowest if found is None and slowest else found
+
+
+def _iterations(samples: Samples) -> int:
+    """How many were timed; 0 where it is not known."""
+    if samples.n:
+        return int(np.sum(samples.extras["iterations"][0])) if "iterations" in samples.extras else samples.n
+    return samples.effort.iterations or 0
+
+
+def _cells(samples: Samples, test: str, columns: Sequence[str]) -> Row:
+    """One row of a table of a test."""
+    row = _row(samples)
+    benchmark, spec = benchmarks.get(samples.spec.benchmark), samples.spec
+    how = benchmark.converted.get(test)
+    ours: Mapping[str, float] = how(spec) if how else {}
+    latencies = "latency_us" in benchmark.metrics or not samples.n
+    low, high, mean = _latencies(samples, row) if latencies else (None, None, None)
+    bandwidth, order = _bandwidth(samples, row, high), ("osu_mean", "mean", "value", "p50")
+    if benchmark.loop and test.startswith("osu_"):
+        mean = _value(row, "latency_us", "osu_mean") or mean
+        bandwidth = _value(row, "bandwidth_MBps", "osu_mean") or bandwidth
+    low, high, mean = (_divided(value, ours.get("latency_us", 1)) for value in (low, high, mean))
+    rate = _divided(_value(row, "message_rate_per_s", *order), ours.get("message_rate_per_s", 1))
+    values: dict[str, Value] = {
+        **dict.fromkeys(("Avg Latency(us)", "Latency (us)", "Overall(us)", "t_avg[usec]"), mean),
+        **dict.fromkeys(("Min Latency(us)", "t_min[usec]"), low),
+        **dict.fromkeys(("Max Latency(us)", "t_max[usec]", "t_ovrl[usec]"), high),
+        "t[usec]": mean if test.startswith("IMB-P2P ") else high,
+        **dict.fromkeys(("Bandwidth (MB/s)", "MB/s", "Mbytes/sec"), _divided(bandwidth, ours.get("bandwidth_MBps", 1))),
+        **dict.fromkeys(("Compute(us)", "t_CPU[usec]"), _value(row, "compute_us", *order)),
+        **dict.fromkeys(("Pure Comm.(us)", "t_pure[usec]"), _value(row, "pure_us", *order)),
+        **dict.fromkeys(("Iterations", "#repetitions"), _iterations(samples)),
+        "Messages/s": rate,
+        "Msg/sec": _whole(rate),
+        "Overlap(%)": _value(row, "overlap_osu_percent", *order),
+        "overlap[%]": _value(row, "overlap_imb_percent", *order),
+    }
+    size = round(spec.size / ours.get("size", 1)) if benchmark.sized else None
+    return Row(size, tuple(values.get(column) for column in columns))
+
+
+def _divided(value: float | None, by: float) -> float | None:
+    return None if value is None else value / by
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
+# ---- layouts ---------------------------------------------------------------------------------------------------
+
+
+def _omb(test: str, group: Sequence[Samples], full: bool) -> Table:
+    """A table of OMB."""
+    first = group[0]
+    benchmark, options = benchmarks.get(first.spec.benchmark), dict(first.spec.options)
+    rate = next(iter(benchmark.metrics)) == "bandwidth_MBps"
+    columns = _omb_names.columns(test, rate=rate, full=full)
+    datatype = _DATATYPES.get(str(options.get("datatype")), "MPI_CHAR") if benchmark.sized else ""
+    above = _omb_names.preamble(
+        test,
+        datatype,
+        f"Measured by: {_measured_by(first)}",
+        *(
+            [
+                f"The values are {benchmark.sampled[1]}, as in OMB. labkit's median is the median of "
+                f"{benchmark.sampled[0]}"
+            ]
+            if benchmark.sampled[0] and first.n
+            else []
+        ),
+        ranks=first.spec.ranks,
+        window=int(str(options.get("window", 64))),
+    )
+    rows = tuple(_cells(one, test, columns) for one in group)
+    return Table(test, _omb_names.TITLES[test], _omb_names.VERSION, {}, columns, rows, above)
+
+
+def _imb_runs(found: Sequence[tuple[str, Sequence[Samples]]]) -> list[Table]:
+    """Tables of IMB, each program of them opened and closed as one run."""
+    tables: list[Table] = []
+    for part in dict.fromkeys(test.partition(" ")[0] for test, _ in found):
+        own = [(test, group) for test, group in found if test.partition(" ")[0] == part]
+        names = list(dict.fromkeys(test.partition(" ")[2] for test, _ in own))
+        above: tuple[str, ...] = imb.opening(part, _facts([one for _, group in own for one in group]), names)
+        for test, group in own:
+            columns, spec = imb.columns(test), group[0].spec
+            threads = int(str(dict(spec.options).get("threads", 1))) if part == "IMB-MT" else 1
+            sized = benchmarks.get(spec.benchmark).sized
+            rows = [_cells(one, test, columns) for one in group]
+            if threads > 1:
+                rows = [dataclasses.replace(row, size=(row.size or 0) * threads) for row in rows]
+            above += imb.above(test, spec.ranks, columns, sized=sized, threads=threads)
+            tables.append(Table(test, test.partition(" ")[2], imb.VERSION, {}, columns, tuple(rows), above))
+            above = ()
+        end = ("", "") if part == "IMB-MT" else ("", "", imb.END, "")
+        tables[-1] = dataclasses.replace(tables[-1], closing=end)
+    return tables
+
+
+def _facts(group: Sequence[Samples]) -> list[str]:
+    """Lines about the run and the machine."""
+    first = group[0]
+    sizes = [one.spec.size for one in group]
+    start = str(first.meta.get("start") or "")
+    known = {
+        "Date": datetime.fromisoformat(start).ctime() if start else "",
+        "Machine": first.host.get("architecture"), "System": "Linux", "Release": first.host.get("kernel"),
+        "MPI Version": first.meta.get("library"),
+    }  # fmt: skip
+    lines = [f"{key:22}: {value}" for key, value in known.items() if value]
+    lines += [f"{'Measured by':22}: {text}" for text in dict.fromkeys(map(_measured_by, group))]
+    lengths = [
+        f"{word} message length in bytes:   {pick(sizes)}" for word, pick in (("Minimum", min), ("Maximum", max))
+    ]
+    return [*lines, *lengths]

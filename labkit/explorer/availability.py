@@ -1,0 +1,68 @@
+"""Why a benchmark cannot be measured here, known without a start of ranks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+
+from labkit import benchmarks, launch, testbeds, tools
+from labkit.benchmarks import Benchmark, KernelBenchmark, ToolBenchmark
+from labkit.errors import LabkitError
+from labkit.host.network import rdma_devices
+from labkit.spec import Effort, Spec
+from labkit.units import parse_sizes
+
+_ABSENT = """
+import ctypes, importlib.util, sys
+library = ctypes.CDLL(importlib.util.find_spec("mpi4py.MPI").origin)
+print(*(name for name in sys.argv[1:] if not any(hasattr(library, n) for n in (name, name.replace("MPI_", "MPIX_")))))
+"""
+
+
+def reasons(testbed: str = "local") -> Mapping[str, str]:
+    """Benchmarks that cannot be measured with their defaults, each with why in a few words; sorted.
+
+    Parameters
+    ----------
+    testbed : as in `labkit.spec.Spec`.
+    """
+    found = ((name, _reason(one, testbed)) for name, one in benchmarks.find().items())
+    return {name: why for name, why in found if why}
+
+
+def _reason(one: Benchmark, testbed: str) -> str:
+    """Why this one cannot; empty where it can."""
+    if one.mpi and not launch.installed():
+        return "no MPI launcher is installed"
+    try:
+        size = parse_sizes(one.sizes)[0] if one.sized else 0
+        spec = Spec(benchmark=one.name, size=size, ranks=1 if one.single else max(one.ranks[0], 2),
+                    testbed=testbeds.resolved(testbed))  # fmt: skip
+        spec = benchmarks.resolve(spec)
+        job = tools.available(one.jobs, spec, Effort()) if isinstance(one, ToolBenchmark) else None
+    except LabkitError as error:
+        return str(error)
+    if job and spec.testbed.startswith("local") and _wants_device(job) and not rdma_devices():
+        return "this machine has no RDMA device; use the testbed soft-roce"
+    absent = [name for name in _calls(one) if name in _absent()]
+    return f"this MPI library has no {', '.join(absent)}" if absent else ""
+
+
+def _wants_device(job: tools.Job) -> bool:
+    """Whether a tool's commands name an RDMA device."""
+    return any("{device}" in word for word in (*job.client, *job.server))
+
+
+def _calls(one: Benchmark) -> tuple[str, ...]:
+    """MPI functions a benchmark calls that not every library has."""
+    return one.calls if isinstance(one, KernelBenchmark) else ()
+
+
+@cache
+def _absent() -> frozenset[str]:
+    """Functions that benchmarks call and the MPI library of this Python has not, asked in a process of its own."""
+    wanted = sorted({name for one in benchmarks.find().values() for name in _calls(one)})
+    done = subprocess.run([sys.executable, "-c", _ABSENT, *wanted], capture_output=True, text=True, check=False)
+    return frozenset(done.stdout.split())  # none where it could not be asked

@@ -1,0 +1,48 @@
+"""Bars of measured values beside published ones, each kind in its own style."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import plotly.graph_objects as go
+
+from labkit.errors import DataError
+from labkit.figures import looks, style
+from labkit.units import format_number
+
+
+def measured_and_published(
+    measured: Mapping[str, float], published: Mapping[str, float], *, title: str, factor: float = 1.0, source: str = ""
+) -> go.Figure:
+    """Draw a bar for each measured and each published value on a logarithmic axis, with its number.
+
+    Parameters
+    ----------
+    measured, published : name → value.
+    title : of the axis, with its unit.
+    factor : from the values' unit to that of the axis.
+    source : of the published ones.
+
+    Raises
+    ------
+    DataError
+        If nothing was measured.
+    """
+    if not measured:
+        raise DataError("There are no measured values to draw beside the published ones. Measure first.")
+    figure = go.Figure()
+    origins = (("measured", measured), ("published", published))
+    for n, ((origin, values), seen) in enumerate(zip(origins, looks.named([o for o, _ in origins]), strict=True)):
+        figure.add_bar(
+            x=list(values), y=[factor * value for value in values.values()],
+            name=f"{origin} ({source})" if source and n else origin,
+            marker=style.bar(origin, seen), meta=seen.meta,
+            text=[format_number(factor * value) for value in values.values()], textposition="outside",
+            hovertemplate="%{x}: %{text}<extra>%{fullData.name}</extra>", cliponaxis=False,
+        )  # fmt: skip
+    figure.update_layout(
+        xaxis={"type": "category", "title": {"text": "path"}},
+        yaxis={"type": "log", "title": {"text": title}, "dtick": 1},
+        bargap=0.4, showlegend=True,
+    )  # fmt: skip
+    return style.finish(figure)

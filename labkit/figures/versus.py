@@ -1,0 +1,208 @@
+"""Lines against anything: a window, a number of ranks, the time of a computation; several quantities in one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit.columns import METRICS, STATISTICS, Metric, split
+from labkit.columns import title as column_title
+from labkit.errors import DataError
+from labkit.figures import axes, lines, looks, style
+from labkit.figures.lines import HEADLINE, Line
+from labkit.figures.points import bars_of, hover_fields, metric_of, texts
+from labkit.notes import joined
+from labkit.records import headline_statistic
+from labkit.units import format_number
+
+_FAR = 8.0  # greatest over least value from which an axis is logarithmic
+_APART = 0.05  # of the axis' length between two labels
+
+
+def versus(
+    summary: pd.DataFrame,
+    x: str,
+    shown: str | Mapping[str, str],
+    *,
+    series: Sequence[str] = (),
+    log: bool | None = None,
+    label: str = "",
+    even: bool = False,
+) -> go.Figure:
+    """Draw a metric, or several quantities of one unit, against a column of numbers, with intervals over launches.
+
+    Parameters
+    ----------
+    summary : from `labkit.records.summary`.
+    x : column to the right; ticks stand at the values that occur. 0 is set apart on a logarithmic axis.
+    shown : metric, drawn as its headline statistic (see `versus_size`), or name in the legend → column such as
+        ``latency_us_osu_mean``, drawn as it is; all in the same unit.
+    series : columns whose values make a line each. Origins are always kept apart.
+    log : logarithmic upward axis; None for costs only.
+    label : of the axis to the right; the column's own title when left out.
+    even : the axis to the right is linear from 0, with ticks at even steps, as for a part of a whole.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw, a column is missing or units differ.
+    """
+    if x not in summary:
+        raise DataError(f"There is no column {x!r} to draw against. There are: {', '.join(summary.columns)}.")
+    columns = _columns(summary, shown)
+    frame = pd.concat([summary.assign(quantity=name) for name in columns]).dropna(subset=[x])
+    named = [name for name in ("quantity",) if len(columns) > 1] + list(series)
+    figure, parts = go.Figure(), style.split(frame, named)
+    drawn = list(_parts(parts, columns))
+    small = joined((_bars(drawn), _gaps(summary, columns)))
+    right = _axis(frame[x].tolist(), x, label or column_title(x), small)
+    if even:
+        end = float(frame[x].max()) or 1.0
+        right = {"type": "linear", "range": [-0.03 * end, 1.03 * end], "title": right["title"]}
+    for metric, line in drawn:
+        figure.add_trace(_line(line, x, METRICS[metric], right).update(name=line.name, meta=line.look.meta))
+    plain = METRICS[drawn[0][0]].kind == "rate" if log is None else not log
+    heights = np.concatenate([lines.column(line.rows, metric, line.statistic) for metric, line in drawn])
+    heights = heights[~np.isnan(heights)]
+    decade = bool(heights.size) and heights.max() >= 10 * heights.min()  # else plotly finds ticks that lie in the range
+    figure.update_layout(
+        xaxis=right,
+        yaxis={"title": {"text": _title(drawn, columns)}}
+        | ({"rangemode": "tozero"} if plain else {"type": "log"} | ({"dtick": "D2"} if decade else {})),
+        showlegend=len(drawn) > 1 or bool(named),
+        hovermode="closest",
+    )
+    return style.finish(figure)
+
+
+def _parts(
+    parts: Sequence[tuple[str, str, pd.DataFrame]], columns: Mapping[str, tuple[str, str]]
+) -> Iterator[tuple[str, Line]]:
+    """Metric and line of every series, each with the statistic of its own quantity."""
+    every = pd.concat([rows for *_, rows in parts])
+    for part, look in zip(parts, looks.of(parts), strict=True):
+        metric, statistic = columns[str(part[2]["quantity"].iloc[0])]
+        for line in lines.of_series(part, look, metric, statistic, headline_statistic(every, metric)):
+            yield metric, line
+
+
+def _bars(drawn: Sequence[tuple[str, Line]]) -> str:
+    """What the error bars of all lines are."""
+    said = dict.fromkeys(
+        lines.meaning([line for of, line in drawn if of == metric], metric)
+        for metric in dict.fromkeys(m for m, _ in drawn)
+    )
+    return joined(said)
+
+
+def _gaps(summary: pd.DataFrame, columns: Mapping[str, tuple[str, str]]) -> str:
+    """Why points lack a quantity that was asked for."""
+    asked = [parts for parts in columns.values() if parts[1] != HEADLINE]
+    return joined(lines.gaps(summary, *parts) for parts in dict.fromkeys(asked))
+
+
+def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Metric and statistic of each quantity, all in one unit."""
+    if isinstance(shown, str):
+        metric_of(summary, shown)
+        return {shown: (shown, HEADLINE)}
+    found = {name: split(column) for name, column in shown.items() if _held(summary, column)}
+    wrong = [column for name, column in shown.items() if not found.get(name)]
+    if wrong:
+        raise DataError(f"The table has no quantity {wrong[0]!r}. Name columns such as latency_us_p50.")
+    columns = {name: parts for name, parts in found.items() if parts}
+    units = {METRICS[metric].unit for metric, _ in columns.values()}
+    if len(units) > 1:
+        raise DataError(f"The quantities are in {' and '.join(sorted(units))}. Draw those of one unit together.")
+    return columns
+
+
+def _held(summary: pd.DataFrame, column: str) -> bool:
+    """Whether a column is there, or others of its metric: a statistic that no point has leaves a gap, and why."""
+    parts, every = split(column), [split(other) for other in summary]
+    return column in summary or bool(parts and any(other and other[0] == parts[0] for other in every))
+
+
+def _title(drawn: Sequence[tuple[str, Line]], columns: Mapping[str, tuple[str, str]]) -> str:
+    """Title upwards: one quantity with its statistic, or what all have in common."""
+    if len(columns) == 1:
+        return lines.title([line for _, line in drawn], drawn[0][0])
+    metrics = dict.fromkeys(METRICS[metric] for metric, _ in columns.values())
+    statistics = dict.fromkeys(STATISTICS[line.statistic].label for _, line in drawn)
+    last = f", {next(iter(statistics))}" if len(statistics) == 1 else ""
+    return f"{' and '.join(m.label for m in metrics)}{last} ({next(iter(metrics)).unit})"
+
+
+def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Scatter:
+    """Line of one series, with the intervals of what is drawn."""
+    rows, statistic = line.rows.sort_values(x, kind="stable"), line.statistic
+    line = replace(line, rows=rows)
+    if rows[x].duplicated().any():
+        twice = rows[rows[x] == rows.loc[rows[x].duplicated(), x].iloc[0]]
+        raise DataError(
+            f"A series has several points at {x}={twice[x].iloc[0]}, which differ in "
+            f"{', '.join(style.varying(twice, skip=[x])) or 'their fingerprint'}. Add these columns to series, "
+            "or filter the table."
+        )
+    look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
+    values = lines.column(rows, metric.name, statistic)
+    error = bars_of(line, metric.name, marker["color"])
+    places: list[float | None] = [_place(value, axis) for value in rows[x]]
+    about = style.hover(
+        [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[statistic].label}"],
+        {column_title(x): [format_number(float(v)) for v in rows[x]]}
+        | hover_fields(rows, metric, statistic, ["p95", "p99", "max"]),
+        value=texts(rows, metric, statistic),
+    )
+    heights = [None if v != v else v for v in values.tolist()]
+    if axis["type"] == "log" and rows[x].iloc[0] == 0 and len(rows) > 1:  # nothing lies between 0 and the next
+        for held in (places, heights, *((error["array"], error["arrayminus"]) if error else ())):
+            held.insert(1, None)
+        if about["customdata"]:
+            about["customdata"].insert(1, [""] * len(about["customdata"][0]))
+    return go.Scatter(
+        x=places,
+        y=heights,
+        error_y=error,
+        mode="lines+markers" if look.markers else "lines",
+        marker=marker,
+        line={"color": marker["color"], "dash": look.dash, "width": 2},
+        **about,
+    )
+
+
+def _place(value: float, axis: Mapping[str, Any]) -> float:
+    """Where a value stands; on a logarithmic axis 0 has a place of its own."""
+    return float(value) if value > 0 or axis["type"] == "linear" else float(min(axis["tickvals"]))
+
+
+def _axis(values: Sequence[float], x: str, title: str, small: str) -> dict[str, Any]:
+    """Axis to the right, with a label at every value that occurs and has room."""
+    if x.endswith("_B"):
+        apart = "; size 0 is set apart" if min(values) == 0 else ""
+        return axes.sizes(values, style.note(title, small + apart))
+    present = sorted({float(value) for value in values})
+    positive = [value for value in present if value > 0] or [1.0]
+    far = positive[-1] / positive[0] >= _FAR
+    zero = far and present[0] == 0
+    places = [value or positive[0] / 2 for value in present] if far else present
+    scaled = np.log10(places) if far else np.asarray(places)
+    length = float(np.ptp(scaled)) or 1.0
+    kept = [0]
+    for n in range(1, len(places)):
+        if scaled[n] - scaled[kept[-1]] >= _APART * length:
+            kept.append(n)
+    room = 0.04 * length if len(places) > 1 else 0.5
+    return {
+        "type": "log" if far else "linear",
+        "title": {"text": style.note(title, small + ("; 0 is set apart" if zero else ""))},
+        "tickmode": "array",
+        "tickvals": [places[n] for n in kept],
+        "ticktext": [f"{present[n]:,.4g}" for n in kept],
+        "range": [float(scaled.min()) - room, float(scaled.max()) + room],
+    }

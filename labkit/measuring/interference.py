@@ -1,0 +1,169 @@
+"""Points of two jobs: a victim's ranks, timed alone and beside an aggressor that is started before them."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from labkit import benchmarks, notes, supervise, testbeds, tools
+from labkit.benchmarks import InterferenceBenchmark
+from labkit.campaign import Campaign
+from labkit.errors import LaunchError, SpecError
+from labkit.measuring import Counter, Failure, Point, programs, ranks
+from labkit.samples import Samples
+from labkit.samples.facts import noted
+from labkit.spec import Effort, Spec
+from labkit.testbeds import Testbed
+from labkit.tools import Place
+
+COUNT = 100  # iterations of each phase unless asked for
+LONGEST = 600.0  # s that an aggressor goes on at most, whatever becomes of who started it
+_ON = Effort(iterations=10**9, launches=1, warmup=0)
+_LOOK_S = 0.1
+
+
+def run(
+    points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
+) -> Iterator[Failure]:
+    """Measure both phases of every point, one start of the victim for each, and keep them together."""
+    return programs.each(points, counter, lambda point: _keep(point, effort, held, testbed))
+
+
+def jobs(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
+    """Spec of the victim, and the hosts of the aggressor: hosts go to the two by turns.
+
+    Raises
+    ------
+    SpecError
+        If there are too few hosts, or those of the aggressor cannot be reached without MPI.
+    """
+    pair, hosts = pair_of(spec), spec.hosts or testbed.hosts
+    if 0 < len(hosts) < 4:
+        raise SpecError(
+            f"{spec.benchmark}: {len(hosts)} hosts, but each of the two jobs needs two. Name at least 4, or none."
+        )
+    if spec.hosts and not testbed.hosts and pair.aggressor(spec, ()) is None:
+        raise SpecError(
+            f"{spec.benchmark}: floods and connections are started on this machine or on a virtual cluster, not on "
+            "other hosts. Set aggressor=halo3d26, or leave hosts out."
+        )
+    return benchmarks.resolve(pair.victim(spec, hosts[0::2])), tuple(hosts[1::2])
+
+
+def pair_of(spec: Spec) -> InterferenceBenchmark:
+    """Its benchmark, which says what the two jobs are."""
+    benchmark = benchmarks.get(spec.benchmark)
+    assert isinstance(benchmark, InterferenceBenchmark)
+    return benchmark
+
+
+def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
+    """Run both phases of one point and write its samples file."""
+    victim, others = jobs(point.spec, testbed)
+    usual = pair_of(point.spec).warmup
+    effort = replace(
+        effort, iterations=effort.iterations or COUNT, warmup=usual if effort.warmup is None else effort.warmup
+    )
+    order = ("alone", "beside") if point.launch % 2 == 0 else ("beside", "alone")
+    found: dict[str, Samples] = {}
+    seconds = bound(point.spec, effort)
+    with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
+        for phase in order:
+            with ExitStack() as stack:
+                trees = stack.enter_context(_aggressor(point, others, seconds, testbed)) if phase == "beside" else []
+                found[phase] = _phase(replace(point, spec=victim), effort, Path(folder) / phase, testbed)
+                _alive(trees, seconds)
+    held.save(_together(point, order, found["alone"], found["beside"]), point.fingerprint)
+
+
+def bound(spec: Spec, effort: Effort) -> int:
+    """Time after which an aggressor ends by itself, s: what a victim may need, but `LONGEST` at most."""
+    needs = pair_of(spec).lead(spec) + max(ranks.STARTING, effort.time_limit) + effort.time_cap + effort.time_limit
+    return math.ceil(min(needs + ranks.ENDING, LONGEST))
+
+
+def _phase(point: Point, effort: Effort, folder: Path, testbed: Testbed) -> Samples:
+    """Samples of one start of the victim."""
+    inner = Campaign(folder)
+    for failure in ranks.run([point], effort, inner, testbed, Counter(1, None)):
+        raise failure.error
+    (samples,) = inner.samples()
+    return samples
+
+
+@contextmanager
+def _aggressor(point: Point, hosts: Sequence[str], seconds: int, testbed: Testbed) -> Iterator[list[supervise.Tree]]:
+    """Have the aggressor run until the end of the context; yields what must stay alive, after its lead."""
+    pair = pair_of(point.spec)
+    with ExitStack() as stack:
+        spec = pair.aggressor(point.spec, hosts)
+        trees = (
+            []
+            if spec is None
+            else [stack.enter_context(_ranks(replace(point, spec=benchmarks.resolve(spec)), seconds, testbed))]
+        )
+        for job, client, server in pair.flows(point.spec, max(len(hosts), 1), seconds):
+            trees.append(stack.enter_context(tools.background(job, _place(hosts, client, server, testbed))))
+        end = time.monotonic() + pair.lead(point.spec)
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_S))
+            _alive(trees, seconds)
+        yield trees
+
+
+def _ranks(point: Point, seconds: int, testbed: Testbed) -> supervise.Tree:
+    """Ranks that go on until they are ended, or for so many s."""
+    command, environment, _ = ranks.line([point], _ON)
+    words = ["timeout", f"--kill-after={ranks.GRACE:g}", str(seconds), *testbed.wrap(command)]
+    return supervise.start(words, env=os.environ | environment, stdout=supervise.DEVNULL, grace=ranks.GRACE)
+
+
+def _place(hosts: Sequence[str], client: int, server: int, testbed: Testbed) -> Place:
+    """Where the two ends of a flow run."""
+    if not hosts:
+        return Place()
+    return Place(
+        address=hosts[server], client=tuple(testbed.on(hosts[client], [])), server=tuple(testbed.on(hosts[server], []))
+    )
+
+
+def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
+    """Refuse an aggressor that has ended by itself."""
+    for tree in trees:
+        if (status := tree.poll()) is not None:
+            raise LaunchError(
+                f"The aggressor ended before the victim, after {seconds} s. If the victim needs longer, "
+                f"set fewer iterations, or a longer time_limit ({LONGEST:g} s in all at most).",
+                command=tree.argv[:-1], exit_status=status, stderr=tree.stderr_text(),
+            )  # fmt: skip
+
+
+def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples) -> Samples:
+    """Both phases as one: the times beside the aggressor, and those alone next to them."""
+    metas: list[dict[str, Any]] = [dict(alone.meta), dict(beside.meta)]
+    phases = (alone, beside)
+    both = noted(notes.once(one.badges for one in phases), notes.once(one.warnings for one in phases))
+    meta = {
+        **metas[1], **both,
+        "fingerprint": point.fingerprint, "order": list(order), "verified": all(meta["verified"] for meta in metas),
+        "start": min(meta["start"] for meta in metas), "elapsed": sum(meta["elapsed"] for meta in metas),
+        "evidence_alone": metas[0].get("evidence", {}), "elapsed_alone": metas[0]["elapsed"],
+        "elapsed_beside": metas[1]["elapsed"],
+    }  # fmt: skip
+    return replace(
+        beside, spec=point.spec, launch=point.launch, meta=meta,
+        extras={"alone_ns": alone.time_ns},
+    )  # fmt: skip
+
+
+def shell(points: Sequence[Point], effort: Effort) -> list[str]:
+    """The starts of the victims, as a shell takes them."""
+    victims = (replace(point, spec=jobs(point.spec, testbeds.outline(point.spec.testbed))[0]) for point in points)
+    return [line for victim in victims for line in ranks.shell([victim], effort)]

@@ -1,0 +1,162 @@
+"""Notes: badges, warnings and reasons as records of a code, a text and the values in the text.
+
+A note is made where it arises and stays a record up to where it is shown; only `joined` makes one text of several.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Scalar = str | int | float | bool
+BETWEEN = "; "  # notes that are printed in one line
+LONGEST = 100  # characters of a code
+FUNCTIONAL = "functional, not performance"  # how such a badge ends
+# badges whose code does not follow from their words
+_CODES = ((re.compile(rf".*{FUNCTIONAL}"), "functional"), (re.compile(r"\S+ stands in for \S+"), "stand-in"))
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that a reader of a number must know.
+
+    Parameters
+    ----------
+    code : names the kind for programs, such as ``busy-machine``; empty for a text of older files that had none.
+    text : for people, with the values in it.
+    values : name and value of what the text holds.
+    """
+
+    code: str
+    text: str
+    values: tuple[tuple[str, Scalar], ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def value(self, name: str) -> Scalar | None:
+        """A value by its name; None where the note has none of that name."""
+        return dict(self.values).get(name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"code": self.code, "text": self.text, "values": dict(self.values)}
+
+
+def note(code: str, text: str, /, **values: Scalar) -> Note:
+    """Make a note.
+
+    Examples
+    --------
+    >>> note("few-iterations", "5 iterations instead of 10", have=5, wanted=10).value("have")
+    5
+    """
+    return Note(code, text, tuple(values.items()))
+
+
+def badge(text: str, /, **values: Scalar) -> Note:
+    """Make a badge, whose code follows from its words.
+
+    Examples
+    --------
+    >>> badge("busy machine").code, badge("iperf3 stands in for netperf").code
+    ('busy-machine', 'stand-in')
+    """
+    found = next((code for pattern, code in _CODES if pattern.fullmatch(text)), "")
+    slug = found or re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST]
+    return Note(slug, text, tuple(values.items()))
+
+
+def texts(notes: Iterable[object]) -> tuple[str, ...]:
+    """Texts of notes."""
+    return tuple(str(one) for one in notes)
+
+
+def joined(notes: Iterable[object]) -> str:
+    """Notes, or other texts, as one text: for printing only, nobody splits it again."""
+    return BETWEEN.join(filter(None, texts(notes)))
+
+
+def parts(text: str) -> list[str]:
+    """Texts of a cell of older tables, which held several in one; for readers of such tables only."""
+    return [part for part in text.split(BETWEEN) if part]
+
+
+def once(many: Iterable[Iterable[Note]]) -> tuple[Note, ...]:
+    """All notes of several points in their order, each text once."""
+    found: dict[str, Note] = {}
+    for notes in many:
+        for one in notes:
+            found.setdefault(one.text, one)
+    return tuple(found.values())
+
+
+def has(notes: Iterable[Note], code: str) -> bool:
+    """Whether any note is of a kind."""
+    return any(one.code == code for one in notes)
+
+
+# ---- in files --------------------------------------------------------------------------------------------------------
+
+
+def told(notes: Iterable[Note]) -> Iterator[tuple[str, list[Any]]]:
+    """Text with code and values of each note, as the metadata of samples hold them beside the texts."""
+    for one in notes:
+        yield one.text, [one.code, dict(one.values)]
+
+
+def known(given: Iterable[str], about: Mapping[str, Sequence[Any]], *, badges: bool = False) -> tuple[Note, ...]:
+    """Notes from their texts and what `told` says of them.
+
+    Parameters
+    ----------
+    given : texts of the notes.
+    about : text → code and values; older files have none.
+    badges : whether they are badges, whose code follows from the text where nothing tells it.
+    """
+    found = []
+    for text in given:
+        code, values = about.get(text) or (badge(text).code if badges else "", {})
+        found.append(Note(code, text, tuple(values.items())))
+    return tuple(found)
+
+
+def check(about: object) -> str:
+    """Why a value is not what `told` makes; empty where it is."""
+    if not isinstance(about, dict):
+        return "no table"
+    for entry in about.values():
+        if not (isinstance(entry, list) and len(entry) == 2):
+            return f"{str(entry)[:80]!r} is no pair of a code and its values"
+        code, values = entry
+        if not (isinstance(code, str) and len(code) <= LONGEST and isinstance(values, dict)):
+            return f"{str(entry)[:80]!r} is no pair of a code and its values"
+        if not all(isinstance(value, str | int | float) for value in values.values()):
+            return f"the values of {code!r} are not plain"
+    return ""
+
+
+def packed(notes: Iterable[Note]) -> list[dict[str, str]]:
+    """Notes for a column of Arrow lists; values are one JSON object, since their types differ from note to note."""
+    return [{"code": one.code, "text": one.text, "values": json.dumps(dict(one.values))} for one in notes]
+
+
+def unpacked(cell: object) -> tuple[Note, ...]:
+    """Notes from a cell that `packed` filled, or from the joined text that older tables hold.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    if cell is None or isinstance(cell, float):  # an empty cell
+        return ()
+    if isinstance(cell, str):
+        return known(parts(cell), {})
+    try:
+        return tuple(Note(str(c["code"]), str(c["text"]), tuple(json.loads(c["values"]).items())) for c in cell)  # type: ignore[attr-defined]
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"no list of notes: {str(cell)[:80]!r}") from error

@@ -1,0 +1,163 @@
+"""From records to a summary: one row per point over its launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import notes, stats
+from labkit.columns import COLUMNS, ENDS, METRICS, SHOWN, STATISTICS, SUMMARY, end_column, split, statistic_column
+from labkit.notes import Note, note
+
+HEADLINES = ("p50", "mean", "value", "osu_mean")  # the statistic that stands for a metric, best first
+GIVEN = ("option_", "env_")  # how columns begin that only some points have
+KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one another
+
+
+def order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Columns that occur, in the order of `labkit.columns`."""
+    seen = dict.fromkeys(name for row in rows for name in row)
+    numbers = [
+        name
+        for m in METRICS
+        for s in STATISTICS
+        for name in (statistic_column(m, s), *(end_column(m, s, end) for end in ENDS if s in SHOWN))
+    ]
+    given = sorted((n for n in seen if n.startswith(GIVEN)), key=lambda name: (name.startswith(GIVEN[1]), name))
+    return [*COLUMNS, *(name for name in numbers if name in seen), *given]
+
+
+def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
+    """Statistic that stands for a metric: the first of `HEADLINES` that any row has."""
+    names = [s for s in HEADLINES if (c := statistic_column(metric, s)) in frame and frame[c].notna().any()]
+    return names[0] if names else HEADLINES[0]
+
+
+def statistic_of(row: Mapping[str, Any], metric: str) -> str:
+    """Statistic that stands for a metric in one row: the first of `HEADLINES` that it has; empty where it has none."""
+    held = ((s, row.get(statistic_column(metric, s), math.nan)) for s in HEADLINES)
+    return next((s for s, value in held if value == value), "")
+
+
+def _point(columns: Mapping[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """One summary row from the columns of a point's launches and what its numbers are over them."""
+    row: dict[str, Any] = {name: held[0] for name, held in columns.items() if not split(name) and name != "launch"}
+    row |= {name: notes.once(columns[name]) for name in ("badges", "warnings")}
+    row |= {"unreliable": tuple(dict.fromkeys(name for names in columns["unreliable"] for name in names))}
+    row |= {"stopped_by": tuple(dict.fromkeys(reason for reason in columns["stopped_by"] if reason))}
+    row |= {"n": int(columns["n"].sum()), "verified": bool(columns["verified"].all()), "start": min(columns["start"])}
+    row |= {name: float(np.median(columns[name])) for name in ("ci_width", "spread_within")}
+    row |= {name: _of_known(columns[name], how) for name, how in (("timer_overhead_ns", np.median), ("elapsed_s", sum))}
+    return row | {"launches": len(columns["n"])} | over
+
+
+def _of_known(values: NDArray[np.float64], how: Callable[[Any], Any]) -> float:
+    """What a function makes of the values that are there; NaN where none is."""
+    held = values[~np.isnan(values)]
+    return float(how(held)) if held.size else math.nan
+
+
+def _metric(
+    metric: str, names: Sequence[str], block: NDArray[np.float64], behind: int
+) -> tuple[dict[str, float], list[Note], NDArray[np.float64]]:
+    """Statistics of a metric over the launches that have the one standing for it.
+
+    Parameters
+    ----------
+    names : statistics that any launch has.
+    block : (launches, statistics), NaN where a launch has none.
+    behind : launches of which `headline` speaks; 0 where no metric was seen before.
+
+    Returns
+    -------
+    Columns of the row, what it leaves out and why, and the values of the statistic that stands for the metric.
+    """
+    have = np.asarray(~np.isnan(block), bool)
+    count = dict(zip(names, have.sum(axis=0).tolist(), strict=True))
+    lead = max((s for s in (*HEADLINES, *STATISTICS) if s in count), key=lambda s: count[s])  # the first of the best
+    same = block[have[:, names.index(lead)]]
+    whole = np.asarray(~np.isnan(same).any(axis=0), bool)
+    centre, low, high = stats.aggregate(same)
+    row: dict[str, float] = {}
+    missing: list[Note] = []
+    for place, name in enumerate(names):
+        if not whole[place]:
+            missing.append(_missing(statistic_column(metric, name), count[name], len(block)))
+            continue
+        row[statistic_column(metric, name)] = float(centre[place])
+        if name in SHOWN:
+            ends = (float(low[place]), float(high[place])) if behind in (0, len(same)) else (math.nan, math.nan)
+            row |= {end_column(metric, name, end): value for end, value in zip(ENDS, ends, strict=True)}
+    if (step := statistic_column(metric, "step")) in row:
+        row[step] = float(same[:, names.index("step")].min())
+    if behind and behind != len(same):
+        text = f"interval of {metric}: {len(same)} of {len(block)} launches have the metric"
+        missing.append(note("missing-interval", text, metric=metric, have=len(same), launches=len(block)))
+    if lead in HEADLINES and end_column(metric, lead, "low") in row:
+        row |= {statistic_column(metric, end): row[end_column(metric, lead, end)] for end in ENDS}
+    return row, missing, same[:, names.index(lead)]
+
+
+def _missing(column: str, have: int, launches: int) -> Note:
+    """That only a part of the launches has a statistic."""
+    text = f"{column}: {have} of {launches} launches have it"
+    return note("missing-statistic", text, column=column, have=have, launches=launches)
+
+
+def _numbers(metrics: Mapping[str, Sequence[tuple[str, int]]], block: NDArray[np.float64]) -> dict[str, Any]:
+    """Numbers of one point over its launches: (launches, numeric columns) to columns of the summary."""
+    there = np.asarray(~np.isnan(block).all(axis=0), bool)
+    row: dict[str, Any] = {"headline": "", "spread_between": math.nan}
+    left_out: list[Note] = []
+    behind = 0
+    for metric, places in metrics.items():
+        held = [(name, place) for name, place in places if there[place]]
+        if not held:
+            continue
+        found, missing, values = _metric(metric, [name for name, _ in held], block[:, [p for _, p in held]], behind)
+        row |= found
+        left_out += missing
+        if not behind and any(name in HEADLINES for name, _ in held):
+            behind = len(values)
+            row |= {"headline": stats.launches_label(behind), "spread_between": stats.relative_spread(values)}
+    return row | {"left_out": tuple(left_out)}
+
+
+def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
+    """One row per point: the median over launches of every statistic, each with an interval of its own.
+
+    All statistics of a metric come from the same launches, so that their order (median, p95, p99, maximum) holds. A
+    statistic that only a part of them has is left out; the column `left_out` says so.
+
+    Parameters
+    ----------
+    records : from `table`.
+    key : columns that make rows repeats of one another.
+
+    Returns
+    -------
+    Columns of the records without launch, with n in total, and those of `labkit.columns.SUMMARY`;
+    ``<metric>_<statistic>_low`` and ``_high`` enclose each statistic over launches, ``<metric>_low`` and ``_high`` the
+    one that stands for the metric. Unions of badges and warnings; `verified` only if every launch was.
+    """
+    groups = records.groupby(list(key), sort=False)
+    numeric = [name for name in records.columns if split(name)]
+    metrics: dict[str, list[tuple[str, int]]] = {}
+    for place, name in enumerate(numeric):
+        if parts := split(name):
+            metrics.setdefault(parts[0], []).append((parts[1], place))
+    values = records[numeric].to_numpy(np.float64)
+    held = {name: records[name].to_numpy() for name in records.columns}
+    rows = [
+        _point({name: column[place] for name, column in held.items()}, _numbers(metrics, values[place]))
+        for place in (groups.indices[name] for name in groups.groups)
+    ]
+    names = [name for name in order([dict.fromkeys(numeric), *rows]) if name != "launch"]
+    place = names.index("n")
+    frame = pd.DataFrame(rows, columns=[*names[:place], *SUMMARY, *names[place:]])
+    return frame.sort_values(["benchmark", "message_size_B", "fingerprint"], ignore_index=True, kind="stable")

@@ -1,0 +1,282 @@
+"""The supervisor as a program: runs a command and ends everything below it.
+
+Run by path, with nothing but the standard library, so that it starts fast and needs no labkit::
+
+    python -I -S supervisor.py GRACE -- COMMAND...
+
+It ends the command and all its descendants (SIGTERM, after GRACE seconds SIGKILL) when its standard input ends, on
+SIGTERM, SIGINT and SIGHUP, and when the command itself ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+STUCK_S = (
+    10.0  # SIGKILL may take that long on a machine under load, before a process counts as one that cannot be ended
+)
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+_ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+_KILLED = 128 + signal.SIGKILL
+
+
+def processes() -> list[int]:
+    """Every process number there is now."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 (pathlib starts slowly)
+
+
+def _descendants() -> list[int]:
+    """All processes below this one, zombies included."""
+    return below(os.getpid())
+
+
+def below(pid: int) -> list[int]:
+    """All processes below one, zombies included."""
+    children: dict[int, list[int]] = {}
+    for other in processes():
+        with contextlib.suppress(OSError), open(f"/proc/{other}/stat", "rb") as file:  # noqa: PTH123
+            parent = int(file.read().rpartition(b")")[2].split()[1])
+            children.setdefault(parent, []).append(other)
+    found, todo = [], [pid]
+    while todo:
+        some = children.get(todo.pop(), [])
+        found += some
+        todo += some
+    return found
+
+
+def send(pid: int, number: int) -> None:
+    """Signal a process that may be gone, or not ours to signal."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def end(find: Callable[[], list[int]], left: Callable[[], bool], grace: float) -> list[int]:
+    """SIGTERM to all processes found, SIGKILL after a while, until none is left.
+
+    Parameters
+    ----------
+    find : gives the processes to end.
+    left : whether there are any.
+    grace : s between SIGTERM and SIGKILL.
+
+    Returns
+    -------
+    Those that would not go within `STUCK_S` of SIGKILL.
+    """
+    start, pause, told = time.monotonic(), 0.002, set[int]()
+    while left():
+        past, alive = time.monotonic() - start, find()
+        if past > grace + STUCK_S:
+            return alive
+        for pid in alive:
+            if past >= grace:
+                send(pid, signal.SIGKILL)
+            elif pid not in told:
+                told.add(pid)
+                send(pid, signal.SIGTERM)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+    return []
+
+
+def _leftovers() -> Any:
+    """The module of that name beside this file; the way to it is not on the path of this program."""
+    from importlib import util
+
+    place = util.spec_from_file_location("leftovers", os.path.join(os.path.dirname(__file__), "leftovers.py"))  # noqa: PTH118, PTH120
+    assert place is not None and place.loader is not None  # noqa: PT018
+    module = util.module_from_spec(place)
+    place.loader.exec_module(module)
+    return module
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
+
+
+class _Subreaper:
+    """What this process becomes: it adopts orphaned descendants, waits for one child and can end them all."""
+
+    def __init__(self) -> None:
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        self.child = 0
+        self.status: int | None = None  # of the child: exit status, or minus the signal
+        self._wake, wake_end = os.pipe()
+        os.set_blocking(wake_end, False)
+        for number in (*_ENDING, signal.SIGCHLD):
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+    def reap(self) -> bool:
+        """Collect every child that has ended; False when there are none left, and thus no descendants."""
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return True
+                if pid == self.child:
+                    self.status = os.waitstatus_to_exitcode(status)
+        except ChildProcessError:
+            return False
+
+    def wait(self, ends: Sequence[int]) -> bool:
+        """Wait for the child; False if a signal or the end of one of these files came first."""
+        poll = select.poll()
+        for fd in (self._wake, *ends):
+            poll.register(fd, select.POLLIN)
+        while self.reap() and self.status is None:
+            for fd, _ in poll.poll():
+                try:
+                    data = os.read(fd, 4096)
+                except OSError:  # a terminal that is gone
+                    data = b""
+                if not data or (fd == self._wake and _ENDING & set(data)):
+                    return False
+        return True
+
+    def wait_at_most(self, seconds: float) -> bool:
+        """Wait for the child, whatever signals come; False if it did not end in time."""
+        deadline = time.monotonic() + seconds
+        while self.reap() and self.status is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return self.status is not None
+
+    def end(self, grace: float) -> list[int]:
+        """End all descendants, and remove what they leave; returns those that would not go."""
+        module: Any = None
+        left: dict[str, int] = {}
+        with contextlib.suppress(Exception):  # whatever is wrong there, they must end
+            module = _leftovers()
+            left = module.left_by(_descendants())
+        alive = end(_descendants, self.reap, grace)
+        if left and not alive:
+            with contextlib.suppress(Exception):
+                module.remove(left)
+        return alive
+
+
+def _say(text: str) -> None:
+    """Write a line to standard error, if anyone still reads it."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"supervise: {text}\n".encode())
+
+
+def _fork(run: Callable[[], int]) -> int:
+    """Start a child process that runs a function and exits with its result.
+
+    Signals wait until the child is ready to take them: it must not lose one to handlers of its parent.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    pid = os.fork()
+    if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        return pid
+    status = 1
+    try:
+        status = run()
+    except Exception as error:
+        _say(repr(error))
+    finally:
+        os._exit(status)
+
+
+def _execute(command: Sequence[str]) -> int:
+    """Become the command, in a session of its own and without input; returns only if that cannot be."""
+    reaper = os.getppid()
+    signal.set_wakeup_fd(-1)
+    for number in (*_ENDING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.setsid()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != reaper:
+        return _KILLED
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    try:
+        os.execvp(command[0], list(command))
+    except OSError as error:
+        _say(f"cannot run {command[0]}: {error.strerror}")
+        return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+def _leave_output() -> None:
+    """Point standard output at the null device, so that only the command keeps the owner's pipe open."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+def _tell(report: int, status: int, left: Sequence[int]) -> int:
+    """Tell the owner how it ended; returns the exit status."""
+    if left:
+        _say(f"could not end {left}")
+    if report >= 0:
+        with contextlib.suppress(OSError):
+            os.write(report, " ".join(map(str, [status, *left])).encode())
+    return status
+
+
+def _keep(command: Sequence[str], grace: float, report: int, supervisor: int) -> int:
+    """Be the reaper: run the command, and end all descendants when the command, the owner or the supervisor ends."""
+    family = _Subreaper()
+    family.child = _fork(lambda: _execute(command))
+    _leave_output()
+    family.wait(ends=(0, supervisor))
+    left = family.end(grace)
+    status = -signal.SIGKILL if family.status is None else family.status
+    return _tell(report, status if status >= 0 else 128 - status, left)
+
+
+def _guard(command: Sequence[str], grace: float, report: int) -> int:
+    """Be the supervisor: run the reaper, and take over from it when it dies or hangs."""
+    family = _Subreaper()
+    keeper_end, guard_end = os.pipe()
+
+    def keep() -> int:
+        os.close(guard_end)
+        return _keep(command, grace, report, keeper_end)
+
+    family.child = _fork(keep)
+    os.close(keeper_end)
+    _leave_output()
+    if not family.wait(ends=(0,)):
+        send(family.child, signal.SIGTERM)
+        if not family.wait_at_most(grace + STUCK_S / 2):
+            send(family.child, signal.SIGKILL)
+    if family.status is not None and family.status >= 0:
+        return family.status
+    return _tell(report, _KILLED, family.end(grace))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run ``GRACE [REPORT_FD] -- COMMAND...``.
+
+    Returns
+    -------
+    Exit status of the command, 128+n if signal n ended it, 137 if supervisor or reaper was killed.
+    """
+    if "--" not in arguments[1:-1]:
+        _say("usage: supervisor.py GRACE [REPORT_FD] -- COMMAND...")
+        return 2
+    cut = arguments.index("--")
+    grace, *reports = arguments[:cut]
+    report = int(reports[0]) if reports else -1
+    if report >= 0:
+        os.set_inheritable(report, False)
+    return _guard(arguments[cut + 1 :], float(grace), report)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,130 @@
+"""Kinds of benchmark, and how files export them."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labkit import benchmarks
+from labkit.benchmarks import (
+    Benchmark,
+    CollectiveBenchmark,
+    FileBenchmark,
+    InterferenceBenchmark,
+    KernelBenchmark,
+    OneSidedBenchmark,
+    StartBenchmark,
+    ToolBenchmark,
+)
+from labkit.errors import SpecError
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = (ROOT / "tests" / "golden" / "benchmarks.txt").read_text().split()
+METRICS = {"latency_us": lambda spec: 1.0}
+
+
+def test_no_name_is_lost() -> None:
+    assert set(NAMES) <= set(benchmarks.find())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "by"),
+    [
+        ("mpi.latency", KernelBenchmark, "C kernel"),
+        ("mpi.iallgatherv", CollectiveBenchmark, "C kernel"),
+        ("mpi.put_latency", OneSidedBenchmark, "C kernel"),
+        ("mpi.file_iread", FileBenchmark, "C kernel"),
+        ("mpi.init", StartBenchmark, "start itself"),
+        ("sockets.tcp_rr", ToolBenchmark, "tool"),
+        ("congestion.interference", InterferenceBenchmark, "two jobs"),
+    ],
+)
+def test_kinds(name: str, kind: type[Benchmark], by: str) -> None:
+    found = benchmarks.get(name)
+    assert type(found) is kind
+    assert found.by == by
+    assert (found.name, benchmarks.find()[name]) == (name, found)
+
+
+def test_every_benchmark_is_of_a_kind() -> None:
+    assert not [one.name for one in benchmarks.find().values() if not one.by]
+
+
+@pytest.mark.parametrize(
+    ("kind", "foreign"),
+    [
+        (ToolBenchmark, {"jobs": (), "kernel": "latency"}),
+        (ToolBenchmark, {"jobs": (), "ranks": (2, 2)}),
+        (KernelBenchmark, {"kernel": "latency", "jobs": ()}),
+        (KernelBenchmark, {"kernel": "latency", "exposed": lambda spec, rank, send: None}),
+        (CollectiveBenchmark, {"kernel": "bcast", "loop": True}),
+        (StartBenchmark, {"part": "init", "window": lambda spec: 1}),
+        (Benchmark, {"equivalents": {"osu_latency": {}}}),
+    ],
+)
+def test_a_kind_takes_its_own_fields_only(kind: type[Benchmark], foreign: dict[str, object]) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        kind(title="x", metrics=METRICS, **foreign)
+
+
+def test_what_a_tool_needs_to_say_is_little() -> None:
+    settable = [field.name for field in dataclasses.fields(ToolBenchmark) if field.init]
+    assert len(settable) <= 15
+
+
+def loaded(name: str) -> set[str]:
+    """Files of benchmarks that a fresh interpreter imports for one name."""
+    script = (
+        f"import sys; from labkit import benchmarks; assert benchmarks.get({name!r}).name == {name!r}\n"
+        "print(*(m for m in sys.modules if m.startswith('labkit.benchmarks.') and m.count('.') == 3))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
+    return {module.rpartition(".")[2] for module in done.stdout.split() if "._" not in module}
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("mpi.allgather", "allgather"),
+        ("mpi.iallgatherv", "allgather"),
+        ("mpi.bandwidth_persistent", "bandwidth"),
+        ("mpi.file_iread", "file_read"),
+        ("mpi.hotspot_send", "hotspot"),
+    ],
+)
+def test_a_rank_imports_the_file_of_its_benchmark_only(name: str, file: str) -> None:
+    assert loaded(name) == {file}
+
+
+def test_every_form_has_a_definition_of_its_own() -> None:
+    docs = [one.doc.strip() for one in benchmarks.find().values()]
+    assert all(docs)
+    assert len(set(docs)) == len(docs)
+
+
+FORM = "from labkit.benchmarks.mpi.barrier import BENCHMARK as B\nFORMS = {{{name!r}: B}}\n"
+
+
+def test_one_name_in_two_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import labkit.benchmarks.mpi as family
+
+    (tmp_path / "zz_again.py").write_text(FORM.format(name="latency"))
+    monkeypatch.setattr(family, "__path__", [*family.__path__, str(tmp_path)])
+    with pytest.raises(ValueError, match=r"mpi\.latency: exported by zz_again.py and by another file of mpi"):
+        benchmarks.find.__wrapped__()
+
+
+def test_a_file_may_export_forms_without_a_benchmark_of_its_own_name() -> None:
+    assert "mpi.hotspot" not in benchmarks.find()
+    with pytest.raises(SpecError, match=r"There is no benchmark 'mpi.hotspot'"):
+        benchmarks.get("mpi.hotspot")
+    with pytest.raises(SpecError, match=r"There is no benchmark 'mp.latency'"):
+        benchmarks.get("mp.latency")
+
+
+def test_what_a_rank_prepares_does_not_depend_on_the_name_of_a_kernel() -> None:
+    assert ".kernel" not in (ROOT / "labkit" / "worker" / "setting.py").read_text()

@@ -1,0 +1,186 @@
+"""The examples of CONTRIBUTING.md: each is put where the text says, in a copy of the package, and works there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labkit import launch
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def examples() -> dict[str, str]:
+    """Path of a file → its code: each block of Python follows the path of its file."""
+    parts = re.split(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+    places = (re.findall(r"`(labkit/[\w/]+\.py)`", text)[-1] for text in parts[:-1:2])
+    return dict(zip(places, parts[1::2], strict=True))
+
+
+EXAMPLES = examples()
+KINDS = ("benchmarks", "tools", "formats", "launch", "figures", "studies", "explorer/panels", "teaching/labs")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with all examples in their places."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(ROOT / "labkit", folder / "labkit", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "data").symlink_to(ROOT / "data")
+    for place, code in EXAMPLES.items():
+        assert not (folder / place).exists(), f"{place} is there already"
+        (folder / place).write_text(code)
+    return folder
+
+
+def run(copy: Path, *command: str | Path, **environment: str) -> str:
+    """What a command prints that finds labkit in the copy."""
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)} | environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_there_is_an_example_of_each_kind() -> None:
+    assert len(EXAMPLES) == TEXT.count("```python"), "two blocks are of one file"
+    for kind in KINDS:
+        assert any(place.startswith(f"labkit/{kind}/") for place in EXAMPLES), kind
+
+
+def test_the_examples_are_written_as_labkit_is(copy: Path) -> None:
+    ruff = [Path(sys.executable).with_name("ruff"), "--config", ROOT / "pyproject.toml"]
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run([ruff[0], *command, *ruff[1:], *EXAMPLES], cwd=copy, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_benchmark_and_the_tool_are_listed_and_described(copy: Path) -> None:
+    names = {one["name"] for one in json.loads(run(copy, "-m", "labkit.cli", "list", "--format", "json"))}
+    assert {"mpi.round_trip", "sockets.icmp_rr"} <= names
+    assert "Round trip of a message between two ranks" in run(copy, "-m", "labkit.cli", "describe", "mpi.round_trip")
+    assert "BusyBox" in run(copy, "-c", "from labkit import tools; print(tools.programs()['busybox'].pattern)")
+
+
+@pytest.mark.mpi
+def test_the_benchmark_measures_and_verifies_its_bytes(copy: Path, tmp_path: Path) -> None:
+    asked = ["measure", "mpi.round_trip", "-m", "8:16", "-i", "50", "--launches", "1", "--format", "json"]
+    records = json.loads(run(copy, "-m", "labkit.cli", *asked, "--into", tmp_path / "campaign"))["records"]
+    assert sorted(record["message_size_B"] for record in records) == [8, 16]
+    assert all(record["verified"] and record["n"] == 50 for record in records)
+
+
+def test_the_tool_measures(copy: Path, tmp_path: Path) -> None:
+    busybox = shutil.which("busybox")
+    if busybox is None or subprocess.run([busybox, "ping", "-c", "1", "127.0.0.1"], capture_output=True).returncode:
+        pytest.skip("busybox ping needs the Debian package busybox-static, and the right to send ICMP")
+    asked = ["measure", "sockets.icmp_rr", "-m", "64", "-i", "20", "--launches", "1", "--format", "json"]
+    (record,) = json.loads(run(copy, "-m", "labkit.cli", *asked, "--into", tmp_path / "campaign"))["records"]
+    assert (record["engine"], record["n"], record["origin"]) == ("busybox", 20, "measured")
+    assert record["round_trip_us_p50"] > 0
+    found = json.loads(run(copy, "-c", "import json; from labkit import host, tools; print(json.dumps(host.present(tools.programs())))"))  # fmt: skip
+    assert found["busybox"]["path"] == busybox
+
+
+def test_the_parser_refuses_what_it_does_not_understand(copy: Path) -> None:
+    program = (
+        "from labkit.formats import ping; from labkit.errors import DataError\n"
+        "print(ping.round_trips('64 bytes from 127.0.0.1: seq=0 ttl=64 time=0.084 ms\\n').tolist())\n"
+        "try: ping.round_trips('no answer')\nexcept DataError as error: print(error)"
+    )
+    assert run(copy, "-c", program).splitlines() == [
+        "[84000]",
+        "ping output: found 'no answer', wanted a line that ends in time=… ms for each answer.",
+    ]
+
+
+@pytest.mark.mpi
+def test_the_launcher_starts_ranks(copy: Path, tmp_path: Path) -> None:
+    openmpi = launch.installed().get("openmpi")
+    if openmpi is None:
+        pytest.skip("needs Open MPI: Debian package openmpi-bin")
+    version = openmpi.library.removeprefix("Open MPI ")
+    wrapper = tmp_path / "site-mpirun"
+    wrapper.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo "site-mpirun around Open MPI {version}" && exit\n'
+        f'echo "account $2" >&2\nshift 2\nexec {openmpi.program} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    program = "from labkit import launch; print(list(launch.names()), launch.get('site').library)"
+    found = run(copy, "-c", program, PATH=path)
+    assert "'site'" in found
+    assert f"Open MPI {version}" in found
+    asked = ["mpi.latency", "-m", "8", "-i", "20", "--launches", "1", "--launcher", "site", "--format", "json"]
+    found = json.loads(run(copy, "-m", "labkit.cli", "measure", *asked, "--into", tmp_path / "campaign", PATH=path))
+    (record,) = found["records"]
+    assert (record["launcher"], record["n"], record["library"]) == ("site", 20, f"Open MPI {version}")
+    shown = run(copy, "-m", "labkit.cli", "measure", *asked[:-2], "--dry-run", PATH=path)
+    assert "site-mpirun --site-account short -np 2" in shown
+
+
+@pytest.mark.mpi
+def test_the_study_measures_draws_and_tells(copy: Path, tmp_path: Path) -> None:
+    program = (
+        "from labkit import studies\n"
+        f"study = studies.get('round_trip')(campaign={str(tmp_path / 'c')!r}, sizes='8', transports='shm', launches=2, "
+        "time_cap=0.05)\n"
+        "study.run()\n"
+        "figure = study.distribution(8, 'shm')\n"
+        "print([trace.name for trace in figure.data], max(figure.data[0].y), figure.layout.xaxis.title.text)\n"
+        "print(study.findings())"
+    )
+    assert "round_trip" in run(copy, "-c", "from labkit import studies; print(studies.names())")
+    drawn, found = run(copy, "-c", program).splitlines()
+    assert drawn == "['launch 0', 'launch 1'] 100.0 latency in µs"
+    assert re.match(r"- 8 B over shm: [\d.]+ µs", found)
+
+
+def test_the_figure_draws_recorded_samples_and_refuses_none(copy: Path) -> None:
+    program = (
+        "from labkit.campaign import Campaign; from labkit.figures.ecdf import ecdf; from labkit.errors import DataError\n"
+        "samples = [one for one in Campaign('data/campaigns/examples/two-cores').samples('mpi.latency')][:3]\n"
+        "print(len(ecdf(samples, 'latency_us').data), all(len(t.x) == one.n for t, one in zip(ecdf(samples, 'latency_us').data, samples)))\n"
+        "try: ecdf([], 'latency_us')\nexcept DataError as error: print(error)"
+    )
+    assert run(copy, "-c", program).splitlines() == [
+        "3 True",
+        "There are no samples to draw. Measure, or choose a point that has samples.",
+    ]
+
+
+def test_the_panel_is_on_the_page_and_counts(copy: Path) -> None:
+    program = (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "from labkit.explorer import panels; from labkit.explorer.session import Session\n"
+        "found = {module.__name__.rpartition('.')[2]: module for module in panels.find()}\n"
+        "session = Session([]); widget = found['count'].build(session); print(found['count'].TITLE, '|', widget.value)\n"
+        "session.add('data/campaigns/examples/virtual-cluster'); print(widget.value)"
+    )
+    first, second = run(copy, "-c", program).splitlines()
+    assert first == "Points | 0 points in 0 campaigns"
+    assert re.fullmatch(r"[1-9]\d* points in 1 campaigns", second)
+
+
+def test_the_lab_judges_an_answer_by_the_run(copy: Path, tmp_path: Path) -> None:
+    program = (
+        "from labkit.teaching import begin, definition\n"
+        "assert 'two_paths' in definition.names()\n"
+        f"lab = begin('two_paths', {{'source': 'recorded', 'folder': {str(tmp_path / 'run')!r}}})\n"
+        "lab.measure(); right = definition.get('two_paths').questions[0].of(lab.results).centre\n"
+        "print('|', right > 1, '|', lab.verdict('ratio', right), '|', lab.verdict('ratio', 1e6), '|', lab.hint('ratio'))"
+    )
+    said = run(copy, "-c", program).splitlines()[-1].split(" | ")
+    assert said[1:2] == ["True"] or said[0].endswith("True")
+    assert any(words.startswith("right: inside the") for words in said)
+    assert any("too high" in words or "too large" in words or "too " in words for words in said)
+    assert said[-1] == "1. The table has both latencies."

@@ -1,0 +1,217 @@
+"""A wheel without a checkout: what travels in it, and a project that `labkit init` lays out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from labkit import cli, project
+from labkit.errors import DataError, SpecError
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = "import sys, setuptools.build_meta as b; print(b.build_wheel(sys.argv[1]))"
+
+
+def laid_out(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder, far from every project."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv(project.PROJECT, raising=False)
+    return folder
+
+
+# ---- labkit init -----------------------------------------------------------------------------------------------
+
+
+def test_init_lays_out_notebooks_suites_settings_and_data(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["init", "mine"]) == 0
+    assert "next:  cd" in capsys.readouterr().out
+    files = laid_out(here / "mine")
+    assert {"_quarto.yml", "README.md", "suites/quick.toml", "notebooks/10-latency.ipynb"} <= set(files)
+    assert "notebooks/labs/2-layers/2-layers.ipynb" in files
+    assert files["_quarto.yml"] == (ROOT / "_quarto.yml").read_bytes()
+    assert (here / "mine" / "data" / "campaigns").is_dir()
+    assert not [name for name in files if "/." in name or "run-" in name]
+
+
+def test_init_never_overwrites_and_adds_what_is_missing(here: Path) -> None:
+    project.init("mine")
+    edited, gone = here / "mine/suites/quick.toml", here / "mine/notebooks/10-latency.ipynb"
+    edited.write_text("# mine")
+    gone.unlink()
+    done = project.init("mine")
+    assert edited.read_text() == "# mine"
+    assert done.written == ("notebooks/10-latency.ipynb",)
+    assert "suites/quick.toml" in done.kept
+
+
+def test_init_keeps_other_files_and_refuses_a_folder_that_holds_one_of_its_names(here: Path) -> None:
+    (here / "mine").mkdir()
+    (here / "mine" / "thesis.tex").write_text("mine")
+    project.init("mine")
+    assert (here / "mine" / "thesis.tex").read_text() == "mine"
+    (here / "book").mkdir()
+    (here / "book" / "_quarto.yml").write_text("project: {type: book}\n")
+    with pytest.raises(SpecError, match=r"book holds _quarto\.yml and is no labkit project"):
+        project.init("book")
+    assert laid_out(here / "book") == {"_quarto.yml": b"project: {type: book}\n"}
+
+
+def test_init_writes_through_no_link(here: Path) -> None:
+    (here / "mine").mkdir()
+    (here / "mine" / "README.md").symlink_to(here / "elsewhere")
+    with pytest.raises(SpecError, match=r"mine holds README\.md"):
+        project.init("mine")
+    assert not (here / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("folder", "says"),
+    [
+        ("file", "file is a file, but a project is a folder"),
+        ("", "The name of the folder is empty"),
+        (str(ROOT / "notebooks"), "is in labkit's own checkout"),
+    ],
+)
+def test_init_refuses_what_cannot_be_a_project(here: Path, folder: str, says: str) -> None:
+    (here / "file").touch()
+    with pytest.raises(SpecError, match=says):
+        project.init(folder)
+
+
+@pytest.mark.parametrize("folder", ["/proc/sys/mine", "file/mine"])
+def test_init_says_why_a_folder_cannot_be_written(here: Path, folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "file").touch()
+    assert cli.main(["init", folder]) == 1
+    assert folder.rpartition("/")[0] in capsys.readouterr().err
+    with pytest.raises(DataError):
+        project.init(folder)
+
+
+# ---- a project ---------------------------------------------------------------------------------------------------
+
+
+def test_what_a_project_holds_comes_before_what_labkit_ships(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.init("mine")
+    (here / "mine/suites/own.toml").write_text('[[notebook]]\nname = "10-latency-mine"\n')
+    shutil.copy(here / "mine/notebooks/10-latency.ipynb", here / "mine/notebooks/10-latency-mine.ipynb")
+    (here / "mine/notebooks/11-message-rate.ipynb").unlink()
+    assert project.own() is None
+    monkeypatch.chdir(here / "mine" / "notebooks")
+    assert project.own() == project.home() == here / "mine"
+    assert project.suites()["own"] == here / "mine/suites/own.toml"
+    assert project.notebooks()["10-latency"] == here / "mine/notebooks/10-latency.ipynb"
+    assert project.notebooks()["11-message-rate"] == project.NOTEBOOKS / "11-message-rate.ipynb"
+    assert project.config() == here / "mine/_quarto.yml"
+    assert project.to_edit() == here / "mine/notebooks"
+    assert cli.main(["plan", "own", "-p", "launches=1"]) == 0
+
+
+def test_a_project_of_another_user_counts_only_where_it_is_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.init("mine")
+    monkeypatch.chdir(here / "mine")
+    monkeypatch.setattr(os, "geteuid", lambda: (here / "mine").stat().st_uid + 1)
+    assert project.own() is None
+    monkeypatch.setenv(project.PROJECT, str(here / "mine"))
+    assert project.own() == here / "mine"
+
+
+def test_a_variable_that_names_no_project_is_an_error(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(project.PROJECT, "/nowhere")
+    with pytest.raises(SpecError, match=r"LABKIT_PROJECT=/nowhere, but that folder is no labkit project"):
+        project.home()
+
+
+def test_examples_are_found_by_name_anywhere(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from labkit import campaign
+
+    monkeypatch.setenv(campaign.HOME, str(here))
+    for name in ("examples/two-cores", "data/campaigns/examples/two-cores"):
+        assert campaign.find(name) == project.CAMPAIGNS / "examples" / "two-cores"
+    with pytest.raises(DataError, match="There are: examples/two-cores, "):
+        campaign.find("nothing")
+
+
+# ---- a wheel ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of this checkout without kernels, so that it is there soon."""
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    left = shutil.ignore_patterns("__pycache__", "*.so", "_shipped", "run-*", ".ipynb_checkpoints")
+    for name in ("labkit", "notebooks", "templates", "data/reference", "data/campaigns/examples"):
+        shutil.copytree(ROOT / name, source / name, ignore=left)
+    for name in ("pyproject.toml", "setup.py", "_quarto.yml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    (source / "notebooks/labs/2-layers/run-somebody").mkdir()
+    (source / "notebooks/labs/2-layers/run-somebody/answers.json").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, out], cwd=source, env=os.environ | {"CC": "false"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return next(out.glob("*.whl"))
+
+
+def test_the_folders_of_the_repository_travel_in_a_wheel(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name.partition("labkit/_shipped/")[2] for name in archive.namelist() if "/_shipped/" in name}
+    tracked = subprocess.run(
+        ["git", "ls-files", "notebooks", "templates", "data", "_quarto.yml"], cwd=ROOT, capture_output=True, text=True
+    )
+    if tracked.returncode == 0:
+        wanted = {name for name in tracked.stdout.splitlines() if not name.startswith("templates/setup/")}
+        assert wanted == names
+    assert {"_quarto.yml", "templates/suites/quick.toml", "data/reference/breakdown.toml"} & names
+    assert not [name for name in names if "run-" in name]
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel's content in a folder of its own."""
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def labkit(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What the installed labkit says in a folder."""
+    return python(installed, folder, "-m", "labkit.cli", *words)
+
+
+def python(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What this Python prints, with the installed labkit in place of the checkout's."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LABKIT_")}
+    env |= {"PYTHONPATH": str(installed)}
+    return subprocess.run([sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+
+
+def test_an_installed_labkit_finds_its_folders(installed: Path, tmp_path: Path) -> None:
+    program = "from labkit import campaign, project; print(project.SHIPPED, campaign.root())"
+    found = python(installed, tmp_path, "-c", program)
+    assert found.stdout.split() == [str(installed / "labkit/_shipped"), str(tmp_path / "data/campaigns")], found.stderr
+    done = labkit(installed, tmp_path, "plan", "quick", "-p", "launches=1")
+    assert "10-latency" in done.stdout, done.stderr
+    done = labkit(installed, tmp_path, "show", "data/campaigns/examples/two-cores", "--benchmark", "mpi.latency")
+    assert "latency" in done.stdout, done.stderr
+    done = labkit(installed, tmp_path, "lab")
+    assert done.returncode == 1
+    assert "labkit init my-project" in done.stderr
+    done = labkit(installed, tmp_path, "submit", "quick", "--nodes", "2", "--dry-run", "--site", "slurm-modules")
+    assert f"cd {tmp_path} || exit" in done.stdout, done.stderr
+    assert not (tmp_path / "data").exists()
+    assert labkit(installed, tmp_path, "init", "mine").returncode == 0
+    assert laid_out(tmp_path / "mine")["suites/quick.toml"] == (ROOT / "templates/suites/quick.toml").read_bytes()

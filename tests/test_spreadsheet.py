@@ -1,0 +1,95 @@
+"""CSV: no text of others is a formula in a spreadsheet, numbers stay, and nothing is lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from labkit import cli, spreadsheet
+from labkit.campaign import Campaign
+from labkit.explorer import export
+from labkit.explorer.store import Store
+from labkit.explorer.view import View
+from labkit.report import figures
+from labkit.samples import Samples
+from labkit.spec import Effort, Reported, Spec
+
+from .shown import EXAMPLES
+
+FORMULA = '=HYPERLINK("http://example.invalid","x")'
+BEGINS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+cells = st.one_of(
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1),
+    st.builds("{}{}".format, st.sampled_from(BEGINS), st.text("A1+(,\"'\n\r)", max_size=6)),
+)
+
+
+def parsed(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def sound(cell: str) -> bool:
+    """Whether a spreadsheet takes a cell for text or a number."""
+    if not cell.startswith(BEGINS) or len(cell) == 1:
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(cells, cells), min_size=1, max_size=4), cells)
+@example([(FORMULA, "\t=1+1"), ("-1.5", "-")], "@SUM(A1)")
+def test_no_cell_is_a_formula_and_none_is_lost(rows: list[tuple[str, str]], name: str) -> None:
+    columns = ["first", f"{name}2"]
+    frame = pd.DataFrame(rows, columns=columns)
+    for text in (
+        spreadsheet.of_frame(frame),
+        spreadsheet.of_rows(dict(zip(columns, row, strict=True)) for row in rows),
+    ):
+        found = parsed(text)
+        assert all(sound(cell) for row in found for cell in row)
+        wanted = [columns, *map(list, rows)]
+        assert [len(row) for row in found] == [2] * len(wanted)
+        for cell, meant in zip(itertools.chain(*found), itertools.chain(*wanted), strict=True):
+            assert cell.removeprefix("'") == "\n".join(meant.split("\r\n")).replace("\r", "\n").removeprefix("'")
+
+
+def test_numbers_and_gaps_stay_as_they_are() -> None:
+    frame = pd.DataFrame({"value": [-1.5, float("nan")], "n": [-1, 2], "sure": [True, False], "name": ["a", None]})
+    assert parsed(spreadsheet.of_frame(frame)) == [
+        ["value", "n", "sure", "name"], ["-1.5", "-1", "True", "a"], ["", "2", "False", ""],
+    ]  # fmt: skip
+    assert spreadsheet.of_rows([{"x": -1.5}, {"y": None}]) == "x,y\n-1.5,\n,\n"
+    assert spreadsheet.of_rows([]) == ""
+
+
+def test_what_the_command_line_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    held = Campaign(tmp_path / "c")
+    value = Reported("latency_us", "µs", "mean", -2.0)
+    spec = Spec(benchmark="mpi.latency", size=8, ranks=2)
+    held.save(Samples(spec=spec, effort=Effort(), host={}, launch=0, origin="imported", reported=(value,),
+                      meta={"library": FORMULA, "warnings": [FORMULA]}), "0" * 16)  # fmt: skip
+    assert cli.main(["show", str(held.path), "--format", "csv"]) == 0
+    found = parsed(capsys.readouterr().out)
+    assert all(sound(cell) for row in found for cell in row)
+    assert f"'{FORMULA}" in found[1]
+
+
+def test_what_the_explorer_and_the_report_hand_over(tmp_path: Path) -> None:
+    shown = View(campaigns=(str(EXAMPLES / "two-cores"),), benchmark="mpi.latency", metric="latency_us")
+    summary = Store().summary(shown.campaigns, shown.benchmark).assign(campaign=FORMULA)
+    found = parsed(export.write(shown, summary, "csv", tmp_path).read_text())
+    assert found[1][found[0].index("campaign")] == f"'{FORMULA}"
+    spec = json.loads(json.dumps({"data": [{"name": FORMULA, "x": ["@SUM(1)"], "y": [-1]}]}))
+    assert parsed(figures.as_csv(spec))[1] == [f"'{FORMULA}", "'@SUM(1)", "-1"]
