@@ -200,7 +200,7 @@ def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_transport_nobody_knows_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"transport='pigeon', but openmpi knows auto, shm, tcp"):
+    with pytest.raises(SpecError, match=r"transport='pigeon', but openmpi supports auto, shm, tcp"):
         OPENMPI.command(Placement(ranks=2, transport="pigeon"), [])
 
 

@@ -228,7 +228,7 @@ def test_what_a_tool_cannot_do_is_refused(
 
 def test_other_hosts_are_refused() -> None:
     spec = resolved("sockets.tcp_rr", 64).replace(hosts=("node1", "node2"))
-    with pytest.raises(SpecError, match=r"hosts=node1,node2, but sockets\.tcp_rr starts its server on this machine"):
+    with pytest.raises(SpecError, match=r"--hosts node1,node2, but sockets\.tcp_rr starts its server on this machine"):
         netperf.tcp_rr(spec, SHORT)
     assert netperf.tcp_rr(spec.replace(hosts=("localhost",)), SHORT).address == "127.0.0.1"
 

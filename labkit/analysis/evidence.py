@@ -120,7 +120,7 @@ def again(samples: Iterable[Samples]) -> pd.DataFrame:
 
 
 def python_share(samples: Iterable[Samples]) -> pd.DataFrame:
-    """What a call through pyverbs takes that has nothing to do, µs; a row per point and launch that pyverbs served."""
+    """Cost of an empty pyverbs call, in µs; a row per point and launch that pyverbs measured."""
     rows = [
         {"benchmark": one.spec.benchmark, "message_size_B": one.spec.size, "launch": one.launch}
         | {column: one.meta[name] / 1000 for name, column in CALLS.items() if name in one.meta}
@@ -138,7 +138,7 @@ def python_sentence(rows: pd.DataFrame) -> str:
     refused = f", and a refused post, which makes an exception as well, {post:.3g} µs" if post == post else ""
     return (
         f"Through pyverbs an empty poll takes {poll:.3g} µs{refused} (medians of {len(rows)} points): that much of its "
-        "times is Python's. How fast the adapter is tells perftest."
+        "times is Python's. perftest measures the adapter's speed."
     )
 
 

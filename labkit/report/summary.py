@@ -1,4 +1,4 @@
-"""Generated parts of the first pages: what may mislead, key numbers, hosts, what was measured."""
+"""Generated parts of the first pages: caveats, key numbers, systems, measurements."""
 
 from __future__ import annotations
 

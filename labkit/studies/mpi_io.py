@@ -116,7 +116,7 @@ class Study(studies.Study):
             best = rows.loc[rows["latency_us_p50"].idxmin()]
             worst = rows.loc[rows["latency_us_p50"].idxmax()]
             found.append(
-                f"{name}, {size_words(best['message_size_B'])} of each rank: {best['way']} is the quickest with "
+                f"{name}, {size_words(best['message_size_B'])} of each rank: {best['way']} is fastest: "
                 f"{statement(best, 'latency_us')}, {worst['way']} the slowest with "
                 f"{number(worst['latency_us_p50'])} µs."
             )

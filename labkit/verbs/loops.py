@@ -1,7 +1,7 @@
 """Timed loops of two ends: ping-pong, one-sided calls, streams.
 
 The timed loops hold nothing but posts, polls and clock reads. Every call goes through Python: `python_share` says how
-long such a call takes when it has nothing to do, and belongs beside every number from here.
+long an empty call takes. State it with every number from here.
 """
 
 from __future__ import annotations
