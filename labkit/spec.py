@@ -37,15 +37,16 @@ class Spec:
     ----------
     benchmark : ``family.name``, as ``labkit list`` prints it.
     size : of one message, request or record, B.
-    ranks : processes that take part (MPI); 1 for a single tool.
-    ppn : ranks on each host; 0 leaves it to the launcher.
-    hosts : where the ranks run, each ``host`` or ``host:slots``; empty for this machine or the job's own.
-    launcher : how ranks start; ``auto`` takes the first that is installed, ``openmpi@/opt/openmpi`` one by its place.
-    transport : path the messages shall take: ``auto``, ``shm`` or ``tcp``.
-    device : network device to use; empty leaves it to the library.
-    testbed : ``NAME[:ARG][,key=value…]``.
+    ranks : number of ranks; 1 for a tool.
+    ppn : ranks per host (default: the launcher decides).
+    hosts : hosts to run on, each as ``HOST`` or ``HOST:SLOTS`` (default: this machine, or the hosts of the job).
+    launcher : what starts the ranks: ``auto`` (the first that is installed), ``openmpi``, ``mpich``, ``intelmpi``,
+        ``srun``, or the folder of an MPI installation.
+    transport : path of the messages: ``auto``, ``shm`` or ``tcp``.
+    device : network device to use (default: the library decides).
+    testbed : where to run: ``local``, or an emulated network as ``NAME[:ARG][,key=value…]``.
     options : the benchmark's own options as sorted pairs; a mapping is accepted.
-    bind : what a rank is bound to: ``core``, ``socket`` or ``none``; ``auto`` is its core, where there are enough.
+    bind : bind each rank to a ``core``, a ``socket`` or ``none``; ``auto`` binds to cores if there are enough.
     environment : variables the ranks run with, as sorted pairs; a mapping is accepted. MCA parameters, CVARs.
     """
 
@@ -156,13 +157,13 @@ class Effort:
 
     Parameters
     ----------
-    iterations : exact count; None lets the stop rule decide.
-    warmup : iterations before each timed chunk, not kept; None for the benchmark's own.
-    launches : fresh starts; the unit of the headline interval, which needs 6.
-    ci : stop when the rank interval of the median inside a launch is narrower than this part of it.
-    time_cap : s of timed iterations for a point and launch; reaching it is recorded.
-    time_limit : s after which a point that gives no sign of life is ended.
-    seed : of the random order of points; recorded.
+    iterations : time exactly N iterations (default: the stop rule decides).
+    warmup : run N untimed iterations before each timed chunk (default: the benchmark's, as in OSU's).
+    launches : repeat each point in N launches, which are fresh starts of MPI; a 95 % interval needs 6.
+    ci : stop a launch when the interval of its median is narrower than this fraction of the median.
+    time_cap : time each point for at most S seconds per launch.
+    time_limit : stop a start or a point that makes no progress for S seconds.
+    seed : seed of the random order of points.
     """
 
     iterations: int | None = None

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from labkit import cli
+from labkit.cli import fields, measure
 from labkit.project import SHIPPED
+from labkit.spec import Effort, Spec
+from labkit.studies import Parameters
 
 EXAMPLE = str(SHIPPED / "data" / "campaigns" / "examples" / "two-cores")
 GOLDEN = Path(__file__).parent / "golden"
@@ -177,3 +182,57 @@ def test_import_show_and_write_again(capsys: pytest.CaptureFixture[str], tmp_pat
     assert cli.main(["show", campaign, "--benchmark", "mpi.latency", "--format", "imb"]) == 0
     block = source.read_text().split("# Benchmarking PingPong")[1].split("# Benchmarking")[0]
     assert block.splitlines()[3:12] == capsys.readouterr().out.split("# Benchmarking PingPong")[1].splitlines()[3:12]
+
+
+def test_flags_of_measure_are_the_fields_of_their_classes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(measure.EFFORT) == {field.name for field in dataclasses.fields(Effort)}
+    assert set(measure.PLACE) == {f.name for f in dataclasses.fields(Spec)} - {
+        "benchmark",
+        "size",
+        "options",
+        "environment",
+    }
+    with pytest.raises(SystemExit):
+        cli.main(["measure", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    for name in measure.EFFORT:
+        usual = getattr(Effort, name)
+        assert f"--{name.replace('_', '-')} " in told
+        assert usual is None or f"(default: {usual})" in told.partition(f"--{name.replace('_', '-')} ")[2]
+
+
+def test_what_no_flag_says_has_the_default_of_its_class(capsys: pytest.CaptureFixture[str]) -> None:
+    verb = argparse.ArgumentParser()
+    measure.options(verb)
+    nothing = verb.parse_args(["mpi.latency", "-m", "8"])
+    assert Effort(**fields.given(nothing, measure.EFFORT)) == Effort()
+    assert measure._specs(nothing) == [Spec(benchmark="mpi.latency", size=8)]
+    every = verb.parse_args(
+        [
+            "mpi.latency",
+            "-i",
+            "9",
+            "-x",
+            "0",
+            "--launches",
+            "2",
+            "--ci",
+            "0.5",
+            "--time-cap",
+            "3",
+            "--time-limit",
+            "4",
+            "--seed",
+            "5",
+        ]
+    )
+    assert Effort(**fields.given(every, measure.EFFORT)) == Effort(
+        iterations=9, warmup=0, launches=2, ci=0.5, time_cap=3.0, time_limit=4.0, seed=5
+    )
+    assert cli.main(["measure", "micro.clock", "--dry-run"]) == 0
+    assert f"1 points × {Effort.launches} launches" in capsys.readouterr().out
+
+
+def test_six_launches_are_measured_unless_another_number_is_asked_for() -> None:
+    assert Effort.launches == 6  # the least that has a 95 % interval, see docs/statistics.md
+    assert Parameters.launches == Effort.launches

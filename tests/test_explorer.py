@@ -18,6 +18,7 @@ import pytest
 
 from labkit import benchmarks, campaign, cli, explorer, launch, scratch
 from labkit.campaign import archive
+from labkit.cli import fields
 from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
 from labkit.explorer import availability, export, job, live, panels, server, store, view
@@ -125,8 +126,7 @@ def test_levels_are_whole_numbers() -> None:
 def test_the_command_measures_what_the_form_says(chosen: Selection) -> None:
     given = cli.parser().parse_args(chosen.words())
     assert [benchmarks.resolve(s) for s in verb._specs(given)] == [benchmarks.resolve(s) for s in chosen.specs()]
-    assert given.launches == chosen.effort.launches
-    assert given.iterations == chosen.effort.iterations
+    assert Effort(**fields.given(given, verb.EFFORT)) == chosen.effort
 
 
 def test_a_measured_point_tells_its_command() -> None:

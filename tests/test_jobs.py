@@ -55,6 +55,22 @@ def test_empty_values_leave_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.splitlines()[-1].startswith("exec ")
 
 
+@pytest.mark.parametrize("system", ["slurm", "pbs", "flux"])
+def test_a_value_is_no_template(system: str) -> None:
+    text = "{{ 7 * 7 }}{% raw %}{# x #}"
+    held = site.Site(
+        system=system, setup=(f"echo '{text}'",), modules=(text,), options=(text,), environment={"A": text}
+    )
+    request = jobs.Request(suite="quick", parameters=(f"title={text}",))
+    made = script.render(request, held, Path("/x") / text, exclude=[text])
+    assert "49" not in made
+    for line in (f"echo '{text}'", f"module load '{text}' || exit", f"export LABKIT_SUBMISSION=1 A='{text}'"):
+        assert line in made.splitlines()
+    assert f"--into '/x/{text}' -p 'title={text}' --site" in made
+    done = subprocess.run(["bash", "-n"], input=made, text=True, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -361,7 +361,7 @@ def test_tables_keep_their_rows(built: report.Built, pdf: str) -> None:
 
 def test_intervals_say_what_they_are(built: report.Built) -> None:
     front = pages(built)["index.html"].text
-    assert "Low to high is the 95 % interval over launches, or their range if there are fewer than 6." in front
+    assert "A 95 % interval needs 6 launches." in front
     rows = {
         (row["interval"], row["launches"])
         for row in json.loads((built.html.parents[1] / "key-numbers.json").read_text())

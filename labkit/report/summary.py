@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit import stats, units
@@ -60,16 +60,23 @@ def _badges(content: Content) -> str:
 
 def key_table(content: Content) -> str:
     """Table of the key numbers."""
-    rows = [(source, _key_row(one)) for source in content.sources for one in key_numbers(source)]
+    found = [(source, one) for source in content.sources for one in key_numbers(source)]
+    rows = [(source, _key_row(one)) for source, one in found]
     return content.table(
-        ["quantity", "path", "ranks", "setting", "size", "value", "low to high", "launches", "n"],
+        ["quantity", "path", "ranks", "setting", "size", "value", _interval([one for _, one in found]), "launches", "n"],
         rows,
         align="llrlrrlrr",
         caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. "
-        f"Low to high is the {100 * stats.LEVEL:.0f} % interval over launches, "
-        f"or their range if there are fewer than {stats.LAUNCHES}. {{#tbl-key}}",
+        f"A {100 * stats.LEVEL:.0f} % interval needs {stats.LAUNCHES} launches. {{#tbl-key}}",
         empty="This campaign has no samples yet, so there are no key numbers.",
     )
+
+
+def _interval(found: Sequence[KeyNumber]) -> str:
+    """The header of the column with the intervals: what they are."""
+    enough = {one.launches >= stats.LAUNCHES for one in found}
+    names = {True: f"{100 * stats.LEVEL:.0f} % interval", False: "range of launches"}
+    return f"{names[True]} or range" if len(enough) > 1 else names[enough.pop() if enough else True]
 
 
 def _key_row(one: KeyNumber) -> list[str]:

@@ -75,7 +75,7 @@ class Study(_rdma.Study):
         return found
 
     @staticmethod
-    def place(testbed: str) -> str:
+    def _place(testbed: str) -> str:
         """The testbed without the state of its link, which is what varies here."""
         return testbeds.base_of(testbed)
 

@@ -60,9 +60,7 @@ def check(spec: Spec) -> str:
     """What is wrong with the options; empty when nothing is."""
     access, pointer = spec.option("access"), spec.option("pointer")
     if access == "single" and pointer in ("shared", "private"):
-        return (
-            f"access=single gives each rank its own file, so pointer={pointer} has no effect. Set pointer=individual."
-        )
+        return f"access=single uses one rank only, so pointer={pointer} has no effect. Set pointer=individual."
     if access == "collective" and pointer == "private":
         return "access=collective needs one file for all ranks. Set pointer=individual."
     if spec.has("overlap") and (not spec.option("overlap") or spec.option("tests")):

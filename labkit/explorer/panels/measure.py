@@ -51,7 +51,7 @@ class _Measure:
         self.launchers = Choices("launchers to compare", self._launchers(), ["auto"], self._changed)
         self.transports = Choices("transports to compare", {"auto": "", "shm": "", "tcp": ""}, ["auto"], self._changed)
         self.setting = Form(Spec, "the setting", self._changed, PLAIN)
-        self.effort = Form(Effort, "the effort", self._changed, launches=3, time_cap=1.0)
+        self.effort = Form(Effort, "the effort", self._changed)
         self.own = widgets.VBox()
         titles = ("options of the benchmark", "where and how", "how long")
         more = Folds([self.own, self.setting.widget, self.effort.widget], titles)
