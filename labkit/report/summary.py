@@ -61,9 +61,9 @@ def _badges(content: Content) -> str:
 def key_table(content: Content) -> str:
     """Table of the key numbers."""
     found = [(source, one) for source in content.sources for one in key_numbers(source)]
-    rows = [(source, _key_row(one)) for source, one in found]
+    rows, interval = [(source, _key_row(one)) for source, one in found], _interval([one for _, one in found])
     return content.table(
-        ["quantity", "path", "ranks", "setting", "size", "value", _interval([one for _, one in found]), "launches", "n"],
+        ["quantity", "path", "ranks", "setting", "size", "value", interval, "launches", "n"],
         rows,
         align="llrlrrlrr",
         caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. "

@@ -124,7 +124,7 @@ class Study(studies.Study):
             best = rows.loc[rows["latency_us_p50"].idxmin()]
             worst = rows.loc[rows["latency_us_p50"].idxmax()]
             found.append(
-                f"{name}, {size_words(best['message_size_B'])} of each rank: {WORDS[best['way']]} is fastest "
+                f"{name} with {size_words(best['message_size_B'])} per rank: {WORDS[best['way']]} is fastest "
                 f"({statement(best, 'latency_us')}), {WORDS[worst['way']]} is slowest "
                 f"({number(worst['latency_us_p50'])} µs)."
             )
