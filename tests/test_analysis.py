@@ -259,7 +259,7 @@ def line(seed: int, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return random.uniform(0.3, 20) + sizes / random.uniform(1e3, 2e4), noise
 
 
-@pytest.mark.parametrize("sizes", [POWERS, DENSE], ids=["powers", "dense"])
+@pytest.mark.parametrize("sizes", [POWERS, pytest.param(DENSE, marks=pytest.mark.slow)], ids=["powers", "dense"])
 @pytest.mark.parametrize("noisy", [False, True])
 def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
     false = 0
@@ -271,7 +271,7 @@ def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
     assert false <= 10
 
 
-@pytest.mark.parametrize("kind", ["step", "factor"])
+@pytest.mark.parametrize("kind", ["step", pytest.param("factor", marks=pytest.mark.slow)])
 def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> None:
     found = 0
     for seed in range(200):

@@ -192,6 +192,7 @@ def test_a_job_measures_what_a_plain_run_does(lab: Lab, background: Background, 
     assert not any(has(badges, "shared-memory") for badges in job[between]["badges"])
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_is_left_out_and_named(
     lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]
 ) -> None:
