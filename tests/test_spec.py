@@ -209,8 +209,8 @@ class Outer:
             "own: count='x', but it must be a whole number. Correct it. on=7, but it must be true",
         ),
         (
-            {"inner": [{"name": "a", "weigths": []}]},
-            "own: [[inner]] 1 has no 'weigths'. Did you mean weights? It has: na",
+            {"inner": [{"name": "a", "weghts": []}]},
+            "own: [[inner]] 1 has no 'weghts'. Did you mean weights? It has: na",
         ),
         ({"inner": [{"name": "a"}, {}]}, "own: [[inner]] 2: name is missing. Add it."),
         (
