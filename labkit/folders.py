@@ -71,7 +71,9 @@ def runtime() -> Path:
         place.mkdir(mode=0o700, exist_ok=True)
         owner = place.stat().st_uid
     except OSError as error:
-        raise LaunchError(f"No folder for what is up: {error}. Set XDG_RUNTIME_DIR to a folder of your own.") from error
+        raise LaunchError(
+            f"No folder for the state of testbeds: {error}. Set XDG_RUNTIME_DIR to a folder of your own."
+        ) from error
     if owner != os.getuid():
-        raise LaunchError(f"{place} belongs to somebody else. Set XDG_RUNTIME_DIR to a folder of your own.")
+        raise LaunchError(f"{place} belongs to another user. Set XDG_RUNTIME_DIR to a folder of your own.")
     return place
