@@ -71,7 +71,7 @@ class Study(studies.Study):
         """All pairs over all sizes."""
         v = self.values
         if v.launches < 2:
-            raise SpecError(f"launches={v.launches}, but suspicious pairs must be measured again. Set launches=2.")
+            raise SpecError(f"launches={v.launches}, but the study measures suspicious pairs twice. Set launches=2.")
         known = words(v.hosts) or list(testbeds.outline(v.testbed).hosts)
         # only whoever measures names a file of hosts; a campaign that is read may come from anybody
         hosts = launch.listed(v.hosts) if v.measure else tuple(words(v.hosts))

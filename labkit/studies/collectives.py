@@ -261,7 +261,7 @@ class Study(studies.Study):
         tails = (rows["latency_us_p99"] / rows["latency_us_p50"]).dropna()
         for place in [tails.idxmax()] if len(tails) else []:
             yield (
-                f"The longest tail has {rows['collective'][place]} with {size_words(rows['message_size_B'][place])}: "
+                f"{rows['collective'][place]} with {size_words(rows['message_size_B'][place])} has the longest tail: "
                 f"one of 100 iterations takes {number(tails.max())} times the median or longer."
             )
 

@@ -67,7 +67,7 @@ class Study(studies.Study):
         v = self.values
         if testbeds.parse(v.testbed)[0] != "virtual-cluster":
             raise SpecError(
-                f"testbed={v.testbed}, but this is about virtual-cluster. Set testbed={Parameters.testbed}."
+                f"testbed={v.testbed}, but this notebook needs virtual-cluster. Set testbed={Parameters.testbed}."
             )
         found = [
             spec for rate in words(v.rates)
