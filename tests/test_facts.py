@@ -64,7 +64,7 @@ def keys(path: Path) -> list[str]:
             of, key = node.value, node.slice
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
             of, key = node.func.value, (node.args or [None])[0]
-        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
             of, key = node.comparators[0], node.left
         named = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
         if named == "meta" and isinstance(key, ast.Constant) and key.value in FACTS:
