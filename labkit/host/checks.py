@@ -211,7 +211,7 @@ def _software(there: Facts, programs: Mapping[str, Program]) -> list[Check]:
         ),
         _check(
             "pyverbs", bool(there.get("pyverbs", True)), there.get("pyverbs_explained", "not asked for"),
-            "a Python that imports pyverbs", "sudo apt-get install python3-pyverbs   # perftest and qperf need none",
+            "a Python that imports pyverbs", f"{programs['pyverbs'].remedy}   # perftest and qperf need none",
         ),
     ]  # fmt: skip
 
