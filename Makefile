@@ -12,6 +12,9 @@ KERNELS := $(wildcard labkit/kernels/*.c labkit/kernels/*.h)
 NOTEBOOKS := $(shell find notebooks -name '*.ipynb' -not -path '*/.*' 2>/dev/null)
 # a compiler that came after the first set-up
 UNBUILT := $(if $(wildcard labkit/kernels/_kernels_*.so),,$(if $(shell command -v cc gcc),unbuilt))
+# tests that need the machine for themselves run one after the other, the rest on all cores
+MACHINE := mpi or netns or verbs or slurm or browser
+PARALLEL := -n logical --dist loadfile
 STARTED := $(shell date +%s)
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -q
 
@@ -58,10 +61,12 @@ survey: setup ## the same with the longer suite survey
 	@$(call suite,survey)
 
 test: course ## run the quick tests (at most 12 minutes)
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \
+	    $(BIN)/python -m pytest -m "not slow and ($(MACHINE))" && exit $$pure
 
 test-all: venvs course ## run all tests, those with ranks on three MPIs (at most 50 minutes)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not ($(MACHINE))"; pure=$$?; \
+	    $(BIN)/python -m pytest -m "$(MACHINE)" && exit $$pure
 	@for venv in $(OTHER_MPIS); do \
 	    echo "With the MPI of $$venv:"; \
 	    PATH="$(CURDIR)/$$venv/bin:$$PATH" $$venv/bin/python -m pytest -m mpi tests || [ $$? = 5 ] || exit 1; \

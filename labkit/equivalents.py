@@ -47,7 +47,7 @@ def check(name: str, form: str) -> None:
     """
     if not tests(benchmarks.get(name), form):
         have = [b.name for b in benchmarks.find().values() if tests(b, form)]
-        raise SpecError(f"format={form}, but {name} is no test of {form.upper()}. Those that are: {', '.join(have)}.")
+        raise SpecError(f"format={form}, but {name} is not a test of {form.upper()}. Its tests: {', '.join(have)}.")
 
 
 def test_of(samples: Samples, form: str) -> str:
@@ -69,7 +69,7 @@ def test_of(samples: Samples, form: str) -> str:
         what = ", ".join(f"{key}={own[key]} (there {value})" for key, value in differ.items())
         warnings.warn(f"{samples.spec.benchmark} is shown as {test}, but differs: {what}.", LabkitWarning, stacklevel=2)
     if test in benchmark.unlike:
-        what = f"{samples.spec.benchmark} is shown as {test}, which is not quite the same: {benchmark.unlike[test]}."
+        what = f"{samples.spec.benchmark} is shown as {test}, which differs: {benchmark.unlike[test]}."
         warnings.warn(what, LabkitWarning, stacklevel=2)
     return test
 
@@ -206,7 +206,10 @@ def _omb(test: str, group: Sequence[Samples], full: bool) -> Table:
         datatype,
         f"Measured by: {_measured_by(first)}",
         *(
-            [f"Shown is {benchmark.sampled[1]}, as OMB does. labkit's median is that of {benchmark.sampled[0]}"]
+            [
+                f"The values are {benchmark.sampled[1]}, as in OMB. labkit's median is the median of "
+                f"{benchmark.sampled[0]}"
+            ]
             if benchmark.sampled[0] and first.n
             else []
         ),

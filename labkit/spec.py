@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from labkit import ranges, units
-from labkit.errors import SpecError, closest
+from labkit import complaints, ranges, units
+from labkit.errors import SpecError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -37,15 +37,16 @@ class Spec:
     ----------
     benchmark : ``family.name``, as ``labkit list`` prints it.
     size : of one message, request or record, B.
-    ranks : processes that take part (MPI); 1 for a single tool.
-    ppn : ranks on each host; 0 leaves it to the launcher.
-    hosts : where the ranks run, each ``host`` or ``host:slots``; empty for this machine or the job's own.
-    launcher : how ranks start; ``auto`` takes the first that is installed, ``openmpi@/opt/openmpi`` one by its place.
-    transport : path the messages shall take: ``auto``, ``shm`` or ``tcp``.
-    device : network device to use; empty leaves it to the library.
-    testbed : ``NAME[:ARG][,key=value…]``.
+    ranks : number of ranks; 1 for a tool.
+    ppn : ranks per host (default: the launcher decides).
+    hosts : hosts to run on, each as ``HOST`` or ``HOST:SLOTS`` (default: this machine, or the hosts of the job).
+    launcher : what starts the ranks: ``auto`` (the first that is installed), ``openmpi``, ``mpich``, ``intelmpi``,
+        ``srun``, or the folder of an MPI installation.
+    transport : path of the messages: ``auto``, ``shm`` or ``tcp``.
+    device : network device to use (default: the library decides).
+    testbed : where to run: ``local``, or an emulated network as ``NAME[:ARG][,key=value…]``.
     options : the benchmark's own options as sorted pairs; a mapping is accepted.
-    bind : what a rank is bound to: ``core``, ``socket`` or ``none``; ``auto`` is its core, where there are enough.
+    bind : bind each rank to a ``core``, a ``socket`` or ``none``; ``auto`` binds to cores if there are enough.
     environment : variables the ranks run with, as sorted pairs; a mapping is accepted. MCA parameters, CVARs.
     """
 
@@ -73,7 +74,7 @@ class Spec:
         for name in ("size", "ranks", "ppn"):
             ranges.check(name, getattr(self, name))
         if self.bind not in BINDINGS:
-            raise SpecError(f"bind={self.bind!r}, but it must be one of {', '.join(BINDINGS)}. Set one of these.")
+            raise SpecError(f"bind={self.bind!r}, but it must be one of {', '.join(BINDINGS)}. Set bind=auto.")
         if not BENCHMARK.fullmatch(self.benchmark):
             raise SpecError(f"benchmark={self.benchmark!r} is not of the form family.name. See 'labkit list'.")
 
@@ -88,7 +89,7 @@ class Spec:
             return dict(self.options)[name]
         except KeyError:
             raise SpecError(
-                f"{self.benchmark} was given no option {name!r}; it has: {[k for k, _ in self.options]}."
+                f"{self.benchmark} has no option {name!r}. It has: {[k for k, _ in self.options]}."
             ) from None
 
     @property
@@ -156,13 +157,13 @@ class Effort:
 
     Parameters
     ----------
-    iterations : exact count; None lets the stop rule decide.
-    warmup : iterations before each timed chunk, not kept; None for the benchmark's own.
-    launches : fresh starts; the unit of the headline interval, which needs 6.
-    ci : stop when the rank interval of the median inside a launch is narrower than this part of it.
-    time_cap : s of timed iterations for a point and launch; reaching it is recorded.
-    time_limit : s after which a point that gives no sign of life is ended.
-    seed : of the random order of points; recorded.
+    iterations : time exactly N iterations (default: the stop rule decides).
+    warmup : run N untimed iterations before each timed chunk (default: the benchmark's, as in OSU's).
+    launches : repeat each point in N launches, which are fresh starts of MPI; a 95 % interval needs 6.
+    ci : stop a launch when the interval of its median is narrower than this fraction of the median.
+    time_cap : time each point for at most S seconds per launch.
+    time_limit : stop a start or a point that makes no progress for S seconds.
+    seed : seed of the random order of points.
     """
 
     iterations: int | None = None
@@ -230,18 +231,11 @@ def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
     names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
     unknown = [key for key in values if key not in names]
     if unknown:
-        raise SpecError(
-            f"{what} has no {', '.join(map(ranges.shown, unknown[:5]))}. "
-            f"It has: {closest(str(unknown[0]), names) or 'no options'}."
-        )
+        raise SpecError(complaints.unknown(what, str(unknown[0]), names))
     try:
         made = cast("T", _adapter(cast("type", cls)).validate_python(dict(values)))
     except ValidationError as error:
-        told = [
-            ("".join(f".{part}" for part in e["loc"])[1:], ranges.shown(e["input"]), e["msg"]) for e in error.errors()
-        ]
-        lines = [f"{name}={value}: {message}" for name, value, message in told[:5]]
-        raise SpecError(f"{what}: {'; '.join(lines)}. Correct {told[0][0] or 'it'}.") from error
+        raise SpecError(complaints.text(what, cls, error.errors())) from error
     ranges.finite(what, {name: getattr(made, name) for name in names})
     return made
 
@@ -260,7 +254,7 @@ def _variables(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> tuple[tu
     found = tuple(sorted((str(name), str(value)) for name, value in pairs))
     wrong = [name for name, _ in found if not name.isidentifier()]
     if wrong:
-        raise SpecError(f"environment: {wrong[0]!r} is no name of a variable. Write it like OMPI_MCA_btl.")
+        raise SpecError(f"environment: {wrong[0]!r} is not the name of a variable. Write it like OMPI_MCA_btl.")
     return found
 
 

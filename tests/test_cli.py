@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from labkit import cli
+from labkit.cli import fields, measure
 from labkit.project import SHIPPED
+from labkit.spec import Effort, Spec
+from labkit.studies import Parameters
 
 EXAMPLE = str(SHIPPED / "data" / "campaigns" / "examples" / "two-cores")
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,63 +32,75 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["measure", "mpi.latncy"], "There is no benchmark 'mpi.latncy'. There are: mpi.latency"),
-        (["measure", "mpi.latency", "-m", "4Q"], "size='4Q' is not a size"),
-        (["measure", "mpi.latency", "--ranks", "3"], "ranks=3, but mpi.latency needs exactly 2. Set ranks=2."),
-        (["measure", "mpi.latency", "-o", "windw=3"], "mpi.latency has no 'windw'. It has: "),
+        (["measure", "mpi.latncy"], "There is no benchmark 'mpi.latncy'. Did you mean mpi.latency or "),
+        (["measure", "mpi.latency", "-m", "4Q"], "-m '4Q' is not a size"),
+        (["measure", "mpi.latency", "--ranks", "3"], "--ranks 3, but mpi.latency needs exactly 2. Set --ranks 2."),
+        (["measure", "mpi.latency", "-o", "tming=each"], "mpi.latency has no 'tming'. Did you mean timing? It has: "),
         (["measure", "mpi.latency", "-o", "window"], "not of the form key=value"),
         (["measure", "mpi.latency", "--testbed", "mars"], "There is no testbed 'mars'. There are: local"),
-        (["measure", "mpi.latency", "--bind", "numa"], "bind='numa', but it must be one of auto, core, socket, none."),
-        (["measure", "mpi.latency", "--hosts", "a,b,a"], "hosts=a,b,a, but a is given twice."),
-        (["measure", "mpi.latency", "--hosts", "/nosuch"], "hosts=/nosuch cannot be read: No such file or directory."),
+        (
+            ["measure", "mpi.latency", "--bind", "numa"],
+            "--bind 'numa', but it must be one of auto, core, socket, none.",
+        ),
+        (["measure", "mpi.latency", "--hosts", "a,b,a"], "--hosts a,b,a, but a is given twice."),
+        (
+            ["measure", "mpi.latency", "--hosts", "/nosuch"],
+            "--hosts /nosuch cannot be read: No such file or directory.",
+        ),
         (["measure", "mpi.latency", "--factor", "transport"], "--factor 'transport' is not of the form key=a,b."),
-        (["measure", "mpi.latency", "--factor", "hosts=a,b"], "hosts is no factor."),
+        (["measure", "mpi.latency", "--factor", "hosts=a,b"], "hosts cannot be a factor."),
         (["measure", "mpi.latency", "--factor", "windw=1,2"], "mpi.latency has no 'windw'. It has: "),
         (["measure", "mpi.latency", "--launcher", "/nosuch"], "There is no launcher at /nosuch."),
         (
             ["measure", "sockets.tcp_rr", "--device", "nodevice0"],
-            "--device nodevice0, but sockets.tcp_rr over IP uses no device that can be chosen. Leave --device out.",
+            "--device nodevice0, but sockets.tcp_rr over IP has no choice of device. Leave --device out.",
         ),
-        (["measure", "sockets.tcp_rr", "--transport", "tcp"], "--transport tcp, but sockets.tcp_rr has one path"),
+        (
+            ["measure", "sockets.tcp_rr", "--transport", "tcp"],
+            "--transport tcp, but sockets.tcp_rr uses the transport of its tool",
+        ),
         (["measure", "sockets.udp_rr", "--launcher", "mpich"], "--launcher mpich, but sockets.udp_rr has no MPI ranks"),
         (["measure", "sockets.tcp_rr", "--ppn", "2"], "--ppn 2, but sockets.tcp_rr has no MPI ranks"),
         (["measure", "sockets.tcp_rr", "--bind", "core"], "--bind core, but sockets.tcp_rr has no MPI ranks"),
-        (["measure", "sockets.tcp_rr", "--ranks", "4"], "--ranks 4, but sockets.tcp_rr has no ranks to choose."),
+        (["measure", "sockets.tcp_rr", "--ranks", "4"], "--ranks 4, but sockets.tcp_rr runs without MPI ranks."),
         (
             ["measure", "sockets.tcp_rr", "--factor", "env.A=1,2"],
-            "--factor env.NAME: env.A=1, but sockets.tcp_rr has no MPI ranks",
+            "--factor env.A=1, but sockets.tcp_rr has no MPI ranks",
         ),
         (["measure", "storage.read", "--hosts", "a,b"], "--hosts a,b, but storage.read measures the storage of this"),
-        (["measure", "storage.write", "--device", "sda"], "--device sda, but storage.write over a file system uses no"),
-        (["measure", "micro.clock", "--hosts", "a"], "--hosts a, but micro.clock has no MPI ranks, and uses no hosts."),
+        (["measure", "storage.write", "--device", "sda"], "--device sda, but storage.write over a file system has no"),
+        (["measure", "micro.clock", "--hosts", "a"], "--hosts a, but micro.clock has no MPI ranks and uses no hosts."),
         (["measure", "micro.clock", "--transport", "shm,tcp"], "--transport shm, but micro.clock has no MPI ranks"),
-        (["measure", "micro.clock", "-m", "8"], "-m 8, but micro.clock has no message. Leave -m out."),
+        (["measure", "micro.clock", "-m", "8"], "-m 8, but micro.clock sends no messages. Leave -m out."),
         (
             ["measure", "verbs.send_latency", "--transport", "tcp"],
-            "--transport tcp, but verbs.send_latency has one path",
+            "--transport tcp, but verbs.send_latency uses the transport of its tool",
         ),
         (
             ["measure", "verbs.ucx_latency", "--transport", "shm", "--device", "x"],
             "--device x, but verbs.ucx_latency over",
         ),
-        (["measure", "mpi.latency", "--device", "lo"], "--device lo, but ranks use it over --transport tcp only"),
+        (["measure", "mpi.latency", "--device", "lo"], "--device lo, but ranks use a device with --transport tcp only"),
         (
             ["measure", "mpi.latency", "--device", "nodevice0", "--transport", "shm,tcp"],
             "--device nodevice0, but this machine has no network device 'nodevice0'. There are: ",
         ),
-        (["run", "quik"], "There is no suite 'quik'. There are: quick"),
+        (["run", "quik"], "There is no suite 'quik'. Did you mean quick? There are: congestion, "),
         (
             ["run", "quick", "-p", "lunches=3"],
-            "-p lunches: no notebook of quick has this parameter. They have: launches, ",
+            "-p lunches: no notebook of quick has this parameter. Did you mean launches or launcher? They have: ",
         ),
         (["show", "nosuch"], "There is no campaign 'nosuch'."),
         (["report", "nosuch"], "There is no campaign 'nosuch'."),
         (["describe", "mpi"], "There is no benchmark 'mpi'."),
         (
             ["measure", "micro.clock", "--format", "omb"],
-            "format=omb, but micro.clock is no test of OMB. Those that are: mpi",
+            "--format omb, but micro.clock is not a test of OMB. Its tests: mpi",
         ),
-        (["show", EXAMPLE, "--benchmark", "sockets.*", "--format", "imb"], "sockets.fabric_pingpong is no test of IMB"),
+        (
+            ["show", EXAMPLE, "--benchmark", "sockets.*", "--format", "imb"],
+            "sockets.fabric_pingpong is not a test of IMB",
+        ),
         (["import", "/nosuch/osu.txt"], "/nosuch/osu.txt cannot be read: No such file or directory"),
         (["import", __file__], "test_cli.py, line 1: found "),
     ],
@@ -165,3 +182,57 @@ def test_import_show_and_write_again(capsys: pytest.CaptureFixture[str], tmp_pat
     assert cli.main(["show", campaign, "--benchmark", "mpi.latency", "--format", "imb"]) == 0
     block = source.read_text().split("# Benchmarking PingPong")[1].split("# Benchmarking")[0]
     assert block.splitlines()[3:12] == capsys.readouterr().out.split("# Benchmarking PingPong")[1].splitlines()[3:12]
+
+
+def test_flags_of_measure_are_the_fields_of_their_classes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(measure.EFFORT) == {field.name for field in dataclasses.fields(Effort)}
+    assert set(measure.PLACE) == {f.name for f in dataclasses.fields(Spec)} - {
+        "benchmark",
+        "size",
+        "options",
+        "environment",
+    }
+    with pytest.raises(SystemExit):
+        cli.main(["measure", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    for name in measure.EFFORT:
+        usual = getattr(Effort, name)
+        assert f"--{name.replace('_', '-')} " in told
+        assert usual is None or f"(default: {usual})" in told.partition(f"--{name.replace('_', '-')} ")[2]
+
+
+def test_what_no_flag_says_has_the_default_of_its_class(capsys: pytest.CaptureFixture[str]) -> None:
+    verb = argparse.ArgumentParser()
+    measure.options(verb)
+    nothing = verb.parse_args(["mpi.latency", "-m", "8"])
+    assert Effort(**fields.given(nothing, measure.EFFORT)) == Effort()
+    assert measure._specs(nothing) == [Spec(benchmark="mpi.latency", size=8)]
+    every = verb.parse_args(
+        [
+            "mpi.latency",
+            "-i",
+            "9",
+            "-x",
+            "0",
+            "--launches",
+            "2",
+            "--ci",
+            "0.5",
+            "--time-cap",
+            "3",
+            "--time-limit",
+            "4",
+            "--seed",
+            "5",
+        ]
+    )
+    assert Effort(**fields.given(every, measure.EFFORT)) == Effort(
+        iterations=9, warmup=0, launches=2, ci=0.5, time_cap=3.0, time_limit=4.0, seed=5
+    )
+    assert cli.main(["measure", "micro.clock", "--dry-run"]) == 0
+    assert f"1 points × {Effort.launches} launches" in capsys.readouterr().out
+
+
+def test_six_launches_are_measured_unless_another_number_is_asked_for() -> None:
+    assert Effort.launches == 6  # the least that has a 95 % interval, see docs/statistics.md
+    assert Parameters.launches == Effort.launches

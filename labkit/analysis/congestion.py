@@ -213,7 +213,7 @@ def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...
             found.append(f"victims and congestors {where}, so that this need not be the network")
         return tuple(found)
     if len(hosts) == 1:
-        found.append("all ranks are on one host, so that no message crossed a network")
+        found.append("all ranks are on one host, so no message crossed a network")
     senders = max(len(group) - 1 for group in who.congestors)
     if senders < 2:
         found.append("no rank had more than one sender, and one sends no more than one link carries: add ranks")

@@ -16,10 +16,10 @@ from labkit.units import KB
 
 # counters of an adapter that grow when packets are lost, and what each counts
 AGAIN = {
-    "completer_retry_err": "requests sent again after no answer came in time",
-    "out_of_seq_request": "requests that arrived with a gap before them",
-    "duplicate_request": "requests that arrived a second time",
-    "rcvd_seq_err": "times that the peer asked for what it missed",
+    "completer_retry_err": "retransmissions after a timeout",
+    "out_of_seq_request": "requests that arrived out of sequence",
+    "duplicate_request": "duplicate requests",
+    "rcvd_seq_err": "requests of the peer to retransmit",
 }
 CALLS = {"pyverbs_empty_poll_ns": "empty poll (µs)", "pyverbs_refused_post_ns": "refused post (µs)"}
 
@@ -94,7 +94,7 @@ def crossed_sentence(rows: pd.DataFrame) -> str:
     """What `crossed` shows, in a sentence."""
     known = rows.dropna(subset=["times the payload"])
     if known.empty:
-        return "The testbed has no counters of its link, so nothing but the tools' word says that bytes crossed it."
+        return "The testbed has no link counters. Only the tools say that bytes crossed the link."
     less = int((known["times the payload"] < 1).sum())
     if less:
         return (
@@ -102,9 +102,9 @@ def crossed_sentence(rows: pd.DataFrame) -> str:
             "way, or the counters were read too early. Do not trust these points."
         )
     return (
-        f"The counters of the link prove that the bytes crossed it: in each of {len(known)} points it carried at least "
+        f"The link counters prove that the bytes crossed the link: in each of {len(known)} points it carried at least "
         f"the payload, from {known['times the payload'].min():.2f} to {known['times the payload'].max():.3g} times "
-        "as much; the rest are headers, warm-up and acknowledgements."
+        "as much. The rest are headers, warm-up and acknowledgements."
     )
 
 
@@ -120,7 +120,7 @@ def again(samples: Iterable[Samples]) -> pd.DataFrame:
 
 
 def python_share(samples: Iterable[Samples]) -> pd.DataFrame:
-    """What a call through pyverbs takes that has nothing to do, µs; a row per point and launch that pyverbs served."""
+    """Cost of an empty pyverbs call, in µs; a row per point and launch that pyverbs measured."""
     rows = [
         {"benchmark": one.spec.benchmark, "message_size_B": one.spec.size, "launch": one.launch}
         | {column: one.meta[name] / 1000 for name, column in CALLS.items() if name in one.meta}
@@ -138,7 +138,7 @@ def python_sentence(rows: pd.DataFrame) -> str:
     refused = f", and a refused post, which makes an exception as well, {post:.3g} µs" if post == post else ""
     return (
         f"Through pyverbs an empty poll takes {poll:.3g} µs{refused} (medians of {len(rows)} points): that much of its "
-        "times is Python's. How fast the adapter is tells perftest."
+        "times is Python's. perftest measures the adapter's speed."
     )
 
 

@@ -26,7 +26,7 @@ def check(name: str) -> None:
         Names those that it has.
     """
     if name not in NAMES:
-        raise SpecError(f"format=gpcnet, but {name} is no test of GPCNeT. Those that are: {', '.join(NAMES)}.")
+        raise SpecError(f"format=gpcnet, but {name} is not a GPCNeT test. GPCNeT tests: {', '.join(NAMES)}.")
 
 
 def text(samples: Sequence[Samples]) -> str:
@@ -44,7 +44,7 @@ def text(samples: Sequence[Samples]) -> str:
     if others and len(samples) == sum(one.spec.benchmark in others for one in samples):
         check(others[0])
     if others:
-        text = f"Left out, for GPCNeT has no tables for it: {', '.join(others)}."
+        text = f"Not shown, because GPCNeT has no tables for it: {', '.join(others)}."
         warnings.warn(text, LabkitWarning, stacklevel=2)
     for one in (one for one in samples if one.spec.benchmark in NAMES):
         own = {

@@ -74,7 +74,7 @@ class Outcome:
             f"{self.there} were there already: {self.campaign}"
         )
         lines += [f"failed: {text}" for text in self.failed]
-        lines += [f"{self.retried} points needed a second start; they are marked"] if self.retried else []
+        lines += [f"{self.retried} points needed a second start and carry a mark"] if self.retried else []
         lines += [f"warning: {text} ({count} records)" for text, count in self.warnings[:SHOWN]]
         more = len(self.warnings) - SHOWN
         return "\n".join([*lines, *([f"and {more} further kinds of warnings: labkit show"] if more > 0 else [])])

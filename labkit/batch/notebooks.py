@@ -21,7 +21,7 @@ from labkit.errors import LaunchError, SpecError
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
 DESCRIPTORS = 256  # that a run may open
-ALLOWED = "up to 200 signs without / and \\, and begins with a letter or digit"
+ALLOWED = "at most 200 characters without / and \\, and a letter or digit first"
 
 
 def _silent(text: str) -> None:
@@ -75,9 +75,7 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     from labkit.batch import kernels
 
     if not NAME.fullmatch(entry.name):
-        raise SpecError(
-            f"A notebook is called {entry.name[:80]!r}, but its name may hold {ALLOWED}. Sweep other values."
-        )
+        raise SpecError(f"The notebook name {entry.name[:80]!r} is not valid: use {ALLOWED}. Sweep other values.")
     target = (into or held.path / "notebooks") / f"{entry.name}.ipynb"
     careful = nullcontext if into else held.writing
     with careful():

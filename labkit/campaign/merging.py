@@ -50,7 +50,7 @@ class Merged:
 
     def text(self) -> str:
         """For people."""
-        parts = [f"{self.added} new points", f"{self.same} there already (the same point of the same campaign)"]
+        parts = [f"{self.added} new points", f"{self.same} skipped (the same point of the same campaign)"]
         lines = [f"merged: {', '.join(parts)}, {len(self.conflicts)} conflicts"]
         if self.conflicts:
             lines.append(

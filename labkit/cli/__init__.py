@@ -42,7 +42,7 @@ def _ended(options: argparse.Namespace) -> int:
         say(str(error))
         return ERROR
     except KeyboardInterrupt:
-        say("stopped; what was measured is kept.")
+        say("stopped. All measured points are kept.")
         return 130
     except BrokenPipeError:
         streams.silence()
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
             if word == "--":
                 break
             if word.startswith("-") and word.partition("=")[2] == "--":
-                self.error(f"{word}: -- is no value. Write a value after {word[:-2]}")
+                self.error(f"{word}: -- is not a value. Write a value after {word[:-2]}")
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import show, writing
+from labkit.cli import fields
 from labkit.cli.console import INTERVAL, OK, Bar, output
+from labkit.cli.fields import Flag
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep
 
@@ -18,9 +21,19 @@ if TYPE_CHECKING:
 
 
 WORDS = {
-    "benchmark": "it as the first word", "size": "-m SIZE", "sizes": "-m SIZES", "hosts": "--hosts A,B",
+    "benchmark": "BENCHMARK as the first argument", "size": "-m SIZE", "sizes": "-m SIZES", "hosts": "--hosts A,B",
     "environment": "--factor env.NAME=VALUE", "options": "-o NAME=VALUE", "fields": "-o NAME=VALUE",
 } | {name: f"--{name} VALUE" for name in ("ranks", "ppn", "launcher", "transport", "device", "testbed", "bind")}  # fmt: skip
+LIST = "A list A,B compares"
+PLACE = {
+    "ranks": Flag(metavar="N"), "ppn": Flag(metavar="N"), "hosts": Flag(metavar="A,B|FILE", more="FILE is a hostfile"),
+    "bind": Flag(), "device": Flag(), "transport": Flag(more=LIST), "launcher": Flag(more=LIST), "testbed": Flag(),
+}  # fmt: skip
+EFFORT = {
+    "iterations": Flag("i", "N"), "warmup": Flag("x", "N"), "launches": Flag(metavar="N"),
+    "ci": Flag(more="With --ci, labkit exits with code 3 if a point does not reach it"),
+    "time_cap": Flag(metavar="S"), "time_limit": Flag(metavar="S"), "seed": Flag(),
+}  # fmt: skip
 
 
 def options(verb: argparse.ArgumentParser) -> None:
@@ -33,20 +46,6 @@ def options(verb: argparse.ArgumentParser) -> None:
         metavar="MIN:MAX",
         help="message sizes: powers of two from MIN to MAX, or a list A,B,C (default: the benchmark's)",
     )
-    add(
-        "-i",
-        "--iterations",
-        type=int,
-        metavar="N",
-        help="time exactly N iterations (default: the stop rule decides)",
-    )
-    add(
-        "-x",
-        "--warmup",
-        type=int,
-        metavar="N",
-        help="run N untimed iterations before each timed chunk (default: as OSU does)",
-    )
     add("-W", "--window", metavar="N", help="same as -o window=N")
     add(
         "-o",
@@ -56,21 +55,6 @@ def options(verb: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="set an option of the benchmark; 'labkit describe BENCHMARK' lists them",
     )
-    add("--ranks", type=int, metavar="N", help="number of ranks (default: 2)")
-    add("--ppn", type=int, default=0, metavar="N", help="ranks per host (default: the launcher decides)")
-    add("--hosts", metavar="A,B|FILE", default="", help="hosts to run on, each as HOST or HOST:SLOTS, or a hostfile")
-    add(
-        "--bind",
-        default="auto",
-        help="bind each rank to a core, a socket or none (default: core if there are enough cores)",
-    )
-    add("--device", default="", help="network device to use (default: the library decides)")
-    add("--transport", default="auto", help="transport: auto, shm or tcp; a list compares them (default: auto)")
-    add(
-        "--launcher",
-        default="auto",
-        help="auto, openmpi, mpich, intelmpi, srun, or the folder of an MPI installation (default: %(default)s)",
-    )
     add(
         "--factor",
         action="append",
@@ -79,39 +63,8 @@ def options(verb: argparse.ArgumentParser) -> None:
         help="compare the values A, B of KEY: launcher, transport, bind, ppn, an option, or env.NAME for an environment "
         "variable. Separate values with ; if they contain commas",
     )
-    add(
-        "--testbed",
-        default="local",
-        help="emulated network to run on: NAME[:ARG][,key=value…] (default: %(default)s, no emulation)",
-    )
-    add(
-        "--launches",
-        type=int,
-        default=3,
-        metavar="N",
-        help="repeat each point in N launches (fresh starts of MPI); 6 give a 95 %% interval (default: %(default)s)",
-    )
-    add(
-        "--ci",
-        type=float,
-        help="stop a launch when its interval is narrower than this fraction of the median (default: 0.02). With --ci, labkit "
-        "exits with code 3 if a point does not reach it",
-    )
-    add(
-        "--time-cap",
-        type=float,
-        default=2.0,
-        metavar="S",
-        help="time each point for at most S seconds per launch (default: %(default)s)",
-    )
-    add(
-        "--time-limit",
-        type=float,
-        default=60.0,
-        metavar="S",
-        help="stop a start or a point that makes no progress for S seconds (default: %(default)s)",
-    )
-    add("--seed", type=int, default=1, help="seed of the random order of points (default: %(default)s)")
+    fields.add(verb, Spec, PLACE)
+    fields.add(verb, Effort, EFFORT)
     add(
         "--into",
         metavar="CAMPAIGN",
@@ -133,7 +86,9 @@ def _factors(words: Sequence[str]) -> dict[str, list[Any]]:
             )
             raise SpecError(f"{twice}. Write it like --factor transport=shm,tcp.")
         if key in ("benchmark", "hosts", "size", "sizes", "options", "environment", "fields"):
-            raise SpecError(f"{key} is no factor. Factors are launcher, transport, bind, ppn, options and env.NAME.")
+            raise SpecError(
+                f"{key} cannot be a factor. Factors are launcher, transport, bind, ppn, options and env.NAME."
+            )
         found[key] = [int(v) if key in ("ranks", "ppn") and v.isdigit() else v for v in levels]
     return found
 
@@ -150,18 +105,14 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
     own = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
     _no_options(own, benchmark)
     if options.sizes and not benchmark.sized:
-        raise SpecError(f"-m {options.sizes}, but {benchmark.name} has no message. Leave -m out.")
+        raise SpecError(f"-m {options.sizes}, but {benchmark.name} sends no messages. Leave -m out.")
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
-    usual_ranks = 1 if benchmark.single else 2
-    ranks = usual_ranks if options.ranks is None else options.ranks
-    if usual_ranks == 1 and ranks != 1:
-        raise SpecError(f"--ranks {ranks}, but {benchmark.name} has no ranks to choose. Leave --ranks out.")
-    usual = {
-        "ranks": ranks, "ppn": options.ppn, "device": options.device, "transport": options.transport.split(","),
-        "launcher": options.launcher.split(","), "bind": options.bind, "testbed": options.testbed,
-    }  # fmt: skip
-    fields = usual | own | _factors(options.factor)
-    return sweep(options.benchmark, sizes=sizes, hosts=launch.listed(options.hosts), **fields)
+    place = fields.given(options, PLACE)
+    if benchmark.single and place.setdefault("ranks", 1) != 1:
+        raise SpecError(f"--ranks {options.ranks}, but {benchmark.name} runs without MPI ranks. Leave --ranks out.")
+    place |= {name: place[name].split(",") for name in ("transport", "launcher") if name in place}
+    hosts = launch.listed(place.pop("hosts", ""))
+    return sweep(options.benchmark, sizes=sizes, hosts=hosts, **place | own | _factors(options.factor))
 
 
 def _no_options(given: Iterable[str], benchmark: Benchmark) -> None:
@@ -170,12 +121,49 @@ def _no_options(given: Iterable[str], benchmark: Benchmark) -> None:
     for name in given:
         if name not in own and name in WORDS:
             raise SpecError(
-                f"-o {name}=…, but {name} is no option of {benchmark.name}. Write {WORDS[name]}; its options are: "
+                f"-o {name}=…, but {name} is not an option of {benchmark.name}. Write {WORDS[name]}; its options are: "
                 f"{', '.join(own) or 'none'}."
             )
 
 
+FLAGS: Mapping[str, str] = {
+    "size": "-m ", "sizes": "-m ", "iterations": "-i ", "warmup": "-x ", **{name: f"--{name.replace('_', '-')} " for name in (
+        "ranks", "ppn", "hosts", "bind", "device", "transport", "launcher", "testbed", "launches", "ci", "time_cap", "time_limit", "seed", "format")},
+}  # fmt: skip
+
+
+def as_typed(text: str, flags: Mapping[str, str]) -> str:
+    """A message about ``name=value`` in the flags of the command line.
+
+    Parameters
+    ----------
+    flags : name → what takes the place of ``name=``.
+
+    Examples
+    --------
+    >>> as_typed("ranks=3, but mpi.latency needs exactly 2. Set ranks=2.", {"ranks": "--ranks "})
+    '--ranks 3, but mpi.latency needs exactly 2. Set --ranks 2.'
+    """
+    names = "|".join(map(re.escape, flags))
+    return re.sub(rf"(?<![\w.\-=,:/])(?<!-o )(?<!--factor )({names})=(?=[^\s.])", lambda hit: flags[hit[1]], text)
+
+
+def _flags(options: argparse.Namespace) -> dict[str, str]:
+    """The flag in which the user gave each name: a factor, an option of the benchmark, or a flag of its own."""
+    flags = {pair.partition("=")[0]: f"-o {pair.partition('=')[0]}=" for pair in options.option}
+    flags |= {**FLAGS, **({"window": "-W "} if options.window else {})}
+    return flags | {pair.partition("=")[0]: f"--factor {pair.partition('=')[0]}=" for pair in options.factor}
+
+
 def run(options: argparse.Namespace) -> int:
+    """Measure one benchmark; the error for a wrong setting names the flag that the user typed."""
+    try:
+        return _measure(options)
+    except SpecError as error:
+        raise SpecError(as_typed(str(error), _flags(options))) from error
+
+
+def _measure(options: argparse.Namespace) -> int:
     """Measure what is missing, print what was asked for."""
     from labkit import campaign, equivalents, measuring
     from labkit.analysis import gpcnet
@@ -185,9 +173,7 @@ def run(options: argparse.Namespace) -> int:
         equivalents.check(options.benchmark, options.format)
     elif options.format == "gpcnet":
         gpcnet.check(options.benchmark)
-    names = ("iterations", "warmup", "launches", "time_cap", "time_limit", "seed")
-    asked = {} if options.ci is None else {"ci": options.ci}
-    effort = Effort(**{name: getattr(options, name) for name in names}, **asked)
+    effort = Effort(**fields.given(options, EFFORT))
     if options.output:
         writing.check(options.output)
     points = measuring.expand(_specs(options), effort)

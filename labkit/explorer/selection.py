@@ -70,7 +70,7 @@ class Selection:
     def problem(self) -> str:
         """Why this cannot be measured here, as a sentence; empty where it can. Starts nothing."""
         if empty := [name for name, levels in self.levels.items() if not len(levels)]:
-            return f"No {empty[0]} is chosen. Choose at least one."
+            return f"No {empty[0]} is selected. Select at least one."
         try:
             measuring.expand(self.specs(), self.effort)
         except LabkitError as error:
@@ -93,7 +93,7 @@ class Selection:
                 words += ["--factor", f"{key}={value};"]  # a semicolon keeps commas
             elif value is not None:
                 words += ["-o", f"{key}={value}"]
-        usual = Effort().as_dict() | {"launches": None}
+        usual = Effort().as_dict()
         for name, value in self.effort.as_dict().items():
             if value is not None and value != usual[name]:
                 words += [_FLAGS.get(name, f"--{name}"), str(value)]

@@ -83,7 +83,7 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
     """
     have = [one for one in samples if one.n and one.meta.get("timing") != "total"]
     if not have:
-        raise DataError("None of these has a time for each iteration, so there is no distribution. Use timing=each.")
+        raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
     what, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
     names = [_name(one, have) for one in have]
     for n, (one, name, seen) in enumerate(zip(have, names, looks.named(names), strict=True)):
@@ -165,9 +165,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
         If there are no samples.
     """
     if not samples.n:
-        raise DataError(
-            f"'{samples.spec}' has reported values only, no iterations to draw. Use `labkit.records.reported`."
-        )
+        raise DataError(f"'{samples.spec}' has no iterations, only reported values. Use `labkit.records.reported`.")
     times = samples.seconds * 1e6
     lines = dict(zip([f"rank {rank}" for rank in samples.ranks], times, strict=True))
     if len(lines) > _MANY:

@@ -154,7 +154,7 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> lis
         differ = style.varying(rows[rows["message_size_B"] == twice], skip=["message_size_B"])
         raise DataError(
             f"A series has several points at {twice} B, which differ in {', '.join(differ) or 'their fingerprint'}. "
-            "Name that column in series, or filter the table."
+            "Add that column to series, or filter the table."
         )
     x = [axes.place(size, smallest) for size in rows["message_size_B"]]
     order = _gap(x, rows["message_size_B"].iloc[0] == 0)

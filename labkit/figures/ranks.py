@@ -28,7 +28,7 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     """
     have = sorted((s for s in samples if s.n and s.meta.get("timing") != "total"), key=lambda s: s.launch)
     if not have:
-        raise DataError("None of these has a time for each iteration, so there is no distribution. Use timing=each.")
+        raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
     if len({s.meta.get("fingerprint") for s in have}) > 1:
         raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in have}))}.")
     figure = go.Figure()

@@ -77,7 +77,7 @@ def _centre(rows: pd.DataFrame, metric: str, shown: str) -> float:
     """Median over launches of one series, once it is sure that no launch stands in it twice."""
     if rows["launch"].duplicated().any():
         raise DataError(
-            f"A launch stands twice in a series; rows differ in {style.varying(rows)}. Name that in series."
+            f"A series has two rows for one launch. They differ in {style.varying(rows)}. Name that in series."
         )
     return stats.headline(column(rows, metric, shown)).centre
 

@@ -55,7 +55,9 @@ def topology(
     """
     absent = [name for name in ("nodes", "per_leaf", "rate_bps") if name not in facts]
     if absent:
-        raise DataError(f"These facts describe no network: no {', '.join(absent)}. Take those of a virtual cluster.")
+        raise DataError(
+            f"These facts do not describe a network: missing {', '.join(absent)}. Use those of a virtual cluster."
+        )
     places, links, figure = _places(facts), _links(facts), go.Figure()
     loads = _loads(links, evidence or {}, seconds)
     for link in links:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import jinja2
 
 from labkit import __version__, launch, outside, project, ranges
 from labkit.errors import SpecError
@@ -17,7 +19,6 @@ from labkit.measuring import nodes
 
 TEMPLATES = project.SHIPPED / "templates" / "jobs"
 SUBMISSION = "LABKIT_SUBMISSION"
-_DIRECTIVE = re.compile(r"#\s?(SBATCH|PBS|flux:) ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +48,9 @@ class Request:
     parameters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        numbers = {"nodes": self.nodes, "ppn": self.ppn or -1, "time": self.minutes, "array": self.array}
+        numbers = {"nodes": self.nodes, "ppn_of_job": self.ppn, "time": self.minutes, "array": self.array}
         for word, value in numbers.items():
-            ranges.check(word, value, word=f"--{word} ")
+            ranges.check(word, value, word=f"--{word.removesuffix('_of_job')} ")
         for key in ("partition", "account"):
             single(f"--{key} ", getattr(self, key), WORD)
         single("--constraint ", self.constraint, LIMITS)
@@ -57,7 +58,7 @@ class Request:
 
 
 def render(request: Request, site: Site, folder: Path, *, submission: int = 1, exclude: Sequence[str] = ()) -> str:
-    """Text of the script; a line whose value is empty is left out, one with several values comes several times.
+    """Text of the script.
 
     Parameters
     ----------
@@ -75,28 +76,32 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
     site.check(partition, request.minutes, request.nodes)
     if request.array > 1 and site.system == "flux":
         raise SpecError(
-            f"--array {request.array}, but Flux has no arrays of jobs. Leave it out, and submit again when the job has "
+            f"--array {request.array}, but Flux has no job arrays. Leave it out, and submit again after the job has "
             "ended, with more launches each time (-p launches=6, then 12): each job adds its share."
         )
     suite = str(outside.resolved(request.suite)) if request.suite.endswith(".toml") else request.suite
     words = [word for pair in request.parameters for word in ("-p", pair)]
     held = folder / "jobs" / f"{submission}.toml"
-    values: dict[str, str | list[str]] = {
-        "title": f"labkit {__version__}: suite {Path(suite).stem}",
-        "name": re.sub(r"[^\w.+-]", "_", f"labkit-{Path(suite).stem}"),
-        "nodes": str(request.nodes), "ppn": str(request.ppn), "minutes": str(request.minutes),
-        "walltime": f"{request.minutes // 60:02d}:{request.minutes % 60:02d}:00", "partition": partition,
-        "account": request.account or site.account, "constraint": request.constraint or site.constraint,
-        "last": str(request.array - 1) if request.array > 1 else "", "exclude": ",".join(exclude),
-        "options": list(site.options), "submission": str(submission), "id": "{{id}}",
-        "folder": shlex.quote(str(folder)), "home": shlex.quote(str(project.home())), "suite": shlex.quote(suite),
-        "python": shlex.quote(site.python or sys.executable),
-        "setup": "\n".join([*site.setup, *(f"module load {shlex.quote(name)} || exit" for name in site.modules)]),
-        "variables": variables(site, submission, request.beside),
-        "parameters": shlex.join([*words, "--site", str(held)]),
-    }  # fmt: skip
-    template = (TEMPLATES / SYSTEMS[site.system].template).read_text()
-    return "".join(line for text in template.splitlines(keepends=True) for line in _filled(text, values))
+    stem = Path(suite).stem
+    template = _templates().get_template(SYSTEMS[site.system].template)
+    return template.render(
+        title=f"labkit {__version__}: suite {stem}", name=re.sub(r"[^\w.+-]", "_", f"labkit-{stem}"),
+        nodes=request.nodes, ppn=request.ppn, minutes=request.minutes, array=request.array, partition=partition,
+        account=request.account or site.account, constraint=request.constraint or site.constraint, exclude=exclude,
+        options=site.options, submission=submission, folder=folder, home=project.home(), suite=suite,
+        python=site.python or sys.executable, setup=site.setup, modules=site.modules,
+        variables=variables(site, submission, request.beside), parameters=shlex.join([*words, "--site", str(held)]),
+    )  # fmt: skip
+
+
+def _templates() -> jinja2.Environment:
+    """The templates; a name without a value is an error, and the filter `quote` makes a value one word of the shell."""
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    found.filters["quote"] = lambda value: shlex.quote(str(value))
+    return found
 
 
 def variables(site: Site, submission: int, beside: bool = False) -> str:
@@ -105,16 +110,3 @@ def variables(site: Site, submission: int, beside: bool = False) -> str:
     own |= {nodes.BESIDE: "1" if beside else ""}
     found = {**{name: value for name, value in own.items() if value}, **site.environment}
     return " ".join(f"{name}={shlex.quote(value)}" for name, value in found.items())
-
-
-def _filled(line: str, values: Mapping[str, str | list[str]]) -> list[str]:
-    """A line of the template with its values; none where one of a directive is empty."""
-    names = re.findall(r"{{(\w+)}}", line)
-    lists = [values[name] for name in names if isinstance(values[name], list)]
-    found = []
-    for option in lists[0] if lists else [""]:
-        texts = {name: option if isinstance(values[name], list) else str(values[name]) for name in names}
-        if any(not text for text in texts.values()) and (_DIRECTIVE.match(line) or set(names) == {"setup"}):
-            continue
-        found.append(re.sub(r"{{(\w+)}}", lambda match, texts=texts: texts[match[1]], line))  # type: ignore[misc]
-    return found

@@ -139,8 +139,8 @@ def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
     for tree in trees:
         if (status := tree.poll()) is not None:
             raise LaunchError(
-                f"The aggressor ended before the victim had; it goes on for {seconds} s. If the victim needs longer, "
-                f"ask for fewer iterations, or for a longer time_limit ({LONGEST:g} s in all at most).",
+                f"The aggressor ended before the victim, after {seconds} s. If the victim needs longer, "
+                f"set fewer iterations, or a longer time_limit ({LONGEST:g} s in all at most).",
                 command=tree.argv[:-1], exit_status=status, stderr=tree.stderr_text(),
             )  # fmt: skip
 

@@ -122,7 +122,7 @@ def of_tool(
 
 
 def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: float) -> tuple[float, float]:
-    """B that the end of a tool that sends more has sent, at least and at most; 0 where the tool does not tell.
+    """Bytes sent by the busier endpoint of a tool, as a lower and an upper bound; 0 if the tool does not report them.
 
     They are one where messages are counted. A rate is one of the time the tool was asked to take, while what it sent
     may need longer to arrive: at most until the tool has ended.

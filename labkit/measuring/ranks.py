@@ -160,12 +160,12 @@ class Start:
                 if not self._ready:
                     raise self._unmet(limit, tree.stderr_text())
                 if over:
-                    self._held.log("the ranks hung in MPI_Finalize and were ended; all their samples had come")
+                    self._held.log("the ranks hung in MPI_Finalize, so labkit killed them. All samples had arrived")
                     return
                 raise LaunchError(
-                    f"no sign of life for {limit:g} s in "
-                    f"{benchmarks.label(self._current.spec)}, so the ranks were "
-                    f"ended. Set a longer --time-limit if the point needs it.",
+                    f"no progress for {limit:g} s in "
+                    f"{benchmarks.label(self._current.spec)}, so labkit "
+                    f"killed the ranks. Set a longer --time-limit if the point needs it.",
                     command=self._shown(),
                     stderr=tree.stderr_text(),
                 )
@@ -179,7 +179,8 @@ class Start:
         hosts = ", ".join(self._points[0].spec.hosts)
         what = f"Check that `ssh HOST true` works for each of {hosts}, or set" if hosts else "Set"
         return LaunchError(
-            f"the ranks of {benchmarks.label(self._current.spec)} did not meet within {limit:g} s and were ended. "
+            f"the ranks of {benchmarks.label(self._current.spec)} did not connect within {limit:g} s, so labkit "
+            "killed them. "
             f"{what} a longer --time-limit.",
             command=self._shown(), stderr=stderr, lasting=bool(hosts),
         )  # fmt: skip
@@ -227,13 +228,13 @@ class Start:
         wanted = self._points[0].spec.ranks
         if header["size"] != wanted:
             raise LaunchError(
-                f"{wanted} ranks were started, but each found {header['size']}: the launcher and mpi4py use different "
+                f"{wanted} ranks started, but each found {header['size']}: the launcher and mpi4py use different "
                 f"MPI libraries (mpi4py has {header.get('library', 'none')}). Set MPI4PY_MPIABI, or --launcher.",
                 command=self._shown(),
             )
         loaded, meant = launch.library(header.get("library", "")), self._points[0].library
         if loaded not in ("", meant) and meant != "none":
-            text = f"the launcher is of {meant}, but the ranks loaded {loaded}"
+            text = f"the launcher belongs to {meant}, but the ranks loaded {loaded}"
             self._doubts = [note("other-library", text, launcher=meant, loaded=loaded)]
 
     def _keep(self, rows: np.ndarray[Any, np.dtype[np.int64]], facts: dict[str, Any]) -> None:
@@ -292,7 +293,7 @@ class Start:
         said = told(stderr)
         if said is not None and said["kind"] == "KernelError":
             return KernelError(f"{benchmarks.label(self._current.spec)}, rank {said['rank']}: {said['text']}")
-        when = "in the middle of" if self._ready else "before they had met, for"
+        when = "in the middle of" if self._ready else "before they had connected, for"
         text = said["text"] if said else f"the ranks ended {when} {benchmarks.label(self._current.spec)}."
         return LaunchError(
             text, command=self._shown(), exit_status=status, rank=said["rank"] if said else None, stderr=stderr

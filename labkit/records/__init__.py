@@ -86,9 +86,7 @@ def _benchmark(samples: Samples) -> benchmarks.Benchmark:
     try:
         return benchmarks.get(samples.spec.benchmark)
     except SpecError as error:
-        raise DataError(
-            f"{_name(samples)} cannot be read as numbers: {error} Update labkit, or leave it out."
-        ) from error
+        raise DataError(f"{_name(samples)} cannot be read as numbers: {error} Update labkit, or omit it.") from error
 
 
 def _name(samples: Samples) -> str:
@@ -104,7 +102,7 @@ def _check(samples: Samples) -> None:
     if times.ndim != 2 or (samples.n and len(samples.ranks) != len(times)):
         wrong.append(f"has times of shape {times.shape}, but it must be ({len(samples.ranks)} ranks, iterations)")
     elif samples.n and times.min() < 0:
-        wrong.append(f"has a time of {times.min()} ns, but none can be below 0: the clock went back")
+        wrong.append(f"has a time of {times.min()} ns, but no time can be negative: the clock went back")
     if (meta.get("timing") or "each") not in ("each", "total"):
         wrong.append(f"has timing={meta['timing']!r}, but it must be 'each' or 'total'")
     for key in ("badges", "warnings"):
@@ -124,7 +122,9 @@ def _check(samples: Samples) -> None:
         if not isinstance(value.value, int | float) or not math.isfinite(value.value):
             wrong.append(f"reports {value.name} {value.statistic}={value.value!r}, but it must be a finite number")
     if wrong:
-        raise DataError(f"{_name(samples)} {notes.joined(wrong)}. Delete its file, and the point is measured again.")
+        raise DataError(
+            f"{_name(samples)} {notes.joined(wrong)}. Delete its file; labkit then measures the point again."
+        )
 
 
 def _counts(values: object, least: int) -> bool:
@@ -191,7 +191,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
     spec, meta, host = samples.spec, samples.meta, samples.host
     warnings = samples.warnings
     if samples.n and int(samples.time_ns.min()) == 0:
-        warnings += (notes.note("below-resolution", "a time of 0 ns: below the clock's resolution"),)
+        warnings += (notes.note("below-resolution", "a time of 0 ns is below the clock's resolution"),)
     cpu, library = str(host.get("cpu_model") or ""), str(meta.get("library") or "")
     found = benchmarks.find().get(spec.benchmark)
     options = dict(benchmarks.completed(spec).options)

@@ -50,7 +50,7 @@ def write(points: Points, folder: Path, launches: Callable[[NDArray[np.uint64]],
             os.fsync(file.fileno())
         digest = compacted.digest(aside)
         if not hashlib.sha256(held).hexdigest().startswith(digest):
-            raise DataError(f"{aside} does not hold what was written to it. Look after the disk.")
+            raise DataError(f"{aside} does not hold what labkit wrote to it. Check the disk.")
         path = folder / f"{compacted.PREFIX}{digest}.parquet"
         aside.rename(path)
     finally:

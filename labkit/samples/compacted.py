@@ -129,7 +129,7 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
         for name, raw in read(aside, checked=True):
             _added(found, name, raw)
         if wanted.digest() != found.digest():
-            raise DataError(f"{aside} does not hold what was written to it. Look after the disk; nothing was deleted.")
+            raise DataError(f"{aside} does not hold what labkit wrote to it. Check the disk; nothing was deleted.")
         path = folder / f"{PREFIX}{digest(aside)}.parquet"
         aside.rename(path)
     finally:
@@ -169,7 +169,8 @@ def _check(file: pq.ParquetFile, path: Path) -> None:
     known = {FORMAT: (layout(), POINTS), patterned.FORMAT: (patterned.layout(), patterned.POINTS)}
     if not isinstance(told, int) or told not in known:
         raise DataError(
-            f"{path} has format {str(told)[:20]}, but this labkit reads {FORMAT} and {patterned.FORMAT} of compacted "
+            f"{path} has format {str(told)[:20]}, but this version of labkit reads {FORMAT} and "
+            f"{patterned.FORMAT} of compacted "
             "points. Update labkit."
         )
     own, most = known[told]

@@ -62,7 +62,7 @@ def parsed(text: bytes, where: object) -> dict[str, Any]:
         return plain(text)
     except ValueError as error:
         raise DataError(
-            f"{where}: its metadata are not labkit's: {error}. Restore it from a copy, or delete it."
+            f"{where}: its metadata are not from labkit: {error}. Restore it from a copy, or delete it."
         ) from error
 
 
@@ -91,7 +91,7 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
         }  # fmt: skip
     except (SpecError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError(
-            f"{where}: its metadata are not labkit's: {error} Restore it from a copy, or delete it."
+            f"{where}: its metadata are not from labkit: {error} Restore it from a copy, or delete it."
         ) from error
 
 

@@ -121,7 +121,7 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
             notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
     present = [t for t in tails if (c := columns.statistic_column(first, t)) in rows and rows[c].notna().any()]
     if any(set(tails) & set(names) for names in rows["unreliable"]) and set(present) & set(stats.NEEDED):
-        notes.append("*: fewer than 10 samples lie beyond this percentile")
+        notes.append("*: fewer than 10 samples beyond this percentile")
     lacking: dict[str, dict[str, None]] = {}
     for tail in tails:
         for _, row in rows.iterrows():

@@ -11,9 +11,8 @@ import importlib
 import json
 import os
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,9 +20,19 @@ from labkit import benchmarks, campaign, measuring, records
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.errors import SpecError, known
+from labkit.notes import Note
 from labkit.samples import Samples
 from labkit.spec import Effort, Spec, validated
-from labkit.units import format_number, format_size, parse_sizes
+from labkit.studies._derived import derived, of_samples
+from labkit.studies._reading import matching
+from labkit.studies._sentences import above as above
+from labkit.studies._sentences import centre as centre
+from labkit.studies._sentences import counts as counts
+from labkit.studies._sentences import markdown_list as markdown_list
+from labkit.studies._sentences import number as number
+from labkit.studies._sentences import size_words as size_words
+from labkit.studies._sentences import statement as statement
+from labkit.studies._sentences import words as words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +40,7 @@ if TYPE_CHECKING:
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
 EFFORT = ("launches", "ci", "time_cap", "seed")
-LEFT_OUT = "*This was left out: the parameters name nothing to measure here.*"
+LEFT_OUT = "*Omitted: the parameters select nothing to measure here.*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +59,10 @@ class Parameters:
     """
 
     campaign: str = ""
-    launches: int = 6
-    ci: float = 0.02
-    time_cap: float = 1.0
-    seed: int = 1
+    launches: int = Effort.launches
+    ci: float = Effort.ci
+    time_cap: float = 1.0  # below that of Effort: a notebook has many points
+    seed: int = Effort.seed
     measure: bool = True
 
 
@@ -78,6 +87,7 @@ class Study:
         self.values = validated(self.parameters, values, what=f"notebook {name}")
         count = getattr(self.values, "iterations", 0) or None
         self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
+        self._campaign: Campaign | None = None
         self.points = measuring.expand(self._asked(), self.effort) if self.values.measure else []
 
     def specs(self) -> list[Spec]:
@@ -88,12 +98,22 @@ class Study:
         """What has to be measured, in the setting that a suite sweeps."""
         return [settled(spec, json.loads(os.environ.get(SETTING, "{}"))) for spec in self.specs()]
 
-    @cached_property
+    @property
     def campaign(self) -> Campaign:
         """Where the samples lie."""
+        if self._campaign is None:
+            self._campaign = self._found()
+        return self._campaign
+
+    def read_from(self, held: Campaign) -> None:
+        """Take the samples from another campaign than the parameters name."""
+        self._campaign = held
+
+    def _found(self) -> Campaign:
+        """The campaign that parameters or environment name."""
         given = self.values.campaign or os.environ.get(CAMPAIGN, "")
         if not self.values.measure and not given:
-            raise SpecError("measure=False, but no campaign is named to read from. Set campaign to its folder.")
+            raise SpecError("measure=False, but no campaign is set. Set campaign to a folder.")
         if not self.values.campaign and (wanted := os.environ.get(IDENTITY)):
             return Campaign.existing(given, wanted)
         return Campaign(given or campaign.root() / f"notebook-{type(self).__module__.rpartition('.')[2]}")
@@ -104,34 +124,54 @@ class Study:
             measuring.measure(self._asked(), self.effort, into=self.campaign, progress=progress)
         return self.campaign
 
-    @cached_property
+    @property
     def samples(self) -> list[Samples]:
         """Samples of this study: those of its points.
 
-        When only reading, those with the options and paths of its specs at any size, on its testbeds where they were
-        used; of a benchmark that has none of these, all.
+        When only reading, those with the options, the path and the testbed of its specs, at any size.
         """
+        return self._read[0]
+
+    @property
+    def unlike(self) -> list[Note]:
+        """What the campaign holds of the study's benchmarks and the study does not show, since it was not asked for."""
+        return self._read[1]
+
+    @derived(lambda study: (study.campaign, tuple(study.points), study.stamp))
+    def _read(self) -> tuple[list[Samples], list[Note]]:
+        """Samples of this study, and what was left out."""
         wanted = {(p.spec.benchmark, p.fingerprint, p.launch) for p in self.points}
-        if not wanted:
-            return [s for name in self.benchmarks for s in self._read(name)]
-        names = {name: {point[1:] for point in wanted if point[0] == name} for name in self.benchmarks}
-        return [s for name, points in names.items() for s in self.campaign.samples(name, points)]
+        if wanted or self.values.measure:
+            names = {name: {point[1:] for point in wanted if point[0] == name} for name in self.benchmarks}
+            return [s for name, points in names.items() for s in self.campaign.samples(name, points)], []
+        found: list[Samples] = []
+        left_out: list[Note] = []
+        for name in self.benchmarks:
+            own, others = matching(self.campaign.samples(name), self._asked_of(name), self._place)
+            found, left_out = [*found, *own], [*left_out, *others]
+        return found, left_out
 
-    def _read(self, benchmark: str) -> list[Samples]:
-        """Samples of a benchmark that somebody else measured, for this study or for others too."""
-        asked = [benchmarks.resolve(spec) for spec in self._asked() if spec.benchmark == benchmark]
-        wanted = {(benchmarks.identity(spec).options, spec.transport) for spec in asked}
-        found = list(self.campaign.samples(benchmark))
-        own = [s for s in found if (benchmarks.identity(s.spec).options, s.spec.transport) in wanted]
-        places = {spec.testbed for spec in asked}
-        return [s for s in own if s.spec.testbed in places] or own or found
+    @property
+    def stamp(self) -> tuple[int, ...]:
+        """Changes when a file of samples comes or goes: times of the folders that hold those of the benchmarks."""
+        folders = [self.campaign.path / "samples" / name for name in self.benchmarks]
+        return tuple(folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders)
 
-    @cached_property
+    def _asked_of(self, benchmark: str) -> list[Spec]:
+        """What is asked of a benchmark where samples are only read."""
+        return [spec for spec in self._asked() if spec.benchmark == benchmark]
+
+    @staticmethod
+    def _place(testbed: str) -> str:
+        """What of a testbed's description must be the same where samples are only read."""
+        return testbed
+
+    @of_samples
     def records(self) -> pd.DataFrame:
         """One row per spec and launch."""
         return records.table(self.samples, campaign=self.campaign.name)
 
-    @cached_property
+    @of_samples
     def summary(self) -> pd.DataFrame:
         """One row per spec, over its launches."""
         return records.summary(self.records)
@@ -175,8 +215,9 @@ class Study:
             for text, count in doubts.kinds(self.records[column])
         ]
         absent = self.campaign.facts.get("absent", {})
-        lines += [f"- left out: {reason}" for name, reason in absent.items() if name in self.benchmarks]
-        return "\n".join(lines) or "No record carries a warning."
+        lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
+        lines += [f"- left out: {one.text}" for one in self.unlike]
+        return "\n".join(lines) or "No record has a warning."
 
 
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
@@ -220,64 +261,3 @@ def of_notebook(notebook: str | Path) -> type[Study]:
 def defaults(study: type[Study]) -> dict[str, Any]:
     """Parameters of a study with their default values."""
     return {f.name: f.default for f in dataclasses.fields(study.parameters)}
-
-
-def words(text: str | Sequence[str]) -> list[str]:
-    """A list from ``a, b`` or from a list."""
-    parts = text.split(",") if isinstance(text, str) else list(text)
-    return [part.strip() for part in parts if part.strip()]
-
-
-def counts(text: str, what: str) -> list[int]:
-    """Whole numbers from ``2,4`` or ``1:1024:*4``.
-
-    Raises
-    ------
-    SpecError
-        If the text names none; it calls them by the parameter's name.
-    """
-    try:
-        return list(parse_sizes(text)) if text.strip() else []
-    except SpecError:
-        raise SpecError(f"{what}={text!r}, but it must be whole numbers, as in 2,4,8 or 1:64:*4.") from None
-
-
-def number(value: float) -> str:
-    """A number for people, to three digits, never in powers of ten where it can be helped.
-
-    Examples
-    --------
-    >>> number(0.26), number(12345.6), number(17.04)
-    ('0.26', '12,346', '17')
-    """
-    return format_number(value, digits=3)
-
-
-def centre(row: Mapping[str, Any], metric: str) -> float:
-    """Median of a summary row; the mean where a tool gives no median, NaN where it gives neither."""
-    median = row.get(f"{metric}_p50", float("nan"))
-    return float(median if median == median else row.get(f"{metric}_mean", float("nan")))
-
-
-def statement(row: Mapping[str, Any], metric: str) -> str:
-    """Value, unit and interval of a summary row: ``0.260 µs (95 % interval of 6 launches: 0.250 to 0.270)``."""
-    value = records.value_of(row, metric)
-    how = " on average" if value.statistic == "mean" else ""
-    about = f" ({value.label}: {value.range})" if value.low == value.low else ""
-    return f"{value.text} {value.unit}{how}{about}"
-
-
-def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:
-    """Whether the interval of a summary row lies wholly above that of another; False where either has none."""
-    one, two = records.value_of(row, metric), records.value_of(other, metric)
-    return one.statistic == two.statistic and one.low > two.high
-
-
-def markdown_list(sentences: Iterable[str]) -> str:
-    """Sentences as a Markdown list."""
-    return "\n".join(f"- {sentence}" for sentence in sentences)
-
-
-def size_words(size: float) -> str:
-    """Size for a sentence."""
-    return format_size(int(size))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import pandas as pd
 
-from labkit import benchmarks, studies
+from labkit import studies
 from labkit.analysis import evidence
-from labkit.samples import Samples
-from labkit.spec import Scalar, Spec
+from labkit.studies._derived import of_samples
 
 NO_COUNTERS = "*No point has counters of its link: the testbed offers none.*"
 
@@ -37,24 +35,6 @@ class Study(studies.Study):
 
     values: Parameters
 
-    @staticmethod
-    def place(testbed: str) -> str:
-        """What of a testbed's description must be the same when samples are only read."""
-        return testbed
-
-    def _read(self, benchmark: str) -> list[Samples]:
-        """Samples with the options of this study's specs: several notebooks sweep the same benchmarks.
-
-        Those of its own testbed where there are any, and of those the ones that the tool it names served.
-        """
-        asked = [benchmarks.resolve(spec) for spec in self.specs() if spec.benchmark == benchmark]
-        places = {self.place(spec.testbed) for spec in asked}
-        plain = {_without_tool(spec) for spec in asked}
-        exact = {benchmarks.identity(spec).options for spec in asked}
-        found = [s for s in self.campaign.samples(benchmark) if _without_tool(s.spec) in plain]
-        found = [s for s in found if self.place(s.spec.testbed) in places] or found
-        return [s for s in found if benchmarks.identity(s.spec).options in exact] or found
-
     @property
     def where(self) -> dict[str, str]:
         """Fields of every spec that say where it runs."""
@@ -72,7 +52,7 @@ class Study(studies.Study):
         warned = evidence.functional(list(self.records["badges"]))
         return "\n\n".join(text for text in (warned, missing) if text) or "No record is marked as functional only."
 
-    @cached_property
+    @of_samples
     def crossed(self) -> pd.DataFrame:
         """What crossed the link beside the payload, by point and launch."""
         return evidence.crossed(self.samples)
@@ -81,12 +61,7 @@ class Study(studies.Study):
         """The same summed over the points of each benchmark and service."""
         return evidence.crossed_in_all(self.crossed)
 
-    @cached_property
+    @of_samples
     def python_share(self) -> pd.DataFrame:
-        """What a call through pyverbs takes that has nothing to do."""
+        """Cost of an empty pyverbs call, in µs."""
         return evidence.python_share(self.samples)
-
-
-def _without_tool(spec: Spec) -> tuple[tuple[str, Scalar], ...]:
-    """Options that are not usual, but for the tool."""
-    return tuple((name, value) for name, value in benchmarks.identity(spec).options if name != "tool")

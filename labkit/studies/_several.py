@@ -59,7 +59,7 @@ class Several:
         values = dataclasses.asdict(self._all.values)
         for name in self._names:
             one = type(self._all)(**{**values, **self._own(name)})
-            one.__dict__["campaign"] = _Part(self._all.campaign, name)
+            one.read_from(_Part(self._all.campaign, name))
             found[name] = one
         return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from labkit.analysis import all_pairs, false_alarms
 from labkit.errors import DataError, SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, markdown_list, number, size_words, words
+from labkit.studies._derived import of_samples
 from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Study(studies.Study):
         """All pairs over all sizes."""
         v = self.values
         if v.launches < 2:
-            raise SpecError(f"launches={v.launches}, but suspicious pairs must be measured again. Set launches=2.")
+            raise SpecError(f"launches={v.launches}, but the study measures suspicious pairs twice. Set launches=2.")
         known = words(v.hosts) or list(testbeds.outline(v.testbed).hosts)
         # only whoever measures names a file of hosts; a campaign that is read may come from anybody
         hosts = launch.listed(v.hosts) if v.measure else tuple(words(v.hosts))
@@ -89,8 +89,11 @@ class Study(studies.Study):
             retests = [spec for size in self.sizes for spec in self._retests(size)]
             self.points = [*self.points, *measuring.expand(retests, self.effort)]
             measuring.measure(retests, self.effort, into=held, progress=progress)
-        self.__dict__.pop("samples", None)
         return held
+
+    def _asked_of(self, benchmark: str) -> list[Spec]:
+        """What is asked of a benchmark where samples are only read: of pairs by themselves whichever were retested."""
+        return sweep(ALONE, sizes=self.sizes, **self._where) if benchmark == ALONE else super()._asked_of(benchmark)
 
     @property
     def sizes(self) -> list[int]:
@@ -99,9 +102,7 @@ class Study(studies.Study):
 
     def pairs(self, size: int) -> list[Samples]:
         """All launches of all pairs at a size; the first is the measurement, the second the repetition."""
-        found = self.campaign.samples(BENCHMARK)
-        wanted = {p.fingerprint for p in self.points}
-        own = [s for s in found if s.spec.size == size and (not wanted or s.meta.get("fingerprint") in wanted)]
+        own = [s for s in self.samples if s.spec.benchmark == BENCHMARK and s.spec.size == size]
         return sorted(own, key=lambda s: s.launch)
 
     def switches(self, samples: Samples) -> dict[str, str]:
@@ -114,7 +115,7 @@ class Study(studies.Study):
             return {host: leaf for host, _, leaf in said}
         return {f"vc{k}": f"leaf{k // int(facts['per_leaf'])}" for k in range(int(facts["nodes"]))}
 
-    @cached_property
+    @of_samples
     def verdicts(self) -> dict[int, all_pairs.Pairs]:
         """The verdict at each size that was measured twice."""
         held = {size: self.pairs(size) for size in self.sizes}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import plotly.graph_objects as go
@@ -14,6 +13,7 @@ from labkit import analysis, benchmarks, figures, studies
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
+from labkit.studies._derived import of_samples
 from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Study(studies.Study):
         said = [f"Launch {s.launch + 1}: {analysis.slow_ranks(s).sentence}" for s in held]
         return markdown_list(said) if said else LEFT_OUT
 
-    @cached_property
+    @of_samples
     def verdict(self) -> analysis.Verdict | None:
         """What the collectives say about one another; None without any."""
         return analysis.check(rows) if len(rows := self.rows()) else None
@@ -260,7 +260,7 @@ class Study(studies.Study):
         tails = (rows["latency_us_p99"] / rows["latency_us_p50"]).dropna()
         for place in [tails.idxmax()] if len(tails) else []:
             yield (
-                f"The longest tail has {rows['collective'][place]} with {size_words(rows['message_size_B'][place])}: "
+                f"{rows['collective'][place]} with {size_words(rows['message_size_B'][place])} has the longest tail: "
                 f"one of 100 iterations takes {number(tails.max())} times the median or longer."
             )
 

@@ -72,7 +72,7 @@ class Study(studies.Study):
         """Halo over neighbours, wrap and ranks; FFT over sizes and ranks; both as in the paper."""
         v, many = self.values, counts(self.values.ranks, "ranks")
         if not many:
-            raise SpecError("ranks names none. Set it to a list, as in ranks=2,4,8.")
+            raise SpecError("ranks is empty. Set it to a list, as in ranks=2,4,8.")
         where = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
         cells = {"nx": v.cells, "ny": v.cells, "nz": v.cells}
         periodic = [False, True] if v.periodic else False

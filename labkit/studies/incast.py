@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
@@ -13,6 +12,7 @@ from labkit import benchmarks, figures, records, studies, testbeds
 from labkit.analysis import congestion
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement
+from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
 from labkit.units import parse_sizes
 
@@ -83,13 +83,13 @@ class Study(studies.Study):
                 found += sweep(INCAST, senders=2, classes="104:40", **(how | {"testbed": shared}))
         return list(dict.fromkeys(found))
 
-    @cached_property
+    @of_samples
     def streams(self) -> pd.DataFrame:
         """Bandwidth of every stream, its number as ``rank``: benchmark, launch, fingerprint, value, labels."""
         found = records.reported(self.samples)
         return found[(found["name"] == "bandwidth_MBps") & found["rank"].notna()] if len(found) else found
 
-    @cached_property
+    @of_samples
     def fairness(self) -> pd.DataFrame:
         """Of every point and launch: Jain's index of its streams, the least and greatest, MB/s, segments sent again."""
         if not len(self.streams):

@@ -194,7 +194,7 @@ class Study(studies.Study):
         hosts = {host for s in group for host in s.meta.get("rank_hosts") or ()}
         found = []
         if len(hosts) == 1:
-            found.append("all ranks of the victim are on one host, so that its messages crossed no network")
+            found.append("all ranks of the victim are on one host, so its messages crossed no network")
         if any(notes.has(s.badges, "busy-machine") for s in group):
             found.append("the machine was busy with something else, which slows either phase by chance")
         if len(group) < 2:

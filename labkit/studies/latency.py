@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import plotly.graph_objects as go
@@ -16,6 +15,7 @@ from labkit.figures.marks import mark_breaks
 from labkit.host import eager
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies._derived import of_samples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Study(studies.Study):
         """Median latency against message size, a line for each path."""
         return self.drawn(figures.versus_size, self.of("mpi.latency"), "latency_us", series=["transport"], tail="p99")
 
-    @cached_property
+    @of_samples
     def protocols(self) -> dict[str, protocol.Protocol]:
         """Break points of each path, where it has enough sizes above 0 B."""
         rows = self.of("mpi.latency")

@@ -20,6 +20,14 @@ WAYS = (
     ("parallel", "shared"), ("parallel", "private"), ("collective", "individual"), ("collective", "explicit"),
     ("collective", "shared"),
 )  # fmt: skip
+WHO = {"single": "one rank", "parallel": "parallel ranks", "collective": "a collective call"}
+HOW = {
+    "individual": "individual file pointers", "explicit": "explicit offsets", "shared": "a shared file pointer",
+    "private": "private files",
+}  # fmt: skip
+WORDS = {f"{access}, {pointer}": f"{WHO[access]} with {HOW[pointer]}" for access, pointer in WAYS} | {
+    "single, individual": "one rank with its own file pointer"
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +124,9 @@ class Study(studies.Study):
             best = rows.loc[rows["latency_us_p50"].idxmin()]
             worst = rows.loc[rows["latency_us_p50"].idxmax()]
             found.append(
-                f"{name}, {size_words(best['message_size_B'])} of each rank: {best['way']} is the quickest with "
-                f"{statement(best, 'latency_us')}, {worst['way']} the slowest with "
-                f"{number(worst['latency_us_p50'])} µs."
+                f"{name} with {size_words(best['message_size_B'])} per rank: {WORDS[best['way']]} is fastest "
+                f"({statement(best, 'latency_us')}), {WORDS[worst['way']]} is slowest "
+                f"({number(worst['latency_us_p50'])} µs)."
             )
         sweep_rows = self._explicit()
         for how, rows in sweep_rows.groupby("how", sort=False):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -14,6 +13,7 @@ from labkit.columns import METRICS, split
 from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies._derived import of_samples
 
 _TRIPS = ("sockets.tcp_rr", "sockets.udp_rr", "sockets.unix_rr")
 _STREAMS = ("sockets.tcp_stream", "sockets.tcp_bidirectional")
@@ -100,7 +100,7 @@ class Study(studies.Study):
             found += sweep("sockets.netpipe", sizes=0, max_size=v.ladder, repeats=200, **common)
         return found
 
-    @cached_property
+    @of_samples
     def means(self) -> pd.DataFrame:
         """The summary of means alone, with their interval over launches: every tool gives one, few give a median."""
         others = [name for name in self.records if (parts := split(str(name))) and parts[1] != "mean"]

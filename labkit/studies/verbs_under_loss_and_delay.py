@@ -66,7 +66,8 @@ class Study(_rdma.Study):
             name, argument, given = testbeds.parse(f"{v.testbed},{option}" if option else v.testbed)
             if option and "delay" not in getattr(testbeds.module_of(name), "ADJUSTABLE", ()):
                 raise SpecError(
-                    f"testbed={v.testbed}, but its link cannot be given a delay, loss or rate. Set testbed=soft-roce."
+                    f"testbed={v.testbed}, but labkit cannot set delay, loss or rate of its link. Set "
+                    "testbed=soft-roce."
                 )
             where = {**self.where, "testbed": testbeds.text_of(name, argument, given), "tool": v.tool}
             found += [] if option.startswith("rate") else sweep(READ, sizes=v.read_size, **where)
@@ -74,7 +75,7 @@ class Study(_rdma.Study):
         return found
 
     @staticmethod
-    def place(testbed: str) -> str:
+    def _place(testbed: str) -> str:
         """The testbed without the state of its link, which is what varies here."""
         return testbeds.base_of(testbed)
 
@@ -198,5 +199,5 @@ def level(text: str) -> float:
     """
     found = re.fullmatch(r"([\d.]+)([a-z]*)", text or "0")
     if found is None or found[2] not in _UNITS:
-        raise SpecError(f"{text!r} is no delay, loss or rate. Write it like 4ms, 0.5 or 24mbit.")
+        raise SpecError(f"{text!r} is not a delay, loss or rate. Write it like 4ms, 0.5 or 24mbit.")
     return float(found[1]) * _UNITS[found[2]]

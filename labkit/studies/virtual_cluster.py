@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
@@ -14,6 +13,7 @@ from labkit import figures, studies, testbeds
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Study(studies.Study):
         v = self.values
         if testbeds.parse(v.testbed)[0] != "virtual-cluster":
             raise SpecError(
-                f"testbed={v.testbed}, but this is about virtual-cluster. Set testbed={Parameters.testbed}."
+                f"testbed={v.testbed}, but this notebook needs virtual-cluster. Set testbed={Parameters.testbed}."
             )
         found = [
             spec for rate in words(v.rates)
@@ -91,15 +91,9 @@ class Study(studies.Study):
         name, argument, given = testbeds.parse(self.values.testbed)
         return testbeds.text_of(name, argument, {"per_leaf": str(self.values.per_leaf)} | given | options)
 
-    def _read(self, benchmark: str) -> list[Any]:
-        """Samples of a benchmark on virtual clusters: rates and tapers are in the testbed's name."""
-        found = [s for s in self.campaign.samples(benchmark) if testbeds.parse(s.spec.testbed)[0] == "virtual-cluster"]
-        places = {spec.testbed for spec in self.specs() if spec.benchmark == benchmark}
-        return [s for s in found if s.spec.testbed in places] or found
-
     # ---- tables
 
-    @cached_property
+    @of_samples
     def claims(self) -> pd.DataFrame:
         """Every stream and taper: what the busiest link allows, what came through, the part of it."""
         rows = []

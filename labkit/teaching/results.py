@@ -99,7 +99,7 @@ class Results:
         """
         found = self.curve(benchmark, metric, **where)[1]
         if len(found) != 1:
-            raise DataError(f"{len(found)} points of {benchmark} fit {where}, but it must be 1. Say more.")
+            raise DataError(f"{len(found)} points of {benchmark} fit {where}, but exactly 1 must. Add conditions.")
         return float(found[0])
 
     def launches(self, benchmark: str, metric: str, **where: Any) -> NDArray[np.float64]:
@@ -156,7 +156,7 @@ def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.Da
         rows = rows[rows[column].isna()] if value is None else rows[rows[column] == value]
     if rows.empty:
         raise DataError(
-            f"There is no point of {benchmark} with {where or 'any options'}. Measure, or use the recording."
+            f"There is no point of {benchmark} with {where or 'any options'}. Measure, or use the recorded data."
         )
     return rows
 

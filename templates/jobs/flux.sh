@@ -1,17 +1,22 @@
 #!/bin/bash
-# {{title}}. Submitted again, it measures only what is missing.
-# flux: --job-name={{name}}
-# flux: --nodes={{nodes}}
+# {{ title }}. Submitted again, it measures only what is missing.
+# flux: --job-name={{ name }}
+# flux: --nodes={{ nodes }}
 # flux: --exclusive
-# flux: --time-limit={{minutes}}m
-# flux: --queue={{partition}}
-# flux: --bank={{account}}
-# flux: --requires={{constraint}}
-# flux: --output={{folder}}/jobs/{{submission}}-{{id}}.out
-# flux: {{options}}
+# flux: --time-limit={{ minutes }}m
+{% if partition %}
+# flux: --queue={{ partition }}
+{% endif %}
+{% if account %}
+# flux: --bank={{ account }}
+{% endif %}
+{% if constraint %}
+# flux: --requires={{ constraint }}
+{% endif %}
+# flux: --output={{ folder | quote }}/jobs/{{ submission }}-{% raw %}{{id}}{% endraw %}.out
+{% for option in options %}
+# flux: {{ option }}
+{% endfor %}
 
-{{setup}}
-export {{variables}}
-[ -d {{folder}}/jobs ] || { echo {{folder}}" is not to be seen from $(hostname). Use a folder that all nodes share." >&2; exit 1; }
-cd {{home}} || exit
-exec {{python}} -m labkit.cli run {{suite}} --into {{folder}} {{parameters}}
+{% include "_work.sh" %}
+exec {{ python | quote }} -m labkit.cli run {{ suite | quote }} --into {{ folder | quote }} {{ parameters }}

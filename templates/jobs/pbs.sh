@@ -1,19 +1,26 @@
 #!/bin/bash
-# {{title}}. Submitted again, it measures only what is missing.
-#PBS -N {{name}}
-#PBS -l select={{nodes}}:ncpus={{ppn}}:mpiprocs={{ppn}}
+# {{ title }}. Submitted again, it measures only what is missing.
+#PBS -N {{ name }}
+#PBS -l select={{ nodes }}:ncpus={{ ppn }}:mpiprocs={{ ppn }}
 #PBS -l place=scatter:excl
-#PBS -l walltime={{walltime}}
-#PBS -q {{partition}}
-#PBS -A {{account}}
-#PBS -l {{constraint}}
-#PBS -J 0-{{last}}%1
+#PBS -l walltime={{ "%02d:%02d" | format(minutes // 60, minutes % 60) }}:00
+{% if partition %}
+#PBS -q {{ partition }}
+{% endif %}
+{% if account %}
+#PBS -A {{ account }}
+{% endif %}
+{% if constraint %}
+#PBS -l {{ constraint }}
+{% endif %}
+{% if array > 1 %}
+#PBS -J 0-{{ array - 1 }}%1
+{% endif %}
 #PBS -j oe
-#PBS -o {{folder}}/jobs/{{submission}}-pbs.out
-#PBS {{options}}
+#PBS -o {{ folder | quote }}/jobs/{{ submission }}-pbs.out
+{% for option in options %}
+#PBS {{ option }}
+{% endfor %}
 
-{{setup}}
-export {{variables}}
-[ -d {{folder}}/jobs ] || { echo {{folder}}" is not to be seen from $(hostname). Use a folder that all nodes share." >&2; exit 1; }
-cd {{home}} || exit
-exec {{python}} -m labkit.cli run {{suite}} --into {{folder}} {{parameters}} --repeats "$(( ${PBS_ARRAY_INDEX:-0} + 1 ))"
+{% include "_work.sh" %}
+exec {{ python | quote }} -m labkit.cli run {{ suite | quote }} --into {{ folder | quote }} {{ parameters }} --repeats "$(( ${PBS_ARRAY_INDEX:-0} + 1 ))"

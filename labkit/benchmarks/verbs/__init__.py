@@ -134,15 +134,16 @@ def check(spec: Spec, operation: str) -> str:
     if operation in ("read", "atomic") and service not in reliable:
         return f"connection={service}, but {operation} needs a reliable one. Set connection=RC."
     if operation == "write" and service not in written:
-        return f"connection={service}, but datagrams cannot write into memory. Set connection=RC or UC."
+        return f"connection={service}, but UD cannot write into remote memory. Set connection=RC or UC."
     if service == "UD" and size > (mtu or 4096):
         return (
-            f"size={size} B, but a datagram holds one packet of {mtu or 4096} B. Set a smaller size, or connection=RC."
+            f"size={size} B, but a UD message holds at most one packet of {mtu or 4096} B. Set a smaller size, or "
+            "connection=RC."
         )
     if operation == "atomic" and size != 8:
-        return f"size={size} B, but an atomic operation is on 8 B. Set size=8."
+        return f"size={size} B, but an atomic operation works on 8 B. Set size=8."
     if not -1 <= given["tclass"] <= 255:
-        return f"tclass={given['tclass']}, but it is a byte. Set 0 to 255."
+        return f"tclass={given['tclass']}, but it must be 0 to 255. Set tclass=0."
     if not spec.has("tx_depth"):
         return ""
     depth, each, listed = given["tx_depth"], given["cq_moderation"], given["post_list"]
@@ -237,5 +238,5 @@ def scenario(spec: Spec) -> str:
     if not counted and spec.size < 16:
         return f"size={spec.size} B, but a request has at least 16 B. Set size=16."
     if spec.values.get("request") == "write" and spec.values.get("connection") == "UD":
-        return "request=write, connection=UD, but datagrams cannot write into memory. Set connection=RC or UC."
+        return "request=write, connection=UD, but UD cannot write into remote memory. Set connection=RC or UC."
     return ""

@@ -1,7 +1,7 @@
 """Latency of SEND: ping-pong into posted receives, one-way time.
 
 The definition of perftest's ib_send_lat: half the round trip. So are the samples. Over pyverbs every call goes
-through Python; how long a call takes that has nothing to do is kept beside the samples.
+through Python. The cost of an empty call is stored with the samples.
 """
 
 from labkit.benchmarks.verbs import latency

@@ -1,0 +1,53 @@
+"""Flags from the fields of frozen dataclasses: a field's name, type, default and meaning are said once, in its class."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labkit.benchmarks import meanings
+
+
+@dataclass(frozen=True)
+class Flag:
+    """What a flag has that its field does not.
+
+    Parameters
+    ----------
+    short : a letter, as in ``-i``.
+    metavar : what stands for the value in the help.
+    more : a sentence about the flag alone, behind the meaning of the field.
+    """
+
+    short: str = ""
+    metavar: str | None = None
+    more: str = ""
+
+
+def add(verb: argparse.ArgumentParser, cls: type[Any], flags: Mapping[str, Flag]) -> None:
+    """Add a flag for each of these fields of a dataclass; one that is not given leaves the field to its default."""
+    hints, words = typing.get_type_hints(cls), meanings(cls)
+    usual = {field.name: field.default for field in dataclasses.fields(cls)}
+    for name, flag in flags.items():
+        default = "" if usual[name] in (None, "", 0, ()) else f" (default: {usual[name]})"
+        text = f"{words[name].removesuffix('.')}{default}".replace("`", "")
+        verb.add_argument(
+            *([f"-{flag.short}"] if flag.short else []), f"--{name.replace('_', '-')}", dest=name, metavar=flag.metavar,
+            type=_kind(hints[name]), help=(text + (f". {flag.more}" if flag.more else "")).replace("%", "%%"),
+        )  # fmt: skip
+
+
+def given(options: argparse.Namespace, flags: Mapping[str, Flag]) -> dict[str, Any]:
+    """Values of the flags that were given, by field."""
+    return {name: value for name in flags if (value := getattr(options, name)) is not None}
+
+
+def _kind(hint: Any) -> type[int] | type[float] | type[str]:
+    """What turns a word into a value; text where the class has a type of its own."""
+    parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return next((kind for kind in (int, float) if kind in parts), str)

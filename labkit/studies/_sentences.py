@@ -1,0 +1,71 @@
+"""What the sentences of studies are made of: lists from parameters, numbers, statements with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from labkit import records
+from labkit.errors import SpecError
+from labkit.units import format_number, format_size, parse_sizes
+
+
+def words(text: str | Sequence[str]) -> list[str]:
+    """A list from ``a, b`` or from a list."""
+    parts = text.split(",") if isinstance(text, str) else list(text)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def counts(text: str, what: str) -> list[int]:
+    """Whole numbers from ``2,4`` or ``1:1024:*4``.
+
+    Raises
+    ------
+    SpecError
+        If the text names none; it calls them by the parameter's name.
+    """
+    try:
+        return list(parse_sizes(text)) if text.strip() else []
+    except SpecError:
+        raise SpecError(f"{what}={text!r}, but it must be whole numbers, as in 2,4,8 or 1:64:*4.") from None
+
+
+def number(value: float) -> str:
+    """A number for people, to three digits, never in powers of ten where it can be helped.
+
+    Examples
+    --------
+    >>> number(0.26), number(12345.6), number(17.04)
+    ('0.26', '12,346', '17')
+    """
+    return format_number(value, digits=3)
+
+
+def centre(row: Mapping[str, Any], metric: str) -> float:
+    """Median of a summary row; the mean where a tool gives no median, NaN where it gives neither."""
+    median = row.get(f"{metric}_p50", float("nan"))
+    return float(median if median == median else row.get(f"{metric}_mean", float("nan")))
+
+
+def statement(row: Mapping[str, Any], metric: str) -> str:
+    """Value, unit and interval of a summary row: ``0.260 µs (95 % interval of 6 launches: 0.250 to 0.270)``."""
+    value = records.value_of(row, metric)
+    how = " on average" if value.statistic == "mean" else ""
+    about = f" ({value.label}: {value.range})" if value.low == value.low else ""
+    return f"{value.text} {value.unit}{how}{about}"
+
+
+def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:
+    """Whether the interval of a summary row lies wholly above that of another; False where either has none."""
+    one, two = records.value_of(row, metric), records.value_of(other, metric)
+    return one.statistic == two.statistic and one.low > two.high
+
+
+def markdown_list(sentences: Iterable[str]) -> str:
+    """Sentences as a Markdown list."""
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def size_words(size: float) -> str:
+    """Size for a sentence."""
+    return format_size(int(size))

@@ -1,0 +1,73 @@
+"""A study that only reads shows what matches its parameters, and says what it leaves out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labkit import studies
+from labkit.campaign import Campaign
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+from labkit.studies import latency
+
+
+def kept(held: Campaign, fingerprint: str, origin: str = "measured", **fields: object) -> None:
+    """A point of mpi.latency as another program or labkit measured it."""
+    spec = Spec.from_dict({"benchmark": "mpi.latency", "size": 8, "ranks": 2, "options": {}, **fields})
+    times = {"time_ns": np.full((1, 20), 2000), "ranks": (0,)} if origin == "measured" else {}
+    meta = {"fingerprint": fingerprint, "engine": "c", "library": "L"}
+    held.save(Samples(spec=spec, effort=Effort(), host={}, launch=0, origin=origin, meta=meta, **times), fingerprint)
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Campaign:
+    """A campaign with a point that the notebook asks for, and two that it does not."""
+    made = Campaign(tmp_path / "c")
+    kept(made, "a" * 16, transport="shm", testbed="local")
+    kept(made, "b" * 16, transport="shm", testbed="virtual-cluster:4")
+    kept(made, "c" * 16, transport="auto", testbed="local")
+    return made
+
+
+def reading(held: Campaign, **values: object) -> studies.Study:
+    """The notebook about latency over a campaign that it only reads."""
+    return latency.Study(campaign=str(held.path), measure=False, **values)
+
+
+def test_what_does_not_match_is_left_out_and_said(held: Campaign) -> None:
+    study = reading(held)
+    assert [one.meta["fingerprint"] for one in study.samples] == ["a" * 16]
+    assert sorted(one.value("has") for one in study.unlike) == ["testbed=virtual-cluster:4", "transport=auto"]
+    said = study.warnings()
+    assert "left out: 1 sample file of mpi.latency with transport=auto, but the parameters ask for shm" in said
+
+
+def test_nothing_is_drawn_where_nothing_matches(held: Campaign) -> None:
+    study = reading(held, testbed="virtual-cluster:8")
+    assert study.samples == []
+    assert sum(int(one.value("count")) for one in study.unlike) == 3
+
+
+def test_numbers_of_others_have_no_path_of_labkit(held: Campaign) -> None:
+    kept(held, "d" * 16, origin="imported", transport="auto", testbed="osu.txt")
+    assert {one.origin for one in reading(held).samples} == {"measured", "imported"}
+
+
+def test_tables_follow_what_is_in_the_campaign(held: Campaign) -> None:
+    study = reading(held)
+    first = study.records
+    assert study.records is first
+    kept(held, "e" * 16, transport="tcp", testbed="local")
+    assert len(study.records) == len(first) + 1
+    assert len(study.summary) == 2
+    study.read_from(Campaign(held.path.with_name("empty")))
+    assert study.records.empty
+
+
+def test_nobody_reaches_into_a_cache() -> None:
+    """A value that is kept is a function of its inputs; nothing is taken out by hand."""
+    sources = {path: path.read_text() for path in Path(studies.__file__).parents[1].rglob("*.py")}
+    assert not [path for path, text in sources.items() if '__dict__["' in text or "__dict__.pop" in text]
