@@ -54,5 +54,5 @@ def stream(spec: Spec) -> str:
     if values["streams"] < 1:
         return f"streams={values['streams']}, but there must be at least 1. Set streams=1."
     if values.get("offered", 0) < 0:
-        return f"offered={values['offered']}, but a rate is above 0, or 0 for as fast as it can."
+        return f"offered={values['offered']}, but it must be a rate above 0, or 0 for no limit. Set offered=0."
     return ""
