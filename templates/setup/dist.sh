@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds labkit for others into dist/ and checks it: a source archive, and a wheel for each processor.
-#   dist.sh PYTHON [PROCESSOR…]   PYTHON has what dist.lock holds; processors are x86_64 and aarch64 unless named
+# Builds labkit for others into a folder and checks it: a source archive, and a wheel for each processor.
+#   dist.sh PYTHON FOLDER [PROCESSOR…]   PYTHON has what dist.lock holds; processors: x86_64 and aarch64 unless named
 # The wheels hold kernels for Python's stable ABI and for glibc 2.17 (manylinux2014). They need no MPI to be built, and
 # serve any: see docs/architecture.md. zig, a C compiler from PyPI, compiles for both processors and that old glibc.
 set -euo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 say() { printf '%s\n' "$*"; }
 fail() { say "$*" >&2; exit 1; }
 
-python=$(realpath -s "$1"); shift
+python=$(realpath -s "$1") target=$(realpath -m "$2"); shift 2
 [ $# != 0 ] || set -- x86_64 aarch64
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -40,8 +40,8 @@ for processor in "$@"; do
         || fail "The wheel for $processor asks for more than glibc 2.17: $(auditwheel show "$scratch"/wheel/*.whl)"
 done
 quiet twine check --strict "$scratch"/out/*
-mkdir -p dist
-rm -f dist/labkit-*
-cp "$scratch"/out/* dist
-for file in dist/labkit-*; do say "$file  $(du -h "$file" | cut -f1)"; done
-say "Checked: auditwheel (manylinux2014), twine. Install one: pip install dist/labkit-*-$(uname -m).whl"
+mkdir -p "$target"
+rm -f "$target"/labkit-*
+cp "$scratch"/out/* "$target"
+for file in "$target"/labkit-*; do say "$file  $(du -h "$file" | cut -f1)"; done
+say "Checked with auditwheel (manylinux2014: glibc 2.17 or newer) and twine. To install: pip install FILE"
