@@ -104,4 +104,4 @@ def excerpt(text: str) -> str:
     left = len(lines) - HEAD - TAIL
     if left <= 1:
         return "\n".join(lines)
-    return "\n".join([*lines[:HEAD], f"… {left} lines left out …", *lines[-TAIL:]])
+    return "\n".join([*lines[:HEAD], f"… {left} lines omitted …", *lines[-TAIL:]])

@@ -126,18 +126,27 @@ def named(kind: str, wanted: str, names: Sequence[str] = ()) -> str:
         return wanted
     there = f" There are: {', '.join(sorted(names))}." if names else ""
     raise SpecError(
-        f"There is no {kind} {wanted[:60]!r}: a name has letters, digits and . + - _ only, and is no path.{there}"
+        f"There is no {kind} {wanted[:60]!r}: a name has letters, digits and . + - _ only; a path is not a name.{there}"
     )
 
 
-def closest(wanted: str, names: Sequence[str]) -> str:
-    """Names as a list for a message, those that are alike first."""
+def alike(wanted: str, names: Sequence[str]) -> str:
+    """The question "Did you mean …? " with the names that are alike; empty if none is.
+
+    Examples
+    --------
+    >>> alike("quik", ["quick", "survey"]), alike("x", ["quick"])
+    ('Did you mean quick? ', '')
+    """
     import difflib
 
-    close = difflib.get_close_matches(wanted[:100], names, n=3, cutoff=0.5)
-    return ", ".join([*close, *(name for name in names if name not in close)])
+    close = difflib.get_close_matches(wanted[:100], names, n=3, cutoff=0.6)
+    return f"Did you mean {' or '.join(close)}? " if close else ""
 
 
-def known(kind: str, wanted: str, names: Sequence[str]) -> SpecError:
-    """Error for a name that does not exist, listing those that do (closest first)."""
-    return SpecError(f"There is no {kind} {wanted[:100]!r}. There are: {closest(wanted, sorted(names))}.")
+def known(kind: str, wanted: str, names: Sequence[str], *, see: str = "") -> SpecError:
+    """Error for a name that does not exist: near matches, and all names or the command `see` that lists them."""
+    near = alike(wanted, names)
+    if see:
+        return SpecError(f"There is no {kind} {wanted[:100]!r}. {near}List all {len(names)} with: {see}")
+    return SpecError(f"There is no {kind} {wanted[:100]!r}. {near}There are: {', '.join(sorted(names)) or 'none'}.")

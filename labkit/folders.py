@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-
-import platformdirs
 
 from labkit.errors import DataError, LaunchError
 
@@ -16,37 +13,41 @@ NAME = "labkit"
 
 def cache() -> Path:
     """Files that can be made again; ``$XDG_CACHE_HOME/labkit``, else ``~/.cache/labkit``."""
-    return _found(platformdirs.user_cache_path, "XDG_CACHE_HOME")
+    return _found("user_cache_path", "XDG_CACHE_HOME")
 
 
 def config() -> Path:
     """Settings that the user writes; ``$XDG_CONFIG_HOME/labkit``, else ``~/.config/labkit``."""
-    return _found(platformdirs.user_config_path, "XDG_CONFIG_HOME")
+    return _found("user_config_path", "XDG_CONFIG_HOME")
 
 
 def state() -> Path:
     """What labkit must remember from run to run; ``$XDG_STATE_HOME/labkit``, else ``~/.local/state/labkit``."""
-    return _found(platformdirs.user_state_path, "XDG_STATE_HOME")
+    return _found("user_state_path", "XDG_STATE_HOME")
 
 
 def fonts() -> tuple[Path, ...]:
     """Where fonts of the user may lie."""
+    import platformdirs
+
     try:
         return platformdirs.user_data_path() / "fonts", Path("~/.fonts").expanduser()
     except RuntimeError:
         return ()
 
 
-def _found(folder: Callable[[str], Path], variable: str) -> Path:
-    """A folder of labkit's own.
+def _found(folder: str, variable: str) -> Path:
+    """A folder of labkit's own, from the function of platformdirs with that name.
 
     Raises
     ------
     DataError
         If the user has no home folder.
     """
+    import platformdirs  # here, for a rank imports this module, and should open few files
+
     try:
-        return folder(NAME)
+        return Path(getattr(platformdirs, folder)(NAME))
     except RuntimeError as error:
         raise DataError(
             f"User {os.getuid()} has no home folder, but labkit needs one for its files. Set HOME or {variable} to the "
@@ -70,7 +71,9 @@ def runtime() -> Path:
         place.mkdir(mode=0o700, exist_ok=True)
         owner = place.stat().st_uid
     except OSError as error:
-        raise LaunchError(f"No folder for what is up: {error}. Set XDG_RUNTIME_DIR to a folder of your own.") from error
+        raise LaunchError(
+            f"No folder for the state of testbeds: {error}. Set XDG_RUNTIME_DIR to a folder of your own."
+        ) from error
     if owner != os.getuid():
-        raise LaunchError(f"{place} belongs to somebody else. Set XDG_RUNTIME_DIR to a folder of your own.")
+        raise LaunchError(f"{place} belongs to another user. Set XDG_RUNTIME_DIR to a folder of your own.")
     return place

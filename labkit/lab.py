@@ -62,7 +62,7 @@ def measure(study: Study) -> None:
     held = study.run(tell)
     count = len(study.samples)
     done = f"Measured {last[0].total} points in {format_duration(last[0].elapsed)}" if last else "Nothing was missing"
-    handle.update(Markdown(f"{done}; {count} points lie in the campaign `{held.name}`."))
+    handle.update(Markdown(f"{done}; {count} points are in the campaign `{held.name}`."))
 
 
 def follow(campaign: str, lines: int = 10) -> None:
@@ -74,8 +74,8 @@ def follow(campaign: str, lines: int = 10) -> None:
     lines : how many of the last results are shown.
     """
     held = Campaign(find(campaign))
-    handle = display(Markdown(f"Looking at `{held.name}` …"), display_id=True)
-    state, last, count = "nobody measures into it now", list[str](), 0
+    handle = display(Markdown(f"Watching `{held.name}` …"), display_id=True)
+    state, last, count = "no run in progress", list[str](), 0
     for one in news(held):
         if isinstance(one, str):
             last, count = [*last, one][-lines:], count + 1
@@ -85,7 +85,7 @@ def follow(campaign: str, lines: int = 10) -> None:
         handle.update(Markdown(f"`{held.name}`: {state}\n\n{text}"))
     handle.update(
         Markdown(
-            f"`{held.name}` is not being measured into; its log has {count} entries.\n\n"
+            f"`{held.name}` has no run in progress. Its log has {count} entries.\n\n"
             + "\n".join(f"- {line}" for line in last)
         )
     )

@@ -19,25 +19,25 @@ from labkit.errors import DataError
 
 REFUSED = (OSError, UnicodeError, RecursionError, MemoryError)
 _REMEDIES = {
-    errno.ENOENT: "Check the name, or make its folder first",
+    errno.ENOENT: "Check the name, or create its folder first",
     errno.EISDIR: "Name a file, not a folder",
-    errno.ENOTDIR: "Name a path whose parts are folders",
+    errno.ENOTDIR: "Name a path whose parents are folders",
     errno.EEXIST: "Name another place, or remove it",
     errno.ENOTEMPTY: "Name another place, or empty it",
-    errno.ENOSPC: "Make room on that disk, or name another place",
-    errno.EDQUOT: "Make room within your quota, or name another place",
+    errno.ENOSPC: "Free space on that disk, or name another place",
+    errno.EDQUOT: "Free space in your quota, or name another place",
     errno.EFBIG: "Raise the limit (ulimit -f), or name another place",
     errno.ENAMETOOLONG: "Choose a shorter name",
-    errno.ELOOP: "Its links lead in a circle; name the file itself",
+    errno.ELOOP: "Its links form a loop; name the file itself",
     errno.EACCES: "Ask its owner for access, or name another place",
     errno.EPERM: "Ask its owner for access, or name another place",
     errno.EROFS: "The disk is read-only; name another place",
     errno.EMFILE: "Raise the limit of open files (ulimit -n 4096)",
-    errno.ENFILE: "End other programs; this machine has no open files left",
+    errno.ENFILE: "Close other programs: this machine has reached its limit of open files",
     errno.EAGAIN: "End other programs, or raise the limit of processes (ulimit -u)",
     errno.ENOMEM: "End other programs, or use a machine with more memory",
-    errno.EBADF: "It is closed; open it, or send the output to a file",
-    errno.ENXIO: "It is a pipe or a device that nobody reads; restore the file",
+    errno.EBADF: "The stream is closed; open it, or send the output to a file",
+    errno.ENXIO: "It is a pipe or a device; restore the file",
     errno.EIO: "Check the disk, and restore the file from a copy",
 }
 _KINDS = {
@@ -61,11 +61,11 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
     where = _short(str(path)) or "The input"
     if isinstance(error, UnicodeError):
         place = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
-        return DataError(f"{where} is no UTF-8 text{place}. Write it as UTF-8.")
+        return DataError(f"{where} is not UTF-8 text{place}. Save it as UTF-8.")
     if isinstance(error, RecursionError):
-        return DataError(f"{where} is nested too deeply to be read. Restore it, or write it flat.")
+        return DataError(f"{where} is nested too deeply. Restore it, or flatten it.")
     if isinstance(error, MemoryError):
-        return DataError(f"{where} needs more memory than this machine has. Ask for less, or use a larger machine.")
+        return DataError(f"{where} needs more memory than this machine has. Request less, or use a larger machine.")
     return DataError(f"{where} cannot be read: {_short(str(error), 200)}. Correct or restore it.")
 
 

@@ -54,7 +54,8 @@ class Range:
 RANGES: Mapping[str, Range] = {
     "size": Range(0, 2**50, "B", usual=8),  # of messages and of files
     "ranks": Range(1, 2**20, usual=2),
-    "ppn": Range(0, 2**16, usual=2),
+    "ppn": Range(0, 2**16, usual=0),  # 0: the launcher decides
+    "ppn_of_job": Range(1, 2**16, usual=1),
     "iterations": Range(1, 10**9),
     "warmup": Range(0, 10**9),
     "launches": Range(1, 10_000, usual=6),

@@ -135,13 +135,15 @@ def load(name: str) -> Paper:
         claims = tuple(Claim(**_frozen(one)) for one in held.pop("claim", []))
         paper = Paper(numbers={one.name: one for one in numbers}, claims=claims, **held)
         if len(paper.numbers) < len(numbers):
-            raise ValueError("a name is used twice")
+            raise ValueError("a name occurs twice")
         for one in numbers:
             paper.leaves([one.name, *([one.observed] if one.observed else [])])
         for claim in claims:
             paper.leaves([claim.total, *claim.parts])
     except (ValueError, TypeError, KeyError, RecursionError, SpecError) as error:
-        raise DataError(f"{file} is no table of published numbers: {error}. Mend it, or take it from git.") from error
+        raise DataError(
+            f"{file} is not a table of published numbers: {error}. Correct it, or restore it from git."
+        ) from error
     return paper
 
 

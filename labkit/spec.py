@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from labkit import ranges, units
-from labkit.errors import SpecError, closest
+from labkit import complaints, ranges, units
+from labkit.errors import SpecError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -74,7 +74,7 @@ class Spec:
         for name in ("size", "ranks", "ppn"):
             ranges.check(name, getattr(self, name))
         if self.bind not in BINDINGS:
-            raise SpecError(f"bind={self.bind!r}, but it must be one of {', '.join(BINDINGS)}. Set one of these.")
+            raise SpecError(f"bind={self.bind!r}, but it must be one of {', '.join(BINDINGS)}. Set bind=auto.")
         if not BENCHMARK.fullmatch(self.benchmark):
             raise SpecError(f"benchmark={self.benchmark!r} is not of the form family.name. See 'labkit list'.")
 
@@ -89,7 +89,7 @@ class Spec:
             return dict(self.options)[name]
         except KeyError:
             raise SpecError(
-                f"{self.benchmark} was given no option {name!r}; it has: {[k for k, _ in self.options]}."
+                f"{self.benchmark} has no option {name!r}. It has: {[k for k, _ in self.options]}."
             ) from None
 
     @property
@@ -231,18 +231,11 @@ def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
     names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
     unknown = [key for key in values if key not in names]
     if unknown:
-        raise SpecError(
-            f"{what} has no {', '.join(map(ranges.shown, unknown[:5]))}. "
-            f"It has: {closest(str(unknown[0]), names) or 'no options'}."
-        )
+        raise SpecError(complaints.unknown(what, str(unknown[0]), names))
     try:
         made = cast("T", _adapter(cast("type", cls)).validate_python(dict(values)))
     except ValidationError as error:
-        told = [
-            ("".join(f".{part}" for part in e["loc"])[1:], ranges.shown(e["input"]), e["msg"]) for e in error.errors()
-        ]
-        lines = [f"{name}={value}: {message}" for name, value, message in told[:5]]
-        raise SpecError(f"{what}: {'; '.join(lines)}. Correct {told[0][0] or 'it'}.") from error
+        raise SpecError(complaints.text(what, cls, error.errors())) from error
     ranges.finite(what, {name: getattr(made, name) for name in names})
     return made
 
@@ -261,7 +254,7 @@ def _variables(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> tuple[tu
     found = tuple(sorted((str(name), str(value)) for name, value in pairs))
     wrong = [name for name, _ in found if not name.isidentifier()]
     if wrong:
-        raise SpecError(f"environment: {wrong[0]!r} is no name of a variable. Write it like OMPI_MCA_btl.")
+        raise SpecError(f"environment: {wrong[0]!r} is not the name of a variable. Write it like OMPI_MCA_btl.")
     return found
 
 

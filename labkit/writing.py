@@ -178,7 +178,7 @@ def unwritable(target: str | Path, error: OSError) -> DataError:
     """The error for an output that cannot be written, with the remedy."""
     remedies = {
         errno.EISDIR: "Name a file in it",
-        errno.ENOENT: f"Make its folder first: mkdir -p {Path(target).parent}",
+        errno.ENOENT: f"Create its folder first: mkdir -p {Path(target).parent}",
         errno.ENOTDIR: "Name a file in a folder",
         errno.ENXIO: f"Nobody has read the pipe for {PATIENCE:g} s. Start its reader first",
     }

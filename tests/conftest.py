@@ -170,6 +170,17 @@ def required() -> list[str]:
     return names
 
 
+def markers(report: pytest.TestReport) -> list[str]:
+    """Names of a test's markers; they travel with its report from the process that ran it."""
+    return next((value for name, value in report.user_properties if name == "markers"), [])  # type: ignore[return-value]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Note the markers where reports carry them."""
+    item.user_properties.append(("markers", [marker.name for marker in item.iter_markers()]))
+
+
 class Capabilities:
     """Skips what this machine cannot do, and lets no skip pass that LABKIT_REQUIRE forbids."""
 
@@ -188,7 +199,6 @@ class Capabilities:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         for name in self.needed(item):
-            self.tests[name] += 1
             if capability(name).state != "available":
                 pytest.skip(f"{name}: {capability(name).note}")
 
@@ -210,6 +220,11 @@ class Capabilities:
                 report.longrepr = why + str(report.longrepr)
         return report
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "setup":
+            for name in self.tests.keys() & markers(report):
+                self.tests[name] += 1
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         shown = [name for name in PROBES if self.tests[name] or name in self.required]
         if not shown:
@@ -230,12 +245,9 @@ class Budgets:
             self.allowed: dict[str, float] = tomllib.load(file)["tool"]["labkit"]["test-budgets"]
         self.used = dict.fromkeys(self.allowed, 0.0)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Wrapper[pytest.TestReport]:
-        report = yield
-        marked = [name for name in reversed(self.allowed) if item.get_closest_marker(name)]
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        marked = [name for name in reversed(self.allowed) if name in markers(report)]
         self.used[marked[0] if marked else "pure"] += report.duration
-        return report
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("time used/allowed")

@@ -259,7 +259,7 @@ def line(seed: int, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return random.uniform(0.3, 20) + sizes / random.uniform(1e3, 2e4), noise
 
 
-@pytest.mark.parametrize("sizes", [POWERS, DENSE], ids=["powers", "dense"])
+@pytest.mark.parametrize("sizes", [POWERS, pytest.param(DENSE, marks=pytest.mark.slow)], ids=["powers", "dense"])
 @pytest.mark.parametrize("noisy", [False, True])
 def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
     false = 0
@@ -271,7 +271,7 @@ def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
     assert false <= 10
 
 
-@pytest.mark.parametrize("kind", ["step", "factor"])
+@pytest.mark.parametrize("kind", ["step", pytest.param("factor", marks=pytest.mark.slow)])
 def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> None:
     found = 0
     for seed in range(200):
@@ -308,7 +308,7 @@ def test_a_size_that_fits_neither_line_lies_inside_the_break() -> None:
     ("sizes", "times", "says"),
     [
         (range(7), [1.0] * 7, "at least 8"),
-        ([1, 1, *range(2, 9)], [1.0] * 9, "each once"),
+        ([1, 1, *range(2, 9)], [1.0] * 9, "without repeats"),
         (range(9), [0.0] * 9, "above 0"),
     ],
 )
@@ -377,7 +377,7 @@ def test_what_cannot_be_read_says_why(tmp_path) -> None:
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)
     assert "status 3" in eager.limits("openmpi", str(tmp_path / "mpirun"), "tcp")[0].source
-    assert "cannot read the variables of srun" in eager.limits("srun", "srun", "shm")[0].source
+    assert "cannot read the settings of srun" in eager.limits("srun", "srun", "shm")[0].source
 
 
 def test_eager_limits_of_the_installed_mpi_are_sizes_or_reasons() -> None:

@@ -59,7 +59,7 @@ def test_the_paper_s_fft_asks_for_its_size() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"px": 2, "py": 2, "pz": 2}, "no place for exactly 27 ranks. Set px=3, py=3 and pz=3"),
+        ({"px": 2, "py": 2, "pz": 2}, "does not hold exactly 27 ranks. Set px=3, py=3 and pz=3"),
         ({"nx": -1}, "nx=-1"),
         ({"sleep_us": -3.0}, "sleep_us=-3.0"),
         ({"nx": 60_000, "ny": 60_000}, "at most 2147483647 B"),

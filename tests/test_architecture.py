@@ -120,7 +120,7 @@ def test_mpi_is_never_initialised_by_an_import_outside_ranks() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_is_short_and_named_for_its_concept(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 300
+    assert len(path.read_text().splitlines()) <= 450, "more than one concept?"
     assert not {"utils", "common", "core", "helpers"} & {
         part.removesuffix(".py") for part in path.relative_to(ROOT).parts
     }

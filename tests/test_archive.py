@@ -23,19 +23,19 @@ def test_an_exported_campaign_comes_back_as_it_was(tmp_path: Path, capsys: pytes
     filled(tmp_path / "c", 3, first=50)
     assert main(["export", str(held.path), "--output", str(target)]) == 0
     assert main(["verify", str(target)]) == 0
-    assert "all as they were written" in capsys.readouterr().out
+    assert "all intact" in capsys.readouterr().out
     with archive.opened(target) as folder:
         assert everything(Campaign(folder)) == everything(held)
         assert archive.verify(folder)[1] == []
         done = subprocess.run(["sha256sum", "--check", "--quiet", archive.MANIFEST], cwd=folder, check=False)
         assert done.returncode == 0
     assert main(["export", str(held.path), "--output", str(target)]) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
 
 
 def test_a_campaign_in_use_is_not_exported(tmp_path: Path) -> None:
     held = filled(tmp_path / "c", 1)
-    with held.lease(), pytest.raises(DataError, match="is being measured into"):
+    with held.lease(), pytest.raises(DataError, match="is in use by a run"):
         archive.export(held.path, tmp_path / "c.zip")
 
 
@@ -61,7 +61,7 @@ def test_a_changed_a_truncated_and_a_missing_file_are_named(tmp_path: Path, comp
     gone.unlink()
     wrong = archive.verify(held.path)[1]
     assert [text.split(":")[0].rpartition("/")[2] for text in wrong] == [cut.name, gone.name]
-    assert "missing; log.txt says that it was saved" in wrong[1]
+    assert "missing; log.txt lists it as saved" in wrong[1]
     with pytest.raises(DataError, match=f"is damaged: .*{cut.name}"):
         merging.merge([held.path], tmp_path / "d")
 

@@ -61,7 +61,7 @@ def test_a_broken_campaign_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"campaign\.json cannot be read"):
         Campaign(tmp_path)
     (tmp_path / "campaign.json").write_text('{"format": 9}')
-    with pytest.raises(DataError, match="has format 9, but this labkit reads 1"):
+    with pytest.raises(DataError, match="has format 9, but this version of labkit reads 1"):
         Campaign(tmp_path)
 
 
@@ -95,7 +95,7 @@ def test_a_stale_lease_is_recognised(tmp_path: Path, host: str, age: float, stal
         with held.lease():
             assert json.loads((tmp_path / "lease.json").read_text())["pid"] == str(os.getpid())
     else:
-        with pytest.raises(LaunchError, match="Wait for it, end it, or choose another campaign"), held.lease():
+        with pytest.raises(LaunchError, match="Wait, end that process, or choose another campaign"), held.lease():
             pass
 
 
@@ -139,6 +139,6 @@ def test_following_tells_results_as_they_come_until_the_run_ends(tmp_path: Path)
 def test_the_root_is_no_folder_for_a_campaign(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/")
     for path in (Path("/"), tmp_path / "link", Path("/tmp/..")):
-        with pytest.raises(DataError, match=r"is the root of the file system.*Name a folder"):
+        with pytest.raises(DataError, match=r"is the root of the file system.*Name another folder"):
             Campaign(path)
     assert not Path("/campaign.json").exists()

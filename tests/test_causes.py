@@ -43,7 +43,7 @@ def test_a_known_cause_comes_first_with_what_to_do(said: str, line: str, remedy:
     assert "command: mpirun 'a b'" in text
     assert error.lasting is lasting
     assert len(text.splitlines()) < 30
-    assert text.index(said) < text.index("lines left out") < text.index("* advice 39")
+    assert text.index(said) < text.index("lines omitted") < text.index("* advice 39")
 
 
 def test_the_exception_of_a_traceback_is_the_cause_where_nothing_else_is_known() -> None:

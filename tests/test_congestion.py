@@ -210,7 +210,7 @@ def test_what_gpcnet_has_no_table_for_is_left_out_with_a_word() -> None:
     load = replace(one, spec=Spec(benchmark="congestion.gpcnet_congestors", size=4096, ranks=10))
     with pytest.warns(LabkitWarning, match=r"no tables for it: congestion\.gpcnet_congestors\."):
         assert gpcnet_tables.text([load, one]) == gpcnet.write(gpcnet_tables.report([one]))
-    with pytest.raises(SpecError, match=r"congestion\.gpcnet_congestors is no test of GPCNeT"):
+    with pytest.raises(SpecError, match=r"congestion\.gpcnet_congestors is not a GPCNeT test"):
         gpcnet_tables.text([load])
 
 

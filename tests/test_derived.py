@@ -36,7 +36,7 @@ def test_an_example_stays_as_it_is(root: Path) -> None:
     held = Campaign(EXAMPLES / "two-cores")
     assert held.bundled
     assert held.derived == root / "derived" / "two-cores"
-    with pytest.raises(DataError, match=r"example that comes with labkit .* --into"), held.lease():
+    with pytest.raises(DataError, match=r"labkit never changes it.* --into"), held.lease():
         pass
     before = sorted(held.path.rglob("*"))
     kept.of(held, "mpi.*")
@@ -155,6 +155,6 @@ def test_a_report_of_a_read_only_campaign_goes_elsewhere(root: Path, tmp_path: P
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mounts of one's own: {done.stderr.strip()[:200]}")
     assert done.returncode == 0, done.stderr
-    assert "The campaign stays as it is; what is made of it goes to" in done.stderr
+    assert "labkit does not change the campaign; derived files go to" in done.stderr
     assert len(list((root / "derived").glob("c-*/report/html/index.html"))) == 1
     assert not (folder / "report").exists()

@@ -140,7 +140,7 @@ def test_a_measured_point_tells_its_command() -> None:
 
 def test_a_problem_is_a_sentence() -> None:
     assert "needs exactly 2" in Selection(benchmark="mpi.latency", levels={"ranks": [3]}).problem()
-    assert Selection(benchmark="mpi.latency", levels={"transport": []}).problem().startswith("No transport is chosen")
+    assert Selection(benchmark="mpi.latency", levels={"transport": []}).problem().startswith("No transport is selected")
 
 
 def test_a_store_reads_a_file_once_and_what_is_new(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_several_campaigns_have_lines_of_their_own_and_a_point_is_found(example:
 
 
 def test_an_empty_plot_says_what_to_do() -> None:
-    with pytest.raises(DataError, match="Measure, or choose others"):
+    with pytest.raises(DataError, match="Measure, or select other campaigns"):
         SHOWN.figure(Store().summary((), "mpi.latency"))
 
 
@@ -401,7 +401,7 @@ def test_a_campaign_that_is_deleted_while_it_is_measured_into_frees_the_form(mon
     shutil.rmtree(one.campaign.path)
     made.tick()
     assert made._job is None
-    assert "was deleted, so its run was stopped" in made.status.value
+    assert "so labkit stopped its run" in made.status.value
     assert "deleted" not in made._session.campaigns
     assert not made.run.disabled
     end = time.monotonic() + 30
@@ -482,7 +482,7 @@ def test_points_that_differ_in_a_variable_only_are_lines_of_their_own() -> None:
     ("named", "said"),
     [
         ("evil.zip", "campaign.json: name is &#x27;../../x&#x27;: it has a /. It must be"),
-        ("", "Nothing is named to add"),
+        ("", "The path is empty"),
         ("~nobody-here/x", "There is no campaign &#x27;~nobody-here/x&#x27;"),
         ("x" * 5000, "Choose a shorter name"),
         ("<img src=x>", "There is no campaign &#x27;&lt;img src=x&gt;&#x27;"),

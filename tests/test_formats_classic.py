@@ -338,7 +338,7 @@ def test_other_text_is_one_clear_error(name: str, old: str, new: str, said: str)
 
 
 def test_a_text_without_its_last_end_of_line_was_cut_off() -> None:
-    with pytest.raises(DataError, match=r"line 15: found '1024 .* 0\.7', wanted .* without an end of line: it was cut"):
+    with pytest.raises(DataError, match=r"line 15: found '1024 .* 0\.7', wanted .*its last line has no line end"):
         omb.parse(text("omb/pt2pt_latency")[:-2])
 
 

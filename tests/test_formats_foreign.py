@@ -184,7 +184,12 @@ def test_a_run_of_mpirun_that_died_gives_the_rows_before() -> None:
             "            4   [0] MPI 20    0.27",
             "wanted a row of 4 values",
         ),
-        (imb, "# All processes entering MPI_Finalize", "slurmstepd: error: CANCELLED", "delete what is below its last"),
+        (
+            imb,
+            "# All processes entering MPI_Finalize",
+            "slurmstepd: error: CANCELLED",
+            "delete everything after its last",
+        ),
     ],
 )
 def test_a_row_that_other_text_fell_into_is_an_error_with_a_remedy(

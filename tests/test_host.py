@@ -203,7 +203,7 @@ def test_a_spoilt_machine_fails_every_check_of_the_machine_with_a_remedy(spoilt)
     assert {check.state for check in checks.values()} == {"warn", "bad"}
     assert {name for name, check in checks.items() if check.state == "bad"} == {"clock source", "memory", "MPI"}
     assert all(check.remedy and check.wanted and check.found for check in checks.values())
-    assert checks["load"].found == "other processes keep 0.97 of 1 processors busy: burn (process 7) 0.96"
+    assert checks["load"].found == "other processes use 0.97 of 1 cores: burn (process 7) 0.96"
     assert checks["cores"].found == "1 for 2 ranks (8 in the machine, the container may use 1.5)"
     assert checks["CPU frequency"].found == "governor powersave, 3500 of 3799 MHz now"
     assert checks["/dev/shm"].remedy.startswith("docker run --shm-size=")
@@ -257,12 +257,11 @@ def test_nothing_to_say_of_a_quiet_node(node):
 
 def test_doubts_bring_their_evidence(spoilt):
     assert list(texts(host.warnings_for_run(spoilt, spoilt["load"], ranks=1))) == [
-        "other processes kept 0.97 of 1 processors busy, most by burn (0.96): "
-        "latency may be false, measure again without them",
-        "1 ranks on 1 cores leave none for the system, the tail may be false",
-        "CPU governor is 'powersave', short runs may be slower than long ones",
-        "clock source is 'hpet', reading it may be slow or coarse",
-        "virtual machine (kvm): the hypervisor may interrupt a measurement",
+        "busy machine (other processes use 0.97 of 1 cores, most: burn 0.96): times are unreliable, rerun when idle",
+        "1 ranks on 1 cores leave no core for the system: p99 and max are unreliable, use fewer ranks",
+        "CPU governor is 'powersave': short runs may be slow, set it to performance",
+        "clock source is 'hpet': reading it may be slow or coarse, set it to tsc",
+        "virtual machine (kvm): the hypervisor may interrupt iterations, p99 and max may be too high",
     ]
     assert texts(host.badges(spoilt, spoilt["load"])) == ("busy machine", "CPU frequency")
 
@@ -277,9 +276,7 @@ def test_only_what_others_took_makes_a_machine_busy(node):
     assert texts(host.badges(node, full, more)) == ("busy machine",)
     (said,) = host.warnings_for_run(node, full, more, ranks=2)
     assert (said.code, said.value("cores")) == ("busy-machine", 64)
-    assert said.text.startswith(
-        "other processes kept 9.00 of 64 processors busy, most by processes that cannot be seen"
-    )
+    assert said.text.startswith("busy machine (other processes use 9.00 of 64 cores, most: hidden processes 8.50)")
 
 
 BURN = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
@@ -397,8 +394,8 @@ def test_a_watch_tells_of_half_a_second_or_more():
 def test_a_frequency_that_moves_and_time_that_is_stolen(node):
     end = QUIET | {"monotonic_s": 1010.0, "frequency_MHz": 2000.0, "cpu_steal_s": 3.0 + 64.0}
     assert list(texts(host.warnings_for_run(node, QUIET, end))) == [
-        "CPU frequency went from 3500 to 2000 MHz during the point, its iterations are not alike",
-        "the hypervisor kept the processors to itself for 10.0% of the point",
+        "CPU frequency changed from 3500 to 2000 MHz: iterations differ, set the CPU governor to performance",
+        "the hypervisor took 10.0% of the CPU time: times are unreliable, rerun when idle",
     ]
     assert texts(host.badges(node, QUIET, end)) == ("CPU frequency",)
 

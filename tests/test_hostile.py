@@ -114,7 +114,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> report.Built:
     folder = hostile_campaign(tmp_path_factory.mktemp("foreign") / "campaign")
     said: list[str] = []
     built = report.build([folder], engine="plain", progress=said.append)
-    assert "executed notebooks, which are read and not run" in said[0]
+    assert "executed notebooks, which labkit reads but does not run" in said[0]
     assert not list(folder.parent.rglob("PWNED"))
     return built
 

@@ -118,9 +118,9 @@ def test_what_the_text_tells_is_in_the_options(tmp_path: Path) -> None:
 def test_ranks_that_nobody_told_are_assumed_with_a_warning(tmp_path: Path) -> None:
     outcome = importing.bring([ALLREDUCE], into=tmp_path / "c")
     (said,) = outcome.warnings
-    assert "osu_allreduce: the text does not tell the number of ranks: 2 assumed. Say it with --ranks." in said
+    assert "osu_allreduce: the file does not name the number of ranks: assumed 2. Set it with --ranks." in said
     frame = records.table(outcome.campaign.samples())
-    assert all("2 assumed" in joined(cell) for cell in frame["warnings"])
+    assert all("assumed 2" in joined(cell) for cell in frame["warnings"])
     assert list(frame["verified"]) == [True, True, False]
     assert "validation failed" in joined(frame["warnings"].iloc[2])
 
@@ -139,7 +139,7 @@ def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
     (said,) = (text for text in outcome.warnings if "Bcast " in text)
     assert said == f"{MPI1}, line 275: IMB-MPI1 Bcast has no benchmark in labkit, its 8 rows are left out."
     assert outcome.added > 0
-    with pytest.raises(DataError, match=r"Nothing was imported.*osu_bcast has no benchmark.*'labkit list'"):
+    with pytest.raises(DataError, match=r"labkit imported nothing.*osu_bcast has no benchmark.*'labkit list'"):
         importing.bring([GOLDEN / "omb" / "coll_bcast.txt"], into=tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
@@ -273,7 +273,7 @@ def test_metadata_and_fingerprints_are_those_of_a_point_of_its_own(tmp_path: Pat
 
 def test_a_file_that_is_not_what_was_written_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compacted, "digest", lambda path: "0" * 16)
-    with pytest.raises(DataError, match=r"does not hold what was written to it\. Look after the disk"):
+    with pytest.raises(DataError, match=r"does not hold what labkit wrote to it\. Check the disk"):
         importing.bring([LATENCY], into=tmp_path / "c")
     assert not list(tmp_path.rglob("*.parquet*"))
 
@@ -411,7 +411,7 @@ def test_what_is_no_file_is_refused_with_a_sentence_and_not_waited_for(tmp_path:
         os.mkfifo(path)
     elif kind == "folder":
         path.mkdir()
-    with pytest.raises(DataError, match=rf"(?i)is a {kind}, not a file\. Save what") as error:
+    with pytest.raises(DataError, match=rf"(?i)is a {kind}, not a file\. Save the output") as error:
         importing.bring([path], into=tmp_path / "c")
     assert len(str(error.value).splitlines()) == 1
     assert not (tmp_path / "c").exists()
@@ -435,7 +435,7 @@ def test_groups_at_once_are_told_from_one_alone(tmp_path: Path) -> None:
     latency = frame[frame["benchmark"] == "mpi.latency"]
     assert set(latency["testbed"]) == {f"multi_all.txt,groups=2,group={i}" for i in (0, 1)}
     assert set(latency["ranks"]) == {2}
-    assert all("2 groups ran at once" in joined(cell) for cell in latency["warnings"])
+    assert all("2 groups ran at the same time" in joined(cell) for cell in latency["warnings"])
     barrier = frame[(frame["benchmark"] == "mpi.barrier") & (frame["ranks"] == 4)]
     assert list(barrier["testbed"]) == ["multi_all.txt"]
 
@@ -495,7 +495,7 @@ def test_omb_layout_has_the_loop_s_mean_of_one_sided_calls(tmp_path: Path) -> No
     printed = equivalents.text([one], "omb")
     (table,) = omb.parse(printed)
     assert (table.test, table.rows[0].values) == ("osu_put_latency", (0.08,))
-    assert "labkit's median is that of single calls" in printed
+    assert "labkit's median is the median of single calls" in printed
     (tmp_path / "put.txt").write_text(printed)
     (again,) = importing.bring([tmp_path / "put.txt"], into=tmp_path / "c").campaign.samples()
     assert [(v.name, v.statistic, v.value) for v in again.reported] == [("latency_us", "osu_mean", 0.08)]
@@ -553,7 +553,7 @@ def test_tests_that_count_otherwise_are_converted_both_ways(tmp_path: Path) -> N
 
 
 def test_what_is_not_quite_the_same_says_so(tmp_path: Path) -> None:
-    with pytest.warns(LabkitWarning, match="shown as IMB-P2P Birandom, which is not quite the same: it draws one pair"):
+    with pytest.warns(LabkitWarning, match="shown as IMB-P2P Birandom, which differs: it draws one pair"):
         printed = equivalents.text([measured("mpi.random_pairs", 8, [[1.0]] * 2, cadence="streaming")], "imb")
     path = tmp_path / "imb.txt"
     path.write_text(printed)
@@ -612,7 +612,5 @@ def test_other_options_than_the_equivalent_s_are_told() -> None:
 
 
 def test_a_benchmark_without_an_equivalent_is_refused_before_anything_starts() -> None:
-    with pytest.raises(
-        SpecError, match=r"format=imb, but micro.clock is no test of IMB. Those that are: .*mpi.latency"
-    ):
+    with pytest.raises(SpecError, match=r"format=imb, but micro.clock is not a test of IMB. Its tests: .*mpi.latency"):
         equivalents.check("micro.clock", "imb")

@@ -138,7 +138,9 @@ def test_srun_refuses_a_library_it_cannot_start() -> None:
 
 @pytest.mark.parametrize("launcher", [INTEL, SRUN])
 def test_uneven_hosts_need_a_launcher_that_can(launcher: Launcher) -> None:
-    with pytest.raises(SpecError, match=r"hosts give 1 on a, 3 on b, but \w+ starts as many ranks on each. Set ppn"):
+    with pytest.raises(
+        SpecError, match=r"hosts give 1 on a, 3 on b, but \w+ starts the same number on each host. Set ppn"
+    ):
         launcher.command(Placement(ranks=4, hosts=("a:1", "b:3"), **PMIX), [])
 
 
@@ -161,11 +163,11 @@ def test_a_launcher_is_found_by_its_place(tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match=f"no launcher of the kind mpich at {tmp_path}/ompi. Name the mpirun"):
         launch.get(f"mpich@{tmp_path}/ompi")
     silent = program(tmp_path / "else", "mpirun", "")
-    with pytest.raises(LaunchError, match=r"a program whose --version prints '(\\n|nothing, and ended with status 0)'"):
+    with pytest.raises(LaunchError, match=r"its --version prints '(\\n|nothing, and ended with status 0)'"):
         launch.get(str(silent))
     silent.chmod(0o644)
     launch._version_text.cache_clear()
-    with pytest.raises(LaunchError, match=r"a program whose --version prints 'nothing: Permission denied'"):
+    with pytest.raises(LaunchError, match=r"its --version prints 'nothing: Permission denied'"):
         launch.get(str(silent))
 
 
@@ -198,7 +200,7 @@ def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_transport_nobody_knows_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"transport='pigeon', but openmpi knows auto, shm, tcp"):
+    with pytest.raises(SpecError, match=r"transport='pigeon', but openmpi supports auto, shm, tcp"):
         OPENMPI.command(Placement(ranks=2, transport="pigeon"), [])
 
 
@@ -395,7 +397,7 @@ def test_a_launcher_without_descriptors_is_not_called_absent(tmp_path: Path, mon
     monkeypatch.setattr(launch, "installed", dict)
     for name in ("auto", "openmpi"):
         with pytest.raises(
-            LaunchError, match=rf"{path} is installed, but it does not run: .*Too many open files\n.*ulimit"
+            LaunchError, match=rf"{path} is installed, but does not run: .*Too many open files\n.*ulimit"
         ):
             launch.get(name)
 
@@ -405,11 +407,11 @@ def test_no_descriptor_left_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPa
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     monkeypatch.setattr(os, "pipe", none_left)
-    with pytest.raises(LaunchError, match=r"starts no program: Too many open files\. .*ulimit -n"):
+    with pytest.raises(LaunchError, match=r"cannot start a program: Too many open files\. .*ulimit -n"):
         supervise.start(["true"])
 
 
 @pytest.mark.parametrize("name", ["/dev/full", "/dev/zero", "/"])
 def test_hosts_that_are_no_file_are_refused_at_once(name: str) -> None:
-    with pytest.raises(SpecError, match=f"hosts={name} cannot be read: .*Name hosts with commas"):
+    with pytest.raises(SpecError, match=f"hosts={name} cannot be read: .*List hosts with commas"):
         launch.listed(name)

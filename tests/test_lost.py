@@ -49,7 +49,7 @@ def points(folder: Path) -> int:
 def test_a_campaign_that_is_renamed_stops_the_run_and_keeps_all_in_one_folder(tmp_path: Path) -> None:
     status, said = measured(tmp_path, lambda into: into.rename(tmp_path / "moved"))
     assert status == 1
-    assert f"{tmp_path}/c was moved to {tmp_path}/moved while a run measured into it" in said
+    assert f"{tmp_path}/c was moved to {tmp_path}/moved during a run" in said
     assert "Go on with: --into" in said
     assert "Traceback" not in said
     assert not (tmp_path / "c").exists(), "no second folder"
@@ -83,7 +83,7 @@ def test_a_campaign_that_is_replaced_stops_the_run(tmp_path: Path) -> None:
 
     status, said = measured(tmp_path, replace)
     assert status == 1
-    assert "Another folder has its name now, and nothing was written to that one" in said
+    assert "Another folder has its name now. labkit wrote nothing to it" in said
     assert "Traceback" not in said
     assert {name for name, _, _ in Campaign(tmp_path / "c").done()} == {"mpi.allreduce"}, "the stranger is as it was"
     assert points(tmp_path / "moved") >= 2
@@ -136,10 +136,10 @@ def test_a_notebook_never_begins_a_second_folder(tmp_path: Path, monkeypatch: py
     with inherited(held):
         assert Study(measure=False).campaign.identity == held.identity
         held.path.rename(tmp_path / "moved")
-        with pytest.raises(LostError, match="is gone: the campaign was moved or deleted"):
+        with pytest.raises(LostError, match="is gone: someone moved or deleted the campaign"):
             _ = Study(measure=False).campaign
         Campaign(tmp_path / "c")
-        with pytest.raises(LostError, match="is another campaign now"):
+        with pytest.raises(LostError, match="is now another campaign"):
             _ = Study(measure=False).campaign
 
 
@@ -165,7 +165,7 @@ def test_two_folders_in_one_second_are_two(tmp_path: Path, monkeypatch: pytest.M
     assert all(path.is_dir() for path in found)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(campaign.HOME, str(tmp_path / "file"))
-    with pytest.raises(DataError, match="cannot be made"):
+    with pytest.raises(DataError, match="cannot be created"):
         campaign.fresh("measure")
 
 

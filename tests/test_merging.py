@@ -50,7 +50,7 @@ def test_two_days_of_the_same_suite_are_two_campaigns(tmp_path: Path, capsys: py
     frame = records.table(week.samples(), campaign=week.name)
     assert frame["campaign"].nunique() == 2, "two campaigns of one name can be told apart"
     assert main(["merge", str(monday.path), str(tuesday.path), "--into", str(week.path)]) == 0
-    assert "merged: 0 new points, 2 there already (the same point of the same campaign), 0" in capsys.readouterr().out
+    assert "merged: 0 new points, 2 skipped (the same point of the same campaign), 0" in capsys.readouterr().out
 
 
 def test_an_archive_of_a_campaign_adds_nothing_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +115,7 @@ def test_a_point_with_other_content_is_a_conflict_and_both_are_kept(
     before = contents(held)
     assert main(["merge", str(tmp_path / "copy"), "--into", str(held.path)]) == 0
     said = capsys.readouterr().out
-    assert "merged: 1 new points, 2 there already (the same point of the same campaign), 1 conflicts" in said
+    assert "merged: 1 new points, 2 skipped (the same point of the same campaign), 1 conflicts" in said
     assert "both are kept" in said
     after = contents(held)
     assert not before - after

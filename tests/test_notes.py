@@ -20,7 +20,9 @@ from labkit.samples import Samples, header
 from labkit.samples.facts import noted
 from labkit.spec import Effort, Spec
 
-SPLIT = "a run of netperf was repeated, for it gave no result: found 1; wanted 3"  # holds what separates printed notes
+SPLIT = (
+    "a run of netperf was repeated, because it gave no result: found 1; wanted 3"  # holds what separates printed notes
+)
 VALUES = st.text() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.booleans()
 NOTE = st.builds(note, st.text(max_size=20), st.text(max_size=40))
 WITH_VALUES = st.builds(

@@ -78,7 +78,7 @@ def test_a_value_is_never_that_of_another_statistic_nor_its_interval() -> None:
         ([launch([2000] * 3)], "p99", "it needs 100 samples in each launch, n = 3 in 1 launch"),
         ([launch([2000] * 300)], "p999", "it needs 10,000 samples in each launch, n = 300 in 1 launch"),
         ([launch([2000] * 10_000), launch([2000] * 50, 1)], "p999", "only 1 of 2 launches have it"),
-        ([stated(mean=5.0, max=9.0)], "p50", "its source gives maximum, mean only"),
+        ([stated(mean=5.0, max=9.0)], "p50", "its source gives only maximum, mean"),
     ],
 )
 def test_what_is_not_there_has_a_reason(made: list[Samples], statistic: str, why: str) -> None:
@@ -96,12 +96,12 @@ def test_the_table_of_results_names_statistics_and_shows_no_zero_samples() -> No
     assert "5 mean" in stated_line
     assert stated_line.split()[-2:] == ["-", "1"]
     assert "no 99th percentile: it needs 100 samples in each launch" in lines
-    assert "no 95th percentile, 99th percentile, maximum: its source gives mean only" in lines
+    assert "no 95th percentile, 99th percentile, maximum: its source gives only mean" in lines
 
 
 def test_a_weak_percentile_is_marked_in_the_table_of_results() -> None:
     text = show.result_table(records.table([launch(np.arange(2000, 2300))]))
-    assert "*: fewer than 10 samples lie beyond this percentile" in text
+    assert "*: fewer than 10 samples beyond this percentile" in text
     assert "1.148*" in text  # the p99 of 300 samples
     assert "1.142 " in text  # their p95
 

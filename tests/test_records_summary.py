@@ -136,7 +136,7 @@ def test_a_tool_that_contradicts_itself_says_so() -> None:
     assert "latency_us_p999" not in row
     assert row["latency_us_p99"] == 7.0
     assert texts(row["warnings"]) == (
-        "the tool's 99.9th percentile of 26.6 µs contradicts its other statistics, left out",
+        "the tool's 99.9th percentile of 26.6 µs contradicts its other statistics, so labkit ignores it",
     )
 
 

@@ -83,7 +83,7 @@ def test_a_spoiled_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "good.toml").write_text(GOOD)
     assert reference.load("good").sum("a") == 1
     (tmp_path / "bad.toml").write_text(GOOD.replace(old, new))
-    with pytest.raises(DataError, match=r"bad.toml is no table of published numbers"):
+    with pytest.raises(DataError, match=r"bad.toml is not a table of published numbers"):
         reference.load("bad")
     reference.load.cache_clear()
 

@@ -48,7 +48,7 @@ def test_a_book_that_is_fine(tmp_path: Path) -> None:
         ("See @eq-b.", "@eq-b points nowhere"),
         ("By [@unknown2020].", "@unknown2020 is no entry of the bibliography. Close to it: known2020"),
         ("By [-@unknown].", "@unknown is no entry"),
-        ("As @eq-a [@known2020].", "a citation right after @eq-a is taken for its suffix and lost"),
+        ("As @eq-a [@known2020].", "a citation right after @eq-a becomes its suffix and is lost"),
         ("See @lst-a.", "references to lst- are not supported"),
         ("{{< include other.qmd >}}", "the shortcode 'include other.qmd' is not supported"),
         ("{{< embed one.ipynb#fig-a >}}", "the shortcode 'embed one.ipynb#fig-a' is not supported"),
@@ -58,11 +58,11 @@ def test_a_book_that_is_fine(tmp_path: Path) -> None:
         ("::: {.column-margin}\nx\n:::", "the block 'column-margin' is not supported"),
         ("::: {#thm-x}\nx\n:::", "the block 'thm-x' is not supported"),
         ("::: {.callout-note}\nx", "index.qmd, line 4: this block is never closed"),
-        ("x\n\n:::", "index.qmd, line 6: this ':::' closes nothing"),
+        ("x\n\n:::", "index.qmd, line 6: this ':::' closes no block"),
         ("```{python}\n1\n```", "executable and raw blocks are not supported"),
         ("```{=html}\n<b>x</b>\n```", "executable and raw blocks are not supported"),
-        ("A <b>word</b>.", "raw HTML shows in one of the formats only"),
-        ("![x](https://example.org/x.png)", "would load something from elsewhere"),
+        ("A <b>word</b>.", "raw HTML appears in HTML only"),
+        ("![x](https://example.org/x.png)", "would load an external file"),
         ("## Two {#sec-two .unnumbered}", "sec-two labels an unnumbered heading"),
         ("## Two {#sec-one}", "the label sec-one is defined 2 times"),
     ],
@@ -107,7 +107,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 def test_head_of_yaml_is_refused(tmp_path: Path) -> None:
     held = make(tmp_path)
     (tmp_path / "index.qmd").write_text("---\ntitle: x\n---\n" + INDEX)
-    with pytest.raises(ReportError, match=r"index\.qmd, line 1: a head of YAML is not supported"):
+    with pytest.raises(ReportError, match=r"index\.qmd, line 1: a YAML header is not supported"):
         check.check(held)
 
 

@@ -95,12 +95,12 @@ def test_what_is_not_a_report_of_labkit_is_kept(tmp_path: Path) -> None:
     own.mkdir()
     (own / "_quarto.yml").write_text("project: {type: book}")  # a book of the user's own
     (own / "thesis.qmd").write_text("mine")
-    with pytest.raises(ReportError, match="no report that labkit made"):
+    with pytest.raises(ReportError, match="not a labkit report"):
         report.build([folder], engine="plain")
     assert (own / "thesis.qmd").read_text() == "mine"
     shutil.rmtree(own)
     own.write_text("a file")
-    with pytest.raises(ReportError, match="no report that labkit made"):
+    with pytest.raises(ReportError, match="not a labkit report"):
         report.build([folder], engine="plain")
 
 

@@ -78,9 +78,9 @@ def test_a_start_that_fails_once_is_made_again_and_its_points_are_marked(tmp_pat
     assert len(found) == 2
     for one in found.values():
         assert one.n == 50
-        assert one.meta["retried"].startswith("the ranks ended before they had met, for mpi.latency")
+        assert one.meta["retried"].startswith("the ranks ended before they had connected, for mpi.latency")
         assert one.meta["retried"].endswith("(the switch is down)")
-        assert f"measured by a second start, for the first failed: {one.meta['retried']}" in one.meta["warnings"]
+        assert f"measured in a second start, because the first failed: {one.meta['retried']}" in one.meta["warnings"]
     log = (tmp_path / "c" / "log.txt").read_text()
     assert log.count(" retrying mpi.latency") == 2
     assert " failed " not in log
@@ -163,9 +163,9 @@ def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_p
     assert re.search(r"^done    10-latency", second.stdout, re.M)
     assert "1 of 1 notebooks done, 2 points measured, 2 were there already" in second.stdout
     assert not re.search(r"^failed: ", second.stdout, re.M), "what failed in the run before is no failure of this one"
-    assert "2 points needed a second start; they are marked" in second.stdout
+    assert "2 points needed a second start and carry a mark" in second.stdout
     assert re.search(
-        r"^warning: measured by a second start, for the first failed: .*switch is down\) \(2 records\)$",
+        r"^warning: measured in a second start, because the first failed: .*switch is down\) \(2 records\)$",
         second.stdout,
         re.M,
     )
@@ -180,5 +180,5 @@ def test_the_reason_of_a_retry_is_one_line(tmp_path: Path) -> None:
     assert again.retried == "rank 1 died; alone (lines)"
     facts, (said,) = again.marks
     assert facts == {"retried": "rank 1 died; alone (lines)"}
-    assert said.text == "measured by a second start, for the first failed: rank 1 died; alone (lines)"
+    assert said.text == "measured in a second start, because the first failed: rank 1 died; alone (lines)"
     assert (said.code, said.value("reason")) == ("retried", "rank 1 died; alone (lines)")

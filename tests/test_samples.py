@@ -92,7 +92,7 @@ def test_what_is_no_samples_file_is_named(tmp_path: Path) -> None:
         samples.load(path)
     later = pa.table({"rank": [0]}).replace_schema_metadata({b"labkit": json.dumps({"format": 2}).encode()})
     pq.write_table(later, path)
-    with pytest.raises(DataError, match=r"has format 2, but this labkit reads 1"):
+    with pytest.raises(DataError, match=r"has format 2, but this version of labkit reads 1"):
         samples.load(path)
 
 
@@ -100,7 +100,7 @@ def test_truncated_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     samples.save(some(), path)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(DataError, match="measured again"):
+    with pytest.raises(DataError, match="measures its point again"):
         samples.load(path)
 
 

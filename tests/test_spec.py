@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pytest
@@ -13,7 +13,7 @@ from labkit import benchmarks, samples
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
 from labkit.project import SHIPPED
-from labkit.spec import Effort, Spec, sweep, validated
+from labkit.spec import STRICT, Effort, Spec, sweep, validated
 
 IDENTITY = {"library": "Open MPI 4.1.4", "cpu_model": "x", "nic": "lo"}
 
@@ -124,7 +124,7 @@ def test_a_sweep_is_a_product(sizes: list[int], windows: list[str]) -> None:
         ({"benchmark": "mpi.latency", "ranks": 2.5}, "ranks=2.5"),
         ({"benchmark": "mpi.latency", "size": "12q"}, "not a size"),
         ({"benchmark": "mpi.latency", "bind": "numa"}, "bind='numa', but it must be one of auto, core, socket, none"),
-        ({"benchmark": "mpi.latency", "environment": {"a b": 1}}, "'a b' is no name of a variable"),
+        ({"benchmark": "mpi.latency", "environment": {"a b": 1}}, "'a b' is not the name of a variable"),
     ],
 )
 def test_nonsense_is_refused(values: dict[str, Any], text: str) -> None:
@@ -135,7 +135,7 @@ def test_nonsense_is_refused(values: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({"benchmark": "mpi.lat"}, r"There is no benchmark 'mpi.lat'. There are: mpi.latency"),
+        ({"benchmark": "mpi.lat"}, r"There is no benchmark 'mpi.lat'. Did you mean mpi.latency"),
         ({"benchmark": "mpi.latency", "ranks": 3}, r"ranks=3, but mpi.latency needs exactly 2. Set ranks=2."),
         ({"benchmark": "mpi.bcast", "ranks": 1}, r"needs at least 2"),
         ({"benchmark": "mpi.latency", "options": {"windw": 3}}, r"mpi.latency has no 'windw'. It has: "),
@@ -183,3 +183,45 @@ def test_validated_names_all_that_is_wrong() -> None:
         validated(Own, {"x": 1}, what="own")
     with pytest.raises(SpecError, match=r"count='q'.*kind='c'"):
         validated(Own, {"count": "q", "kind": "c"}, what="own")
+
+
+@dataclass(frozen=True)
+class Inner:
+    __pydantic_config__ = STRICT
+    name: str
+    weights: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Outer:
+    way: Literal["each", "total"] = "each"
+    count: int = 1
+    on: bool = False
+    inner: list[Inner] = field(default_factory=list)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"way": "al"}, "own: way='al', but it must be 'each' or 'total'. Correct it."),
+        (
+            {"count": "x", "on": 7},
+            "own: count='x', but it must be a whole number. Correct it. on=7, but it must be true",
+        ),
+        (
+            {"inner": [{"name": "a", "weghts": []}]},
+            "own: [[inner]] 1 has no 'weghts'. Did you mean weights? It has: na",
+        ),
+        ({"inner": [{"name": "a"}, {}]}, "own: [[inner]] 2: name is missing. Add it."),
+        (
+            {"inner": [{"name": "a", "weights": [1, "x"]}]},
+            "own: [[inner]] 1: value 2 of weights='x', but it must be a num",
+        ),
+        ({"inner": 3}, "own: inner=3, but it must be a list. Correct it."),
+        ({"cuont": 3}, "own has no 'cuont'. Did you mean count? It has: count, inner, on, way."),
+    ],
+)
+def test_an_error_names_the_key_and_what_it_must_be(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        validated(Outer, values, what="own")
+    assert str(caught.value).startswith(said)

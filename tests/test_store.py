@@ -157,7 +157,7 @@ def test_a_later_format_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         patch.setattr(compacted, "FORMAT", 3)
         held = filled(tmp_path)
         held.compact()
-    with pytest.raises(DataError, match="has format 3, but this labkit reads 1 and 2 of compacted points"):
+    with pytest.raises(DataError, match="has format 3, but this version of labkit reads 1 and 2 of compacted points"):
         held.done()
 
 
@@ -192,6 +192,6 @@ def test_a_full_disk_keeps_every_point(tmp_path: Path) -> None:
     script += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))\n"
     script += "Campaign(sys.argv[1]).compact()"
     done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=False)
-    assert "cannot be compacted: File too large. Every point is kept as it was" in done.stderr, done.stderr
+    assert "cannot be compacted: File too large. All points are kept as they were" in done.stderr, done.stderr
     assert everything(held) == before
     assert not [path for path in tmp_path.rglob(".*") if path.is_file()]

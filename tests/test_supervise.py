@@ -118,7 +118,7 @@ def test_a_chatty_command_never_blocks_and_its_last_words_are_kept():
         assert len(tree.stderr_tail(10**9)) <= 64 * 1024
         assert tree.stderr_text().startswith("0 xxx")
         assert tree.stderr_text().endswith("lást\n")
-        assert "bytes left out" in tree.stderr_text()
+        assert "bytes omitted" in tree.stderr_text()
         assert tree.stderr_tail(2) == f"199999 {'x' * 50}\nlást\n"
 
 
@@ -146,7 +146,7 @@ def test_the_command_inherits_nothing_but_its_streams(tmp_path):
 def test_missing_program_or_folder():
     with pytest.raises(LaunchError, match="There is no program 'no-such-program' on the PATH"):
         supervise.start(["no-such-program"])
-    with pytest.raises(LaunchError, match="There is no folder /no/such"):
+    with pytest.raises(LaunchError, match="There is no working folder /no/such"):
         supervise.start(["true"], cwd="/no/such")
 
 

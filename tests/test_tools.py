@@ -202,7 +202,12 @@ def test_iozone_table() -> None:
     [
         (sockperf.tcp_rr, ("sockets.tcp_rr", 8, {}), SHORT, "size=8 B, but sockperf sends 14 to 1048575 B"),
         (sockperf.tcp_rr, ("sockets.tcp_rr", 64, {"ip": "ipv6"}), SHORT, "Set ip=ipv4"),
-        (qperf.tcp_rr, ("sockets.tcp_rr", 64, {}), Effort(iterations=9), "iterations=9, but qperf knows a time only"),
+        (
+            qperf.tcp_rr,
+            ("sockets.tcp_rr", 64, {}),
+            Effort(iterations=9),
+            "iterations=9, but qperf runs for a time, not for a count",
+        ),
         (fio.read, ("storage.read", 0, {}), SHORT, "size=0 B.*Set size=4096"),
         (fio.read, ("storage.read", 8192, {"file_size": "4Ki"}), SHORT, "file's 4096 B"),
         (fio.read, ("storage.read", 1000, {"cache": "direct"}), SHORT, "512 B"),
@@ -223,7 +228,7 @@ def test_what_a_tool_cannot_do_is_refused(
 
 def test_other_hosts_are_refused() -> None:
     spec = resolved("sockets.tcp_rr", 64).replace(hosts=("node1", "node2"))
-    with pytest.raises(SpecError, match=r"hosts=node1,node2, but sockets\.tcp_rr starts its server on this machine"):
+    with pytest.raises(SpecError, match=r"--hosts node1,node2, but sockets\.tcp_rr starts its server on this machine"):
         netperf.tcp_rr(spec, SHORT)
     assert netperf.tcp_rr(spec.replace(hosts=("localhost",)), SHORT).address == "127.0.0.1"
 
@@ -282,7 +287,7 @@ def test_without_any_tool_the_error_names_each_package(empty_path: Callable[...,
         tools.available(benchmarks.get("sockets.tcp_rr").jobs, resolved("sockets.tcp_rr", 64), SHORT)
     for package in ("netperf", "sockperf", "qperf"):
         assert f"Debian package {package})" in str(caught.value)
-    assert "In its place: sockperf" in str(caught.value)
+    assert "Instead: sockperf" in str(caught.value)
     with pytest.raises(LaunchError, match=r"iozone not on the PATH; Debian package iozone3"):
         tools.available(benchmarks.get("storage.iozone").jobs, resolved("storage.iozone"), SHORT)
 
@@ -415,7 +420,7 @@ def test_direct_in_memory_is_refused() -> None:
 
 
 def test_a_directory_that_cannot_serve_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="Create it, or name another"):
+    with pytest.raises(SpecError, match="Create it, or set another"):
         tools.run(dataclasses.replace(JOB, directory=str(tmp_path / "none")))
     need(fio)
     with pytest.raises(SpecError, match="B free, but the files need"):
@@ -446,7 +451,7 @@ def serving(**changes: object) -> Job:
 
 
 def test_a_client_that_does_not_end_is_ended(mark: str) -> None:
-    with pytest.raises(LaunchError, match=r"did not end in 0\.3 s.*longer time_limit") as caught:
+    with pytest.raises(LaunchError, match=r"did not finish within 0\.3 s.*longer time_limit") as caught:
         tools.run(serving(time_limit=0.3))
     assert caught.value.command == ("sleep", "60")
     assert marked(mark) == []
@@ -613,5 +618,5 @@ def test_fewer_iterations_than_asked_for_are_told() -> None:
     few = tools.Parsed(time_ns=np.arange(5), extras={"start_ns": np.arange(5)})
     kept = tools.kept(few, Effort(iterations=4, warmup=2))
     assert kept.time_ns.tolist() == kept.extras["start_ns"].tolist() == [2, 3, 4]
-    assert texts(kept.warnings) == ("3 iterations instead of 4: the time was over.",)
+    assert texts(kept.warnings) == ("3 iterations instead of 4: the time limit was reached.",)
     assert tools.kept(few, Effort()).warnings == ()

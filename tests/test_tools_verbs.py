@@ -142,9 +142,9 @@ def test_atomics_have_eight_bytes() -> None:
         (perftest.send_bandwidth, 8, {"post_list": 8}, Effort(iterations=12), "Set iterations=16"),
         (perftest.send_bandwidth, 8, {"post_list": 8, "cq_moderation": 3}, SHORT, "Set cq_moderation=8"),
         (perftest.send_bandwidth, 8, {"duration": 1}, Effort(iterations=9), "runs by time. Set duration=0"),
-        (qperf.send_latency, 8, {}, Effort(iterations=9), "qperf knows a time only.*use perftest"),
-        (qperf.send_latency, 8, {"connection": "UD"}, SHORT, "has RC alone. Set connection=RC, or use perftest"),
-        (qperf.write_bandwidth, 8, {"qps": 2}, SHORT, "qps=2, but qperf rc_rdma_write_bw has 1 alone"),
+        (qperf.send_latency, 8, {}, Effort(iterations=9), "qperf runs for a time, not for a count.*use perftest"),
+        (qperf.send_latency, 8, {"connection": "UD"}, SHORT, "supports RC only. Set connection=RC, or use perftest"),
+        (qperf.write_bandwidth, 8, {"qps": 2}, SHORT, "qps=2, but qperf rc_rdma_write_bw supports 1 only"),
         (qperf.write_latency, 8, {"completion": "event"}, SHORT, "Set completion=poll"),
         (ucx_perftest.latency, 0, {}, SHORT, "at least 1 B"),
         (ucx_perftest.latency, 8, {"operation": "swap"}, SHORT, "one of tag, put, get, am"),
@@ -179,7 +179,7 @@ def test_qperf_over_rdma(make: Make, options: dict[str, object], rest: str) -> N
     assert " ".join(job.server) == "qperf -lp {port}"
     assert " ".join(job.client) == "qperf {rdma_address} -lp {port} -cm1 -t 1 " + rest
     assert job.stands_in_for == "perftest"
-    assert "not asked for" in job.warnings[0].text
+    assert "the options did not request" in job.warnings[0].text
     assert make(verbs(rdma_cm=True, **options), SHORT).warnings == ()
 
 

@@ -120,7 +120,7 @@ def test_a_pipe_that_nobody_reads_is_an_error_soon(tmp_path: Path, monkeypatch: 
 
 def test_a_full_device_is_named(tmp_path: Path) -> None:
     full = device(tmp_path / "full", 7)
-    with pytest.raises(DataError, match=r"full cannot be written: No space left on device\. Make room"):
+    with pytest.raises(DataError, match=r"full cannot be written: No space left on device\. Free space"):
         writing.text(full, "x" * 100_000)
 
 
@@ -128,10 +128,10 @@ def test_a_full_device_is_named(tmp_path: Path) -> None:
     ("name", "said"),
     [
         ("folder", "it is a folder. Name a file in it"),
-        ("missing/a.txt", "No such file or directory. Make its folder first: mkdir -p .*missing"),
+        ("missing/a.txt", "No such file or directory. Create its folder first: mkdir -p .*missing"),
         ("file/a.txt", "cannot be written"),
         ("x" * 300, "File name too long. Choose a shorter name"),
-        ("loop", "Its links lead in a circle"),
+        ("loop", "Its links form a loop"),
         ("nul\0", "cannot be written"),
     ],
 )

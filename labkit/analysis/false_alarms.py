@@ -50,7 +50,7 @@ def false_alarms(samples: Samples, draws: int = 400) -> FalseAlarms:
     hosts = hosts_of(samples)
     count = times.shape[1] // len(schedule)
     if count < 6:
-        raise DataError(f"Every pair met {count} times, but at least 6 are needed. Measure for longer.")
+        raise DataError(f"Each pair met {count} times, but the test needs at least 6. Measure longer: raise time_cap.")
     held = times[:, : count * len(schedule)].reshape(len(times), count, len(schedule))
     held = held / np.median(held, axis=1, keepdims=True)
     chance, length = np.random.default_rng(1), max(1, round(count ** (1 / 3)))

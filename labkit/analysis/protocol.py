@@ -119,10 +119,15 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
     m, t = np.asarray(sizes, np.float64), np.asarray(times, np.float64)
     if m.ndim != 1 or m.shape != t.shape or len(m) < FEWEST:
         raise DataError(
-            f"There are {m.size} sizes and {t.size} times, but break points need at least {FEWEST} of each."
+            f"There are {m.size} sizes and {t.size} times, but break points need at least {FEWEST} of each. "
+            "Measure more sizes. "
+            "Measure more sizes. "
+            "Measure more sizes."
         )
     if not ((np.diff(m) > 0).all() and m[0] >= 0 and np.isfinite(t).all() and (t > 0).all()):
-        raise DataError("Sizes must rise, each once, and all times lie above 0. Filter the table to one series.")
+        raise DataError(
+            "Sizes must increase without repeats, and all times must be above 0. Filter the table to one series."
+        )
     scatter = max(_scatter(m, t), LEAST)
     lines = []
     for first, end in _cut(m, t, scatter):

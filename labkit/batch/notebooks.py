@@ -17,12 +17,12 @@ from pathlib import Path
 from labkit import measuring, outside, project, studies, writing
 from labkit.batch.suites import Entry
 from labkit.campaign import Campaign
-from labkit.errors import LaunchError, SpecError
+from labkit.errors import LabkitError, LaunchError, SpecError, of_point
 
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
 DESCRIPTORS = 256  # that a run may open
-ALLOWED = "up to 200 signs without / and \\, and begins with a letter or digit"
+ALLOWED = "at most 200 characters without / and \\, and a letter or digit first"
 
 
 def _silent(text: str) -> None:
@@ -76,9 +76,7 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     from labkit.batch import kernels
 
     if not NAME.fullmatch(entry.name):
-        raise SpecError(
-            f"A notebook is called {entry.name[:80]!r}, but its name may hold {ALLOWED}. Sweep other values."
-        )
+        raise SpecError(f"The notebook name {entry.name[:80]!r} is not valid: use {ALLOWED}. Sweep other values.")
     target = (into or held.path / "notebooks") / f"{entry.name}.ipynb"
     careful = nullcontext if into else held.writing
     with careful():
@@ -109,6 +107,20 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     seconds = time.monotonic() - began
     log(f"notebook {entry.name} {'failed: ' + error if error else 'done'} after {seconds:.1f} s")
     return Executed(entry.name, target, seconds, error)
+
+
+def measure_only(entry: Entry, held: Campaign) -> Executed:
+    """Measure what a notebook would measure, where the packages that execute it are not installed."""
+    began, error = time.monotonic(), ""
+    held.log(f"notebook {entry.name} begins; it is not executed")
+    try:
+        with entry.settled():
+            entry.study().run()
+    except LabkitError as raised:  # the others go on
+        error = f"{type(raised).__name__}: {of_point(raised)}"
+    seconds = time.monotonic() - began
+    held.log(f"notebook {entry.name} {'failed: ' + error if error else 'measured'} after {seconds:.1f} s")
+    return Executed(entry.name, held.path / "notebooks" / f"{entry.name}.ipynb", seconds, error)
 
 
 @contextmanager
@@ -153,6 +165,8 @@ def followed(
 
 def finish(paths: Sequence[Path]) -> None:
     """Give every figure of the executed notebooks its static twin; one browser for all."""
+    if not paths:
+        return
     import nbformat
 
     from labkit.figures import static

@@ -45,7 +45,9 @@ def missing(held: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         if source is None or (not all_of_them and _there(held, name)):
             continue
         if not NAME.fullmatch(name):
-            raise SpecError(f"{held.path}/campaign.json: the notebook {name[:80]!r} has a name that no file may have.")
+            raise SpecError(
+                f"{held.path}/campaign.json: the notebook {name[:80]!r} has a name that is not a valid file name."
+            )
         study = studies.of_notebook(source)
         if "measure" not in studies.defaults(study):
             continue
@@ -130,6 +132,6 @@ def reread(held: Campaign, progress: Callable[[str], None], *, again: bool = Fal
     into = held.derived / (AGAIN if again else FOLDER)
     with held.reading(), inherited(held):
         for number, entry in enumerate(entries, 1):
-            progress(f"executing {entry.name}, which measures nothing ({number} of {len(entries)})")
+            progress(f"executing {entry.name}, without measuring ({number} of {len(entries)})")
             execute(entry, held, into)
         finish([path for entry in entries if (path := into / f"{entry.name}.ipynb").exists()])

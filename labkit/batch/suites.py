@@ -17,7 +17,7 @@ from typing import Any
 
 from labkit import outside, project, ranges, studies
 from labkit.batch.written import Notebook, Sweep, Written
-from labkit.errors import DataError, SpecError, closest, known, named
+from labkit.errors import DataError, SpecError, alike, known, named
 from labkit.spec import validated
 
 SETTING = "setting "  # keeps names of settings apart from those of parameters
@@ -134,16 +134,14 @@ def load(name: str | Path, overrides: Sequence[str] = (), usual: Mapping[str, An
         raise known("suite", str(name), sorted(there))
     held = validated(Written, _toml(path), what=str(path))
     if not held.notebook:
-        raise SpecError(f"{path} has no notebook, but a suite has at least one [[notebook]]. Add one.")
+        raise SpecError(f"{path} has no [[notebook]], but a suite needs at least one. Add one.")
     ranges.check("seed", held.seed, word=f"{path}: seed=")
     given = _pairs(overrides)
     sweeps = [_checked(path, one, [n.name for n in held.notebook]) for one in held.sweep]
     shared = Shared(dict(usual or {}), held.parameters, given)
     entries = [entry for one in held.notebook for entry in _entries(path, _swept(one, sweeps), shared)]
     if twice := sorted({e.name for e in entries if [other.name for other in entries].count(e.name) > 1}):
-        raise SpecError(
-            f"{path} has {twice[0]} more than once. Sweep what differs, so that each has a name of its own."
-        )
+        raise SpecError(f"{path} lists the notebook {twice[0]} more than once. Use a [[sweep]]: it names each copy.")
     _used(path, shared, held.notebook)
     return Suite(path.stem, held.title or path.stem, tuple(entries), held.seed if sweeps else None)
 
@@ -170,17 +168,20 @@ def _used(path: Path, shared: Shared, notebooks: Sequence[Notebook]) -> None:
         for name in values:
             if name not in has:
                 raise SpecError(
-                    f"{word}{name}: no notebook of {path.stem} has this parameter. They have: "
-                    f"{closest(name, sorted(has))}."
+                    f"{word}{name}: no notebook of {path.stem} has this parameter. {alike(name, sorted(has))}"
+                    f"They have: {', '.join(sorted(has))}."
                 )
 
 
 def _checked(path: Path, one: Sweep, names: Sequence[str]) -> Sweep:
     """A [[sweep]], its notebooks and settings checked."""
     if not (one.parameters or one.setting):
-        raise SpecError(f"{path}: a [[sweep]] has neither parameters nor setting. Add what it sweeps.")
+        raise SpecError(f"{path}: a [[sweep]] has neither parameters nor setting. Add one of them.")
     if strange := sorted(set(one.notebooks or ()) - set(names)):
-        raise SpecError(f"{path}: a [[sweep]] names {strange}, but the suite's notebooks are {', '.join(names)}.")
+        raise SpecError(
+            f"{path}: [[sweep]] notebooks={strange}, but the suite has no such notebook. "
+            f"{alike(strange[0], names)}It has: {', '.join(names)}."
+        )
     _settings(path, one.setting)
     return replace(one, notebooks=one.notebooks if one.notebooks is not None else list(names))
 
@@ -188,7 +189,10 @@ def _checked(path: Path, one: Sweep, names: Sequence[str]) -> Sweep:
 def _settings(path: Path, setting: Mapping[str, Sequence[Any]]) -> None:
     """Refuse names that are no settings."""
     if wrong := [n for n in setting if n not in SETTINGS and not n.startswith("env.")]:
-        raise SpecError(f"{path}: {wrong[0]} is no setting. Settings are {', '.join(SETTINGS)} and env.NAME.")
+        raise SpecError(
+            f"{path}: setting {wrong[0]!r} does not exist. {alike(wrong[0], SETTINGS)}"
+            f"Settings are {', '.join(SETTINGS)} and env.NAME."
+        )
 
 
 def _swept(one: Notebook, sweeps: Sequence[Sweep]) -> Notebook:
@@ -223,9 +227,13 @@ def _entries(suite: Path, one: Notebook, shared: Shared) -> Iterator[Entry]:
     swept = {key: values for key, values in one.sweep.items() if key not in line}
     settings = {f"{SETTING}{key}": values for key, values in one.setting.items()}
     if empty := [key.removeprefix(SETTING) for key, values in {**swept, **settings}.items() if not values]:
-        raise SpecError(f"{suite}: {one.name} sweeps {empty[0]} over nothing. Name its values, or leave it out.")
+        raise SpecError(
+            f"{suite}: the sweep of {empty[0]} in {one.name} has no values. Add values, or remove the sweep."
+        )
     if (count := math.prod(map(len, [*swept.values(), *settings.values()]))) > COPIES:
-        raise SpecError(f"{suite}: the sweeps of {one.name} make {count:,} notebooks, but at most {COPIES:,} can be.")
+        raise SpecError(
+            f"{suite}: the sweeps of {one.name} make {count:,} notebooks; the limit is {COPIES:,}. Sweep fewer values."
+        )
     for combination in itertools.product(*swept.values(), *settings.values()):
         given = dict(zip([*swept, *settings], combination, strict=True))
         axis = {key: value for key, value in given.items() if not key.startswith(SETTING)}

@@ -115,7 +115,7 @@ def get(name: str) -> Benchmark:
         for file in _likely(family, own):
             if name in (exported := _exported(family, file)):
                 return exported[name]
-    raise known("benchmark", name, list(find()))
+    raise known("benchmark", name, list(find()), see="labkit list")
 
 
 def jobs(name: str) -> tuple[Callable[[Spec, Effort], Job], ...]:

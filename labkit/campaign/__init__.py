@@ -51,15 +51,17 @@ class Campaign(Folder):
             if not self._file.exists():
                 if not outside.resolved(self.path).name:
                     raise DataError(
-                        f"{self.path} is the root of the file system, and no folder for a campaign. Name a folder."
+                        f"{self.path} is the root of the file system, not a campaign folder. Name another folder."
                     )
                 self.begin({"format": FORMAT, "labkit": __version__}, facts or {})
         except OSError as error:
             raise DataError(
-                f"{self.path} cannot be made or written: {error.strerror}. Name another folder, or make it writable."
+                f"{self.path} cannot be created or written: {error.strerror}. Name another folder, or make it writable."
             ) from error
         if (told := self.facts.get("format")) != FORMAT:
-            raise DataError(f"{self._file} has format {told}, but this labkit reads {FORMAT}. Update labkit.")
+            raise DataError(
+                f"{self._file} has format {told}, but this version of labkit reads {FORMAT}. Update labkit."
+            )
 
     @classmethod
     def existing(cls, path: str | Path, wanted: str = "") -> Campaign:
@@ -78,11 +80,13 @@ class Campaign(Folder):
         """
         if not (Path(path) / "campaign.json").exists():
             if wanted:
-                raise LostError(f"{path} is gone: the campaign was moved or deleted while a run measured into it.")
-            raise DataError(f"{path} is no campaign: it has no campaign.json. Name the folder that has one.")
+                raise LostError(
+                    f"{path} is gone: someone moved or deleted the campaign during a run. Start the run again."
+                )
+            raise DataError(f"{path} is not a campaign: it has no campaign.json. Name a folder that has one.")
         held = cls(path)
         if wanted and held.identity != wanted:
-            raise LostError(f"{path} is another campaign now: the one that a run measured into was moved.")
+            raise LostError(f"{path} is now another campaign: someone moved the one that the run used.")
         return held
 
     @property
@@ -209,7 +213,7 @@ class Campaign(Folder):
         """
         if self.bundled:
             raise DataError(
-                f"{self.path} is an example that comes with labkit and stays as it is. Name another campaign with "
+                f"{self.path} is an example of labkit, and labkit never changes it. Name another campaign with "
                 "--into, or copy the folder and use the copy."
             )
         with lease.held(self.path):

@@ -43,17 +43,17 @@ class Anchor:
         try:
             if os.path.samestat(self._folder.stat(), os.fstat(self._handle)):
                 return
-            now = "Another folder has its name now, and nothing was written to that one."
+            now = "Another folder has its name now. labkit wrote nothing to it."
         except OSError:
-            now = "Nothing was written under the old name."
+            now = "labkit wrote nothing under the old name."
         where, count = self._where(), f", {self.saved} of them saved by this process," if self.saved else ""
         if not where:
             raise LostError(
-                f"{self._folder} was deleted while a run measured into it. The {self.saved} points that this process "
+                f"{self._folder} was deleted during a run. The {self.saved} points that this process "
                 "had saved are lost. Start the run again."
             )
         raise LostError(
-            f"{self._folder} was moved to {where} while a run measured into it. {now} The run stops. Its points"
+            f"{self._folder} was moved to {where} during a run. {now} The run stops. Its points"
             f"{count} are kept in {where}. Go on with: --into {where}"
         )
 
@@ -62,7 +62,7 @@ class Anchor:
         try:
             told = str(Path(f"/proc/self/fd/{self._handle}").readlink())
         except OSError:
-            return "a place that cannot be told"
+            return "an unknown place"
         return "" if told.endswith(_GONE) or not os.fstat(self._handle).st_nlink else told
 
 
@@ -70,5 +70,5 @@ def unwritable(folder: Path, error: OSError, saved: int) -> LostError:
     """The error for a campaign that cannot be written any more."""
     return LostError(
         f"{folder} cannot be written: {error.strerror or error}. All points saved so far are kept in it, {saved} of "
-        "them by this process. Make room or make it writable, and run again: labkit measures only what is missing."
+        "them by this process. Free space or make it writable, then run again: labkit measures only what is missing."
     )

@@ -49,9 +49,9 @@ def export(campaign: Path, output: str | Path | None = None) -> Path:
     """
     held, target = Campaign.existing(campaign), output or Path(f"{campaign.resolve().name}.zip")
     if held.in_use:
-        raise DataError(f"{campaign} is being measured into. Wait for its end, so that the archive is of one moment.")
+        raise DataError(f"{campaign} is in use by a run. Export it after the run ends.")
     if writing.is_file(target):
-        raise DataError(f"{target} is there already. Name another file with --output, or remove it.")
+        raise DataError(f"{target} exists already. Name another file with --output, or remove it.")
     paths, strange = files(campaign)
     relative = [path.relative_to(campaign).as_posix() for path in paths]
     wrong = [f"{name}: {why}" for name in relative if (why := names.problem(name))]
@@ -70,7 +70,7 @@ def export(campaign: Path, output: str | Path | None = None) -> Path:
                 lines.append(f"{_digest(file, into)}  {name}\n")
         archive.writestr(MANIFEST, "".join(lines))
     for text in strange:
-        remedy = "Put a copy in its place and export again, if it belongs to the campaign."
+        remedy = "If it belongs to the campaign, replace it by a copy and export again."
         warnings.warn(f"{text}; the archive does not hold it. {remedy}", LabkitWarning, stacklevel=2)
     return Path(target)
 
@@ -125,7 +125,7 @@ def opened(place: Path, limits: Limits | None = None) -> Iterator[Path]:
     with examined(place, limits) as found:
         if found.wrong or found.folder is None:
             wrong = joined(found.wrong[:3]).rstrip(".")
-            raise DataError(f"{place} is damaged: {wrong}. Restore it, or leave it out.")
+            raise DataError(f"{place} is damaged: {wrong}. Restore it, or omit it.")
         yield found.folder
 
 
@@ -190,13 +190,13 @@ def _folder(folder: Path, *, fresh: bool = False) -> Examined:
         if match is None or name in told:
             continue
         if (match[1], match[2], int(match[3])) not in seen:
-            wrong.append(f"{name}: missing; log.txt says that it was saved")
+            wrong.append(f"{name}: missing; log.txt lists it as saved")
         elif digest and path.is_file() and compacted.digest(path) != digest:
             wrong.append(f"{name}: changed; log.txt has another checksum")
     if listed:
         later = re.compile(rf"samples/[^/]+/(?!{compacted.PREFIX}).*\.parquet")
         new = (name for name in inner if later.fullmatch(name) and name not in listed and name not in log)
-        wrong += [f"{name}: not listed in {MANIFEST}, and log.txt does not acknowledge it" for name in new]
+        wrong += [f"{name}: not listed in {MANIFEST}, and not in log.txt" for name in new]
     return Examined(folder, len(paths), tuple(wrong))
 
 

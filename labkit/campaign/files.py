@@ -94,7 +94,7 @@ class Files:
 
         def stranger(path: Path) -> Iterator[tuple[Name, Samples]]:
             samples.decode(samples.read(path, checked=True), path)
-            raise DataError("its name is not that of a point. Take it out of samples/")
+            raise DataError("not the name of a point. Move it out of samples/")
 
         yield from ((path, lambda path=path: many(path)) for path in self.compacted)
         yield from ((path, lambda path=path, name=name: one(path, name)) for name, path in self.points.items())
@@ -137,7 +137,8 @@ class Files:
             target, count = compacted.write(fitting(), self.folder)
         except OSError as error:
             raise DataError(
-                f"{self.folder} cannot be compacted: {error.strerror}. Every point is kept as it was; make room, and "
+                f"{self.folder} cannot be compacted: {error.strerror}. All points are kept as they were; make "
+                "room, and "
                 "compact again."
             ) from error
         writing.settle(self.folder)

@@ -46,7 +46,7 @@ class Folder:
             self.check()
             said = str(error).replace(str(self._place), str(self.path))
             raise DataError(
-                f"{self._file} cannot be read: {said} Restore it, or delete it to have a new one made."
+                f"{self._file} cannot be read: {said} Restore it, or delete it; labkit then creates a new one."
             ) from error
         return reading.checked(found, self._file)
 

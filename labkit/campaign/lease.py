@@ -63,7 +63,7 @@ def held(folder: Path) -> Iterator[None]:
         _take(path, mine)
     except OSError as error:
         raise DataError(
-            f"{folder} cannot be measured into: {error.strerror}. Make it writable, or choose another campaign."
+            f"{folder} is not writable: {error.strerror}. Make it writable, or choose another campaign."
         ) from error
     ended = threading.Event()
     beating = threading.Thread(target=_beats, args=(path, mine, ended, _node(folder)), daemon=True)
@@ -89,15 +89,14 @@ def _take(path: Path, mine: Mapping[str, Any]) -> None:
         there = _read(path)
         if there and _alive(path.parent, there):
             raise LaunchError(
-                f"{path.parent} is in use: process {there['pid']} on {there['host']} measures into it "
-                f"since {there['start']}. "
-                f"Wait for it, end it, or choose another campaign."
+                f"{path.parent} is in use: process {there['pid']} on {there['host']} has used it since "
+                f"{there['start']}. Wait, end that process, or choose another campaign."
             )
         if path.exists():
             _put_away(path, there)
         if writing.create(path, _text(mine)) or _ours(path, mine):  # NFS 3 may ask twice, if the first answer is lost
             return
-    raise LaunchError(f"{path} is taken by others again and again. Wait, or choose another campaign.")
+    raise LaunchError(f"{path} is locked by other runs again and again. Wait, or choose another campaign.")
 
 
 def _put_away(path: Path, stale: Mapping[str, Any] | None) -> None:

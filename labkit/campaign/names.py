@@ -33,9 +33,9 @@ def problem(name: str) -> str:
         if part in ("", ".", ".."):
             return f"the name has the part {part!r}"
         if "\\" in part or any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp") for c in part):
-            return "the name holds a backslash, a control character or one that cannot be seen"
+            return "the name has a backslash, a control character or an invisible character"
         if part != part.strip():
-            return "a part of the name begins or ends with a blank"
+            return "a part of the name begins or ends with a space"
         if len(part.encode()) > LONGEST:
             return f"a part of the name is longer than {LONGEST} B"
     return ""

@@ -151,7 +151,7 @@ def _why(info: zipfile.ZipInfo) -> str:
     if info.flag_bits & 1:
         return "encrypted"
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return "packed in a way that labkit does not use"
+        return "compressed in a way that labkit does not use"
     return ""
 
 
@@ -178,14 +178,14 @@ def unpack(archive: zipfile.ZipFile, into: Path, limits: Limits) -> Iterator[tup
             with target.open("xb") as out:
                 for piece in _pieces(archive, info):
                     if (left := left - len(piece)) < 0:
-                        raise _too_large(Path(str(archive.filename)), "more in it than it says", SIZE, limits.size)
+                        raise _too_large(Path(str(archive.filename)), "larger than its stated size", SIZE, limits.size)
                     digest.update(piece)
                     out.write(piece)
         except _BrokenError as error:
             yield info.filename, f"damaged ({error})"
         except OSError as error:
             raise DataError(
-                f"{archive.filename} cannot be unpacked: {error.strerror}. Make room in {into.parent}, or set TMPDIR."
+                f"{archive.filename} cannot be unpacked: {error.strerror}. Free space in {into.parent}, or set TMPDIR."
             ) from error
         else:
             yield info.filename, digest.hexdigest()

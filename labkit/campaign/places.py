@@ -60,9 +60,9 @@ def fresh(kind: str) -> Path:
             path.mkdir()
         except FileExistsError:
             if not path.exists():  # something above it is no folder
-                raise DataError(f"{path} cannot be made: {path.parent} is no folder. Set {HOME}.") from None
+                raise DataError(f"{path} cannot be created: {path.parent} is not a folder. Set {HOME}.") from None
             continue
         except OSError as error:
-            raise DataError(f"{path} cannot be made: {error.strerror}. Name another place with --into.") from error
+            raise DataError(f"{path} cannot be created: {error.strerror}. Name another folder with --into.") from error
         return path
     raise AssertionError

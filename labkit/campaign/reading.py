@@ -33,7 +33,7 @@ def text(path: Path, most: int = MOST) -> str:
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{path} is no regular file, but a campaign holds only such. Take it out.")
+            raise DataError(f"{path} is not a regular file, but a campaign holds only regular files. Remove it.")
         content = file.read(most + 1)
     if len(content) > most:
         raise DataError(f"{path} is longer than {most:,} B, which labkit never writes there. Restore it.")

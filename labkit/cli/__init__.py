@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from labkit import __version__, outside, ranges, show, terminal
+from labkit import __version__, extras, outside, ranges, show, terminal
 from labkit.cli import campaigns, jobs, measure, pages, streams, testbed
 from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
@@ -41,8 +41,13 @@ def _ended(options: argparse.Namespace) -> int:
     except LabkitError as error:
         say(str(error))
         return ERROR
+    except ModuleNotFoundError as error:
+        if (missing := extras.explained(error)) is None:
+            raise
+        say(str(missing))
+        return ERROR
     except KeyboardInterrupt:
-        say("stopped; what was measured is kept.")
+        say("stopped. All measured points are kept.")
         return 130
     except BrokenPipeError:
         streams.silence()
@@ -63,7 +68,7 @@ class Parser(argparse.ArgumentParser):
             if word == "--":
                 break
             if word.startswith("-") and word.partition("=")[2] == "--":
-                self.error(f"{word}: -- is no value. Write a value after {word[:-2]}")
+                self.error(f"{word}: -- is not a value. Write a value after {word[:-2]}")
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:

@@ -68,7 +68,7 @@ def compact(options: argparse.Namespace) -> int:
     done = held.compact()
     for name, count in done.items():
         print(f"{name}: {count} points in one file")
-    print(f"{held.path}: {len(done)} of {len(held.benchmarks())} benchmarks had something to compact")
+    print(f"{held.path}: {len(done)} of {len(held.benchmarks())} benchmarks compacted")
     return OK
 
 
@@ -114,9 +114,7 @@ def verify(options: argparse.Namespace) -> int:
     count, wrong = archive.verify(place, Limits.usual(options.max_size))
     for text in wrong:
         print(text)
-    print(
-        f"{place}: {count} files, {f'{len(wrong)} of them damaged or missing' if wrong else 'all as they were written'}"
-    )
+    print(f"{place}: {count} files, {f'{len(wrong)} of them damaged or missing' if wrong else 'all intact'}")
     return ERROR if wrong else OK
 
 

@@ -74,7 +74,7 @@ def submit(options: argparse.Namespace) -> int:
         say(estimate.sentence(suite, repeats=options.array))
         return OK
     job = jobs.submit(request, place, into, say)
-    say(f"job {job.number} submitted; its campaign is {into}")
+    say(f"job {job.number} submitted for campaign {into}")
     if options.detach:
         say(f"follow it with: labkit attach {into}")
         return OK
@@ -91,7 +91,7 @@ def _follow(job: object) -> int:
             text = jobs.attach(job, bar, say)
     except KeyboardInterrupt:
         say(
-            f"job {job.number} goes on. Follow it again: labkit attach {job.campaign}; end it: labkit cancel {job.campaign}"
+            f"job {job.number} continues. Follow it again: labkit attach {job.campaign}; cancel it: labkit cancel {job.campaign}"
         )
         return 130
     print(text)
@@ -119,13 +119,13 @@ def status(options: argparse.Namespace) -> int:
     going = set()
     for job in found:
         look, state = jobs.Look.at(Campaign(job.campaign)), job.state()
-        whose = "" if job.own else " (named by the campaign; you did not submit it from here)"
+        whose = "" if job.own else " (from the campaign's records; not submitted by you here)"
         print(f"{job.campaign.name}: {job.system} job {job.number}{whose}, {state.words}; {look.words()}")
         going |= {job.number} if state.kind == "running" else set()
     if options.campaign:
         print(jobs.summary(Campaign(Path(found[0].campaign)), going))
     if not found:
-        say("no campaign here has jobs. Submit one: labkit submit SUITE")
+        say("no campaign has jobs. Submit one: labkit submit SUITE")
     return OK
 
 
@@ -142,5 +142,5 @@ def cancel(options: argparse.Namespace) -> int:
 
     job = jobs.latest(options.campaign)
     state = jobs.cancel(job)
-    say(f"job {job.number}: {state.words}. What was measured is kept in {job.campaign}.")
+    say(f"job {job.number}: {state.words}. All measured points are kept in {job.campaign}.")
     return OK

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import show, writing
@@ -13,6 +14,7 @@ from labkit.cli import fields
 from labkit.cli.console import INTERVAL, OK, Bar, output
 from labkit.cli.fields import Flag
 from labkit.errors import SpecError
+from labkit.samples.facts import STOPPED_BY
 from labkit.spec import Effort, Spec, sweep
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 WORDS = {
-    "benchmark": "it as the first word", "size": "-m SIZE", "sizes": "-m SIZES", "hosts": "--hosts A,B",
+    "benchmark": "BENCHMARK as the first argument", "size": "-m SIZE", "sizes": "-m SIZES", "hosts": "--hosts A,B",
     "environment": "--factor env.NAME=VALUE", "options": "-o NAME=VALUE", "fields": "-o NAME=VALUE",
 } | {name: f"--{name} VALUE" for name in ("ranks", "ppn", "launcher", "transport", "device", "testbed", "bind")}  # fmt: skip
 LIST = "A list A,B compares"
@@ -85,7 +87,9 @@ def _factors(words: Sequence[str]) -> dict[str, list[Any]]:
             )
             raise SpecError(f"{twice}. Write it like --factor transport=shm,tcp.")
         if key in ("benchmark", "hosts", "size", "sizes", "options", "environment", "fields"):
-            raise SpecError(f"{key} is no factor. Factors are launcher, transport, bind, ppn, options and env.NAME.")
+            raise SpecError(
+                f"{key} cannot be a factor. Factors are launcher, transport, bind, ppn, options and env.NAME."
+            )
         found[key] = [int(v) if key in ("ranks", "ppn") and v.isdigit() else v for v in levels]
     return found
 
@@ -102,11 +106,11 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
     own = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
     _no_options(own, benchmark)
     if options.sizes and not benchmark.sized:
-        raise SpecError(f"-m {options.sizes}, but {benchmark.name} has no message. Leave -m out.")
+        raise SpecError(f"-m {options.sizes}, but {benchmark.name} sends no messages. Leave -m out.")
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
     place = fields.given(options, PLACE)
     if benchmark.single and place.setdefault("ranks", 1) != 1:
-        raise SpecError(f"--ranks {options.ranks}, but {benchmark.name} has no ranks to choose. Leave --ranks out.")
+        raise SpecError(f"--ranks {options.ranks}, but {benchmark.name} runs without MPI ranks. Leave --ranks out.")
     place |= {name: place[name].split(",") for name in ("transport", "launcher") if name in place}
     hosts = launch.listed(place.pop("hosts", ""))
     return sweep(options.benchmark, sizes=sizes, hosts=hosts, **place | own | _factors(options.factor))
@@ -118,12 +122,49 @@ def _no_options(given: Iterable[str], benchmark: Benchmark) -> None:
     for name in given:
         if name not in own and name in WORDS:
             raise SpecError(
-                f"-o {name}=…, but {name} is no option of {benchmark.name}. Write {WORDS[name]}; its options are: "
+                f"-o {name}=…, but {name} is not an option of {benchmark.name}. Write {WORDS[name]}; its options are: "
                 f"{', '.join(own) or 'none'}."
             )
 
 
+FLAGS: Mapping[str, str] = {
+    "size": "-m ", "sizes": "-m ", "iterations": "-i ", "warmup": "-x ", **{name: f"--{name.replace('_', '-')} " for name in (
+        "ranks", "ppn", "hosts", "bind", "device", "transport", "launcher", "testbed", "launches", "ci", "time_cap", "time_limit", "seed", "format")},
+}  # fmt: skip
+
+
+def as_typed(text: str, flags: Mapping[str, str]) -> str:
+    """A message about ``name=value`` in the flags of the command line.
+
+    Parameters
+    ----------
+    flags : name → what takes the place of ``name=``.
+
+    Examples
+    --------
+    >>> as_typed("ranks=3, but mpi.latency needs exactly 2. Set ranks=2.", {"ranks": "--ranks "})
+    '--ranks 3, but mpi.latency needs exactly 2. Set --ranks 2.'
+    """
+    names = "|".join(map(re.escape, flags))
+    return re.sub(rf"(?<![\w.\-=,:/])(?<!-o )(?<!--factor )({names})=(?=[^\s.])", lambda hit: flags[hit[1]], text)
+
+
+def _flags(options: argparse.Namespace) -> dict[str, str]:
+    """The flag in which the user gave each name: a factor, an option of the benchmark, or a flag of its own."""
+    flags = {pair.partition("=")[0]: f"-o {pair.partition('=')[0]}=" for pair in options.option}
+    flags |= {**FLAGS, **({"window": "-W "} if options.window else {})}
+    return flags | {pair.partition("=")[0]: f"--factor {pair.partition('=')[0]}=" for pair in options.factor}
+
+
 def run(options: argparse.Namespace) -> int:
+    """Measure one benchmark; the error for a wrong setting names the flag that the user typed."""
+    try:
+        return _measure(options)
+    except SpecError as error:
+        raise SpecError(as_typed(str(error), _flags(options))) from error
+
+
+def _measure(options: argparse.Namespace) -> int:
     """Measure what is missing, print what was asked for."""
     from labkit import campaign, equivalents, measuring
     from labkit.analysis import gpcnet
@@ -147,5 +188,5 @@ def run(options: argparse.Namespace) -> int:
     found = list(held.samples(options.benchmark, wanted))
     show.write(found, options.format, options.output, campaign=held.name, full=options.full)
     print(f"samples: {held.path}", file=sys.stderr)
-    missed = options.ci is not None and any(s.meta.get("stopped_by") not in ("ci", "tool") for s in found)
+    missed = options.ci is not None and any(STOPPED_BY.of(s.meta) not in ("ci", "tool") for s in found)
     return INTERVAL if missed else OK

@@ -42,7 +42,9 @@ def _text(options: argparse.Namespace) -> str:
     from labkit import testbeds
 
     if not options.testbed:
-        raise SpecError(f"Which testbed? There are: {', '.join(testbeds.names())}. Write labkit testbed up soft-roce.")
+        raise SpecError(
+            f"The testbed is missing. There are: {', '.join(testbeds.names())}. Write: labkit testbed up soft-roce"
+        )
     name, argument, own = testbeds.parse(options.testbed)
     return testbeds.text_of(name, argument, own | _pairs(options.rest))
 
@@ -54,7 +56,7 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
         word = left.pop(0)
         key, equals, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or not key or not (equals or left):
-            raise SpecError(f"{word!r} is no option of a testbed. Write it like --key value.")
+            raise SpecError(f"{word!r} is not an option of a testbed. Write --key value.")
         found[key.replace("-", "_")] = value if equals else left.pop(0)
     return found
 
@@ -64,11 +66,11 @@ def _up(options: argparse.Namespace) -> int:
 
     ranges.check("lifetime", options.lifetime, word="--lifetime ")
     text, began = _asked(_text(options)), time.monotonic()
-    say(f"bringing up {text} …")
+    say(f"starting {text} …")
     kept = testbeds.bring_up(text, lifetime=options.lifetime)
     say(
-        f"{kept.text} is up after {time.monotonic() - began:.1f} s, for {(kept.until - time.time()) / 60:.0f} min at most. "
-        f"Use it with --testbed {kept.text}, end it with: labkit testbed down {kept.text}"
+        f"{kept.text} started in {time.monotonic() - began:.1f} s and runs for at most {(kept.until - time.time()) / 60:.0f} min. "
+        f"Use it with --testbed {kept.text}; stop it with: labkit testbed down {kept.text}"
     )
     return OK
 
@@ -82,8 +84,8 @@ def _asked(text: str) -> str:
     if name != "soft-roce" or "where" in own or not sys.stdin.isatty() or not soft_roce.here():
         return text
     say(
-        "This kernel can make the two devices on this machine itself, faster than a guest. Two interfaces and routing "
-        "rules are added while the testbed is up. Do that instead of booting a guest? [y/N]"
+        "This kernel can create the two devices on this machine, without a guest. labkit then adds two interfaces and "
+        "routing rules while the testbed runs. Do that instead of booting a guest? [y/N]"
     )
     yes = sys.stdin.readline().strip().lower() in ("y", "yes")
     return testbeds.text_of(name, argument, own | {"where": "host"}) if yes else text
@@ -98,12 +100,14 @@ def _down(options: argparse.Namespace) -> int:
         text = _text(options)
         chosen = [one for one in there if one.text == text or testbeds.parse(one.text)[0] == text]
         if not chosen:
-            raise SpecError(f"No testbed {text} is up. Up are: {', '.join(one.text for one in there) or 'none'}.")
+            raise SpecError(
+                f"Testbed {text} is not running. Running: {', '.join(one.text for one in there) or 'none'}."
+            )
     for one in chosen:
         testbeds.take_down(one)
-        say(f"{one.text} is down.")
+        say(f"{one.text} is stopped.")
     if not chosen:
-        say("No testbed is up.")
+        say("No testbed is running.")
     return OK
 
 
@@ -115,7 +119,7 @@ def _list(options: argparse.Namespace) -> int:
         first = (testbeds.module_of(name).__doc__ or "").strip().splitlines()[0]
         print(f"{name:18} {first}")
     for text, one in there.items():
-        print(f"up: {text}, process {one.pid}, {(one.until - time.time()) / 60:.0f} min left")
+        print(f"running: {text}, process {one.pid}, {(one.until - time.time()) / 60:.0f} min left")
     return OK
 
 
@@ -127,7 +131,7 @@ def _run(options: argparse.Namespace) -> int:
     if "--" in words:
         words.remove("--")
     if not options.testbed or not words:
-        raise SpecError("Run what? Write labkit testbed run soft-roce -- python3 hello.py")
+        raise SpecError("The command is missing. Write: labkit testbed run soft-roce -- python3 hello.py")
     with testbeds.open(testbeds.resolved(options.testbed), say) as testbed:
         command = testbed.wrap(words)
         with supervise.start(command, stdout=None, stderr=None) as tree:

@@ -45,7 +45,7 @@ def _reason(one: Benchmark, testbed: str) -> str:
     except LabkitError as error:
         return str(error)
     if job and spec.testbed.startswith("local") and _wants_device(job) and not rdma_devices():
-        return "no RDMA device is here; the testbed soft-roce has one"
+        return "this machine has no RDMA device; use the testbed soft-roce"
     absent = [name for name in _calls(one) if name in _absent()]
     return f"this MPI library has no {', '.join(absent)}" if absent else ""
 

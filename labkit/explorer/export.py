@@ -23,10 +23,10 @@ from labkit.records import tables
 WIDTH = 900  # px of a picture
 FORMS: Mapping[str, str] = {
     "svg": "picture for print",
-    "png": "picture for slides, two dots a pixel",
-    "html": "interactive page that needs no network",
+    "png": "picture for slides, two dots per pixel",
+    "html": "interactive page that works offline",
     "csv": "the rows behind the points",
-    "parquet": "the same with types, for pandas",
+    "parquet": "the same rows with types, for pandas",
     "py": "Python that draws the same figure",
 }
 _LARGEST = 6_000_000  # B of a file that the page itself can hand over
@@ -79,7 +79,7 @@ def _content(view: View, summary: pd.DataFrame, form: str) -> bytes:
     spec = json.loads(figure.update_layout(width=WIDTH).to_json())
     drawn = static.pngs([spec])[0] if form == "png" else (static.svgs([spec])[0] or "").encode()
     if not drawn:
-        raise ReportError(f"There is no {form} of the figure, for that needs Chromium. Install it, or take html.")
+        raise ReportError(f"A figure as {form} needs Chromium. Install Chromium, or choose html.")
     return drawn
 
 

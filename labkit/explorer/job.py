@@ -66,10 +66,10 @@ class Job:
             return f"{word}: {count}{rest} · {seen.label}"
         kept = f"all {len(self.campaign.done())} in the campaign are kept"
         if self.stopping:
-            return f"stopped; {count or 'nothing'} measured, {kept}"
+            return f"stopped: {count or 'nothing'} measured, {kept}"
         if self._tree.returncode:
             return f"ended with an error; {count or 'nothing'} measured, {kept}"
-        return f"done: {count} measured" if seen else "done: nothing was missing"
+        return f"done: {count} measured" if seen else "done: all points were already measured"
 
     def error(self) -> str:
         """The end of what it wrote, if it failed."""

@@ -70,7 +70,7 @@ class Selection:
     def problem(self) -> str:
         """Why this cannot be measured here, as a sentence; empty where it can. Starts nothing."""
         if empty := [name for name, levels in self.levels.items() if not len(levels)]:
-            return f"No {empty[0]} is chosen. Choose at least one."
+            return f"No {empty[0]} is selected. Select at least one."
         try:
             measuring.expand(self.specs(), self.effort)
         except LabkitError as error:

@@ -41,7 +41,7 @@ def brought(place: str) -> str:
         If it is none of these.
     """
     if not place.strip():
-        raise DataError("Nothing is named to add. Write a path: a folder, an archive, or what OMB or IMB printed.")
+        raise DataError("The path is empty. Write a path: a folder, an archive, or output of OMB or IMB.")
     path = Path(place.strip())
     with suppress(RuntimeError):  # a user who is not there
         path = path.expanduser()
@@ -73,7 +73,7 @@ def place(name: str) -> Path:
     if wrong or path == root or not path.is_relative_to(root):
         raise SpecError(
             f"keep in {name[:80]!r}, but it must be a name below {root}: letters, digits, '_', '-', '.' and '/', each "
-            "part beginning with a letter or digit, and no link that leads elsewhere. Name another campaign."
+            "part beginning with a letter or digit, and no link to another place. Name another campaign."
         )
     if derived.bundled(path):
         raise SpecError(f"keep in {name[:80]!r}, but that example stays as it is. Name another campaign.")

@@ -71,7 +71,9 @@ class View:
             If there is nothing to draw.
         """
         if summary.empty:
-            raise DataError("There are no points of this benchmark in the campaigns chosen. Measure, or choose others.")
+            raise DataError(
+                "The selected campaigns have no points of this benchmark. Measure, or select other campaigns."
+            )
         series = self.series(summary)
         if self.x == SIZE:
             figure = figures.versus_size(summary, self.metric, series=series, statistic=self.statistic, tail=None)
@@ -102,7 +104,7 @@ class View:
         for line in figures.lines.of(parts, self.metric, self.statistic):
             if line.name == name:
                 return line.rows.iloc[int((line.rows[self.x] - x).abs().argmin())]
-        raise DataError(f"There is no line {name!r} in this plot. Draw it anew.")
+        raise DataError(f"This plot has no series {name!r}. Draw it again.")
 
     def lines(self, summary: pd.DataFrame) -> str:
         """Python that draws the same figure in a notebook of its own."""
@@ -153,7 +155,7 @@ def statistics_offered(summary: pd.DataFrame, metric: str, chosen: str) -> list[
 
 def statistic_words(statistic: str) -> str:
     """A statistic for a list."""
-    return "median, or what its source gives" if statistic == HEADLINE else STATISTICS[statistic].label
+    return "median, or the only statistic of its source" if statistic == HEADLINE else STATISTICS[statistic].label
 
 
 def axes_of(summary: pd.DataFrame) -> list[str]:

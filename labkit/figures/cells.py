@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import style
+from labkit.figures._plotly import go
 from labkit.units import format_number, format_size
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
@@ -65,7 +65,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
     small = "1 launch"
     if many:
         widest = float(((table["max"] - table["min"]) / table["median"]).max())
-        small = f"median of {int(table['count'].max())} launches, whose range is at most {widest:.0%} of it"
+        small = f"median of {int(table['count'].max())} launches, with a range of at most {widest:.0%} of the median"
     figure.update_layout(
         xaxis=_axis(x, style.note(_title(columns), small)), yaxis=_axis(y, _title(rows)), plot_bgcolor="#f4f4f4"
     )
@@ -85,7 +85,7 @@ def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statisti
     if statistic is not None:
         cells = cells[cells["statistic"] == statistic]
     if cells.empty:
-        raise DataError(f"No {value!r} has both {rows} and {columns}. Measure it, or loosen the filter.")
+        raise DataError(f"No {value!r} has both {rows} and {columns}. Measure it, or relax the filter.")
     if "unit" not in cells:
         raise DataError(
             "The cells have no column 'unit'. Take the table of `labkit.records.reported` with all its columns."

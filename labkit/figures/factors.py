@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.units import format_number
 
 
@@ -31,7 +31,7 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
     """
     absent = [name for name in (category, series, "factor", "low", "high", "label") if name not in table]
     if absent or table.empty:
-        raise DataError(f"There are no factors to draw: no {', '.join(absent) or 'row'}. Measure first.")
+        raise DataError(f"No factors to draw: the table has no {', '.join(absent) or 'row'}. Measure first.")
     figure = go.Figure()
     parts = list(table.groupby(series, sort=False))
     for n, ((name, rows), seen) in enumerate(zip(parts, looks.named([str(name) for name, _ in parts]), strict=True)):

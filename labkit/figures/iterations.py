@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
 from labkit.columns import METRICS, STATISTICS, Metric
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.figures.looks import Look
 from labkit.figures.points import metric_of
 from labkit.records import seconds, values
 from labkit.samples import Samples
+from labkit.samples.facts import LIBRARY, TIMING
 from labkit.units import format_number, format_size
 
 POINTS = 5000  # of a trace: more than 720 px can show, and 60 kB of svg
@@ -39,7 +40,7 @@ def _name(samples: Samples, all_of: Sequence[Samples]) -> str:
         (f"{spec.ranks} ranks", lambda s: s.spec.ranks),
         (spec.testbed, lambda s: s.spec.testbed),
         (", ".join(f"{k}={spec.values[k]}" for k in own), lambda s: s.spec.options if own else ()),
-        (str(samples.meta.get("library", "")), lambda s: s.meta.get("library", "")),
+        (str(LIBRARY.of(samples.meta)), lambda s: LIBRARY.of(s.meta)),
     ]
     words = [text for text, get in facts if len({get(s) for s in all_of}) > 1]
     launch = f"launch {samples.launch}" if len({s.launch for s in all_of}) > 1 or not words else ""
@@ -81,9 +82,9 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
     DataError
         If none has samples or the metric.
     """
-    have = [one for one in samples if one.n and one.meta.get("timing") != "total"]
+    have = [one for one in samples if one.n and TIMING.of(one.meta) != "total"]
     if not have:
-        raise DataError("None of these has a time for each iteration, so there is no distribution. Use timing=each.")
+        raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
     what, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
     names = [_name(one, have) for one in have]
     for n, (one, name, seen) in enumerate(zip(have, names, looks.named(names), strict=True)):
@@ -165,9 +166,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
         If there are no samples.
     """
     if not samples.n:
-        raise DataError(
-            f"'{samples.spec}' has reported values only, no iterations to draw. Use `labkit.records.reported`."
-        )
+        raise DataError(f"'{samples.spec}' has no iterations, only reported values. Use `labkit.records.reported`.")
     times = samples.seconds * 1e6
     lines = dict(zip([f"rank {rank}" for rank in samples.ranks], times, strict=True))
     if len(lines) > _MANY:
@@ -185,7 +184,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
                        hovertemplate="iteration %{x:,}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>")
         )  # fmt: skip
     long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
-    each = "chunk" if samples.meta.get("timing") == "total" else "iteration"
+    each = "chunk" if TIMING.of(samples.meta) == "total" else "iteration"
     small = f"{benchmarks.label(samples.spec)}, launch {samples.launch}, n={samples.n:,}{long}"
     figure.update_layout(
         xaxis={"title": {"text": style.note(each, small)}, "type": "linear"},

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import plotly.graph_objects as go
-
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.units import format_number
 
 
@@ -29,7 +28,7 @@ def measured_and_published(
         If nothing was measured.
     """
     if not measured:
-        raise DataError("There is nothing measured to draw beside published values. Measure first.")
+        raise DataError("There are no measured values to draw beside the published ones. Measure first.")
     figure = go.Figure()
     origins = (("measured", measured), ("published", published))
     for n, ((origin, values), seen) in enumerate(zip(origins, looks.named([o for o, _ in origins]), strict=True)):

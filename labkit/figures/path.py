@@ -7,11 +7,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
-
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go, make_subplots
 from labkit.units import format_number
 
 _ROW, _LINE = 24, 100  # px of a row, characters of small print in a line
@@ -73,7 +71,7 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
         rows += [(stack, None, 0.0), *((stack, part, begin) for part, begin in _placed(stack))]
     drawn = [(n, part, begin, stack.origin) for n, (stack, part, begin) in enumerate(rows) if part]
     if not drawn:
-        raise DataError("There are no parts to draw. Measure, or name what is made of parts.")
+        raise DataError("There are no parts to draw. Measure first.")
     pairs, figure = list(dict.fromkeys((part.kind, origin) for _, part, _, origin in drawn)), go.Figure()
     colours = {seen.series: seen.colour for seen in looks.named([kind for kind, _ in pairs])}
     for kind, origin in pairs:
@@ -157,7 +155,7 @@ def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figu
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     seen = {look.series: look for look in looks.named(names)}
     if not names:
-        raise DataError("There are no components to draw. Name some, with their shares.")
+        raise DataError("There are no components to draw. Give components with their shares.")
     figure = make_subplots(1, len(panels), shared_yaxes=True, subplot_titles=list(panels), horizontal_spacing=0.06)
     drawn: set[str] = set()
     for column, (title, lines) in enumerate(panels.items(), 1):

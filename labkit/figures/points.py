@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit.columns import METRICS, STATISTICS, Metric, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError, known
 from labkit.figures import axes, lines, style
+from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line, column, ends_of
 from labkit.notes import joined
 from labkit.records import value_of, why_not
@@ -154,7 +154,7 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> lis
         differ = style.varying(rows[rows["message_size_B"] == twice], skip=["message_size_B"])
         raise DataError(
             f"A series has several points at {twice} B, which differ in {', '.join(differ) or 'their fingerprint'}. "
-            "Name that column in series, or filter the table."
+            "Add that column to series, or filter the table."
         )
     x = [axes.place(size, smallest) for size in rows["message_size_B"]]
     order = _gap(x, rows["message_size_B"].iloc[0] == 0)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit import stats
@@ -16,6 +15,7 @@ from labkit.columns import STATISTICS, Metric, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.figures.lines import column
 from labkit.figures.looks import Look
 from labkit.figures.points import error_bars, metric_of
@@ -77,7 +77,7 @@ def _centre(rows: pd.DataFrame, metric: str, shown: str) -> float:
     """Median over launches of one series, once it is sure that no launch stands in it twice."""
     if rows["launch"].duplicated().any():
         raise DataError(
-            f"A launch stands twice in a series; rows differ in {style.varying(rows)}. Name that in series."
+            f"A series has two rows for one launch. They differ in {style.varying(rows)}. Name that in series."
         )
     return stats.headline(column(rows, metric, shown)).centre
 

@@ -72,11 +72,11 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
                     drawn.append(None)
                     failed.append(f"figure {number}: {error}")
     except ChromeNotFoundError:
-        missing = "There is no Chromium, so figures have no still picture and the PDF shows a note instead of each."
+        missing = "Chromium is missing: the PDF shows a note instead of each figure."
         return [None] * len(specs), f"{missing} Install it (Debian: chromium), or set BROWSER_PATH."
     except (RuntimeError, OSError) as error:
-        return [None] * len(specs), f"Chromium could not be used, so figures have no still picture: {error}"
-    return drawn, f"No still picture of {'; '.join(failed)}." if failed else ""
+        return [None] * len(specs), f"Chromium failed, so figures have no static picture: {error}"
+    return drawn, f"No static picture of {'; '.join(failed)}." if failed else ""
 
 
 @asynccontextmanager

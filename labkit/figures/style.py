@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.errors import DataError
+from labkit.figures._plotly import go
 from labkit.figures.looks import COLOURS, Look
 from labkit.notes import joined
 from labkit.records.aggregate import GIVEN
@@ -139,9 +139,9 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd
     """
     missing = [name for name in series if name not in frame]
     if missing:
-        raise DataError(f"There is no column {missing[0]!r} to make series of. There are: {', '.join(frame.columns)}.")
+        raise DataError(f"There is no column {missing[0]!r} for series. There are: {', '.join(frame.columns)}.")
     if frame.empty:
-        raise DataError("There are no rows to draw. Measure first, or loosen the filter.")
+        raise DataError("There are no rows to draw. Measure first, or relax the filter.")
     if "campaign" in frame and "campaign" not in series and frame["campaign"].nunique() > 1:
         series = [*series, "campaign"]
     parts = []

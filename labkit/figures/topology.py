@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.units import format_number
 
 _ROW = {"host": 0.0, "leaf": 1.0, "spine": 2.0}
@@ -55,7 +54,9 @@ def topology(
     """
     absent = [name for name in ("nodes", "per_leaf", "rate_bps") if name not in facts]
     if absent:
-        raise DataError(f"These facts describe no network: no {', '.join(absent)}. Take those of a virtual cluster.")
+        raise DataError(
+            f"These facts do not describe a network: missing {', '.join(absent)}. Use those of a virtual cluster."
+        )
     places, links, figure = _places(facts), _links(facts), go.Figure()
     loads = _loads(links, evidence or {}, seconds)
     for link in links:

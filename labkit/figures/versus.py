@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.columns import METRICS, STATISTICS, Metric, split
 from labkit.columns import title as column_title
 from labkit.errors import DataError
 from labkit.figures import axes, lines, looks, style
+from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
 from labkit.figures.points import bars_of, hover_fields, metric_of, texts
 from labkit.notes import joined
@@ -146,7 +146,8 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
         twice = rows[rows[x] == rows.loc[rows[x].duplicated(), x].iloc[0]]
         raise DataError(
             f"A series has several points at {x}={twice[x].iloc[0]}, which differ in "
-            f"{', '.join(style.varying(twice, skip=[x])) or 'their fingerprint'}. Name that in series, or filter."
+            f"{', '.join(style.varying(twice, skip=[x])) or 'their fingerprint'}. Add these columns to series, "
+            "or filter the table."
         )
     look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
     values = lines.column(rows, metric.name, statistic)

@@ -21,7 +21,7 @@ KINDS = 8  # of what was skipped that are told apart
 _LABEL = re.compile(r" *(?:\d{1,7}:(?: |$)|\[\d{1,7}\] |\[\d+,\d+\]<std\w+>:? ?)")
 _NUMBER = rf"(?:[-+]?(?:\d[\d.]*|\.\d+)|{NO_NUMBER})"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})*")
-REMEDY = "Correct or delete that line, or the table that it is in, and import the rest."
+REMEDY = "Correct or delete that line or its table, and import the rest."
 
 
 @dataclass
@@ -211,7 +211,7 @@ class Lines:
         """Error for the next line, or for the end."""
         number, line = self.number, self.ahead
         if number == self.cut:
-            remedy = f"The text ends there without an end of line: it was cut off. {remedy}"
+            remedy = f"The text is truncated: its last line has no line end. {remedy}"
         return malformed(self.where, number, "the end of the text" if line is None else line, wanted, remedy)
 
     def none(self, wanted: str) -> DataError:

@@ -75,7 +75,7 @@ def _risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
             if row.size <= last:
                 raise malformed(
                     lines.where, row.line, row.text, f"a size above {last}",
-                    "Two runs may have written into it at once: give each a file of its own.",
+                    "Two runs may have written to this file: use one file per run.",
                 )  # fmt: skip
             last = row.size
     return last

@@ -133,7 +133,7 @@ def parse(text: str, where: str = "GPCNeT's output") -> Report:
         For a line that does not fit; names line, found and wanted. GPCNeT's own errors are told as they are.
     """
     if refused := re.search(r"^ERROR: (.+)$", text, flags=re.MULTILINE):
-        raise DataError(f"{where}: GPCNeT refused to run: {refused[1]}. Run it on as many.")
+        raise DataError(f"{where}: GPCNeT refused to run: {refused[1]}. Run it on that many nodes.")
     lines = _Text(text, where)
     version = lines.take(r"Network(?:Load)? Tests v(\d+\.\d+)", "'Network Tests v…' or 'NetworkLoad Tests v…'")[1]
     counts = lines.take(_RANKS, "'  Test with … MPI ranks (… nodes)'")

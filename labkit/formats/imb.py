@@ -47,7 +47,7 @@ _FAILED = re.compile(r" *(?:(\d{1,9}) +)?(\d{1,18}) ((?:out-of-mem\.|int-overflo
 _CALL = re.compile(r"# ((?:\S*/)?IMB-\w+(?: .*)?)")  # the command line
 _FACT = re.compile(r"# ([A-Za-z_][^:=]{1,40}?) *[:=] *(\S.*?)")
 _CUT = (
-    f"Where the run was ended early, delete what is below its last whole table, write {END!r} there, and import again."
+    f"If the run stopped early, delete everything after its last complete table, write {END!r} there, and import again."
 )
 BEGINS, MARKS = r"# (?: +Intel ?\(R\) MPI Benchmark|Benchmarking \w)", (") MPI Benchmark", "# Benchmarking ")
 

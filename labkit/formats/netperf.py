@@ -51,7 +51,7 @@ def parse(text: str, congestion: str = "") -> list[Reported]:
     pairs = _pairs(text)
     for key in ("THROUGHPUT", "THROUGHPUT_UNITS", "PROTOCOL"):
         if key not in pairs:
-            raise malformed(_WHAT, 0, text[-200:] or "nothing", f"a line {key}=…: netperf failed, or was ended early")
+            raise malformed(_WHAT, 0, text[-200:] or "nothing", f"a line {key}=…: netperf failed, or stopped early")
     throughput, unit = _number(pairs, "THROUGHPUT"), pairs["THROUGHPUT_UNITS"][1]
     if not throughput > 0:
         raise malformed(_WHAT, pairs["THROUGHPUT"][0], f"THROUGHPUT={throughput:g}", "one above 0")
@@ -64,7 +64,7 @@ def parse(text: str, congestion: str = "") -> list[Reported]:
     for key in CONGESTION if congestion else ():
         used = pairs.get(key, (0, "none"))
         if used[1] != congestion:
-            raise malformed(_WHAT, used[0], f"{key}={used[1]}", f"{congestion}, which netperf could not set")
+            raise malformed(_WHAT, used[0], f"{key}={used[1]}", f"{congestion}, but netperf could not set it")
     values += _datagrams(pairs)
     values += [
         Reported(latency, latency_unit, statistic, value)

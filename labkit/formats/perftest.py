@@ -160,7 +160,7 @@ def _table(lines: list[str]) -> tuple[int, int, list[str], list[tuple[int, str]]
         raise malformed(_WHAT, head + 1, lines[head], "columns of a latency or bandwidth test of one port")
     end = next((n for n in range(head + 1, len(lines)) if _RULE.fullmatch(lines[n].strip())), None)
     if end is None:
-        raise malformed(_WHAT, len(lines), lines[-1], "the rule that closes the table: perftest failed or was ended")
+        raise malformed(_WHAT, len(lines), lines[-1], "the rule that closes the table: perftest failed or was stopped")
     rows = [(number + 1, lines[number]) for number in range(head + 1, end) if lines[number].strip()]
     return head, end, columns, rows
 

@@ -65,7 +65,7 @@ def _csv(lines: list[str]) -> tuple[str, str, int, list[str]] | None:
         if found := _CSV.fullmatch(line.strip()):
             rows = [n for n in range(number + 1, len(lines) + 1) if lines[n - 1].strip()]
             if not rows:
-                raise malformed(_WHAT, number, line, "a line of values below: ucx_perftest failed or was ended")
+                raise malformed(_WHAT, number, line, "a line of values below: ucx_perftest failed or was stopped")
             return found[1] or "50", "latency", rows[-1], lines[rows[-1] - 1].split(",")
     return None
 
@@ -78,7 +78,7 @@ def _table(lines: list[str]) -> tuple[str, str, int, list[str]]:
     finals = [(number, cells[1:]) for number, cells in rows if cells[0] == "Final:"] or rows
     if kind is None or head is None or len(finals) != 1:
         last = next((line for line in reversed(lines) if line.strip()), "nothing")
-        raise malformed(_WHAT, 0, last, "a heading and one final line (this is the last): it failed, or was ended")
+        raise malformed(_WHAT, 0, last, "a heading and one final line (this is the last): it failed, or was stopped")
     return head[1] or "50", kind[1], *finals[0]
 
 

@@ -61,7 +61,7 @@ class Allocation:
         """
         if count > len(self.hosts):
             raise SpecError(
-                f"{count} hosts are asked for, but job {self.name} has {len(self.hosts)} to use "
+                f"{count} hosts are requested, but job {self.name} has {len(self.hosts)} to use "
                 f"({', '.join(self.hosts)}). Submit with --nodes {count}, or set ppn."
             )
         if not where:
@@ -71,7 +71,8 @@ class Allocation:
             groups.setdefault(self.leaves.get(host, ""), []).append(host)
         if "" in groups:
             raise SpecError(
-                f"hosts={where}, but Slurm does not know the switch of {', '.join(groups[''])}: scontrol show topology "
+                f"hosts={where}, but Slurm does not know the switches of {', '.join(groups[''])}: scontrol show "
+                "topology "
                 "names none. Name the hosts themselves."
             )
         shown = joined(f"{leaf}: {', '.join(hosts)}" for leaf, hosts in groups.items())
@@ -85,7 +86,8 @@ class Allocation:
             return tuple(fitting[:count])
         if len(groups) < 2 or count < 2:
             raise SpecError(
-                f"hosts=across-leaves, but that needs two hosts on two switches; asked for are {count} of {shown}. "
+                f"hosts=across-leaves, but that needs two hosts on two switches, and {count} of {shown} were "
+                "requested. "
                 "Submit with more nodes."
             )
         turns = itertools.chain.from_iterable(itertools.zip_longest(*groups.values()))

@@ -70,8 +70,8 @@ def _cores(facts: Facts, ranks: int) -> Check:
     return _check(
         "cores", usable > ranks,
         f"{usable} for {ranks} ranks ({facts['cpu_threads']} in the machine{limit})",
-        f"{ranks + 1} or more: one for each rank and one for the system",
-        "measure on a larger machine or allocation; read the tail (p99, max) with care here",
+        f"{ranks + 1} or more: one per rank and one for the system",
+        "measure on a larger machine or allocation; do not trust p99 and max here",
     )  # fmt: skip
 
 
@@ -82,9 +82,9 @@ def _load(facts: Facts) -> Check | None:
     who = ", ".join(f"{name} (process {pid}) {share:.2f}" for name, pid, share in others["named"])
     return _check(
         "load", not _busy(facts, facts["load"]),
-        f"other processes keep {others['processors']:.2f} of {cores} processors busy{': ' if who else ''}{who}",
+        f"other processes use {others['processors']:.2f} of {cores} cores{': ' if who else ''}{who}",
         f"at most {BUSY * cores:g}; labkit's own processes do not count",
-        "top -o %CPU   # see what runs, end it or wait; on a cluster ask for whole nodes: sbatch --exclusive",
+        "top -o %CPU   # see what runs, stop it or wait; on a cluster, request whole nodes: sbatch --exclusive",
     )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def _governor(facts: Facts) -> Check | None:
     governor, highest = facts.get("governor"), facts.get("frequency_max_MHz")
     if governor is None:
         return None if facts["virtualisation"] != "none" else _check(
-            "CPU frequency", True, "the kernel does not control it", "the governor 'performance'", "",
+            "CPU frequency", True, "the kernel does not control the frequency", "the governor 'performance'", "",
         )  # fmt: skip
     now = facts["load"]["frequency_MHz"]
     shown = f", {now:.0f} of {highest:.0f} MHz now" if now and highest else ""
@@ -107,7 +107,7 @@ def _smt(facts: Facts) -> Check | None:
         return None
     return _check(
         "SMT", not facts["smt"], "two or more threads share a core" if facts["smt"] else "each core has one thread",
-        "each rank with a core to itself",
+        "one core per rank",
         "echo off | sudo tee /sys/devices/system/cpu/smt/control   # or bind ranks to cores: mpirun --bind-to core",
     )  # fmt: skip
 
@@ -119,7 +119,7 @@ def _numa(facts: Facts) -> Check | None:
     return _check(
         "NUMA balancing", nodes == 1 or not facts["numa_balancing"],
         f"{'on' if facts['numa_balancing'] else 'off'}, {nodes} NUMA node{'s' if nodes > 1 else ''}",
-        "off where there are several nodes: it moves pages while they are measured",
+        "off if there are several nodes: it moves pages during a measurement",
         "sudo sysctl kernel.numa_balancing=0",
     )  # fmt: skip
 
@@ -127,7 +127,8 @@ def _numa(facts: Facts) -> Check | None:
 def _huge_pages(facts: Facts) -> Check | None:
     mode = facts.get("huge_pages")
     return mode and _check(
-        "transparent huge pages", mode != "always", mode, "madvise or never: the kernel joins pages in the background",
+        "transparent huge pages", mode != "always", mode, "madvise or never: else the kernel merges pages "
+        "during a measurement",
         "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
     )  # fmt: skip
 
@@ -147,8 +148,8 @@ def _virtualisation(facts: Facts) -> Check:
     below = facts["virtualisation"]
     return _check(
         "virtualisation", below == "none", "bare machine" if below == "none" else f"virtual machine ({below})",
-        "the bare machine: a hypervisor interrupts, and neighbours share cores and links",
-        "measure on the bare machine, or say in the text that it was virtual",
+        "a physical machine: a hypervisor interrupts, and neighbours share cores and links",
+        "measure on a physical machine, or state in your text that it was virtual",
     )  # fmt: skip
 
 
@@ -158,7 +159,7 @@ def _memory(facts: Facts) -> Check | None:
         return None
     return _check(
         "memory", free >= GiB, f"{free / GiB:.1f} GiB available of {total / GiB:.1f} GiB", "1 GiB or more available",
-        "close what is not needed, or measure smaller sizes: labkit measure BENCHMARK -m 1:1Mi", bad=free < 128 * MiB,
+        "close other programs, or measure smaller sizes: labkit measure BENCHMARK -m 1:1Mi", bad=free < 128 * MiB,
     )  # fmt: skip
 
 
@@ -202,16 +203,17 @@ def _software(there: Facts, programs: Mapping[str, Program]) -> list[Check]:
         _check(
             "kernels", len(kernels) == 2,
             f"compiled for {' and '.join(kernels)} handles" if kernels else "not compiled",
-            "compiled for int and ptr handles; else mpi4py loops measure, which cost more per iteration",
+            "compiled for int and ptr handles; else mpi4py loops measure, with a higher cost per iteration",
             "make setup" if "cc" in found else f"{programs['cc'].remedy} && make setup",
         ),
         _check(
             "fonts", there["fonts"], "Liberation Sans" if there["fonts"] else "no Liberation Sans",
-            "Liberation Sans, so that figures look the same everywhere", "sudo apt-get install fonts-liberation",
+            "Liberation Sans, for figures that look the same everywhere", "sudo apt-get install fonts-liberation",
         ),
         _check(
             "pyverbs", bool(there.get("pyverbs", True)), there.get("pyverbs_explained", "not asked for"),
-            "a Python that imports pyverbs", "sudo apt-get install python3-pyverbs   # perftest and qperf need none",
+            "a Python that imports pyverbs",
+            f"{programs['pyverbs'].remedy}   # perftest and qperf work without it",
         ),
     ]  # fmt: skip
 
@@ -242,10 +244,10 @@ def _busy(facts: Facts, load: Facts) -> Note | None:
     others, cores = load.get("others"), facts["cpus_usable"]
     if not others or others["processors"] <= BUSY * cores:
         return None
-    name, share = "processes that cannot be seen from here", others["unseen"]
+    name, share = "hidden processes", others["unseen"]
     name, _, share = max([[name, 0, share], *others["named"]], key=lambda one: float(one[2]))
-    who = f"other processes kept {others['processors']:.2f} of {cores} processors busy, most by {name} ({share:.2f})"
-    text = f"{who}: latency may be false, measure again without them"
+    who = f"other processes use {others['processors']:.2f} of {cores} cores, most: {name} {share:.2f}"
+    text = f"busy machine ({who}): times are unreliable, rerun when idle"
     return note("busy-machine", text, processors=others["processors"], cores=cores, most=name, share=share)
 
 
@@ -254,7 +256,10 @@ def _drift(start: Facts, end: Facts | None) -> Note | None:
     first, last = start.get("frequency_MHz"), end and end.get("frequency_MHz")
     if not first or not last or abs(last - first) <= DRIFT * max(first, last):
         return None
-    text = f"CPU frequency went from {first:.0f} to {last:.0f} MHz during the point, its iterations are not alike"
+    text = (
+        f"CPU frequency changed from {first:.0f} to {last:.0f} MHz: iterations differ, set the CPU governor to "
+        "performance"
+    )
     return note("frequency-drift", text, start_MHz=first, end_MHz=last)
 
 
@@ -272,25 +277,33 @@ def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None,
     found = [busy] if busy else []
     governor, clock = description.get("governor"), description.get("clock_source")
     if ranks and cores <= ranks:
-        text = f"{ranks} ranks on {cores} cores leave none for the system, the tail may be false"
+        text = (
+            f"{ranks} ranks on {cores} cores leave no core for the system: p99 and max are unreliable, use fewer ranks"
+        )
         found.append(note("no-core-left", text, ranks=ranks, cores=cores))
     if governor is not None and governor not in STEADY_GOVERNORS:
-        text = f"CPU governor is {governor!r}, short runs may be slower than long ones"
+        text = f"CPU governor is {governor!r}: short runs may be slow, set it to performance"
         found.append(note("governor", text, governor=governor))
     if drift := _drift(start, end):
         found.append(drift)
     if clock is not None and clock not in GOOD_CLOCKS:
-        found.append(note("clock-source", f"clock source is {clock!r}, reading it may be slow or coarse", source=clock))
+        found.append(
+            note(
+                "clock-source",
+                f"clock source is {clock!r}: reading it may be slow or coarse, set it to tsc",
+                source=clock,
+            )
+        )
     if description["virtualisation"] != "none":
         kind = description["virtualisation"]
-        text = f"virtual machine ({kind}): the hypervisor may interrupt a measurement"
+        text = f"virtual machine ({kind}): the hypervisor may interrupt iterations, p99 and max may be too high"
         found.append(note("virtual-machine", text, kind=kind))
     stolen = end and end["cpu_steal_s"] is not None and start["cpu_steal_s"] is not None
     # the kernel counts stolen time in ticks of 10 ms, which says nothing about a shorter point
     if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0.2:
         share = (end["cpu_steal_s"] - start["cpu_steal_s"]) / span
         if share > STEAL:
-            text = f"the hypervisor kept the processors to itself for {share:.1%} of the point"
+            text = f"the hypervisor took {share:.1%} of the CPU time: times are unreliable, rerun when idle"
             found.append(note("stolen-time", text, share=share))
     return found
 

@@ -63,7 +63,7 @@ def limits(kind: str, program: str, transport: str = "auto") -> list[Variable]:
         text, why = _printed(program, "mpivars")
         device, _ = _printed(program, "mpichversion")
         return mpich(text, device, wanted, os.environ, why)
-    return [Variable("eager limit", None, f"labkit cannot read the variables of {kind}", one) for one in wanted]
+    return [Variable("eager limit", None, f"labkit cannot read the settings of {kind}", one) for one in wanted]
 
 
 def openmpi(text: str, transports: tuple[str, ...], why: str = "") -> list[Variable]:

@@ -80,8 +80,8 @@ PROGRAMS = {
         Program(
             name="chromium",
             commands=("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
-            package="chromium", purpose="static figures, and with them the PDF",
-            instead="interactive figures, in HTML alone",
+            package="chromium", purpose="static figures, which the PDF needs",
+            instead="interactive figures in HTML only",
         ),
         Program(
             name="quarto", commands=("quarto",), conda="quarto", how="conda install -c conda-forge quarto",

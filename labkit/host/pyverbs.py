@@ -68,7 +68,5 @@ def explained() -> str:
     if interpreter():
         return f"used: {interpreter()} ({'; '.join(words)})"
     if any("IBVERBS_PRIVATE" in one.text for one in tried):
-        words.append(
-            "this pyverbs was built with another rdma-core than the one installed; use the system's own pyverbs"
-        )
+        words.append("this pyverbs was built for another version of rdma-core; use the system's own pyverbs")
     return f"no Python here can import pyverbs ({'; '.join(words)})"

@@ -43,7 +43,7 @@ class Outcome:
 
     def text(self) -> str:
         """For people."""
-        there = f", {self.present} were there already" if self.present else ""
+        there = f", {self.present} already imported" if self.present else ""
         return f"{self.added} points imported{there}\nsamples: {self.campaign.path}"
 
 
@@ -76,9 +76,7 @@ def bring(
         If a file cannot be read or does not fit, or if no table in any of them has a benchmark; nothing was kept.
     """
     if isinstance(ranks, bool) or not isinstance(ranks, int) or not 0 <= ranks <= MOST_RANKS:
-        raise SpecError(
-            f"--ranks {ranks}, but it must be a whole number from 1 to {MOST_RANKS}. Say how many there were."
-        )
+        raise SpecError(f"--ranks {ranks}, but it must be a whole number from 1 to {MOST_RANKS:,}.")
     given = Given(ranks, testbed, " ".join(published.split()))
     texts = [look(path) for path in paths]
     path = into.path if isinstance(into, Campaign) else Path(into or campaign.root())
@@ -120,7 +118,7 @@ def _read(texts: Sequence[Text], given: Given, keep: Keep, known: Known, progres
         present += there
         warnings += said
     if not keep.added and not present:
-        raise DataError(f"Nothing was imported. {' '.join(warnings)} 'labkit list' shows the benchmarks.")
+        raise DataError(f"labkit imported nothing. {' '.join(warnings)} 'labkit list' shows the benchmarks.")
     return present, warnings
 
 

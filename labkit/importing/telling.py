@@ -26,7 +26,7 @@ def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[
     told, (low, high) = table.parameters, benchmark.ranks
     if "#processes" in told:
         groups = int(told.get("groups", 1))
-        text = f"{groups} groups ran at once (-multi); each shares the network with the others"
+        text = f"{groups} groups ran at the same time (-multi) and shared the network"
         return int(told["#processes"]), [note("groups", text, groups=groups)] if groups > 1 else []
     pairs = told.get("pairs") or told.get("Pairs") or ""
     if pairs.isdigit():
@@ -39,7 +39,7 @@ def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[
         )
     if given:
         return given, []
-    text = f"the text does not tell the number of ranks: {max(low, 2)} assumed. Say it with --ranks."
+    text = f"the file does not name the number of ranks: assumed {max(low, 2)}. Set it with --ranks."
     return max(low, 2), [note("ranks-assumed", text, ranks=max(low, 2))]
 
 
@@ -78,7 +78,7 @@ def doubts_of(table: Table, checked: object) -> Sequence[Note]:
     """What is doubtful about a row."""
     found = [note("wrong-bytes", "validation failed: wrong bytes")] if checked == "Fail" else []
     if "Transmit Size" in table.columns:
-        found.append(note("derived-datatype", "a derived datatype (-D) was sent; the text does not tell which"))
+        found.append(note("derived-datatype", "the run sent a derived datatype (-D), but the file does not name it"))
     return found
 
 

@@ -100,9 +100,9 @@ def look(path: str | Path) -> Text:
         end = text[-min(len(text), 256) :].rpartition("\n")[2] if "\n" in text[-256:] else text[-256:]
     if len(found) != 1:
         wanted = "the output of the OSU micro-benchmarks (OMB) or of the Intel MPI benchmarks (IMB)"
-        remedy = "Name a file with all that one of their programs printed, the lines that begin with '#' included."
+        remedy = "Name a file with the complete output of one program, including lines that begin with '#'."
         if found:
-            wanted, remedy = f"{wanted}, not of both in one file", "Split it into one file for each."
+            wanted, remedy = f"{wanted}, not of both in one file", "Split it into one file per program."
         raise malformed(str(path), 1, first or "nothing", wanted, remedy)
     return Text(Path(path), found.pop(), digest.hexdigest(), size, encoding)
 
@@ -119,7 +119,9 @@ def _opened(path: str | Path) -> int:
         os.close(handle)
         kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}
         kind = kinds.get(stat.S_IFMT(mode), "a device")
-        raise DataError(f"{path} is {kind}, not a file. Save what the benchmark printed to a file, and name that.")
+        raise DataError(
+            f"{path} is {kind}, not a file. Save the output of the benchmark to a file, and name that file."
+        )
     return handle
 
 

@@ -70,8 +70,8 @@ class Notes:
             )
             found.append(f"{self.path}, line {note.first}: {text}, {what} left out.")
         for text, note in self._rows.items():
-            often = f" The same holds from {note.more} further {'place' if note.more == 1 else 'places'} on."
+            often = f" The same applies to {note.more} further {'place' if note.more == 1 else 'places'} on."
             end = "" if text.endswith(".") else "."
             found.append(f"{self.path}, line {note.first}: {text}{end}{often if note.more else ''}")
-        found += [f"{self.path}: {self._others} further things of other kinds."] if self._others else []
+        found += [f"{self.path}: {self._others} further warnings of other kinds."] if self._others else []
         return found + ([f"{self.path}: {skipped}"] if skipped else [])

@@ -67,20 +67,21 @@ def _settled(job: Job) -> list[dict[str, Any]]:
 
 def _why(job: Job, state: State, notes: Sequence[dict[str, Any]]) -> str:
     """Why a job did not end well, and what to do."""
-    said, again = job.output(), "Submit again with the same words, and the rest is measured."
+    said, again = job.output(), "Submit again with the same arguments to measure the rest."
     if not notes and not state.nodes:
-        return f"Job {job.number} ended before it began: {state.words}. Nothing was measured by it. {again}"
+        return f"Job {job.number} ended before it started: {state.words}. It measured nothing. {again}"
     if not notes and not said:
         return (
             f"Job {job.number} ended at once ({state.words}), and nothing of it is in {job.campaign}: the nodes "
-            f"({state.nodes}) hardly see that folder. Name one that all nodes share: --into, or scratch of the site."
+            f"({state.nodes}) probably do not see that folder. Use a folder that all nodes share: set --into, or "
+            "scratch in the site file."
         )
     look = Look.at(Campaign(job.campaign))
     if not notes:
-        return f"Job {job.number} ended before labkit began ({state.words}). It wrote:\n{said}"
+        return f"Job {job.number} ended before labkit started ({state.words}). Its output:\n{said}"
     if all(note.get("status") is not None for note in notes) and (bad := failures(Campaign(job.campaign))):
         return f"Job {job.number} ended with {len(bad)} failed notebooks ({state.words}). {again}"
-    limit = "Its time was over" if "TIMEOUT" in state.words else "It was ended"
+    limit = "It reached its time limit" if "TIMEOUT" in state.words else "It was cancelled"
     return f"Job {job.number}: {state.words}. {limit} with {look.words()}; these are kept. {again}"
 
 
@@ -96,13 +97,13 @@ def cancel(job: Job) -> State:
         words = " ".join(job.batch.cancels)
         raise LaunchError(
             f"{job.campaign} names job {job.number} of {job.system}, but you did not submit it from here: the campaign "
-            "is somebody else's, or from before labkit signed its jobs. If the job is yours, end it with: "
+            "is from another user or from an older labkit. If the job is yours, end it with: "
             f"{words} {job.number}"
         )
     state = job.state()
     if state.kind == "ended":
         raise LaunchError(
-            f"Job {job.number} of {job.campaign} ended already: {state.words}. There is nothing to cancel."
+            f"Job {job.number} of {job.campaign} has already ended: {state.words}. There is nothing to cancel."
         )
     job.batch.cancel(job.number)
     end = time.monotonic() + 60

@@ -58,6 +58,6 @@ def sentence(suite: Suite, *, repeats: int = 1) -> str:
             silent.append(entry.name)
     each = " in each job of the array" if repeats > 1 else ""
     if len(silent) == len(suite.entries):
-        return f"{points} points{each}; no earlier campaign has these notebooks, so there is no estimate of the time."
-    text = f"{points} points{each}, about {format_duration(seconds)} by the pace of earlier campaigns"
-    return f"{text}, without {', '.join(silent)}, which none of them has." if silent else f"{text}."
+        return f"{points} points{each}; no time estimate, because no earlier campaign has these notebooks."
+    text = f"{points} points{each}, about {format_duration(seconds)} at the pace of earlier campaigns"
+    return f"{text}, without {', '.join(silent)}, which no earlier campaign has." if silent else f"{text}."

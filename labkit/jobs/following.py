@@ -1,4 +1,4 @@
-"""How far a job is, read from the campaign's folder, which measures and looks need not share a machine for."""
+"""Follow a job through its campaign folder, from any machine."""
 
 from __future__ import annotations
 

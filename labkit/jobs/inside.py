@@ -97,7 +97,7 @@ def _patiently(held: Campaign, say: Callable[[str], None]) -> None:
     end, told = time.monotonic() + 3 * HEARTBEAT + 5, False
     while (holder := lease.holder(held.path)) and time.monotonic() < end:
         if not told:
-            say(f"process {holder['pid']} on {holder['host']} held the campaign a moment ago; waiting.")
+            say(f"process {holder['pid']} on {holder['host']} used the campaign a moment ago. Waiting for it.")
         told = True
         time.sleep(1)
 

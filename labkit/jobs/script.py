@@ -48,9 +48,9 @@ class Request:
     parameters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        numbers = {"nodes": self.nodes, "ppn": self.ppn or -1, "time": self.minutes, "array": self.array}
+        numbers = {"nodes": self.nodes, "ppn_of_job": self.ppn, "time": self.minutes, "array": self.array}
         for word, value in numbers.items():
-            ranges.check(word, value, word=f"--{word} ")
+            ranges.check(word, value, word=f"--{word.removesuffix('_of_job')} ")
         for key in ("partition", "account"):
             single(f"--{key} ", getattr(self, key), WORD)
         single("--constraint ", self.constraint, LIMITS)
@@ -76,7 +76,7 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
     site.check(partition, request.minutes, request.nodes)
     if request.array > 1 and site.system == "flux":
         raise SpecError(
-            f"--array {request.array}, but Flux has no arrays of jobs. Leave it out, and submit again when the job has "
+            f"--array {request.array}, but Flux has no job arrays. Leave it out, and submit again after the job has "
             "ended, with more launches each time (-p launches=6, then 12): each job adds its share."
         )
     suite = str(outside.resolved(request.suite)) if request.suite.endswith(".toml") else request.suite

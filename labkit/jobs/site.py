@@ -107,7 +107,9 @@ class Site:
         text = os.path.expandvars(self.scratch)
         text = re.sub(r"\$(USER\b|\{USER\})", lambda _: getpass.getuser(), text)  # where nobody logged in
         if "$" in text:
-            raise SpecError(f"scratch={self.scratch!r} names a variable that is not set here. Set it, or write it out.")
+            raise SpecError(
+                f"scratch={self.scratch!r} names a variable that is not set here. Set the variable, or write the path."
+            )
         return Path(text) if text else None
 
     def check(self, partition: str, minutes: int, nodes: int) -> None:
@@ -201,7 +203,7 @@ def single(key: str, text: str, fits: re.Pattern[str] | None = None) -> None:
         If it has a control character, or is not as `fits` says.
     """
     if any(unicodedata.category(sign) in ("Cc", "Zl", "Zp") for sign in text):
-        raise SpecError(f"{key.rstrip()}={text[:60]!r}, but it must be one line. Take the control characters out.")
+        raise SpecError(f"{key.rstrip()}={text[:60]!r}, but it must be one line. Remove the control characters.")
     if text and fits and not fits.fullmatch(text):
         raise SpecError(f"{key.rstrip()}={text[:60]!r}, but it must be {FORMS[fits]}. Correct it.")
 
@@ -225,6 +227,6 @@ def _found() -> System:
         if shutil.which(program):
             return system
     raise LaunchError(
-        "There is no sbatch, qsub or flux on the PATH, so this is no login node of a cluster that labkit knows. "
-        "Log in to one, load its module, or name a --site and print its job script with --dry-run."
+        "There is no sbatch, qsub or flux on the PATH, so this is not a login node of a known cluster. "
+        "Log in to one, load its module, or set --site and print the job script with --dry-run."
     )

@@ -83,7 +83,7 @@ def read(path: Path) -> dict[str, Any] | None:
 
 
 def _damaged(path: Path, why: object) -> None:
-    text = f"{path} is damaged and left out: {why}. Delete it, or take it from a backup."
+    text = f"{path} is damaged, so labkit ignores it: {why}. Delete it, or restore it from a backup."
     warnings.warn(text, LabkitWarning, stacklevel=3)
 
 
@@ -147,7 +147,7 @@ def _of(name: str | Path) -> list[Job]:
     into = outside.resolved(campaign.find(name))
     if found := jobs(into):
         return found
-    raise DataError(f"No job was submitted for {into}. Submit one with: labkit submit SUITE --into {into}")
+    raise DataError(f"Campaign {into} has no job. Submit one with: labkit submit SUITE --into {into}")
 
 
 def every() -> list[Job]:

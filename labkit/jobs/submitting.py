@@ -55,11 +55,14 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
     with _alone(own):
         _free(into)
         if local := _local(into):
-            say(f"warning: {into} is below {local}, which most nodes have for themselves. Name another with --into.")
+            say(
+                f"warning: {into} is below {local}, which is local to each node on most clusters. Use a shared "
+                "folder: --into."
+            )
         number = 1 + max((int(path.stem) for path in own.glob("[0-9]*.json") if path.stem.isdigit()), default=0)
         exclude = sorted(left_out(into))
         for host in exclude:
-            say(f"node {host} is left out: {left_out(into)[host]}. To use it again, delete {own}/left-out.txt.")
+            say(f"node {host} is excluded: {left_out(into)[host]}. To use it again, delete {own}/left-out.txt.")
         script = own / f"{number}.{SYSTEMS[site.system].template.rpartition('.')[2]}"
         script.write_text(render(request, site, into, submission=number, exclude=exclude))
         (own / f"{number}.toml").write_text(place.read_text() if place else f'system = "{site.system}"\n')

@@ -43,7 +43,7 @@ def summary(held: Campaign, going: Collection[str] = ()) -> str:
             hosts, ago = ", ".join(note["allocation"]["hosts"]), format_duration(round(time.time() - note["start"]))
             lines.append(f"          job {note['allocation']['name']} on {hosts}: runs since {ago}")
         else:
-            lines.append(f"          job {note['allocation']['name']}: did not come to its end")
+            lines.append(f"          job {note['allocation']['name']}: did not finish")
     lines += [f"skipped:  {name}: {reason}" for name, reason in facts.get("absent", {}).items()]
     lines += [f"left out: node {host}: {reason}" for host, reason in left_out(held.path).items()]
     lines += [f"failed:   {name}: {error.splitlines()[0]}" for name, error in failed.items()]

@@ -281,16 +281,16 @@ def _run(argv: Sequence[str], advice: str = "", given: str = "") -> str:
     """
     if shutil.which(argv[0]) is None:
         raise LaunchError(
-            f"There is no {argv[0]} on the PATH, so no job can be handled from here. Log in to the cluster's login "
-            "node, load the module of its batch system, or print the script with --dry-run."
+            f"There is no {argv[0]} on the PATH, so labkit cannot reach the batch system. Log in to the "
+            "cluster's login node, load its module, or print the job script with --dry-run."
         )
     try:
         done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired as error:
-        raise LaunchError(f"{argv[0]} gave no answer in 120 s. Try again later.", command=argv) from error
+        raise LaunchError(f"{argv[0]} did not answer within 120 s. Try again later.", command=argv) from error
     if done.returncode:
-        said = done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}, no words"
+        said = done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}, no output"
         if "establish a configuration source" in said:
-            advice = "This machine belongs to no Slurm cluster (it has no slurm.conf): log in to a login node of one."
+            advice = "This machine is not part of a Slurm cluster (it has no slurm.conf). Log in to a login node."
         raise LaunchError(f"{argv[0]} refused: {said}\n{advice}".strip(), command=argv, exit_status=done.returncode)
     return done.stdout

@@ -66,8 +66,8 @@ def library(*, int_handles: bool) -> ctypes.CDLL | None:
     built = ctypes.c_int64.in_dll(loaded, "labkit_job_size").value
     if built != ctypes.sizeof(Layout):
         raise KernelError(
-            f"{found.origin} was built from other sources: its job has {built} B, this labkit's has "
-            f"{ctypes.sizeof(Layout)} B. Build it again: make setup."
+            f"{found.origin} was built from other sources: its job structure has {built} B, this labkit's has "
+            f"{ctypes.sizeof(Layout)} B. Rebuild it: make setup"
         )
     loaded.labkit_layout = Layout  # type: ignore[attr-defined]
     loaded.labkit_allocate.restype = ctypes.c_void_p
@@ -185,7 +185,7 @@ class Native:
         """
         address = self._library.labkit_allocate(max(size, 1), int(huge))
         if not address:
-            raise KernelError(f"{size} B for a message buffer could not be had. Set a smaller size or window.")
+            raise KernelError(f"{size} B for a message buffer are not available. Set a smaller size or window.")
         buffer: NDArray[np.uint8] = np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(address))
         return buffer
 

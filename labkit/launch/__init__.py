@@ -91,18 +91,18 @@ class Launcher:
         """
         if placement.transport not in self.module.TRANSPORTS:
             raise SpecError(
-                f"transport={placement.transport!r}, but {self.name} knows {', '.join(self.module.TRANSPORTS)}. "
-                f"Set one of these."
+                f"transport={placement.transport!r}, but {self.name} supports {', '.join(self.module.TRANSPORTS)}. "
+                "Set transport=auto."
             )
         if placement.transport == "shm" and len(placement.shares) > 1:
             raise SpecError(
                 f"transport='shm', but the ranks are on {len(placement.shares)} hosts, which share no memory. "
-                "Set transport=tcp or auto, or one host."
+                "Set transport=tcp or auto, or use one host."
             )
         if placement.remote_shell and placement.bind not in ("auto", "none"):
             raise SpecError(
-                f"bind={placement.bind}, but the hosts of this testbed share one machine's cores, and each would take "
-                "the first. Leave bind out."
+                f"bind={placement.bind}, but the hosts of this testbed share the cores of one machine, so all "
+                "would bind to the first ones. Leave bind out."
             )
         variables = dict(sorted(self.environment(placement).items()))
         return [self.program, *self.module.arguments(placement, variables), *placement.flags, *argv]
@@ -189,9 +189,10 @@ def get(name: str) -> Launcher:
     if why := _broken(names() if name == "auto" else [name]):
         raise LaunchError(why)
     wanted = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
+    packages = " or ".join(one.package for one in programs().values() if one.mpi and one.package)
     raise LaunchError(
-        f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package openmpi-bin or "
-        "mpich, or load your site's MPI module, or run `make venvs` in labkit's checkout and name its folder: "
+        f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package "
+        f"{packages}, or load your site's MPI module, or run `make venvs` in labkit's checkout and name its folder: "
         ".venv-ompi5 or .venv-mpich."
     )
 
@@ -202,9 +203,7 @@ def _broken(wanted: Iterable[str]) -> str:
         for program in file(name).PROGRAM.commands:
             path = shutil.which(program)
             if path and (cause := causes.known(_version_text(path))):
-                return (
-                    f"{path} is installed, but it does not run: {cause.line.removeprefix('nothing: ')}\n{cause.remedy}"
-                )
+                return f"{path} is installed, but does not run: {cause.line.removeprefix('nothing: ')}\n{cause.remedy}"
     return ""
 
 
@@ -235,8 +234,8 @@ def _placed(kind: str, place: Path) -> Launcher:
         if found is not None:
             return replace(found, name=f"{name}@{found.program}")
     if place.name in VENVS and not place.exists():
-        raise LaunchError(f"There is no {place}. Run `make venvs` in labkit's checkout, which makes it.")
-    said = f": it is a program whose --version prints {_version_text(str(place))[:200]!r}" if place.is_file() else ""
+        raise LaunchError(f"There is no {place}. Run `make venvs` in labkit's checkout to create it.")
+    said = f": its --version prints {_version_text(str(place))[:200]!r}" if place.is_file() else ""
     raise LaunchError(
         f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}{said}. Name the mpirun or mpiexec of "
         "an MPI library, or the folder it is installed in."

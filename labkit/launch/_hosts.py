@@ -47,7 +47,7 @@ def _read(path: Path) -> tuple[str, ...]:
         cause = error.__cause__ if isinstance(error, DataError) else error
         reason = getattr(cause, "strerror", None) or ("it is not text" if cause else "it is no file")
         raise SpecError(
-            f"hosts={path} cannot be read: {reason}. Name hosts with commas, or a file with one a line."
+            f"hosts={path} cannot be read: {reason}. List hosts with commas, or name a file with one host per line."
         ) from error
     found: list[str] = []
     for number, line in enumerate((line.partition("#")[0].strip() for line in lines), 1):
@@ -61,7 +61,7 @@ def _read(path: Path) -> tuple[str, ...]:
         given = _SLOTS.search(fits["rest"])
         found.append(fits["host"] + (f":{given[1]}" if given else ""))
     if not found:
-        raise SpecError(f"hosts={path} names no host. Write one a line.")
+        raise SpecError(f"hosts={path} names no host. Write one per line.")
     counts = Counter(found)
     if max(counts.values()) > 1 and not any(":" in host for host in counts):
         return tuple(f"{host}:{count}" for host, count in counts.items())

@@ -159,7 +159,7 @@ def given(spec: Spec, job: Allocation | None) -> tuple[str, ...]:
     """
     word = spec.hosts[0] if len(spec.hosts) == 1 and spec.hosts[0] in allocation.WORDS else ""
     if word and job is None:
-        raise SpecError(f"hosts={word} is for batch jobs, and this is none. Name hosts, or use labkit submit.")
+        raise SpecError(f"hosts={word} works in batch jobs only. Name hosts, or use labkit submit.")
     if job is None or (spec.hosts and not word):
         return spec.hosts
     most = len(job.hosts)
@@ -192,7 +192,7 @@ def alike(placement: Placement, launcher: str) -> None:
     if any(n != placement.per_host for _, n in placement.shares[:-1]):
         given = ", ".join(f"{n} on {host}" for host, n in placement.shares)
         raise SpecError(
-            f"hosts give {given}, but {launcher} starts as many ranks on each. Set ppn, or launcher=openmpi."
+            f"hosts give {given}, but {launcher} starts the same number on each host. Set ppn=N, or launcher=openmpi."
         )
 
 

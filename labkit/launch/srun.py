@@ -46,7 +46,7 @@ def launcher(of: Launcher | None) -> Launcher:
     for kind, library in launch.libraries().items():
         if text.startswith(library.SAYS):
             return Launcher("srun", path, *launch.titled(library, text), module, pmi=pmi, kind=kind)
-    raise LaunchError("mpi4py finds no MPI library for the ranks of srun. Load your site's MPI module.")
+    raise LaunchError("mpi4py finds no MPI library for srun. Load your site's MPI module.")
 
 
 def usable() -> bool:
@@ -58,7 +58,7 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     """Everything between the program and the command of a rank; --export takes `variables` to all hosts."""
     alike(placement, PROGRAM.name)  # other shares would need a host file
     if placement.remote_shell:
-        raise SpecError("launcher=srun, but no Slurm runs on the hosts of this testbed. Set launcher=openmpi or mpich.")
+        raise SpecError("launcher=srun, but the hosts of this testbed do not run Slurm. Set launcher=openmpi or mpich.")
     out = ["--ntasks", str(placement.ranks)]
     if placement.shares:
         hosts = [host for host, _ in placement.shares]
@@ -81,7 +81,7 @@ def _pmi(placement: Placement) -> str:
             return kind if kind in placement.pmi else offered[kind]
     raise LaunchError(
         f"srun --mpi=list offers {', '.join(placement.pmi) or 'nothing'}, but {placement.library} needs "
-        f"{' or '.join(wanted)}. Set launcher={placement.library}, or ask for that plugin of Slurm."
+        f"{' or '.join(wanted)}. Set launcher={placement.library}, or ask your administrator for that Slurm plugin."
     )
 
 

@@ -46,7 +46,7 @@ class Point:
     @property
     def marks(self) -> tuple[dict[str, str], list[Note]]:
         """What the metadata and the warnings of a point say of a first start that failed."""
-        said = f"measured by a second start, for the first failed: {self.retried}"
+        said = f"measured in a second start, because the first failed: {self.retried}"
         return ({"retried": self.retried}, [note("retried", said, reason=self.retried)]) if self.retried else ({}, [])
 
 
@@ -203,7 +203,7 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
 
     def again(failure: Failure) -> Point:
         point = _again(failure)
-        held.log(f"retrying {_where(point)} by a fresh start: {point.retried}")
+        held.log(f"retrying {_where(point)} in a fresh start: {point.retried}")
         counter.done -= 1
         return point
 
@@ -261,7 +261,7 @@ def _complain(failures: Sequence[Failure], total: int, held: Campaign) -> None:
     first = failures[0]
     _, _, rest = str(first.error).partition("\n")
     text = (
-        f"{len(failures)} of {total} points failed, the others are kept in {held.path}. First: "
+        f"{len(failures)} of {total} points failed. All others are kept in {held.path}. First: "
         f"{benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error.brief}\n{rest}".rstrip()
     )
     kind = KernelError if isinstance(first.error, KernelError) else LaunchError

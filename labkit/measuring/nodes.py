@@ -68,7 +68,7 @@ def served(points: Sequence[Point], run: Run, held: Campaign, again: Again) -> I
     fitting = [point for point in points if _fits(point)]
     for point in points:
         if point not in fitting:
-            yield Failure(point, LaunchError(f"too few hosts are left: {_told()}. Submit again, with other nodes."))
+            yield Failure(point, LaunchError(f"too few hosts are left: {_told()}. Submit again with other nodes."))
     failures = list(run(fitting)) if fitting else []
     died = [one.point.spec for one in failures if isinstance(one.error, LaunchError)]
     left_out(dict.fromkeys(name for spec in died for name in _hosts(spec)), held)
@@ -176,7 +176,7 @@ def left_out(hosts: Iterable[str], held: Campaign) -> list[str]:
         for name, reason in bad.items():
             file.write(f"{name}\tranks and a trivial step failed there in job {job.name}: {reason}\n")
     for name, reason in bad.items():
-        held.log(f"node {name} is left out: {reason}")
+        held.log(f"node {name} is excluded: {reason}")
     return list(bad)
 
 

@@ -23,7 +23,7 @@ from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.notes import Note, badge, note
 from labkit.samples import Samples
-from labkit.samples.facts import noted
+from labkit.samples.facts import CHUNKS, LOAD_END, RANK_HOSTS, TIMING, WARMUP, complete, noted
 from labkit.spec import Effort
 from labkit.testbeds import Testbed
 from labkit.units import KiB
@@ -95,7 +95,7 @@ def _where(placement: launch.Placement | None, facts: Mapping[str, Any]) -> dict
     job = allocation.current()
     if job is None:
         return {}
-    hosts = list(dict.fromkeys(facts.get("rank_hosts", [])))
+    hosts = list(dict.fromkeys(RANK_HOSTS.of(facts)))
     asked = [name for name, _ in placement.shares] if placement else []
     found = {"hosts": hosts, "asked": asked, "leaves": {host: job.leaves.get(host, "") for host in hosts}}
     found |= {"span": allocation.span(hosts, job.leaves), "interface": placement.interface if placement else ""}
@@ -160,12 +160,12 @@ class Start:
                 if not self._ready:
                     raise self._unmet(limit, tree.stderr_text())
                 if over:
-                    self._held.log("the ranks hung in MPI_Finalize and were ended; all their samples had come")
+                    self._held.log("the ranks hung in MPI_Finalize, so labkit killed them. All samples had arrived")
                     return
                 raise LaunchError(
-                    f"no sign of life for {limit:g} s in "
-                    f"{benchmarks.label(self._current.spec)}, so the ranks were "
-                    f"ended. Set a longer --time-limit if the point needs it.",
+                    f"no progress for {limit:g} s in "
+                    f"{benchmarks.label(self._current.spec)}, so labkit "
+                    f"killed the ranks. Set a longer --time-limit if the point needs it.",
                     command=self._shown(),
                     stderr=tree.stderr_text(),
                 )
@@ -179,7 +179,8 @@ class Start:
         hosts = ", ".join(self._points[0].spec.hosts)
         what = f"Check that `ssh HOST true` works for each of {hosts}, or set" if hosts else "Set"
         return LaunchError(
-            f"the ranks of {benchmarks.label(self._current.spec)} did not meet within {limit:g} s and were ended. "
+            f"the ranks of {benchmarks.label(self._current.spec)} did not connect within {limit:g} s, so labkit "
+            "killed them. "
             f"{what} a longer --time-limit.",
             command=self._shown(), stderr=stderr, lasting=bool(hosts),
         )  # fmt: skip
@@ -227,20 +228,20 @@ class Start:
         wanted = self._points[0].spec.ranks
         if header["size"] != wanted:
             raise LaunchError(
-                f"{wanted} ranks were started, but each found {header['size']}: the launcher and mpi4py use different "
+                f"{wanted} ranks started, but each found {header['size']}: the launcher and mpi4py use different "
                 f"MPI libraries (mpi4py has {header.get('library', 'none')}). Set MPI4PY_MPIABI, or --launcher.",
                 command=self._shown(),
             )
         loaded, meant = launch.library(header.get("library", "")), self._points[0].library
         if loaded not in ("", meant) and meant != "none":
-            text = f"the launcher is of {meant}, but the ranks loaded {loaded}"
+            text = f"the launcher belongs to {meant}, but the ranks loaded {loaded}"
             self._doubts = [note("other-library", text, launcher=meant, loaded=loaded)]
 
     def _keep(self, rows: np.ndarray[Any, np.dtype[np.int64]], facts: dict[str, Any]) -> None:
         """Write the samples of the point in flight."""
         point, spec = self._current, self._current.spec
         benchmark, options = benchmarks.get(spec.benchmark), dict(spec.options)
-        chunks = facts["chunks"]
+        chunks = CHUNKS.of(facts)
         facts |= {
             "timing": options.get("timing", "each"),
             "cadence": options.get("cadence", benchmark.cadence),
@@ -251,24 +252,24 @@ class Start:
             "load_start": self._load,
             "load_end": host.load_snapshot() | {"others": self._watch.since(self._load["monotonic_s"])},
         }
-        machine, load = host.describe(), (self._load, facts["load_end"])
+        machine, load = host.describe(), (self._load, LOAD_END.of(facts))
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
         warnings = host.warnings_for_run(machine, *load, ranks=self._here)
         warnings += self._doubts + paths.doubts(spec, facts) + point.marks[1]
         facts |= _where(self._placement, facts) | point.marks[0]
-        facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
+        facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + WARMUP.of(facts) * len(chunks)
         badges = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
         badges += [badge("side by side")] if allocation.shared() else []
         facts |= noted([*badges, *host.badges(machine, *load)], warnings)
         who, times = facts.pop("rows"), rows[0]
         extras: dict[str, Any] = dict(zip(benchmark.phases, rows[1:], strict=False))
-        if facts["timing"] == "total":
+        if TIMING.of(facts) == "total":
             extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
         facts.pop("index", None)
         kept = Samples(
             spec=spec, effort=self._effort, host=machine, launch=point.launch, time_ns=times, ranks=tuple(who),
-            meta=facts, extras=extras,
+            meta=complete(facts, "measured"), extras=extras,
         )  # fmt: skip
         self._held.save(kept, point.fingerprint)
         self._end(point)
@@ -292,7 +293,7 @@ class Start:
         said = told(stderr)
         if said is not None and said["kind"] == "KernelError":
             return KernelError(f"{benchmarks.label(self._current.spec)}, rank {said['rank']}: {said['text']}")
-        when = "in the middle of" if self._ready else "before they had met, for"
+        when = "in the middle of" if self._ready else "before they had connected, for"
         text = said["text"] if said else f"the ranks ended {when} {benchmarks.label(self._current.spec)}."
         return LaunchError(
             text, command=self._shown(), exit_status=status, rank=said["rank"] if said else None, stderr=stderr

@@ -53,9 +53,9 @@ def _reason(spec: Spec, field: str) -> str:
     if isinstance(benchmark, ToolBenchmark) and field in ("device", "transport", "hosts"):
         return _of_tool(spec, field)
     if not benchmark.mpi:
-        return f"{spec.benchmark} has no MPI ranks, and uses no {field}"
+        return f"{spec.benchmark} has no MPI ranks and uses no {field}"
     if field == "device" and spec.transport != "tcp":
-        return f"ranks use it over --transport tcp only, and this is transport={spec.transport}"
+        return f"ranks use a device with --transport tcp only, not with transport={spec.transport}"
     return ""
 
 
@@ -64,9 +64,11 @@ def _of_tool(spec: Spec, field: str) -> str:
     ucx = spec.benchmark.startswith("verbs.ucx_")
     if field == "device":
         used = spec.family == "verbs" and not (ucx and spec.transport == "shm")
-        return "" if used else f"{spec.benchmark} over {_path(spec)} uses no device that can be chosen"
+        return "" if used else f"{spec.benchmark} over {_path(spec)} has no choice of device"
     if field == "transport":
-        return "" if ucx or spec.benchmark == "congestion.incast" else f"{spec.benchmark} has one path, its tool's"
+        return (
+            "" if ucx or spec.benchmark == "congestion.incast" else f"{spec.benchmark} uses the transport of its tool"
+        )
     alone = spec.family == "storage" and not set(spec.hosts) <= LOCAL and not testbeds.outline(spec.testbed).hosts
     return f"{spec.benchmark} measures the storage of this machine" if alone else ""
 
@@ -97,5 +99,5 @@ def _shown(spec: Spec, field: str) -> str:
     """A setting as it was given."""
     value = getattr(spec, field)
     if field == "environment":
-        return f"{_word(field)}: env.{value[0][0]}={value[0][1]}"
+        return f"--factor env.{value[0][0]}={value[0][1]}"
     return f"{_word(field)} {','.join(value) if field == 'hosts' else value}"

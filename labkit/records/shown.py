@@ -97,12 +97,12 @@ def why_not(row: Mapping[str, Any], metric: str, statistic: str) -> str:
         return f"{METRICS[metric].label} was not measured"
     n, least = int(row.get("n", 0)), stats.NEEDED.get(statistic, 0)
     if not n:
-        return f"its source gives {', '.join(have)} only"
+        return f"its source gives only {', '.join(have)}"
     if row.get("timing") == "total":
-        return "one time around the whole loop gives a mean only"
+        return "one time for the whole loop gives only a mean"
     launches = int(row.get("launches", 1))
     if least and "p50" in (s for s in SHOWN if row.get(statistic_column(metric, s)) is not None):
         return (
             f"it needs {least:,} samples in each launch, n = {n:,} in {launches} launch{'es' if launches > 1 else ''}"
         )
-    return f"the benchmark gives {', '.join(have)} only"
+    return f"the benchmark gives only {', '.join(have)}"

@@ -32,7 +32,10 @@ def orderly(row: dict[str, Any]) -> dict[str, Any]:
             value = sign * row.get(column := statistic_column(metric, name), math.nan)
             if value < last or value > limit:
                 unit, words = METRICS[metric].unit, STATISTICS[name].label
-                text = f"the tool's {words} of {sign * value:.6g} {unit} contradicts its other statistics, left out"
+                text = (
+                    f"the tool's {words} of {sign * value:.6g} {unit} contradicts its other statistics, so labkit "
+                    "ignores it"
+                )
                 said.append(note("contradiction", text, column=column, value=sign * value))
                 del row[column]
             elif value == value:

@@ -78,11 +78,11 @@ def build(
     from labkit.report.stage import TEMPLATES, stage
 
     if not campaigns:
-        raise ReportError("No campaign was given, but a report needs at least one. Name its folder.")
+        raise ReportError("The campaign is missing. Name at least one campaign folder.")
     chosen, warnings = _engine(engine, quarto.usable())
     once = {outside.resolved(path): Path(path) for path in reversed(campaigns)}
     if len(once) < len(campaigns):
-        warnings.append("A campaign was named twice; the report shows it once.")
+        warnings.append("A campaign is named twice. The report shows it once.")
         campaigns = [*once.values()][::-1]
     for path in map(Path, campaigns):
         if (path / "campaign.json").is_file():
@@ -106,13 +106,13 @@ def _executed(held: Campaign, execute: bool | None, progress: Callable[[str], No
         entries = rereading.missing(held, all_of_them=bool(execute)) if execute is not False else []
     except SpecError as error:
         progress(words(held, ()))
-        return [f"No notebook was executed: {error}"]
+        return [f"labkit ran no notebook: {error}"]
     progress(words(held, [entry.name for entry in entries]))
     try:
         if entries:
             rereading.reread(held, progress, again=bool(execute))
     except LaunchError as error:
-        return [f"Notebooks that are not there yet are left out: {error}"]
+        return [f"labkit omits notebooks that are not there yet: {error}"]
     return []
 
 
@@ -121,7 +121,7 @@ def _engine(wanted: str, obstacle: str) -> tuple[str, list[str]]:
     if wanted not in ("auto", "quarto", "plain"):
         raise ReportError(f"engine={wanted!r}, but it must be auto, quarto or plain.")
     if wanted == "quarto" and obstacle:
-        raise ReportError(f"The report shall be made by Quarto, but {obstacle}.")
+        raise ReportError(f"--engine quarto, but {obstacle}.")
     if wanted == "plain" or obstacle:
-        return "plain", [f"Quarto was not used: {obstacle}."] if wanted == "auto" and "but" in obstacle else []
+        return "plain", [f"labkit did not use Quarto: {obstacle}."] if wanted == "auto" and "but" in obstacle else []
     return "quarto", []

@@ -16,6 +16,7 @@ from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 from labkit.report.summary import flat
 from labkit.report.variables import plural
+from labkit.samples.facts import COMMAND, COMMANDS
 
 CHECKSUMS = "checksums.txt"
 _COMMANDS = 20  # shown; every samples file holds its own
@@ -46,7 +47,7 @@ def commands(content: Content) -> str:
     shown: dict[str, str] = {}
     for source in content.sources:
         for one in source.points:
-            command, tool = one.meta.get("command"), one.meta.get("commands")
+            command, tool = COMMAND.of(one.meta), COMMANDS.of(one.meta)
             if tool:  # ports, sizes and folders differ from one run of a tool to the next: one stands for all
                 text = shown.setdefault(one.spec.benchmark, "\n".join(shlex.join(words) for words in tool))
             else:
@@ -54,7 +55,7 @@ def commands(content: Content) -> str:
             found[text] += bool(text)
     found.pop("", None)
     if not found:
-        return "The samples files hold no command lines: nothing was started by a launcher or tool."
+        return "The samples files hold no command lines: no launcher or tool ran."
     names = {text: name for name, text in shown.items()}
 
     def like(command: str) -> str:
@@ -66,7 +67,7 @@ def commands(content: Content) -> str:
         f"For {plural(count, 'samples file')}{like(command)}:\n\n{markdown.block(command)}"
         for command, count in ordered[:_COMMANDS]
     ]
-    rest = [f"{more} more command lines stand in the samples files under `command`."] if more > 0 else []
+    rest = [f"{more} more command lines are in the samples files under `command`."] if more > 0 else []
     return "\n\n".join(listed + rest)
 
 
@@ -90,7 +91,7 @@ def parameters(content: Content) -> str:
         for name, c in content.chapters.items()
         if c.parameters
     ]
-    return "\n\n".join(shown) or "The notebooks took no parameters."
+    return "\n\n".join(shown) or "The notebooks had no parameters."
 
 
 def failed(content: Content) -> str:
@@ -100,7 +101,7 @@ def failed(content: Content) -> str:
         ["point", "reason"],
         rows,
         caption="Points that were skipped or failed. {#tbl-failed}",
-        empty="No point was skipped, and none failed.",
+        empty="No point was skipped or failed.",
     )
 
 

@@ -100,9 +100,8 @@ def campaigns(content: Content) -> str:
     if len(all_of_them) > 1:
         lines.append(_table(all_of_them))
         lines.append(
-            "Points of different campaigns are never averaged. Where a figure can tell merged campaigns apart, it "
-            "shows all of them, and each series names its campaign; where it cannot, the small print below it names "
-            "the one that it shows. Sentences and tables are of each campaign alone."
+            "labkit never averages points of different campaigns. A figure shows all campaigns if each series can name "
+            "its campaign; otherwise it shows one and names it below. Each sentence and table is about one campaign."
         )
     for source in content.sources:
         notes = [escape(text) for text in differing(Campaign(source.path))]

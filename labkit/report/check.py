@@ -63,7 +63,7 @@ def check(book: Book) -> None:
             )
     if found.problems:
         shown = "\n  ".join(found.problems)
-        raise ReportError(f"The report in {book.folder} cannot be rendered as it stands:\n  {shown}")
+        raise ReportError(f"The report in {book.folder} has errors:\n  {shown}")
 
 
 def _citation_keys(book: Book) -> frozenset[str]:
@@ -111,14 +111,14 @@ def _cell(piece: Piece, found: _Found) -> None:
 def _prose(piece: Piece, text: str, line: int, found: _Found) -> None:
     clean = mask(text)
     if not piece.cell and text.startswith("---\n"):
-        found.add(piece.place(1), "a head of YAML is not supported. Write the title as '# Title {#sec-label}'.")
+        found.add(piece.place(1), "a YAML header is not supported. Write the title as '# Title {#sec-label}'.")
     for number, row in enumerate(clean.split("\n"), start=line):
         place = piece.place(number)
         _references(row, place, found)
         if re.search(r"!\[[^\]]*\]\(\s*https?:", row) or re.search(r"(?<!\\)<(?:script|link|img|iframe)\b", row):
-            found.add(place, "the page would load something from elsewhere. Put the file next to the chapter.")
+            found.add(place, "the page would load an external file. Put the file next to the chapter.")
         if re.match(r"\s*\[\^[\w-]+\]:", row) is None and re.search(r"(?<!\\)<[a-z]+[ >/]", row):
-            found.add(place, "raw HTML shows in one of the formats only. Use Markdown.")
+            found.add(place, "raw HTML appears in HTML only. Use Markdown.")
     _divs(piece, clean, line, found)
     for number, row in enumerate(text.split("\n"), start=line):
         if re.match(r"\s{0,3}(`{3,}|~{3,})\s*\{(?:=|[a-z]+\s*[,}])", row):
@@ -139,12 +139,12 @@ def _references(row: str, place: str, found: _Found) -> None:
             )
     trap = re.search(r"(@(?:fig|tbl|eq|sec)-[\w-]+)\s+\[-?@[A-Za-z]", row)
     if trap:
-        found.add(place, f"a citation right after {trap[1]} is taken for its suffix and lost. Put words between them.")
+        found.add(place, f"a citation right after {trap[1]} becomes its suffix and is lost. Put words between them.")
     for attributes in re.findall(r"^#+ .*\{([^}]*)\}\s*$", row):
         label = re.search(r"#(sec-[\w-]+)", attributes)
         if label and ".unnumbered" in attributes:
             found.add(
-                place, f"{label[1]} labels an unnumbered heading, so nothing can refer to it. Drop one of the two."
+                place, f"{label[1]} labels an unnumbered heading, so nothing can refer to it. Remove one of the two."
             )
 
 
@@ -165,7 +165,7 @@ def _divs(piece: Piece, clean: str, line: int, found: _Found) -> None:
         place = piece.place(number)
         if not match[1]:
             if not opened:
-                found.add(place, "this ':::' closes nothing. Delete it, or open a block above.")
+                found.add(place, "this ':::' closes no block. Delete it, or open a block above.")
             else:
                 opened.pop()
             continue

@@ -24,12 +24,12 @@ def words(held: Campaign, executed: Sequence[str]) -> str:
     parts = [
         f"campaign {name}, {made}{f', host {where}' if where else ''}: {len(points)} points × launches of "
         f"{len({point[0] for point in points})} benchmarks.",
-        f"It holds {len(stored)} executed notebooks, which are read and not run.",
+        f"It holds {len(stored)} executed notebooks, which labkit reads but does not run.",
     ]
     if executed:
         parts.append(f"labkit executes {len(executed)} of its own notebooks on the samples: {', '.join(executed)}.")
     if held.derived != held.path:
-        parts.append(f"The campaign stays as it is; what is made of it goes to {held.derived}.")
+        parts.append(f"labkit does not change the campaign; derived files go to {held.derived}.")
     return " ".join(parts)
 
 

@@ -19,7 +19,9 @@ from labkit.report.sources import Source
 def definitions(content: Content) -> str:
     """A section for each benchmark that was measured, from its own file."""
     names = sorted({one.spec.benchmark for source in content.sources for one in source.points})
-    return "\n\n".join(_definition(name) for name in names) or "Nothing was measured, so there is nothing to define."
+    return (
+        "\n\n".join(_definition(name) for name in names) or "There are no measurements, so there is nothing to define."
+    )
 
 
 def _definition(name: str) -> str:
@@ -83,7 +85,7 @@ def timing(content: Content) -> str:
     return content.table(
         ["benchmark", "engine", "library", "timed", "cadence", "timer pair (ns)", "verified", "stopped by"],
         rows,
-        caption="How the samples were taken. Numbers in parentheses count launches. {#tbl-timing}",
+        caption="Timing of the samples. Numbers in parentheses count launches. {#tbl-timing}",
         empty="There are no samples.",
     )
 
@@ -100,7 +102,7 @@ def effort(content: Content) -> str:
         cap = _values({f"{e.time_cap:g}" for e in efforts})
         text = f"Points had {low} launches each" if low == high else f"Points had {low} to {high} launches"
         exact = {e.iterations for e in efforts if e.iterations is not None}
-        text += f"; {_values({f'{n:,}' for n in exact})} iterations were asked for exactly" if exact else ""
+        text += f"; {_values({f'{n:,}' for n in exact})} iterations were requested exactly" if exact else ""
         if any(e.iterations is None for e in efforts):
             width = _values({f"{e.ci:.3g}" for e in efforts if e.iterations is None})
             text += f"; a point ended when its interval was narrower than {width} of its median"

@@ -89,7 +89,7 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     chapter, stem = Chapter(read(path) if book is None else book), named(path)
     cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _told_by_papermill(c) and c.source.strip()]
     if strange := chapter.notebook.metadata.get("labkit_strange"):
-        chapter.warnings.append(f"{strange} outputs are left out: what they hold is no figure that a report draws")
+        chapter.warnings.append(f"{strange} outputs are omitted: they are not figures that a report can draw")
     done: list[Any] = []
     for number, cell in enumerate(cells, start=1):
         done.append(cell)
@@ -125,7 +125,9 @@ def _prose(cell: Any, chapter: Chapter) -> Any:
     raw = cell.cell_type == "raw"
     made = markdown.block(cleaning.headless(cleaning.text(cell.source))) if raw else cleaning.markdown(cell.source)
     if made != cell.source:
-        chapter.warnings.append("a cell holds HTML, raw text or marks that reports do not have; it is shown as text")
+        chapter.warnings.append(
+            "a cell holds HTML, raw text or markup that reports do not support; the report shows it as text"
+        )
     return new_markdown_cell(made)
 
 
@@ -181,7 +183,7 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
 
 def _placeholder(label: str) -> Any:
     """What stands where a labelled cell left nothing, so that references to it still lead somewhere."""
-    note = "Not available: the notebook stopped before this was made."
+    note = "Not available: the notebook stopped before it made this."
     data = {"text/html": f'<p class="missing">{note}</p>', "text/plain": f"[{note}]"}
     if label.startswith("tbl-"):
         data = {"text/markdown": markdown.table(["not available"], [[note]]), "text/plain": note}
@@ -212,8 +214,8 @@ def _head(chapter: Chapter, path: Path) -> None:
 
 
 def _failure(error: str, path: Path) -> str:
-    body = f"It stopped at {markdown.escape(error)}.\n\nWhat follows is what it had shown until then."
-    body += f" The executed notebook is saved as {markdown.code('notebooks/' + path.name)}."
+    body = f"It stopped at {markdown.escape(error)}.\n\nThe following is its output up to that point."
+    body += f" The executed notebook is {markdown.code('notebooks/' + path.name)}."
     return markdown.callout("important", "This notebook failed", body)
 
 

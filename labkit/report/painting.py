@@ -38,7 +38,11 @@ def unify(books: Sequence[Any]) -> list[str]:
         bundle[figures.SVG] = svg or bundle[figures.SVG]
     lost = sum(svg is None for svg in drawn)
     why = joined(one.message for one in caught)
-    return [f"In the PDF {lost} figures keep other colours than their series has elsewhere: {why}"] if lost else []
+    return (
+        [f"In the PDF, {lost} figures keep colours that differ from those of their series elsewhere: {why}"]
+        if lost
+        else []
+    )
 
 
 def _bundles(book: Any) -> Iterator[dict[str, Any]]:

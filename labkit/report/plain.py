@@ -58,9 +58,11 @@ def _pandoc(text: str, source: str, target: str, folder: Path, *extra: str) -> s
             command, input=text, capture_output=True, text=True, cwd=folder, check=False, timeout=PATIENCE
         )
     except subprocess.TimeoutExpired as error:
-        raise ReportError(f"pandoc did not end within {PATIENCE} s in {folder}. Leave out chapters.") from error
+        raise ReportError(
+            f"pandoc did not finish within {PATIENCE} s in {folder}. Reduce the number of chapters."
+        ) from error
     if done.returncode or "[WARNING]" in done.stderr:
-        raise ReportError(f"pandoc could not make the report in {folder}: {done.stderr.strip() or done.returncode}")
+        raise ReportError(f"pandoc failed to make the report in {folder}: {done.stderr.strip() or done.returncode}")
     return done.stdout
 
 

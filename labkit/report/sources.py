@@ -106,7 +106,7 @@ def read(path: Path, *, again: bool = False) -> Source:
     """
     path = Path(path)
     if not (path / "campaign.json").is_file():
-        raise DataError(f"{path} is no campaign: it has no campaign.json. Give the folder that 'labkit run' made.")
+        raise DataError(f"{path} is not a campaign: it has no campaign.json. Name a folder that 'labkit run' made.")
     held = Campaign(path)
     points: list[samples.Samples] = []
     raw = 0
@@ -137,7 +137,7 @@ def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Itera
             found[str(entry), "no reason was recorded"] = None
     for entry in _entries(facts):
         if not any((folder / f"{entry['name']}.ipynb").exists() for folder in folders):
-            found[f"notebook {entry['name']}", str(entry.get("error") or "it was not executed")] = None
+            found[f"notebook {entry['name']}", str(entry.get("error") or "it did not run")] = None
     log = path / "log.txt"
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     for line in lines:

@@ -79,7 +79,8 @@ def _empty(folder: Path) -> Path:
     """
     if folder.is_symlink() or (folder.exists() and not _ours(folder)):
         raise ReportError(
-            f"{folder} holds files, but no report that labkit made. Move them away; the report is written there."
+            f"{folder} holds files that are not a labkit report. Move them away, because labkit writes the "
+            "report there."
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     if folder.exists():
@@ -89,7 +90,7 @@ def _empty(folder: Path) -> Path:
             shutil.rmtree(left, ignore_errors=True)
     fresh = folder.with_name(f".report-new-{os.getpid()}")
     fresh.mkdir()
-    (fresh / MARK).write_text("labkit report writes this folder anew each time.\n")
+    (fresh / MARK).write_text("labkit report overwrites this folder each time.\n")
     fresh.rename(folder)
     return folder
 
@@ -107,7 +108,7 @@ def _yaml(path: Path) -> dict[str, Any]:
         return dict(yaml.safe_load(path.read_text()) or {})
     except (OSError, yaml.YAMLError) as error:
         raise ReportError(
-            f"{path} cannot be read: {error}. The report needs the project's own folder; reinstall it."
+            f"{path} cannot be read: {error}. The report needs this file of labkit; reinstall labkit."
         ) from error
 
 

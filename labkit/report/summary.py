@@ -1,8 +1,8 @@
-"""Generated parts of the first pages: what may mislead, key numbers, hosts, what was measured."""
+"""Generated parts of the first pages: caveats, key numbers, systems, measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit import stats, units
@@ -36,7 +36,7 @@ def warnings(content: Content) -> str:
     """Callouts for failures, badges and warnings; a sentence when there are none."""
     parts = [_failures(content), _badges(content)]
     shown = "\n\n".join(part for part in parts if part)
-    return shown or "No notebook or point failed, and no point carries a badge or a warning."
+    return shown or "No notebook or point failed, and no point has a badge or a warning."
 
 
 def _failures(content: Content) -> str:
@@ -55,21 +55,28 @@ def _badges(content: Content) -> str:
         for column in ("badges", "warnings") if len(source.records) else ():
             for text, count in doubts.kinds(source.records[column]):
                 items.append(f"{prefix}**{escape(text.rstrip('.'))}**: {count} of {len(source.records)} launches")
-    return markdown.callout("warning", "What may mislead", markdown.bullets(items)) if items else ""
+    return markdown.callout("warning", "Caveats", markdown.bullets(items)) if items else ""
 
 
 def key_table(content: Content) -> str:
     """Table of the key numbers."""
-    rows = [(source, _key_row(one)) for source in content.sources for one in key_numbers(source)]
+    found = [(source, one) for source in content.sources for one in key_numbers(source)]
+    rows, interval = [(source, _key_row(one)) for source, one in found], _interval([one for _, one in found])
     return content.table(
-        ["quantity", "path", "ranks", "setting", "size", "value", "low to high", "launches", "n"],
+        ["quantity", "path", "ranks", "setting", "size", "value", interval, "launches", "n"],
         rows,
         align="llrlrrlrr",
         caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. "
-        f"Low to high is the {100 * stats.LEVEL:.0f} % interval over launches, "
-        f"or their range where there are fewer than {stats.LAUNCHES}. {{#tbl-key}}",
-        empty="There are no samples in this campaign yet, so there are no key numbers.",
+        f"A {100 * stats.LEVEL:.0f} % interval needs {stats.LAUNCHES} launches. {{#tbl-key}}",
+        empty="This campaign has no samples yet, so there are no key numbers.",
     )
+
+
+def _interval(found: Sequence[KeyNumber]) -> str:
+    """The header of the column with the intervals: what they are."""
+    enough = {one.launches >= stats.LAUNCHES for one in found}
+    names = {True: f"{100 * stats.LEVEL:.0f} % interval", False: "range of launches"}
+    return f"{names[True]} or range" if len(enough) > 1 else names[enough.pop() if enough else True]
 
 
 def _key_row(one: KeyNumber) -> list[str]:
@@ -128,7 +135,7 @@ def hosts(content: Content) -> str:
     return content.table(
         ["fact", "value"],
         rows,
-        caption="Where it was measured; @tbl-host-all has every fact recorded. {#tbl-hosts}",
+        caption="Systems that were measured; @tbl-host-all has all recorded facts. {#tbl-hosts}",
         empty="The campaign holds no description of its host.",
     )
 
@@ -174,7 +181,7 @@ def measured(content: Content) -> str:
         ["quantity", "benchmark", "sizes", "points", "launches", "iterations", "origin"],
         rows,
         align="lllrrrl",
-        caption="What was measured. Each point was started afresh as often as it has launches. {#tbl-measured}",
+        caption="Measurements. Each launch of a point is a fresh start. {#tbl-measured}",
         empty="The campaign holds no samples.",
     )
 

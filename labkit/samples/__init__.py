@@ -199,16 +199,16 @@ def read(path: Path, *, checked: bool = False) -> Raw:
             table = file.read()
     except (OSError, pa.ArrowException) as error:
         raise DataError(
-            f"{path} cannot be read as Parquet: {error}. Delete it, and its point is measured again."
+            f"{path} cannot be read as Parquet: {error}. Delete it; labkit then measures its point again."
         ) from error
     metadata = table.schema.metadata or {}
     if _KEY not in metadata:
         raise DataError(
-            f"{path} is a Parquet file, but not labkit's: it has no 'labkit' metadata. Take it out of samples/."
+            f"{path} is a Parquet file, but not from labkit: it has no 'labkit' metadata. Move it out of samples/."
         )
     if _SUM in metadata and hashlib.sha256(metadata[_KEY]).hexdigest().encode() != metadata[_SUM]:
         raise DataError(
-            f"{path}: its metadata were changed. Restore it, or delete it to have its point measured again."
+            f"{path}: its metadata were changed. Restore it, or delete it; labkit then measures its point again."
         )
     if not set(FIXED) <= set(table.column_names):
         return Raw(metadata[_KEY], (), {}, regular=False)
@@ -236,7 +236,7 @@ def _plain(file: pq.ParquetFile, path: Path) -> None:
     if about.num_columns > COLUMNS or about.num_rows > ROWS:
         raise DataError(
             f"{path} has {about.num_columns} columns and {about.num_rows:,} rows, but labkit writes at most {COLUMNS} "
-            f"and {ROWS:,}. Take it out of samples/."
+            f"and {ROWS:,}. Move it out of samples/."
         )
     kinds = {"rank": pa.int32(), "iteration": pa.int32(), "time_ns": pa.int64()}
     for column in schema:
@@ -286,7 +286,8 @@ def _readable(header: Mapping[str, Any], where: object) -> None:
     """Refuse another format."""
     if (told := header.get("format")) != FORMAT:
         raise DataError(
-            f"{where} has format {str(told)[:20]}, but this labkit reads {FORMAT}. Update labkit, or measure again."
+            f"{where} has format {str(told)[:20]}, but this version of labkit reads {FORMAT}. Update labkit, or "
+            "measure again."
         )
 
 

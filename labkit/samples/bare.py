@@ -47,7 +47,7 @@ def write(points: Points, folder: Path, launches: Callable[[NDArray[np.uint64]],
         fresh.write_bytes(held)
         digest = compacted.digest(fresh)
         if not hashlib.sha256(held).hexdigest().startswith(digest):
-            raise DataError(f"{fresh} does not hold what was written to it. Look after the disk.")
+            raise DataError(f"{fresh} does not hold what labkit wrote to it. Check the disk.")
         path = folder / f"{compacted.PREFIX}{digest}.parquet"
         writing.move(fresh, path, durable=True)
     return path

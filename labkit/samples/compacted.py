@@ -124,7 +124,7 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
         for name, raw in read(fresh, checked=True):
             _added(found, name, raw)
         if wanted.digest() != found.digest():
-            raise DataError(f"{fresh} does not hold what was written to it. Look after the disk; nothing was deleted.")
+            raise DataError(f"{fresh} does not hold what labkit wrote to it. Check the disk; nothing was deleted.")
         path = folder / f"{PREFIX}{digest(fresh)}.parquet"
         writing.move(fresh, path, durable=True)
     return path, count
@@ -162,7 +162,8 @@ def _check(file: pq.ParquetFile, path: Path) -> None:
     known = {FORMAT: (layout(), POINTS), patterned.FORMAT: (patterned.layout(), patterned.POINTS)}
     if not isinstance(told, int) or told not in known:
         raise DataError(
-            f"{path} has format {str(told)[:20]}, but this labkit reads {FORMAT} and {patterned.FORMAT} of compacted "
+            f"{path} has format {str(told)[:20]}, but this version of labkit reads {FORMAT} and "
+            f"{patterned.FORMAT} of compacted "
             "points. Update labkit."
         )
     own, most = known[told]

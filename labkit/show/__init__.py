@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from labkit import benchmarks, spreadsheet, writing
 from labkit.columns import METRICS
@@ -49,10 +49,9 @@ def description(name: str) -> str:
     lines += ["", f"sizes:  {benchmark.sizes if benchmark.sized else 'none'}"]
     lines += [f"ranks:  {low if low == high else f'{low} or more' if high is None else f'{low} to {high}'}"]
     lines += [f"cadence: {benchmark.cadence}", "", "options (-o key=value):"]
-    meanings = benchmarks.meanings(benchmark.options)
+    meanings, kinds = benchmarks.meanings(benchmark.options), get_type_hints(benchmark.options)
     for field in dataclasses.fields(benchmark.options):
-        kind = field.type if isinstance(field.type, str) else _type(field.type)
-        lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{kind}]")
+        lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{_type(kinds[field.name])}]")
     return "\n".join(lines if dataclasses.fields(benchmark.options) else lines[:-1])
 
 
@@ -102,7 +101,7 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
     return "\n".join([
         text_table(head, rows), "",
         f"{len(rows)} points × {effort.launches} launches; at most {format_duration(longest)} of timed iterations.",
-        "Starts of a launch, in the order of the first one:", "", *measuring.commands(points, effort),
+        "Starts of a launch, in the order of the first launch:", "", *measuring.commands(points, effort),
     ])  # fmt: skip
 
 
@@ -110,19 +109,19 @@ def suite(planned: Sequence[Planned], seed: int | None) -> str:
     """Notebooks of a suite in the order of execution: points, on what, for how long and how that is known."""
     rows = []
     for one in planned:
-        source = f"{one.known} as before, {one.missing - one.known} at their limit" if one.missing else "nothing to do"
+        source = f"{one.known} from earlier, {one.missing - one.known} from the cap" if one.missing else "nothing to do"
         given = {**one.entry.parameters, **one.entry.setting}
         rows.append((
             one.entry.name, f"{one.missing} of {one.points}", format_duration(one.seconds), one.problem or source,
             ", ".join(one.on) or "-", ", ".join(f"{k}={v}" for k, v in given.items()),
         ))  # fmt: skip
-    head = ("notebook", "points to measure", "time", "known from", "on", "parameters")
+    head = ("notebook", "points to measure", "time", "time from", "on", "parameters")
     total, left = sum(one.seconds for one in planned), sum(one.missing for one in planned)
     known = sum(one.known for one in planned)
     lines = [
         text_table(head, rows, right=(1, 2)), "",
-        f"{left} points to measure in about {format_duration(total)} of timed work: {known} as long as in earlier "
-        f"campaigns, {left - known} at most as long as their time cap; starts and figures come on top.",
+        f"{left} points to measure, about {format_duration(total)} of timed work: {known} points timed from earlier "
+        f"campaigns, {left - known} from their time cap. Starts and figures take extra time.",
     ]  # fmt: skip
     return "\n".join([*lines, *([f"Swept notebooks run in random order, seed {seed}."] if seed is not None else [])])
 

@@ -10,6 +10,7 @@ from labkit import benchmarks, columns, stats
 from labkit.columns import METRICS, STATISTICS
 from labkit.notes import joined
 from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT
 from labkit.units import format_count, format_number, format_size
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
             parts.append(_benchmark_table(str(name), rows))
         else:
             for _, row in rows.iterrows():
-                parts += _grids(row, [s for s in samples if s.meta.get("fingerprint") == row["fingerprint"]])
+                parts += _grids(row, [s for s in samples if FINGERPRINT.of(s.meta) == row["fingerprint"]])
     return "\n\n".join(parts)
 
 
@@ -121,7 +122,7 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
             notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
     present = [t for t in tails if (c := columns.statistic_column(first, t)) in rows and rows[c].notna().any()]
     if any(set(tails) & set(names) for names in rows["unreliable"]) and set(present) & set(stats.NEEDED):
-        notes.append("*: fewer than 10 samples lie beyond this percentile")
+        notes.append("*: fewer than 10 samples beyond this percentile")
     lacking: dict[str, dict[str, None]] = {}
     for tail in tails:
         for _, row in rows.iterrows():

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
 EFFORT = ("launches", "ci", "time_cap", "seed")
-LEFT_OUT = "*This was left out: the parameters name nothing to measure here.*"
+LEFT_OUT = "*Omitted: the parameters select nothing to measure here.*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ class Study:
         """The campaign that parameters or environment name."""
         given = self.values.campaign or os.environ.get(CAMPAIGN, "")
         if not self.values.measure and not given:
-            raise SpecError("measure=False, but no campaign is named to read from. Set campaign to its folder.")
+            raise SpecError("measure=False, but no campaign is set. Set campaign to a folder.")
         if not self.values.campaign and (wanted := os.environ.get(IDENTITY)):
             return Campaign.existing(given, wanted)
         return Campaign(given or campaign.root() / f"notebook-{type(self).__module__.rpartition('.')[2]}")
@@ -215,9 +215,9 @@ class Study:
             for text, count in doubts.kinds(self.records[column])
         ]
         absent = self.campaign.facts.get("absent", {})
-        lines += [f"- left out: {reason}" for name, reason in absent.items() if name in self.benchmarks]
+        lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
         lines += [f"- left out: {one.text}" for one in self.unlike]
-        return "\n".join(lines) or "No record carries a warning."
+        return "\n".join(lines) or "No record has a warning."
 
 
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:

@@ -63,5 +63,5 @@ class Study(studies.Study):
 
     @of_samples
     def python_share(self) -> pd.DataFrame:
-        """What a call through pyverbs takes that has nothing to do."""
+        """Cost of an empty pyverbs call, in µs."""
         return evidence.python_share(self.samples)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import pandas as pd
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
 
 PLAIN = ("mpi.file_write", "mpi.file_read")
 BEHIND = ("mpi.file_iwrite", "mpi.file_iread")
@@ -20,6 +21,14 @@ WAYS = (
     ("parallel", "shared"), ("parallel", "private"), ("collective", "individual"), ("collective", "explicit"),
     ("collective", "shared"),
 )  # fmt: skip
+WHO = {"single": "one rank", "parallel": "parallel ranks", "collective": "a collective call"}
+HOW = {
+    "individual": "individual file pointers", "explicit": "explicit offsets", "shared": "a shared file pointer",
+    "private": "private files",
+}  # fmt: skip
+WORDS = {f"{access}, {pointer}": f"{WHO[access]} with {HOW[pointer]}" for access, pointer in WAYS} | {
+    "single, individual": "one rank with its own file pointer"
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +125,9 @@ class Study(studies.Study):
             best = rows.loc[rows["latency_us_p50"].idxmin()]
             worst = rows.loc[rows["latency_us_p50"].idxmax()]
             found.append(
-                f"{name}, {size_words(best['message_size_B'])} of each rank: {best['way']} is the quickest with "
-                f"{statement(best, 'latency_us')}, {worst['way']} the slowest with "
-                f"{number(worst['latency_us_p50'])} µs."
+                f"{name} with {size_words(best['message_size_B'])} per rank: {WORDS[best['way']]} is fastest "
+                f"({statement(best, 'latency_us')}), {WORDS[worst['way']]} is slowest "
+                f"({number(worst['latency_us_p50'])} µs)."
             )
         sweep_rows = self._explicit()
         for how, rows in sweep_rows.groupby("how", sort=False):

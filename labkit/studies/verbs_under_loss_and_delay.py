@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import pandas as pd
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, testbeds
 from labkit.analysis import evidence
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, centre, markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
 
 READ, WRITE = "verbs.read_latency", "verbs.write_bandwidth"
 FACTORS = {  # option of the testbed → label of its axis
@@ -66,7 +67,8 @@ class Study(_rdma.Study):
             name, argument, given = testbeds.parse(f"{v.testbed},{option}" if option else v.testbed)
             if option and "delay" not in getattr(testbeds.module_of(name), "ADJUSTABLE", ()):
                 raise SpecError(
-                    f"testbed={v.testbed}, but its link cannot be given a delay, loss or rate. Set testbed=soft-roce."
+                    f"testbed={v.testbed}, but labkit cannot set delay, loss or rate of its link. Set "
+                    "testbed=soft-roce."
                 )
             where = {**self.where, "testbed": testbeds.text_of(name, argument, given), "tool": v.tool}
             found += [] if option.startswith("rate") else sweep(READ, sizes=v.read_size, **where)
@@ -198,5 +200,5 @@ def level(text: str) -> float:
     """
     found = re.fullmatch(r"([\d.]+)([a-z]*)", text or "0")
     if found is None or found[2] not in _UNITS:
-        raise SpecError(f"{text!r} is no delay, loss or rate. Write it like 4ms, 0.5 or 24mbit.")
+        raise SpecError(f"{text!r} is not a delay, loss or rate. Write it like 4ms, 0.5 or 24mbit.")
     return float(found[1]) * _UNITS[found[2]]

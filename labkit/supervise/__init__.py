@@ -106,7 +106,7 @@ class Tree:
         lost = told - len(head) - len(tail)
         if lost <= 0:
             return (head[: told - len(tail)] + tail).decode(errors="replace")
-        return f"{head.decode(errors='replace')}\n… {lost} bytes left out …\n{tail.decode(errors='replace')}"
+        return f"{head.decode(errors='replace')}\n… {lost} bytes omitted …\n{tail.decode(errors='replace')}"
 
     def noted(self) -> None:
         """Note what shared memory the tree has now, so that nothing of it stays even if every supervisor is killed."""
@@ -132,7 +132,7 @@ class Tree:
             left = self._watcher.left or [self.pid]
             self._watcher.left = []
             warnings.warn(
-                f"Processes {left} of {' '.join(self.argv)!r} could not be ended. End them by hand.",
+                f"Processes {left} of {' '.join(self.argv)!r} did not end. Kill them by hand.",
                 LabkitWarning,
                 stacklevel=2,
             )
@@ -184,7 +184,7 @@ def _pipes(command: Sequence[str]) -> tuple[int, int, int, int]:
 def _refused(error: OSError) -> str:
     """Why the system starts nothing."""
     cause = causes.known(error.strerror or "")
-    return f"The system starts no program: {error.strerror}. {cause.remedy if cause else 'Free what is used up.'}"
+    return f"The system cannot start a program: {error.strerror}. {cause.remedy if cause else 'Free what is used up.'}"
 
 
 def start(
@@ -218,7 +218,7 @@ def start(
     environment = dict(os.environ if env is None else env)
     folder = Path(cwd or ".")
     if not folder.is_dir():
-        raise LaunchError(f"There is no folder {folder} to start in. Create it, or leave cwd out.", command=command)
+        raise LaunchError(f"There is no working folder {folder}. Create it, or leave cwd out.", command=command)
     program = str(folder / command[0]) if "/" in command[0] else command[0]
     if shutil.which(program, path=environment.get("PATH", os.defpath)) is None:
         raise LaunchError(

@@ -78,7 +78,7 @@ class Session:
         def keep(given: Any) -> tuple[bool | None, str]:
             judge(question, _anything(question), given)
             self.attempts.predict(name, plain(question, given))
-            return None, "kept; the measurement will tell"
+            return None, "saved; the measurement will show"
 
         self._show(Panel(question, "Predict", keep, value=self.attempts.predictions.get(name)), question)
 
@@ -98,7 +98,9 @@ class Session:
         badges = joined(self._results.badges())
         lines = [self.source.words, f"Badges: {badges}." if badges else ""]
         open_ = [one.text for one in self.lab.predictions if one.name not in self.attempts.predictions]
-        lines += [f"Not predicted: {' '.join(open_)} The comparison teaches more with a prediction." if open_ else ""]
+        lines += [
+            f"Not predicted yet: {' '.join(open_)} A prediction makes the comparison more useful." if open_ else ""
+        ]
         handle.update(Markdown("\n\n".join(line for line in lines if line)))
 
     @property
@@ -111,7 +113,7 @@ class Session:
             Before `measure` was called.
         """
         if self._results is None:
-            raise SpecError("Nothing was measured or read yet. Run the cell with lab.measure() first.")
+            raise SpecError("There are no results yet. Run the cell with lab.measure() first.")
         return self._results
 
     # ---- after

@@ -32,10 +32,10 @@ class Attempts:
             try:
                 self._held = json.loads(self._file.read_text())
             except (OSError, json.JSONDecodeError) as error:
-                raise DataError(f"{self._file} cannot be read: {error}. Delete it to begin anew.") from error
+                raise DataError(f"{self._file} cannot be read: {error}. Delete it to start again.") from error
             if not isinstance(self._held, dict) or self._held.get("format") != FORMAT:
                 raise DataError(
-                    f"{self._file} is not of format {FORMAT}, which this labkit reads. Delete it to begin anew."
+                    f"{self._file} is not of format {FORMAT}, which this labkit reads. Delete it to start again."
                 )
 
     @property

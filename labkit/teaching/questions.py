@@ -119,7 +119,7 @@ def number_of(given: Any) -> float:
     except (TypeError, ValueError):
         value = math.nan
     if not math.isfinite(value):
-        raise SpecError(f"The answer is {given!r}, but it must be a number. Give one, without its unit.")
+        raise SpecError(f"The answer is {given!r}, but it must be a number. Give a number without its unit.")
     return value
 
 
@@ -150,14 +150,14 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
     side = "high" if value > high else "low"
     far = value / float(expected.centre) if expected.centre else math.nan
     if far > 0 and not 1 / 3 <= far <= 3:
-        return Verdict(False, f"too {side}, by more than a factor of 3: check the unit, and what is divided by what")
+        return Verdict(False, f"too {side}, by more than a factor of 3: check the unit and the division")
     return Verdict(False, f"too {side}: outside the {expected.basis or 'tolerance'} of {expected.by}")
 
 
 def compared(question: Question, expected: Expected, given: Any) -> str:
     """A prediction beside the result, in words; unlike a verdict it names the result."""
     if given is None:
-        return "no prediction was made"
+        return "no prediction"
     if question.choices:
         return "as predicted" if given == expected.centre else "not as predicted"
     value, centre = number_of(given), float(expected.centre)

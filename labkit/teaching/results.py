@@ -15,6 +15,7 @@ from labkit.errors import DataError
 from labkit.notes import Note
 from labkit.records import headline_statistic
 from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec
 from labkit.teaching.questions import Expected, aggregate
 
@@ -49,7 +50,7 @@ class Results:
         held: dict[tuple[Any, int], Samples] = {}
         for one in samples:
             if (work := work_of(one.spec)) in wanted:
-                held.setdefault((one.meta.get("fingerprint") or work, one.launch), one)
+                held.setdefault((FINGERPRINT.of(one.meta) or work, one.launch), one)
         self.samples = list(held.values())
         if not self.samples:
             raise DataError("The campaign has no point of this lab. Measure, or set source='recorded'.")
@@ -99,7 +100,7 @@ class Results:
         """
         found = self.curve(benchmark, metric, **where)[1]
         if len(found) != 1:
-            raise DataError(f"{len(found)} points of {benchmark} fit {where}, but it must be 1. Say more.")
+            raise DataError(f"{len(found)} points of {benchmark} fit {where}, but exactly 1 must. Add conditions.")
         return float(found[0])
 
     def launches(self, benchmark: str, metric: str, **where: Any) -> NDArray[np.float64]:
@@ -156,7 +157,7 @@ def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.Da
         rows = rows[rows[column].isna()] if value is None else rows[rows[column] == value]
     if rows.empty:
         raise DataError(
-            f"There is no point of {benchmark} with {where or 'any options'}. Measure, or use the recording."
+            f"There is no point of {benchmark} with {where or 'any options'}. Measure, or use the recorded data."
         )
     return rows
 

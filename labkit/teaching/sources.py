@@ -67,7 +67,7 @@ def find(lab: Lab, asked: str, attempts: Attempts, progress: measuring.Report | 
     if asked == "auto":
         asked = {"recorded": "recorded", "measured": "own"}.get(attempts.source, "auto")
     if asked == "recorded":
-        return _noted(attempts, recorded(lab, "Nothing was measured here."))
+        return _noted(attempts, recorded(lab, "This machine measured nothing."))
     if asked == "own" and (own / "campaign.json").exists():
         return _own(own)
     if asked in ("auto", "measure", "own"):
@@ -76,11 +76,11 @@ def find(lab: Lab, asked: str, attempts: Attempts, progress: measuring.Report | 
         except LabkitError as error:
             if asked == "measure":
                 raise
-            return _noted(attempts, recorded(lab, f"Measuring here did not work: {error}"))
+            return _noted(attempts, recorded(lab, f"The measurement on this machine failed: {error}"))
         return _noted(attempts, _own(own))
     if not (Path(asked) / "campaign.json").exists():
         raise SpecError(
-            f"source={asked!r} is no folder of a campaign. Set it to auto, measure, recorded, or to such a folder."
+            f"source={asked!r} is not a campaign folder. Set it to auto, measure, recorded, or a campaign folder."
         )
     return Source("measured", (campaign.find(asked),), f"**Source: the campaign** `{asked}`.")
 

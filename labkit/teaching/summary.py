@@ -90,6 +90,6 @@ def collected(folder: Path) -> dict[str, list[tuple[str, Attempts]]]:
             found.setdefault(name, []).append((who, Attempts(path.parent)))
     if not found:
         raise DataError(
-            f"There is no run-*/diary.json below {folder}. Name the folder with one folder for each learner."
+            f"There is no run-*/diary.json below {folder}. Name the folder that has one folder per learner."
         )
     return found

@@ -71,7 +71,7 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]
         basis, name = self.component.value
         held = [one for one in self._wholes if one.basis == basis and name in one.components]
         rows = "".join(_row(one, name, self.cheaper.value) for one in held)
-        note = f"Computed from {html.escape(basis)}, as if nothing in a whole went on at the same time; not measured."
+        note = f"Computed from {html.escape(basis)}, assuming that no parts overlap; not measured."
         self.said.value = f'<table>{rows}</table><div style="color:#57606a">{note}</div>'
 
 

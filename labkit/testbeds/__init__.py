@@ -125,7 +125,7 @@ def parse(text: str) -> tuple[str, str, dict[str, str]]:
     name, _, argument = head.partition(":")
     pairs = [pair.partition("=") for pair in rest.split(",") if pair]
     if any(not equals for _, equals, _ in pairs):
-        raise SpecError(f"testbed={text!r}: what follows the first comma must be key=value pairs.")
+        raise SpecError(f"testbed={text!r}: after the first comma, write key=value pairs.")
     return name, argument, {key.replace("-", "_"): value for key, _, value in pairs}
 
 
@@ -260,5 +260,5 @@ def bring_up(text: str, *, lifetime: float = LIFETIME) -> Kept:
     """
     text = text_of(*parse(text))
     if not hasattr(module_of(parse(text)[0]), "attach"):
-        raise SpecError(f"The testbed {text} is always up. Use it with --testbed {text}.")
+        raise SpecError(f"The testbed {text} is always available. Use it with --testbed {text}.")
     return next((one for one in up() if one.text == text), None) or start_keeper(text, lifetime)

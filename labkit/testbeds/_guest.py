@@ -76,7 +76,7 @@ class Guest:
                 check=False, errors="replace",
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise LaunchError(f"In the guest this did not end in {limit:g} s.", command=command) from None
+            raise LaunchError(f"The command in the guest did not finish within {limit:g} s.", command=command) from None
         if done.returncode:
             text = "A command in the guest failed."
             raise LaunchError(text, command=command, exit_status=done.returncode, stderr=done.stderr)
@@ -132,9 +132,7 @@ def needs() -> dict[str, str]:
     """Programs that any guest needs → Debian package of each."""
     machine = platform.machine()
     if machine not in _MACHINE:
-        raise SpecError(
-            f"This machine is a {machine}; guests are known for {', '.join(_MACHINE)}. Use another machine."
-        )
+        raise SpecError(f"This machine is a {machine}; but guests need {' or '.join(_MACHINE)}. Use another machine.")
     return {
         f"qemu-system-{machine}": f"qemu-system-{'x86' if machine == 'x86_64' else 'arm'}",
         "/bin/busybox": "busybox-static", "cpio": "cpio", "modprobe": "kmod",
@@ -184,7 +182,7 @@ def boot(
         said = console.read_text(errors="replace")[-2000:] if console.exists() else ""
         status = tree.poll()
         tree.stop()
-    text = f"The guest did not answer within {limit:g} s." if status is None else "The guest ended while it booted."
+    text = f"The guest did not answer within {limit:g} s." if status is None else "The guest stopped while it booted."
     raise LaunchError(
         f"{text} It ran kernel {release}.",
         command=command[5:], exit_status=status, stderr=f"{said}\n{tree.stderr_text()}",

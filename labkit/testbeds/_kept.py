@@ -95,7 +95,7 @@ def start_keeper(text: str, lifetime: float) -> Kept:
         daemon.wait()
         said.seek(0)
         words = said.read().decode(errors="replace").strip()
-    raise LaunchError(f"The testbed {text} did not come up. {words}", exit_status=status)
+    raise LaunchError(f"The testbed {text} did not start. {words}", exit_status=status)
 
 
 def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
@@ -115,7 +115,7 @@ def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
         time.sleep(0.02)
     _children.pop(kept.pid, None)
     if kept.alive:
-        raise LaunchError(f"The daemon of {kept.text}, process {kept.pid}, does not end. End it by hand.")
+        raise LaunchError(f"The daemon of {kept.text}, process {kept.pid}, does not stop. Kill it by hand.")
 
 
 @contextlib.contextmanager

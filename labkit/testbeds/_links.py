@@ -118,7 +118,7 @@ def bits(text: str) -> float:
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]bit)", text.strip().lower())
     if not found:
-        raise SpecError(f"testbed virtual-cluster: {text!r} is no rate. Write it like 200mbit.")
+        raise SpecError(f"testbed virtual-cluster: {text!r} is not a rate. Write it like 200mbit.")
     return float(found[1]) * _BIT[found[2]]
 
 
@@ -140,7 +140,7 @@ def options_of(argument: str, values: Mapping[str, str]) -> Options:
     elif found.per_leaf < 0 or found.per_leaf >= found.nodes:
         wrong = f"per_leaf={found.per_leaf}, but it must be below nodes={found.nodes}, or 0 for a single switch"
     elif found.uplink and not found.per_leaf:
-        wrong = f"uplink={found.uplink!r}, but a single switch has none; set per_leaf, or leave uplink out"
+        wrong = f"uplink={found.uplink!r}, but a single switch has no uplink; set per_leaf, or leave uplink out"
     elif found.uplink and not 1e6 <= found.uplink_bps <= 1e11:
         wrong = f"uplink={found.uplink!r}, but it must be 1mbit to 100gbit"
     elif found.delay and not 0 < _seconds(found.delay) <= 10:
@@ -148,7 +148,7 @@ def options_of(argument: str, values: Mapping[str, str]) -> Options:
     elif not 0 <= found.loss <= 50:
         wrong = f"loss={found.loss:g}, but it must be 0 to 50 %"
     elif found.qos != "off" and (found.delay or found.loss):
-        wrong = f"qos={found.qos} cannot be had together with delay or loss; leave one of them out"
+        wrong = f"qos={found.qos} conflicts with delay and loss; leave one of them out"
     elif found.throttle and not _throttled(found):
         wrong = f"throttle={found.throttle!r}, but it must be one of its hosts and 1mbit to 100gbit, like vc1:20mbit"
     if wrong:

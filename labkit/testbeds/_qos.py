@@ -24,7 +24,7 @@ def checked(mode: str, shares: str, bulk: str, hosts: Sequence[str]) -> None:
     if not re.fullmatch(r"[1-9]\d{0,2}:[1-9]\d{0,2}", shares):
         wrong = f"shares={shares!r}, but it must be two shares like 1:1, of the usual traffic and of the bulk"
     elif mode == "off" and (shares != "1:1" or bulk):
-        wrong = f"shares={shares!r} and bulk={bulk!r} do nothing with qos=off. Set qos=shares, or leave them out"
+        wrong = f"shares={shares!r} and bulk={bulk!r} have no effect with qos=off. Set qos=shares, or leave them out"
     elif unknown := sorted(set(bulk.split("+")) - set(hosts) - {""}):
         wrong = f"bulk={bulk!r}, but there is no host {unknown[0]}. Join names with +, as in {hosts[0]}+{hosts[-1]}"
     if wrong:

@@ -102,7 +102,7 @@ def asked(command: Sequence[str], *, limit: float = 30.0) -> str:
         raise LaunchError(f"no answer within {limit:g} s.", command=command) from None
     if done.returncode:
         raise LaunchError(
-            "this did not work. Mend it, and try again.",
+            "this command failed. Fix the cause, and try again.",
             command=command, exit_status=done.returncode, stderr=done.stderr,
         )  # fmt: skip
     return done.stdout

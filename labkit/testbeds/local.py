@@ -12,7 +12,7 @@ from labkit.testbeds import Testbed, _rdma
 def outline(argument: str, options: Mapping[str, str]) -> Testbed:
     """Nothing is known of it; refuses what it does not take."""
     if argument or options:
-        raise SpecError(f"the testbed local takes neither argument nor options, but got {argument!r}, {dict(options)}.")
+        raise SpecError(f"the testbed local takes no argument and no options, but got {argument!r}, {dict(options)}.")
     return Testbed("local")
 
 

@@ -104,7 +104,7 @@ def link(options: Options) -> str:
         *(["loss", f"{options.loss:g}%"] if options.loss else []),
     ]
     if netem and options.ets:
-        raise SpecError("testbed soft-roce: ets cannot be had together with delay or loss. Leave one of them out.")
+        raise SpecError("testbed soft-roce: ets conflicts with delay and loss. Leave one of them out.")
     if options.ets:
         quanta = [str(3000 * int(share)) for share in options.ets.split(":")]
         lines += ["modprobe -a sch_ets sch_tbf cls_u32",
@@ -176,7 +176,8 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     packages = absent(inside)
     if packages:
         raise LaunchError(
-            f"The testbed soft-roce needs what is not installed. Run: sudo apt-get install {' '.join(packages)}"
+            "The testbed soft-roce needs packages that are not installed. Run: sudo apt-get install "
+            f"{' '.join(packages)}"
         )
     with ExitStack() as stack:
         place: Guest | _Here = _Here()
@@ -208,7 +209,7 @@ def _testbed(place: Guest | _Here, facts: Mapping[str, Any]) -> Testbed:
         """The server uses rxe1, the client rxe0."""
         if spec.hosts or spec.device:
             raise SpecError(
-                f"{spec.benchmark}: the testbed soft-roce has its own two devices. Leave hosts and device out."
+                f"{spec.benchmark}: the testbed soft-roce has two devices of its own. Leave hosts and device out."
             )
         if spec.benchmark == "congestion.incast" and spec.transport != "verbs":
             raise SpecError("congestion.incast: TCP would stay on the guest's loopback. Set transport=verbs.")

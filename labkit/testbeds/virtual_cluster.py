@@ -49,7 +49,8 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     absent = sorted({package for program, package in NEEDS.items() if not shutil.which(program, path=_path())})
     if absent:
         raise SpecError(
-            f"The testbed virtual-cluster needs what is not there. Run: sudo apt-get install {' '.join(absent)}"
+            "The testbed virtual-cluster needs packages that are not installed. Run: sudo apt-get install "
+            f"{' '.join(absent)}"
         )
     words = json.dumps(plan(chosen, os.geteuid() != 0, has_ipv6()))
     environment = os.environ | {"PATH": _path(), "LC_ALL": "C"}
@@ -75,11 +76,11 @@ def _path() -> str:
 def _answer(tree: supervise.Tree, command: Sequence[str]) -> str:
     """The line that the holder prints."""
     if not select.select([tree.stdout], [], [], _UP_S)[0]:
-        raise LaunchError(f"The virtual cluster was not up after {_UP_S:g} s.", command=command)
+        raise LaunchError(f"The virtual cluster did not start within {_UP_S:g} s.", command=command)
     line = tree.stdout.readline()
     if not line:
         status = tree.wait(10)
-        raise LaunchError("The virtual cluster did not come up.", command=command, exit_status=status,
+        raise LaunchError("The virtual cluster did not start.", command=command, exit_status=status,
                           stderr=tree.stderr_text())  # fmt: skip
     return line.decode()
 
@@ -92,13 +93,15 @@ def _refusal(error: str, options: Options) -> SpecError | LaunchError:
                          "Load the module as root (modprobe), or leave the option out.")  # fmt: skip
     if "new namespaces" in error or "Permission denied" in error or "not permitted" in error:
         allow = "sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone or AppArmor's restriction of them"
-        way = f"Run it as root, or have user namespaces allowed ({allow})"
+        way = f"Run it as root, or ask your administrator to allow user namespaces ({allow})"
         way = "Give the container CAP_SYS_ADMIN and CAP_NET_ADMIN" if os.geteuid() == 0 else way
-        return SpecError(f"testbed virtual-cluster: the kernel does not permit it to this user ({error}). {way}.")
+        return SpecError(f"testbed virtual-cluster: the kernel does not allow it for this user ({error}). {way}.")
     missing = (
-        ". It is covered while the cluster is up; as root: touch /etc/hosts" if "/etc/hosts: No such" in error else ""
+        ". labkit mounts over it while the cluster runs; as root: touch /etc/hosts"
+        if "/etc/hosts: No such" in error
+        else ""
     )
-    return LaunchError(f"The virtual cluster did not come up: {error}{missing}")
+    return LaunchError(f"The virtual cluster did not start: {error}{missing}")
 
 
 def attach(handle: Mapping[str, Any]) -> Testbed:
@@ -148,10 +151,10 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
 def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     """Hosts of the clients and of the server of a tool."""
     if spec.family == "verbs" or spec.transport == "verbs":
-        raise SpecError(f"{spec.benchmark} needs RDMA devices, which virtual hosts have not. Use --testbed soft-roce.")
+        raise SpecError(f"{spec.benchmark} needs RDMA devices, but virtual hosts have none. Use --testbed soft-roce.")
     if spec.values.get("ip") == "ipv6" and not has_ipv6():
         raise SpecError(
-            "ip=ipv6, but this kernel gives virtual hosts no IPv6. Set ip=ipv4, or "
+            "ip=ipv6, but virtual hosts have no IPv6 on this kernel. Set ip=ipv4, or "
             "net.ipv6.conf.default.disable_ipv6=0 with sysctl."
         )
     named = [host.partition(":")[0] for host in spec.hosts]
@@ -169,8 +172,8 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     senders = spec.option("senders")
     if len(others) < senders or (named and len(others) > senders):
         raise SpecError(
-            f"senders={senders}, but there are {len(others)} hosts beside the one that receives, the last. "
-            f"Set senders={max(len(others), 1)}, or name or bring up {senders + 1} hosts."
+            f"senders={senders}, but there are {len(others)} hosts besides the receiver, which is the last host. "
+            f"Set senders={max(len(others), 1)}, or use {senders + 1} hosts."
         )
     return others[:senders], server
 
@@ -192,7 +195,7 @@ def _carried(links: Mapping[str, tuple[str, str]]) -> dict[str, int]:
     """
     found = read(links)
     if len(found) < 2 * len(links):
-        raise LaunchError("The virtual cluster is down. Bring it up again.")
+        raise LaunchError("The virtual cluster is stopped. Start it again.")
     return found
 
 

@@ -75,8 +75,8 @@ def _absent(spec: Spec, jobs: Sequence[Job], refusals: Sequence[str]) -> LaunchE
     first, *others = (
         f"{job.tool} ({', '.join(job.missing)} not on the PATH; Debian package {job.package})" for job in jobs
     )
-    instead = f" In its place: {', or '.join(others)}." if others else ""
-    cannot = f" Not able to: {' '.join(refusals)}" if refusals else ""
+    instead = f" Instead: {', or '.join(others)}." if others else ""
+    cannot = f" These cannot do it: {' '.join(refusals)}" if refusals else ""
     ways = [f"'{programs()[job.tool].remedy}'" for job in jobs if job.tool in programs()]
     return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {', or '.join(ways)}.{cannot}")
 
@@ -88,7 +88,7 @@ def kept(parsed: Parsed, effort: Effort) -> Parsed:
     times = parsed.time_ns[chosen]
     extras = {name: values[chosen] for name, values in parsed.extras.items()}
     few = len(times) < (wanted or 1)
-    text = f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time was over."
+    text = f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time limit was reached."
     short = (note("few-iterations", text, have=len(times), wanted=wanted or 1),) if few else ()
     return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *short))
 
@@ -126,7 +126,8 @@ def by_time(effort: Effort, tool: str, instead: str) -> None:
     """
     if effort.iterations is not None:
         raise SpecError(
-            f"iterations={effort.iterations}, but {tool} knows a time only. Leave it out, or use {instead}."
+            f"iterations={effort.iterations}, but {tool} runs for a time, not for a count. Leave it out, or use "
+            f"{instead}."
         )
 
 

@@ -65,8 +65,9 @@ def _read(
     source = written(file)
     if status is None:
         raise LaunchError(
-            f"{job.tool} did not end in {job.time_limit:g} s and was ended; it was to take {job.duration:g} s. "
-            "Set a longer time_limit, or ask for less.",
+            f"{job.tool} did not finish within {job.time_limit:g} s, so labkit killed it; the run takes "
+            f"{job.duration:g} s. "
+            "Set a longer time_limit, or request less.",
             command=command,
             stderr=tree.stderr_text(),
         )

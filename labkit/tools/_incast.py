@@ -26,7 +26,7 @@ def check(spec: Spec, effort: Effort, transport: str, what: str) -> None:
         raise SpecError(f"transport={spec.transport}, but {what}. Set transport={transport}.")
     if effort.iterations is not None:
         raise SpecError(
-            f"iterations={effort.iterations}, but streams that meet run by time. Leave it out, and set duration."
+            f"iterations={effort.iterations}, but concurrent streams run for a time. Leave it out, and set duration."
         )
 
 

@@ -73,7 +73,7 @@ def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) ->
         raise LaunchError(f"{job.tool} needs {', '.join(job.missing)}. Install Debian package {job.package}.")
     parent = Path(job.directory or scratch or tempfile.gettempdir())
     if not (parent.is_dir() and os.access(parent, os.W_OK)):
-        raise SpecError(f"directory={str(parent)!r} is no folder that can be written to. Create it, or name another.")
+        raise SpecError(f"directory={str(parent)!r} is not a writable folder. Create it, or set another.")
     place = place or Place()
     with tempfile.TemporaryDirectory(prefix="labkit-", dir=parent) as name:
         folder = Path(name)
@@ -108,7 +108,7 @@ def _repeated(job: Job, place: Place, folder: Path) -> tuple[str, tuple[tuple[st
         except LaunchError as error:
             if not isinstance(error.__cause__, DataError) or len(refused) == job.retries:
                 raise
-            text = f"a run of {job.tool} was repeated, for it gave no result: {error.__cause__}"
+            text = f"a run of {job.tool} was repeated, because it gave no result: {error.__cause__}"
             refused.append(note("repeated", text, tool=job.tool))
 
 

@@ -164,8 +164,10 @@ def _job(
 def _check(size: int, file_size: int, depth: int, direct: bool) -> None:
     """Refuse what cannot work, before anything starts."""
     if not 0 < size <= file_size:
-        raise SpecError(f"size={size} B, but one I/O has 1 B to the file's {file_size} B. Set size=4096.")
+        raise SpecError(f"size={size} B, but an I/O must have 1 B to the file's {file_size} B. Set size=4096.")
     if direct and size % _SECTOR:
-        raise SpecError(f"size={size} B, but direct I/O goes by {_SECTOR} B. Set size=4096, or do without direct.")
+        raise SpecError(
+            f"size={size} B, but direct I/O needs multiples of {_SECTOR} B. Set size=4096, or leave direct out."
+        )
     if depth > 1 and not direct:
-        raise SpecError(f"depth={depth}, but only direct I/Os are under way at once. Set depth=1, or direct.")
+        raise SpecError(f"depth={depth}, but only direct I/O is asynchronous. Set depth=1, or use direct.")

@@ -35,7 +35,7 @@ def table(spec: Spec, effort: Effort) -> Job:
         For an exact count of iterations, or limits that are not in order or no multiples of 1 KiB.
     """
     if effort.iterations is not None:
-        raise SpecError(f"iterations={effort.iterations}, but iozone does every cell once. Leave iterations out.")
+        raise SpecError(f"iterations={effort.iterations}, but iozone measures every cell once. Leave iterations out.")
     limits = {name: spec.option(name) for name in _LIMITS}
     _check(limits)
     sync, direct = spec.option("sync"), spec.option("direct")

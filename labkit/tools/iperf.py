@@ -88,7 +88,9 @@ def _job(
     """A run of one test; an exact count is one of writes of each stream."""
     address, values = this_machine(spec), spec.values
     if effort.iterations and values.get("streams", 1) > 1:
-        raise SpecError(f"iterations={effort.iterations}, but iperf counts over one stream only. Set streams=1.")
+        raise SpecError(
+            f"iterations={effort.iterations}, but iperf counts iterations on one stream only. Set streams=1."
+        )
     seconds = max(1, math.ceil(effort.time_cap))
     length = ["-n", str(effort.iterations * spec.size)] if effort.iterations else ["-t", str(seconds)]
     both = [*(["-V"] if ":" in address else []), *(["-u"] if "-u" in own else [])]

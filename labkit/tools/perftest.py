@@ -221,7 +221,7 @@ def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], every: bool) -
     # -U lists the times between posts, one fewer
     total = wanted + (effort.warmup or 0) + 1 if every else wanted
     if total < LOWEST:
-        raise SpecError(f"iterations={wanted}, but perftest does at least {LOWEST}. Set iterations={LOWEST}.")
+        raise SpecError(f"iterations={wanted}, but perftest needs at least {LOWEST}. Set iterations={LOWEST}.")
     if total % post_list:
         raise SpecError(
             f"iterations={wanted} is no multiple of post_list={post_list}, which perftest needs. "
@@ -235,15 +235,15 @@ def _check(spec: Spec, values: Mapping[str, Any], verb: str) -> None:
     able, connection = _VERBS[verb], values.get("connection", "RC")
     for name, usual in {"immediate": False, "buffers_in_turn": 1, "reuse": 0}.items():
         if values.get(name, usual) != usual:
-            raise SpecError(f"{name}={values[name]}, but that is for pyverbs' loops alone. Set tool=pyverbs.")
+            raise SpecError(f"{name}={values[name]}, but only the pyverbs loops support it. Set tool=pyverbs.")
     if connection not in able.connections:
         raise SpecError(
             f"connection={connection}, but {verb} works over {', '.join(able.connections)}. Set connection=RC."
         )
     if connection == "UC" and values.get("rdma_cm", False):
-        raise SpecError("connection=UC, but rdma_cm connects RC and UD. Set rdma_cm=false, or connection=RC.")
+        raise SpecError("connection=UC, but rdma_cm supports RC and UD only. Set rdma_cm=false, or connection=RC.")
     if values.get("completion", "poll") == "event" and "event" not in able.takes:
-        raise SpecError(f"completion=event, but a {verb} is seen by polling memory. Set completion=poll.")
+        raise SpecError(f"completion=event, but the target sees a {verb} by polling memory. Set completion=poll.")
     if values.get("inline", -1) >= 0 and "inline" not in able.takes:
         raise SpecError(f"inline={values['inline']}, but a {verb} sends no data with its request. Set inline=-1.")
     mtu = values.get("mtu", 0) or _LARGEST_MTU

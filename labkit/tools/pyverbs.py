@@ -119,9 +119,11 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
     }  # fmt: skip
     wrong = next((name for name, is_so in refused.items() if is_so), "")
     if wrong:
-        raise SpecError(f"{wrong}={given[wrong]!r} is perftest's alone. Set tool=perftest, or leave it out.")
+        raise SpecError(f"{wrong}={given[wrong]!r} works with perftest only. Set tool=perftest, or leave it out.")
     if operation == "write" and given.get("completion") == "event" and program == "latency":
-        raise SpecError("a plain write tells the peer nothing to wait for. Set immediate=true, or completion=poll.")
+        raise SpecError(
+            "a plain write gives the peer no completion to wait for. Set immediate=true, or completion=poll."
+        )
     names = ("connection", "completion", "mtu", "gid", "tx_depth", "cq_moderation", "post_list", "qps", "clients",
              "buffers_in_turn", "reuse")  # fmt: skip
     found: dict[str, Any] = {name: given[name] for name in names if name in given}

@@ -22,7 +22,7 @@ TOOL = Tool(
     purpose="TCP and UDP, and verbs over RC", instead="netperf or sockperf, and perftest",
 )  # fmt: skip
 _NAGLE = "qperf cannot set TCP_NODELAY: Nagle's algorithm is on."
-_BY_CM = "qperf was connected by rdma_cm, which was not asked for."
+_BY_CM = "qperf connected with rdma_cm, which the options did not request."
 # options of the verbs benchmarks that it cannot follow, and the value at which there is nothing to follow
 _CANNOT: dict[str, Any] = {
     "connection": "RC", "inline": -1, "mtu": 0, "tclass": -1, "gid": -1, "qps": 1, "post_list": 1,
@@ -159,11 +159,11 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
     for name, usual in _CANNOT.items():
         if values.get(name, usual) != usual:
             raise SpecError(
-                f"{name}={values[name]}, but qperf {test} has {usual} alone. Set {name}={usual}, or use perftest."
+                f"{name}={values[name]}, but qperf {test} supports {usual} only. Set {name}={usual}, or use perftest."
             )
     waits = values.get("completion", "poll") == "event"
     if waits and test.startswith("rc_rdma_write"):
-        raise SpecError("completion=event, but a write is seen by polling memory. Set completion=poll.")
+        raise SpecError("completion=event, but the target sees a write by polling memory. Set completion=poll.")
     seconds = max(1, math.ceil(values.get("duration", 0) or effort.time_cap))
     return Job(
         tool=TOOL.name,

@@ -104,7 +104,7 @@ def _paced(found: Parsed, rate: int) -> Parsed:
         text = f"the sender reached {reached:.0f} of {rate} messages per second."
         warnings.append(note("slow-sender", text, reached=reached, wanted=rate))
     if counts.get("dropped_messages", 0):
-        text = "messages were lost, so that it is not known how late each of the others left."
+        text = "messages were lost, so the delay of the others is unknown."
         warnings.append(note("lost-messages", text))
     elif len(start):
         extras["late_ns"] = late = layout.late(start, rate)
@@ -130,7 +130,7 @@ def _job(
     if not low <= spec.size <= high:
         raise SpecError(f"size={spec.size} B, but sockperf sends {low} to {high} B. Set such a size, or use netperf.")
     if spec.values.get("ip") == "ipv6":
-        raise SpecError("ip=ipv6, but sockperf takes IPv4 addresses alone. Set ip=ipv4, or use netperf or qperf.")
+        raise SpecError("ip=ipv6, but sockperf supports IPv4 only. Set ip=ipv4, or use netperf or qperf.")
     address, values = this_machine(spec), spec.values
     seconds = math.ceil(max(effort.time_cap, shortest) + _WARM_S)
     both = [

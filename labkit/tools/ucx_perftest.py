@@ -91,7 +91,9 @@ def _job(spec: Spec, effort: Effort, test: list[str], definition: str, *, timed:
 def _environment(spec: Spec) -> list[str]:
     """Words that set the path for what stands behind them, here and on another host."""
     if spec.transport not in PATHS:
-        raise SpecError(f"transport={spec.transport}, but UCX is given {', '.join(PATHS)}. Set transport=auto.")
+        raise SpecError(
+            f"transport={spec.transport}, but ucx_perftest supports {', '.join(PATHS)}. Set transport=auto."
+        )
     variables: dict[str, Any] = {}
     if spec.transport != "auto":
         variables["UCX_TLS"] = PATHS[spec.transport]

@@ -1,7 +1,7 @@
 """Timed loops of two ends: ping-pong, one-sided calls, streams.
 
 The timed loops hold nothing but posts, polls and clock reads. Every call goes through Python: `python_share` says how
-long such a call takes when it has nothing to do, and belongs beside every number from here.
+long an empty call takes. State it with every number from here.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _watch(view: memoryview, place: int, stamp: int, *, limit: float = 20.0) -> 
             os.sched_yield()
             end = end or time.monotonic() + limit
             if time.monotonic() > end:
-                raise VerbsError(f"nothing was written within {limit:g} s. Is the peer alive?")
+                raise VerbsError(f"no data arrived within {limit:g} s. Is the peer alive?")
 
 
 def measured(end: End, loop: Callable[[End, int], list[int]]) -> list[int]:

@@ -48,7 +48,7 @@ class Meeting:
         """
         line = self._lines.readline()
         if not line:
-            raise EOFError("the other end has gone.")
+            raise EOFError("the peer has gone.")
         return json.loads(line)
 
     def waiting(self) -> bool:

@@ -50,7 +50,7 @@ def run(role: str, device: str, gid: int, port: int, address: str, plan: Plan) -
                 else:
                     result = _loop(opened, plan, meeting, server=role == "server")
             except EOFError:
-                raise VerbsError(f"the other end has gone; its standard error says why. ({role})") from None
+                raise VerbsError(f"the peer has gone; its standard error says why. ({role})") from None
     result["facts"] = facts | result.get("facts", {})
     return None if role == "server" else {"time_ns": [], "extras": {}, "warnings": []} | result
 
@@ -71,7 +71,7 @@ def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict
             last = plan.tx_depth * plan.qps * (plan.iterations or 5)
             facts["arrived_of_last"] = arrived
             if plan.iterations and arrived < last:
-                text = f"{arrived} of {last} messages arrived; the others were lost, as {plan.connection} may."
+                text = f"{arrived} of {last} messages arrived; {plan.connection} may lose messages."
                 values = {"arrived": arrived, "sent": last}
                 warnings.append({"code": "lost-messages", "text": text, "values": values})
     else:

@@ -77,7 +77,7 @@ def test_every_benchmark_yields_verified_samples_at_every_size(run_plan: Run) ->
         assert frame.header["verified"] == bool(spec.size and spec.benchmark in MOVING), spec
 
 
-@pytest.mark.parametrize("ranks", [3, 4])
+@pytest.mark.parametrize("ranks", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_benchmarks_for_many_ranks_are_right_on_more_of_them(run_plan: Run, ranks: int) -> None:
     specs = []
     for name in WITH_RANKS:
@@ -160,7 +160,9 @@ def variants() -> list[Spec]:
     )
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4, 5])
+@pytest.mark.parametrize(
+    "ranks", [2, pytest.param(3, marks=pytest.mark.slow), 4, pytest.param(5, marks=pytest.mark.slow)]
+)
 def test_every_option_moves_the_right_bytes(run_plan: Run, ranks: int) -> None:
     specs = [spec for spec in variants() if spec.ranks == ranks]
     frames, done = run_plan(specs, Effort(iterations=3, warmup=1))

@@ -75,12 +75,12 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd
     assert cli.main(["attach", "cut"]) == 130
     shown = capfd.readouterr().err
     assert f"labkit: job {job.number}: RUNNING on vc2" in shown
-    assert f"job {job.number} goes on. Follow it again: labkit attach" in shown
+    assert f"job {job.number} continues. Follow it again: labkit attach" in shown
     assert cli.main(["status", "cut"]) == 0
     told = capfd.readouterr().out
     assert f"cut: slurm job {job.number}, RUNNING" in told
     assert f"job {job.number} on vc2: runs since" in told
-    assert "did not come to its end" not in told
+    assert "did not finish" not in told
     assert cli.main(["cancel", "cut"]) == 0
     assert f"job {job.number}: CANCELLED" in capfd.readouterr().err
     before = saved(job)
@@ -92,7 +92,7 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd
     again = jobs.Request(suite=str(lab.folder / "cut.toml"), nodes=1, parameters=("time_cap=0.02",))
     text = followed(lab.submit(again, lab.site("vc2")))
     assert f"{12 - len(before)} points measured, {len(before)} were there already" in text
-    assert f"job {job.number}: did not come to its end" in text
+    assert f"job {job.number}: did not finish" in text
     after = saved(job)
     assert len(after) == 12
     assert before.items() <= after.items()
@@ -142,7 +142,7 @@ def test_a_job_that_waits_is_cancelled(lab: Lab, background: Background, capfd: 
     assert cli.main(["status"]) == 0
     assert f"waiting: slurm job {job.number}, PENDING (PartitionDown); 0 points there" in capfd.readouterr().out
     assert jobs.cancel(job).words.startswith("CANCELLED")
-    with pytest.raises(LaunchError, match="ended before it began: CANCELLED"):
+    with pytest.raises(LaunchError, match="ended before it started: CANCELLED"):
         followed(job)
 
 
@@ -192,6 +192,7 @@ def test_a_job_measures_what_a_plain_run_does(lab: Lab, background: Background, 
     assert not any(has(badges, "shared-memory") for badges in job[between]["badges"])
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_is_left_out_and_named(
     lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,7 +216,7 @@ def test_a_folder_that_nodes_do_not_see_is_told(lab: Lab, background: Background
     for host in ("vc1", "vc2"):  # they get a folder of their own in its place
         assert lab.cluster.run("mount", "-t", "tmpfs", "none", hidden, host=host).returncode == 0
     request = jobs.Request(suite=lab.suite("unseen"))
-    with pytest.raises(LaunchError, match=r"hardly see that folder\. Name one that all nodes share"):
+    with pytest.raises(LaunchError, match=r"probably do not see that folder\. Use a folder that all nodes share"):
         followed(jobs.submit(request, lab.site("vc[1-2]"), hidden / "c", print))
 
 
@@ -225,7 +226,9 @@ def test_a_job_whose_time_is_over_keeps_what_it_measured(background: Background)
         followed(job)
     kept = len(saved(job))
     assert kept >= 2
-    assert f"Its time was over with {kept} of 42 points there; these are kept. Submit again" in str(caught.value)
+    assert f"It reached its time limit with {kept} of 42 points there; these are kept. Submit again" in str(
+        caught.value
+    )
     note = json.loads(next(job.campaign.glob("jobs/1-*.json")).read_text())
     assert "end" not in note
     assert note["allocation"]["hosts"] == ["vc3"]
@@ -268,7 +271,7 @@ def test_a_job_measures_with_the_mpi_of_its_module(lab: Lab) -> None:
     kinds = {row["library"].partition(" ")[0] for row in records.table(held).to_dict("records")}
     assert kinds == {"MPICH" if mpich else "Open"}
     job = lab.submit(jobs.Request(suite=suite, nodes=1), lab.site("vc0", setup=setup, modules=("labmpi/9",)))
-    with pytest.raises(LaunchError, match=r"ended before labkit began.*(?s:.*)Unable to locate a modulefile"):
+    with pytest.raises(LaunchError, match=r"ended before labkit started.*(?s:.*)Unable to locate a modulefile"):
         followed(job)
 
 

@@ -167,7 +167,7 @@ def test_the_tolerance_is_the_interval_and_two_digits_are_enough() -> None:
     wide = Expected(5.0, 3.0, 9.0, "range of 3 launches")
     assert judge(question, wide, 8.9).right
     assert not judge(question, wide, 9.2).right
-    assert compared(question, expected, None) == "no prediction was made"
+    assert compared(question, expected, None) == "no prediction"
     assert compared(question, expected, 51.6) == "10 times too high"
     assert compared(question, expected, 5.17) == "inside the interval"
 
@@ -200,7 +200,7 @@ def test_where_nothing_can_be_measured_the_recording_is_read_and_named(
     assert "two-cores" in found.words
     with pytest.raises(LabkitError, match="no launcher"):
         sources.find(lab, "measure", Attempts(tmp_path / "insists"))
-    with pytest.raises(SpecError, match="no folder of a campaign"):
+    with pytest.raises(SpecError, match="not a campaign folder"):
         sources.find(lab, "elsewhere", attempts)
 
 

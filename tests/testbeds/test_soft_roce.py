@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,17 +114,25 @@ print(selftest._tried(['rxe0', 'rxe1'], Plan(program='latency', operation='send'
     assert "brought a wrong byte at 99" in done.stdout
 
 
-def test_tools_and_loops_measure_in_the_guest(kept: Kept, tmp_path: Path) -> None:
-    sweep = [Spec(benchmark="verbs.write_latency", size=size, testbed="soft-roce") for size in SIZES]
-    others = [
-        ("send_latency", 64, {"tool": "perftest", "connection": "UD"}),
-        ("send_latency", 64, {"tool": "pyverbs", "completion": "event"}),
-        ("atomic_latency", 8, {"tool": "perftest", "operation": "compare_and_swap"}),
-        ("read_bandwidth", 4096, {"tool": "pyverbs", "post_list": 4, "qps": 2}),
-        ("send_bandwidth", 4096, {"tool": "perftest"}),
-        ("registration", 65536, {}), ("setup", 0, {}), ("sequencer", 8, {"clients": 4}),
-        ("key_value", 64, {}), ("echo", 64, {"request": "write", "connection": "UC"}),
-    ]  # fmt: skip
+EVENT = ("send_latency", 64, {"tool": "pyverbs", "completion": "event"})
+OTHERS = [
+    EVENT,
+    ("send_latency", 64, {"tool": "perftest", "connection": "UD"}),
+    ("atomic_latency", 8, {"tool": "perftest", "operation": "compare_and_swap"}),
+    ("read_bandwidth", 4096, {"tool": "pyverbs", "post_list": 4, "qps": 2}),
+    ("send_bandwidth", 4096, {"tool": "perftest"}),
+    ("registration", 65536, {}), ("setup", 0, {}), ("sequencer", 8, {"clients": 4}),
+    ("key_value", 64, {}), ("echo", 64, {"request": "write", "connection": "UC"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sizes", "others"), [((8, 4096), [EVENT]), pytest.param(SIZES, OTHERS, marks=pytest.mark.slow)], ids=["few", "all"]
+)
+def test_tools_and_loops_measure_in_the_guest(
+    kept: Kept, tmp_path: Path, sizes: tuple[int, ...], others: list[tuple[str, int, dict[str, Any]]]
+) -> None:
+    sweep = [Spec(benchmark="verbs.write_latency", size=size, testbed="soft-roce") for size in sizes]
     specs = sweep + [
         Spec(benchmark=f"verbs.{name}", size=size, testbed="soft-roce", options=options)
         for name, size, options in others
@@ -140,8 +149,8 @@ def test_tools_and_loops_measure_in_the_guest(kept: Kept, tmp_path: Path) -> Non
         if one.meta["engine"] == "pyverbs" and "latency" in one.spec.benchmark:
             assert one.meta["verified"]
             assert one.meta["pyverbs_empty_poll_ns"] > 0
-    assert len(kinds) == len(specs) - 1  # two of send_latency
-    for size in SIZES:
+    assert set(kinds) == {(spec.benchmark, spec.size) for spec in specs}
+    for size in sizes:
         one = kinds["verbs.write_latency", size]
         assert one.meta["engine"] == "perftest"
         assert one.time_ns.size == 128

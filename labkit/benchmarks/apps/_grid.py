@@ -50,7 +50,7 @@ def check(spec: Spec) -> str:
     if min(grid) < 1 or prod(grid) != spec.ranks:
         x, y, z = sides(spec.ranks, 3)
         return (
-            f"a grid of {grid[0]} x {grid[1]} x {grid[2]} has no place for exactly {spec.ranks} ranks. "
+            f"a grid of {grid[0]} x {grid[1]} x {grid[2]} does not hold exactly {spec.ranks} ranks. "
             f"Set px={x}, py={y} and pz={z}, or all to 0."
         )
     return ""

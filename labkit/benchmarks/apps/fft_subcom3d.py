@@ -66,7 +66,10 @@ def _check(spec: Spec) -> str:
         if spec.option(name) < -1 or spec.option(name) > 2**30:
             return f"{name}={spec.option(name)}, but it must be 0 to 1 GiB, or -1. Set {name}=-1."
     if spec.option("preset") == "ethernet2020" and set(sizes(spec)) != {PAPER}:
-        return f"preset=ethernet2020 has {PAPER} B between any two ranks. Set size={PAPER} and leave the others at -1."
+        return (
+            f"preset=ethernet2020 sends {PAPER} B between any two ranks. Set size={PAPER} and leave the other "
+            "sizes at -1."
+        )
     return _grid.check(spec)
 
 

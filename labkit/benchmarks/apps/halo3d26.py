@@ -105,7 +105,7 @@ def _check(spec: Spec) -> str:
     if not 0 <= values["sleep_us"] <= 1e6:
         return f"sleep_us={values['sleep_us']}, but it must be 0 to 1000000. Set sleep_us=0."
     if spec.option("preset") == "ethernet2020" and spec.size != 8:
-        return f"size={spec.size} B, but preset=ethernet2020 has doubles. Set size=8."
+        return f"size={spec.size} B, but preset=ethernet2020 sends doubles. Set size=8."
     if _all(spec) > LARGEST:
         return (
             f"the messages of an iteration have {_all(spec)} B together, but at most {LARGEST} B are possible. "

@@ -44,9 +44,11 @@ def _check(spec: Spec) -> str:
         if not 1 <= values[name] <= high:
             return f"{name}={values[name]}, but it must be 1 to {high}. Set {name}=1."
     if spec.transport not in ("auto", "tcp", "verbs"):
-        return f"transport={spec.transport}, but streams go over tcp or verbs. Set transport=tcp."
+        return f"transport={spec.transport}, but incast streams use tcp or verbs. Set transport=tcp."
     if values["classes"] and spec.transport != "verbs":
-        return f"classes={values['classes']!r}, but they are for verbs. Set transport=verbs, or leave classes out."
+        return (
+            f"classes={values['classes']!r}, but traffic classes need verbs. Set transport=verbs, or leave classes out."
+        )
     wrong = [word for word in values["classes"].split(":") if word and not (word.isdigit() and int(word) < 256)]
     return f"classes={values['classes']!r}, but they must be 0 to 255, as in 104:40." if wrong else ""
 

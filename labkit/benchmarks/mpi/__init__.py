@@ -59,6 +59,18 @@ class Pair(Layout, Timed):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FromAny(Pair):
+    """Options of messages between two ranks whose receiver may not name the sender.
+
+    Parameters
+    ----------
+    source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
+    """
+
+    source: Literal["specific", "any"] = "specific"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Window(Pair):
     """Options of windows of messages.
 
@@ -178,14 +190,14 @@ def allowed(spec: Spec) -> str:
     if not 1 <= window <= 65536:
         return f"window={window}, but it must be 1 to 65536. Set window=64."
     if given.get("rotate") and given.get("in_place"):
-        return "rotate and in_place do not go together, for data lie in place at one root. Set one of them to False."
+        return "rotate=True and in_place=True conflict: in-place data belong to one root. Set one of them to False."
     if given.get("operation", "sum")[0] == "b" and given["datatype"].startswith("float"):
         return f"operation={given['operation']} needs whole numbers. Set datatype=int32."
     if given.get("layout", "contiguous") != "contiguous":
         if block < 1 or spec.size % block:
             return f"size={spec.size} B is not a whole number of blocks of {block} B. Set a multiple of block."
         if given.get("binding", "c") != "c":
-            return "layout needs binding=c. Set layout=contiguous."
+            return "layout needs binding=c. Set binding=c, or layout=contiguous."
     if given.get("cadence") == "synchronised" and (threads > 1 or given.get("timing") == "total"):
         return "cadence=synchronised needs one thread and timing=each. Set cadence=isolated."
     if given.get("overlap") and (given.get("timing") == "total" or threads > 1):

@@ -60,11 +60,11 @@ def check(spec: Spec) -> str:
     """What is wrong with the options; empty when nothing is."""
     access, pointer = spec.option("access"), spec.option("pointer")
     if access == "single" and pointer in ("shared", "private"):
-        return f"access=single has a file of its own, so pointer={pointer} says nothing. Set pointer=individual."
+        return f"access=single uses one rank only, so pointer={pointer} has no effect. Set pointer=individual."
     if access == "collective" and pointer == "private":
-        return "access=collective needs a file that all share. Set pointer=individual."
+        return "access=collective needs one file for all ranks. Set pointer=individual."
     if spec.has("overlap") and (not spec.option("overlap") or spec.option("tests")):
-        return "it always computes, without MPI_Test. Set overlap=True and tests=0."
+        return "the IMB test always computes, without MPI_Test. Set overlap=True and tests=0."
     return ""
 
 

@@ -180,9 +180,12 @@ def check(spec: Spec) -> str:
     if pairs and spec.ranks % 2:
         return f"ranks={spec.ranks}, but pairs need an even number. Set ranks={spec.ranks + 1}."
     if not pairs and how in ("lock", "pscw"):
-        return f"synchronisation={how} is for one target, but targets={options['targets']}. Set synchronisation=flush."
+        return (
+            f"synchronisation={how} works with one target only, but targets={options['targets']}. Set "
+            "synchronisation=flush."
+        )
     if options.get("targets") == "neighbours" and options.get("origins") == "first":
-        return "targets=neighbours needs origins=both. Set it."
+        return "targets=neighbours needs origins=both. Set origins=both."
     return allowed(spec)
 
 

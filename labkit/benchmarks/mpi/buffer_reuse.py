@@ -36,7 +36,7 @@ def _check(spec: Spec) -> str:
     if not 1 <= turn <= 65536:
         return f"buffers_in_turn={turn}, but it must be 1 to 65536. Set buffers_in_turn=16."
     if not 0 <= reuse <= 100:
-        return f"reuse={reuse}, but it is a percentage. Set it to 0 to 100."
+        return f"reuse={reuse}, but it must be a percentage, 0 to 100. Set reuse=100."
     return allowed(spec)
 
 

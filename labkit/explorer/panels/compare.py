@@ -28,7 +28,7 @@ def build(session: Session) -> Any:
     lock = widgets.Checkbox(description="same scales", indent=False, disabled=True, layout={"width": "auto"}).add_class(
         "lab-lock"
     )
-    anew = widgets.Button(description="Look again", tooltip="for campaigns that came meanwhile", icon="refresh")
+    anew = widgets.Button(description="Look again", tooltip="read new campaigns", icon="refresh")
     note = widgets.HTML().add_class("lab-text")
     plots = [_Plot(session, "A"), _Plot(session, "B")]
     plots[1].shown = False
@@ -43,7 +43,7 @@ def build(session: Session) -> Any:
         for box in boxes:
             box.observe(picked, "value")
         chosen.children = boxes
-        note.value = "" if names else "There is no campaign yet: measure one, or add one from elsewhere."
+        note.value = "" if names else "There is no campaign yet. Measure one, or add one."
         session.tell("data")
 
     def picked(change: Any) -> None:
@@ -78,7 +78,7 @@ def build(session: Session) -> Any:
 def _adder(session: Session) -> Any:
     """What puts a campaign from elsewhere, or others' numbers, on show."""
     place = widgets.Text(placeholder="folder, archive, or output of OMB or IMB", layout={"width": "300px"})
-    bring = widgets.Button(description="Add", tooltip="put a campaign or others' numbers on show", icon="plus")
+    bring = widgets.Button(description="Add", tooltip="show a campaign, or results of OMB or IMB", icon="plus")
     why = widgets.HTML().add_class("lab-why")
 
     def brought(button: Any) -> None:
@@ -153,7 +153,7 @@ class _Plot:
         try:
             summary = session.store.summary(session.campaigns, benchmark) if benchmark else None
             if summary is None or summary.empty:
-                raise LabkitError("Nothing to draw yet: choose campaigns above, or measure.")
+                raise LabkitError("Nothing to draw yet. Choose campaigns above, or measure.")
             now = session.views[self._letter] = view.usual(session.campaigns, benchmark, summary, before)
             self._busy = True
             self._offer(self.benchmark, [(name, name) for name in have], benchmark)

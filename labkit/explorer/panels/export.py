@@ -1,4 +1,4 @@
-"""Take away what plot A shows: the figure, its data, and the Python lines that draw it."""
+"""Take away what plot A shows: the figure, its data, and the Python code that draws it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build(session: Session) -> Any:
     def write(form: str) -> None:
         view = session.views[letter.value]
         if not view.metric:
-            note.value = "There is nothing to take away yet: the plot is empty."
+            note.value = "Nothing to export: the plot is empty."
             return
         note.value = f"Writing {form} …"
         try:
@@ -52,4 +52,4 @@ def build(session: Session) -> Any:
     letter.observe(lambda change: told(), "value")
     session.on("view", told)
     row = widgets.HBox([letter, *buttons], layout={"flex_flow": "row wrap"})
-    return widgets.VBox([row, note, Folds([lines], ["the Python lines that draw it"])])
+    return widgets.VBox([row, note, Folds([lines], ["the Python code that draws it"])])

@@ -98,7 +98,7 @@ class _Measure:
             names.setdefault(reason, []).append(name)
         self.absent.value = "".join(f"<p>{html.escape(reason)}:<br><span class='lab-off'>{', '.join(of)}</span></p>"
                                     for reason, of in names.items())  # fmt: skip
-        self._absent.name(0, f"{len(why)} benchmarks cannot run here")
+        self._absent.name(0, f"{len(why)} benchmarks that cannot run here")
         self._absent.layout.display = "" if why else "none"
 
     def _launchers(self) -> dict[str, str]:
@@ -154,14 +154,14 @@ class _Measure:
         """Say why it cannot run, or the command that does the same."""
         try:
             chosen = self.selection()
-            why = chosen.problem() or ("" if self.into.value.strip() else "Name a campaign to keep the points in.")
+            why = chosen.problem() or ("" if self.into.value.strip() else "Name a campaign for the points.")
             if not why:
                 store.place(self.into.value)
         except LabkitError as error:
             why = str(error)
         busy = self._job is not None and self._job.running
         self.run.disabled = bool(why) or busy
-        self.run.tooltip = why or ("a run goes on" if busy else "start")
+        self.run.tooltip = why or ("a run is in progress" if busy else "start")
         self.why.value = (
             html.escape(why) if why else f"<pre class='lab-same'>labkit {html.escape(shlex.join(chosen.words()))}</pre>"
         )
@@ -211,7 +211,10 @@ class _Measure:
             self._job, self._session.running, self.halt.disabled = None, False, True
             self._session.campaigns = [name for name in self._session.campaigns if name != one.campaign.name]
             self.bar.value, self.log.value = 0.0, ""
-            told = f"The campaign {one.campaign.path} was deleted, so its run was stopped. Run again to measure anew."
+            told = (
+                f"Someone deleted the campaign {one.campaign.path}, so labkit stopped its run. Run again to "
+                "measure anew."
+            )
             self.status.value = html.escape(told)
             self._session.tell("campaigns")
             self._changed()
