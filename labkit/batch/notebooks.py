@@ -16,7 +16,7 @@ from pathlib import Path
 from labkit import measuring, outside, project, studies
 from labkit.batch.suites import Entry
 from labkit.campaign import Campaign
-from labkit.errors import LaunchError, SpecError
+from labkit.errors import LabkitError, LaunchError, SpecError, of_point
 
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
@@ -108,6 +108,20 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     return Executed(entry.name, target, seconds, error)
 
 
+def measure_only(entry: Entry, held: Campaign) -> Executed:
+    """Measure what a notebook would measure, where the packages that execute it are not installed."""
+    began, error = time.monotonic(), ""
+    held.log(f"notebook {entry.name} begins; it is not executed")
+    try:
+        with entry.settled():
+            entry.study().run()
+    except LabkitError as raised:  # the others go on
+        error = f"{type(raised).__name__}: {of_point(raised)}"
+    seconds = time.monotonic() - began
+    held.log(f"notebook {entry.name} {'failed: ' + error if error else 'measured'} after {seconds:.1f} s")
+    return Executed(entry.name, held.path / "notebooks" / f"{entry.name}.ipynb", seconds, error)
+
+
 @contextmanager
 def inherited(held: Campaign) -> Iterator[None]:
     """Notebook kernels inherit where to measure into, and which campaign that is."""
@@ -150,6 +164,8 @@ def followed(
 
 def finish(paths: Sequence[Path]) -> None:
     """Give every figure of the executed notebooks its static twin; one browser for all."""
+    if not paths:
+        return
     import nbformat
 
     from labkit.figures import static
