@@ -200,4 +200,4 @@ def _sentence(found: Sequence[Break], scatter: float, n: int) -> str:
     if not found:
         return f"One line α + β·m describes all sizes {basis}: no break point."
     said = [f"between {format_size(b.after)} and {format_size(b.before)} ({b.jump * 100:+.0f} %)" for b in found]
-    return f"The time goes over to another line {', '.join(said)} {basis}."
+    return f"The time changes to another line {', '.join(said)} {basis}."
