@@ -130,7 +130,12 @@ def test_json_keeps_its_keys() -> None:
 
 def test_levels_that_differ_are_told_apart() -> None:
     assert [factors.level(value) for value in (1048576.0, 1048577.0)] == ["1048576", "1048577"]
-    assert [factors.level(value) for value in (64.0, 0.1 + 0.2, 1e-05, math.nan)] == ["64", "0.3", "0.00001", factors.NONE]
+    assert [factors.level(value) for value in (64.0, 0.1 + 0.2, 1e-05, math.nan)] == [
+        "64",
+        "0.3",
+        "0.00001",
+        factors.NONE,
+    ]
 
 
 @pytest.mark.parametrize("value", [0.0012, 0.012, 0.333, 1.0, 12.34, 12345.6])
