@@ -122,6 +122,7 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
             f"There are {m.size} sizes and {t.size} times, but break points need at least {FEWEST} of each. "
             "Measure more sizes. "
             "Measure more sizes. "
+            "Measure more sizes. "
             "Measure more sizes."
         )
     if not ((np.diff(m) > 0).all() and m[0] >= 0 and np.isfinite(t).all() and (t > 0).all()):

@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from labkit.errors import LaunchError
 from labkit.host import Program
 
 if TYPE_CHECKING:
@@ -65,8 +66,21 @@ def names() -> list[str]:
 
 
 def file(name: str) -> Any:
-    """The file of a launcher: a `LauncherFile`."""
-    return importlib.import_module(f"{__package__}.{name}")
+    """The file of a launcher: a `LauncherFile`.
+
+    Raises
+    ------
+    LaunchError
+        If it lacks one of the names that every launcher defines.
+    """
+    module = importlib.import_module(f"{__package__}.{name}")
+    wanted = [one for one in (*LauncherFile.__annotations__, "arguments", "environment") if not hasattr(module, one)]
+    if wanted:
+        raise LaunchError(
+            f"{module.__file__} does not define {', '.join(wanted)}. Define what LauncherFile in "
+            "labkit/launch/_files.py describes, or move the file away."
+        )
+    return module
 
 
 def own_library(module: LauncherFile) -> bool:
