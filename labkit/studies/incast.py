@@ -15,7 +15,7 @@ from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
-from labkit.units import parse_sizes
+from labkit.units import format_share, parse_sizes
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -179,7 +179,7 @@ class Study(studies.Study):
                 text = f"{row['option_senders']:.0f} to 1 with calls of {size_words(size)}: {said} arrive"
                 share = row["bandwidth_MBps_mean"] / self.link_rate if self.link_rate else 0.0
                 full = "is full" if share >= _FULL else "is not full"
-                yield text + (f", {100 * share:.0f} % of the receiver's link, which {full}." if share else ".")
+                yield text + (f", {format_share(share)} of the receiver's link, which {full}." if share else ".")
         if len(rows):
             few = rows[rows["message_size_B"] == rows["message_size_B"].min()].iloc[-1]
             below = not self.link_rate or few["bandwidth_MBps_mean"] < _FULL * self.link_rate
@@ -230,7 +230,7 @@ class Study(studies.Study):
             share = row["bandwidth_MBps_mean"] * 8e6 / _links.bits(place["rate"]) if "rate" in place else 1.0
             if "ets" in place and share < _SCARCE:
                 text += (
-                    f". The link is used to {100 * share:.0f} % only: shares hold where it is full, so nothing can be "
-                    "said of them. Set a lower rate, or free the machine"
+                    f". The link is used to {format_share(share)} only: shares hold where it is full, so nothing can "
+                    "be said of them. Set a lower rate, or free the machine"
                 )
             yield f"{text}."
