@@ -81,7 +81,9 @@ class Keep:
             folder.mkdir(parents=True, exist_ok=True)
             shutil.move(path, folder / path.name)
             _settle(folder)
-            held.log(f"sha256:{compacted.digest(folder / path.name)} imported samples/{folder.name}/{path.name}")
+            held.tell(
+                "imported", file=f"samples/{folder.name}/{path.name}", sha256=compacted.digest(folder / path.name)
+            )
 
 
 def _settle(folder: Path) -> None:
