@@ -6,10 +6,11 @@ Axis labels, table heads and the data dictionary are printed from here, so a uni
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
+
+from labkit.markdown import table
 
 Better = Literal["lower", "higher", ""]
 
@@ -53,19 +54,19 @@ METRICS = {
         Metric("latency_us", "cost", 1e6, "µs", "latency", "Time of one operation; for ping-pong half the round trip."),
         Metric("round_trip_us", "cost", 1e6, "µs", "round-trip time", "Time from request to response, as netperf's request/response tests count it."),
         Metric("bandwidth_MBps", "rate", 1e-6, "MB/s", "bandwidth", "Bytes per time, 1 MB = 10^6 B."),
-        Metric("sent_MBps", "rate", 1e-6, "MB/s", "sent", "Bytes per time that left the sender; the bandwidth is what arrived."),
-        Metric("lost_percent", "loss", 1.0, "%", "lost", "Part of the datagrams sent that did not arrive."),
+        Metric("sent_MBps", "rate", 1e-6, "MB/s", "sent", "Bytes per time that left the sender; the bandwidth counts what arrived."),
+        Metric("lost_percent", "loss", 1.0, "%", "lost", "Share of the datagrams that did not arrive."),
         Metric("jitter_us", "cost", 1e6, "µs", "jitter", "Smoothed difference of the transit times of successive datagrams (RFC 1889, as iperf counts it)."),
         Metric("message_rate_per_s", "rate", 1.0, "1/s", "message rate", "Messages per second."),
         Metric("transaction_rate_per_s", "rate", 1.0, "1/s", "transaction rate", "Request/response pairs per second."),
         Metric("iops_per_s", "rate", 1.0, "1/s", "I/O operations", "Completed reads or writes per second."),
         Metric("algbw_GBps", "rate", 1e-9, "GB/s", "algorithm bandwidth", "Message size over time, 1 GB = 10^9 B (nccl-tests)."),
         Metric("busbw_GBps", "rate", 1e-9, "GB/s", "bus bandwidth", "Algorithm bandwidth times the collective's factor (nccl-tests): comparable with the link's peak at any number of ranks."),
-        Metric("pure_us", "cost", 1e6, "µs", "pure time", "Time of a request and its completion with nothing between them."),
-        Metric("compute_us", "cost", 1e6, "µs", "computation", "Time of the computation while a request or a window was under way."),
-        Metric("compute_alone_us", "cost", 1e6, "µs", "computation alone", "Time of the same computation with nothing under way."),
-        Metric("overlap_osu_percent", "share", 1.0, "%", "overlap (OSU)", "Part of the pure time that computation hid: 100 - (total - computation) / pure, at least 0 (OMB)."),
-        Metric("overlap_imb_percent", "share", 1.0, "%", "overlap (IMB)", "Time saved against pure time and computation one after the other, as a part of the longer of the two (IMB-NBC; for files of the shorter, as IMB-IO)."),
+        Metric("pure_us", "cost", 1e6, "µs", "pure time", "Time of a request and its completion without computation in between."),
+        Metric("compute_us", "cost", 1e6, "µs", "computation", "Time of the computation while a request or a window was in flight."),
+        Metric("compute_alone_us", "cost", 1e6, "µs", "computation alone", "Time of the same computation without communication."),
+        Metric("overlap_osu_percent", "share", 1.0, "%", "overlap (OSU)", "Share of the pure time that the computation hid: 100 - (total - computation) / pure, at least 0 (OMB)."),
+        Metric("overlap_imb_percent", "share", 1.0, "%", "overlap (IMB)", "Time saved compared with pure time plus computation, as a share of the longer of the two (IMB-NBC; for files of the shorter, as IMB-IO)."),
         Metric("deregistration_us", "cost", 1e6, "µs", "deregistration", "Time to deregister the memory again."),
         Metric("open_device_us", "cost", 1e6, "µs", "open device", "Time to open the device."),
         Metric("protection_domain_us", "cost", 1e6, "µs", "protection domain", "Time to make a protection domain."),
@@ -76,19 +77,19 @@ METRICS = {
         Metric("to_rtr_us", "cost", 1e6, "µs", "INIT to RTR", "Time to move a queue pair from INIT to RTR."),
         Metric("to_rts_us", "cost", 1e6, "µs", "RTR to RTS", "Time to move a queue pair from RTR to RTS."),
         Metric("address_handle_us", "cost", 1e6, "µs", "UD to RTR", "Time to make an address handle and move a datagram queue pair to RTR."),
-        Metric("overhead_us", "cost", 1e6, "µs", "host overhead", "Processor time of a message: inside the calls that post and complete it."),
-        Metric("available_percent", "share", 1.0, "%", "CPU availability", "Part of the running time that was computed while messages moved."),
+        Metric("overhead_us", "cost", 1e6, "µs", "host overhead", "Processor time of a message: time inside the calls that post and complete it."),
+        Metric("available_percent", "share", 1.0, "%", "CPU availability", "Share of the running time spent on computation while messages moved."),
         Metric("helped_us", "cost", 1e6, "µs", "latency with the target in MPI", "Latency of a one-sided call while the target waits inside MPI."),
         Metric("exchange_us", "cost", 1e6, "µs", "exchange", "Time of the messages of an iteration, without the sleep before them."),
-        Metric("isolated_us", "cost", 1e6, "µs", "isolated", "Time of an iteration of the victims before the congestors began."),
-        Metric("recovered_us", "cost", 1e6, "µs", "recovered", "Time of an iteration of the victims after the congestors had ended."),
-        Metric("congestor_us", "cost", 1e6, "µs", "congestor's round", "Time of a round of the congestors while the victims were measured, mean over congestors."),
+        Metric("isolated_us", "cost", 1e6, "µs", "isolated", "Time of an iteration of the victims before the congestors started."),
+        Metric("recovered_us", "cost", 1e6, "µs", "recovered", "Time of an iteration of the victims after the congestors stopped."),
+        Metric("congestor_us", "cost", 1e6, "µs", "congestor's round", "Time of a round of the congestors during the victims' loaded phase, mean over congestors."),
         Metric("alone_us", "cost", 1e6, "µs", "alone", "Time of an iteration of the victim without the aggressor."),
-        Metric("impact_p50_times", "cost", 1.0, "times", "interference, median", "Median time beside the aggressor over that alone, the slowest rank of each iteration."),
+        Metric("impact_p50_times", "cost", 1.0, "times", "interference, median", "Median time beside the aggressor over median time alone, slowest rank of each iteration."),
         Metric("impact_mean_times", "cost", 1.0, "times", "congestion impact, mean", "Mean time under congestion over mean time in isolation, of all victims (GPCNeT's congestion impact factor)."),
         Metric("impact_p99_times", "cost", 1.0, "times", "congestion impact, p99", "99th percentile of the time under congestion over that in isolation, of all victims."),
-        Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two reads of the clock with nothing between them."),
-        Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Smallest difference above zero between two reads of the clock."),
+        Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two consecutive clock reads."),
+        Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Smallest nonzero difference between two clock reads."),
     )
 }  # fmt: skip
 
@@ -110,15 +111,15 @@ STATISTICS = {
         Statistic("p50", "median", "Median over iterations."),
         Statistic("ci_low", "lower end of ci_within", "Lower end of the 95 % rank interval of the median inside one launch (ci_within)."),
         Statistic("ci_high", "upper end of ci_within", "Upper end of the 95 % rank interval of the median inside one launch (ci_within)."),
-        Statistic("p95", "95th percentile", "19 of 20 iterations were at least as fast; given from 20 samples on, unreliable when fewer than 10 lie beyond."),
-        Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast; given from 100 samples on, unreliable when fewer than 10 lie beyond."),
-        Statistic("p999", "99.9th percentile", "Given from 10 000 samples on."),
+        Statistic("p95", "95th percentile", "19 of 20 iterations were at least as fast. Needs 20 samples; unreliable with fewer than 10 samples beyond it."),
+        Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast. Needs 100 samples; unreliable with fewer than 10 samples beyond it."),
+        Statistic("p999", "99.9th percentile", "Needs 10 000 samples."),
         Statistic("max", "maximum", "Slowest iteration for costs; rate of the fastest iteration for rates."),
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
         Statistic("osu_mean", "OSU's mean", "What OSU prints as average. For collectives from the mean over ranks of each rank's mean time, which dilutes a slow rank; for one-sided calls from the time of the whole loop, clock reads included, over its iterations."),
-        Statistic("value", "value", "One value worked out from all samples together, or given by a tool without saying how."),
-        Statistic("step", "resolution", "Least difference that the clock can tell apart: its step, as it shows in the times, in the metric's unit (for a rate, at its median)."),
+        Statistic("value", "value", "One value computed from all samples together, or reported by a tool without a definition."),
+        Statistic("step", "resolution", "Resolution of the clock, as seen in the times, in the metric's unit (for a rate, at its median)."),
         Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),
         Statistic("high", "upper end of the headline interval", "Only in summaries: upper end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),
     )
@@ -149,36 +150,36 @@ COLUMNS = {
     for c in (
         Column("benchmark", "str", "", "What was measured: family.name."),
         Column("message_size_B", "int64", "B", "Size of one message, request or record."),
-        Column("ranks", "int64", "", "Processes that took part."),
-        Column("ppn", "int64", "", "Ranks on each host; 0 where the launcher chose."),
-        Column("transport", "str", "", "Path the messages took: shm, tcp, or the library's own choice."),
+        Column("ranks", "int64", "", "Number of processes."),
+        Column("ppn", "int64", "", "Ranks per host; 0 if the launcher decided."),
+        Column("transport", "str", "", "Path of the messages: shm, tcp, or auto (the library's choice)."),
         Column("launcher", "str", "", "How the ranks were started."),
-        Column("device", "str", "", "Network device asked for; empty where the library chose."),
-        Column("hosts", "str", "", "Hosts asked for, with their slots; empty for this machine or the launcher's own allocation."),
-        Column("bind", "str", "", "What ranks were bound to: core, socket, none, or auto (their core where there were enough)."),
+        Column("device", "str", "", "Requested network device; empty if the library decided."),
+        Column("hosts", "str", "", "Requested hosts with their slots; empty for this machine or the launcher's allocation."),
+        Column("bind", "str", "", "Binding of ranks: core, socket, none, or auto (core if there were enough)."),
         Column("testbed", "str", "", "Where they ran."),
         Column("library", "str", "", "MPI library or tool with its version."),
         Column("engine", "str", "", "What ran the loop: c, mpi4py, or the name of a tool."),
         Column("origin", "str", "", "measured, reported, imported, published, simulated or modelled."),
-        Column("launch", "int64", "", "Which fresh start of the ranks or tool, counted from 0."),
-        Column("n", "int64", "", "Samples behind the row; 0 where the tool reports values only."),
-        Column("verified", "bool", "", "The bytes were checked in an untimed pass before."),
-        Column("badges", "list of notes", "", "What could mislead: loopback, shared memory, oversubscription and others."),
-        Column("warnings", "list of notes", "", "Doubts raised while measuring."),
+        Column("launch", "int64", "", "Number of the launch (fresh start of the ranks or the tool), from 0."),
+        Column("n", "int64", "", "Number of samples; 0 if the tool reports only statistics."),
+        Column("verified", "bool", "", "Whether an untimed pass verified the bytes."),
+        Column("badges", "list of notes", "", "Marks of numbers that could mislead: loopback, shared memory, oversubscription and others."),
+        Column("warnings", "list of notes", "", "Warnings during the measurement."),
         Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), tool."),
-        Column("ci_width", "float64", "", "Width of ci_within as a part of the median."),
+        Column("ci_width", "float64", "", "Width of ci_within as a fraction of the median."),
         Column("unreliable", "list of str", "", "Percentiles with fewer than 10 samples beyond them."),
-        Column("spread_within", "float64", "", "Spread of the iterations of a launch: distance of the quartiles over 1.349, as a part of the median."),
+        Column("spread_within", "float64", "", "Spread of the iterations of a launch: interquartile range over 1.349, as a fraction of the median."),
         Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB)."),
-        Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back), windowed (a window of messages in an iteration), synchronised (starts agreed on synchronised clocks) or paced (sent at a rate of its own)."),
-        Column("timer_overhead_ns", "float64", "ns", "Cost of the pair of clock reads around an iteration; recorded, never subtracted."),
+        Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back), windowed (a window of messages in an iteration), synchronised (agreed starts on synchronised clocks) or paced (sent at a fixed rate)."),
+        Column("timer_overhead_ns", "float64", "ns", "Cost of the two clock reads around an iteration; never subtracted."),
         Column("options", "str", "", "The benchmark's own options as JSON."),
         Column("host", "str", "", "Name of the host, or of the first one."),
         Column("cpu_model", "str", "", "Processor, as the kernel names it."),
-        Column("start", "str", "", "When the point began, UTC, ISO 8601."),
+        Column("start", "str", "", "Start time of the point, UTC, ISO 8601."),
         Column("elapsed_s", "float64", "s", "Wall time of the point with verification, warm-up and bookkeeping."),
-        Column("fingerprint", "str", "", "Name of the work on this system; equal fingerprints are repeats."),
-        Column("allocation", "str", "", "Batch job that measured it, with its index in an array: 1234 or 1234_2; empty outside of one. A factor, like the launch."),
+        Column("fingerprint", "str", "", "Hash of the work and the system; equal fingerprints are repeats."),
+        Column("allocation", "str", "", "Batch job, with its index in an array: 1234 or 1234_2; empty outside a job. A factor, like the launch."),
         Column("campaign", "str", "", "Campaign that measured it: its folder; for merged points its name in `origins` of campaign.json."),
     )
 }  # fmt: skip
@@ -189,9 +190,9 @@ SUMMARY = {
     c.name: c
     for c in (
         Column("launches", "int64", "", "Launches behind the row."),
-        Column("left_out", "list of notes", "", "Statistics that only a part of the launches has and that the row does not give."),
+        Column("left_out", "list of notes", "", "Statistics that only some of the launches have, so the row omits them."),
         Column("headline", "str", "", "What low and high are: '95 % interval of 6 launches', 'range of 3 launches', or '1 launch' (none)."),
-        Column("spread_between", "float64", "", "Spread of the launch medians, defined like spread_within, which is then the median over launches."),
+        Column("spread_between", "float64", "", "Spread of the launch medians, defined like spread_within. In a summary, spread_within is the median over launches."),
     )
 }  # fmt: skip
 
@@ -251,13 +252,6 @@ def title(column: str) -> str:
     return words.replace("_", " ") + (f" ({found.unit})" if found and found.unit else "")
 
 
-def _rows(head: str, rows: Sequence[tuple[str, ...]]) -> str:
-    """Markdown pipe table."""
-    names = head.split(", ")
-    lines = [names, ["---"] * len(names), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def dictionary() -> str:
     """Data dictionary as Markdown: every column that records and summaries can have."""
     metrics = [(f"`{m.name}`", m.unit, m.label, m.better, m.meaning) for m in METRICS.values()]
@@ -277,28 +271,28 @@ object. In JSON the list holds the texts; in CSV and in tables they stand in one
 
 ## Columns of the records
 
-{_rows("column, dtype, unit, meaning", plain[0])}
+{table(["column", "dtype", "unit", "meaning"], plain[0])}
 
 Options of the benchmark itself stand in `option_<name>` (`labkit describe` lists them), variables that its ranks were
 given in `env_<NAME>`.
 
 ## Further columns of the summary
 
-{_rows("column, dtype, unit, meaning", plain[1])}
+{table(["column", "dtype", "unit", "meaning"], plain[1])}
 
 ## Metrics
 
 A column with a number is named `<metric>_<statistic>`, such as `latency_us_p50`. All are float64.
 
-{_rows("metric, unit, label, better, meaning", metrics)}
+{table(["metric", "unit", "label", "better", "meaning"], metrics)}
 
 ## Statistics
 
 For a rate the tail is the slow side: `p99` is the rate of the iteration that is slower than 99 % of all. In every row
 min ≤ p50 ≤ p95 ≤ p99 ≤ p999 ≤ max holds for a cost, and min ≤ p999 ≤ p99 ≤ p95 ≤ p50 ≤ max for a rate.
-How intervals and percentiles are worked out: [statistics](statistics.md).
+How labkit computes intervals and percentiles: [statistics](statistics.md).
 
-{_rows("statistic, label, meaning", statistics)}
+{table(["statistic", "label", "meaning"], statistics)}
 
 A row of the summary gives the median over launches of each statistic, all of the same launches. Each has an interval
 of its own: `<metric>_<statistic>_low` and `_high`, such as `latency_us_p99_low`; `headline` says what they are.

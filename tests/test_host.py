@@ -395,7 +395,7 @@ def test_a_frequency_that_moves_and_time_that_is_stolen(node):
     end = QUIET | {"monotonic_s": 1010.0, "frequency_MHz": 2000.0, "cpu_steal_s": 3.0 + 64.0}
     assert list(texts(host.warnings_for_run(node, QUIET, end))) == [
         "CPU frequency changed from 3500 to 2000 MHz: iterations differ, set the CPU governor to performance",
-        "the hypervisor took 10.0% of the CPU time: times are unreliable, rerun when idle",
+        "the hypervisor took 10 % of the CPU time: times are unreliable, rerun when idle",
     ]
     assert texts(host.badges(node, QUIET, end)) == ("CPU frequency",)
 

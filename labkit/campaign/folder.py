@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from labkit import outside
+from labkit import outside, writing
 from labkit.campaign import earlier, events, identity, reading
 from labkit.campaign.anchor import Anchor, unwritable
 from labkit.errors import DataError
@@ -38,13 +36,7 @@ class Folder:
         self.path.mkdir(parents=True, exist_ok=True)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         own = {"name": self.path.absolute().name, "created": created}
-        aside = self.path / f".campaign.json.{os.getpid()}-{secrets.token_hex(4)}"
-        try:
-            aside.write_text(_json({**usual, **own, **facts, identity.KEY: identity.new()}))
-            with suppress(FileExistsError):
-                os.link(aside, self._file)
-        finally:
-            aside.unlink(missing_ok=True)
+        writing.create(self._file, _json({**usual, **own, **facts, identity.KEY: identity.new()}), durable=True)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -90,26 +82,20 @@ class Folder:
             self.check()
             raise unwritable(self.path, error, self._anchor.saved if self._anchor else 0) from error
 
-    def put(self, name: str, text: str) -> None:
-        """Write a small file of the campaign, by writing aside and renaming.
+    def put(self, name: str, text: str, *, durable: bool = False) -> None:
+        """Write a small file of the campaign, whole; `durable` as of `writing.replace`.
 
         Raises
         ------
         LostError
             If it cannot be written.
         """
-        aside = self._place / f".{name}.{os.getpid()}-{threading.get_ident()}"
         with self.writing():
-            try:
-                aside.write_text(text)
-                aside.rename(self._place / name)
-            finally:
-                with suppress(OSError):
-                    aside.unlink(missing_ok=True)
+            writing.replace(self._place / name, text, durable=durable)
 
     def update(self, facts: Mapping[str, Any]) -> None:
         """Add to campaign.json."""
-        self.put("campaign.json", _json(self.facts | dict(facts)))
+        self.put("campaign.json", _json(self.facts | dict(facts)), durable=True)
 
     def log(self, text: str) -> None:
         """One line with the time for people, in one write; no program reads it."""
@@ -144,13 +130,7 @@ class Folder:
                 _append(path, b"\n")
             return
         log = reading.text(self._place / earlier.LOG, reading.LOG) if (self._place / earlier.LOG).exists() else ""
-        aside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-        try:
-            aside.write_bytes(events.converted(log.encode().splitlines()))
-            with suppress(FileExistsError):
-                os.link(aside, path)
-        finally:
-            aside.unlink(missing_ok=True)
+        writing.create(path, events.converted(log.encode().splitlines()).decode())
 
     def _line(self, text: str) -> None:
         """A line of the log in the folder that is open, wherever it was moved."""

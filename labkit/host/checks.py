@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from labkit.host.programs import Program
 from labkit.notes import Note, badge, note
-from labkit.units import GiB, MiB, format_size
+from labkit.units import GiB, MiB, format_share, format_size
 
 Facts = Mapping[str, Any]
 State = Literal["ok", "warn", "bad"]
@@ -303,7 +303,7 @@ def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None,
     if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0.2:
         share = (end["cpu_steal_s"] - start["cpu_steal_s"]) / span
         if share > STEAL:
-            text = f"the hypervisor took {share:.1%} of the CPU time: times are unreliable, rerun when idle"
+            text = f"the hypervisor took {format_share(share)} of the CPU time: times are unreliable, rerun when idle"
             found.append(note("stolen-time", text, share=share))
     return found
 

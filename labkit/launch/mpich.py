@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from labkit import folders
-from labkit.host import VERSION, Program
+from labkit import folders, writing
+from labkit.host import VERSION, Program, eager
 from labkit.launch import Placement, library_path
 
 PROGRAM = Program(
@@ -57,6 +56,11 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
     return out
 
 
+def eager_limits(program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
+    """Up to which size this MPI sends eagerly, for each path."""
+    return eager.of_mpich(program, transports)
+
+
 def pmi(placement: Placement) -> tuple[str, ...]:
     """How srun may start its ranks, best first."""
     return ("pmi2", "cray_shasta")
@@ -81,7 +85,5 @@ def _library_folder(lib: Path) -> Path | None:
     link = cache / "libmpi.so.12"
     if not link.exists() or link.resolve() != found[0].resolve():
         cache.mkdir(parents=True, exist_ok=True)
-        aside = cache / f".{os.getpid()}"
-        aside.symlink_to(found[0])
-        aside.rename(link)
+        writing.replace(link, lambda fresh: fresh.symlink_to(found[0]))
     return cache

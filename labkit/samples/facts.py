@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from labkit import notes
 from labkit.errors import DataError
+from labkit.markdown import table
 from labkit.notes import Note
 
 T = TypeVar("T")
@@ -70,18 +71,18 @@ BOTH = (*MEASURED, *BROUGHT)
 # every point
 ENGINE = Fact("engine", "", "", "What ran the loop: c, mpi4py, or the name of a tool.", BOTH)
 LIBRARY = Fact("library", "", "", "MPI library or tool with its version.", BOTH)
-VERIFIED = Fact("verified", False, "", "The bytes were checked in an untimed pass before.", BOTH)
+VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes.", BOTH)
 STOPPED_BY = Fact("stopped_by", "", "", "Why measuring ended: ci, count, cap, iterations, start or tool.", BOTH)
 TIMING = Fact(
     "timing", "", "", "each: every iteration is timed; total: one time around the loop; empty: values only.", BOTH
 )
 CADENCE = Fact("cadence", "", "", "How iterations follow one another, as in the column of that name.", BOTH)
-FINGERPRINT = Fact("fingerprint", "", "", "Name of the work on this system; equal fingerprints are repeats.", BOTH)
+FINGERPRINT = Fact("fingerprint", "", "", "Hash of the work and the system; equal fingerprints are repeats.", BOTH)
 BADGES = Fact[list[str]]("badges", [], "", "Texts of what could mislead.", BOTH)
 WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of doubts raised while measuring.", BOTH)
 NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of the badges and warnings.")
 # what labkit ran
-START = Fact("start", "", "", "When the point began, UTC, ISO 8601.", MEASURED)
+START = Fact("start", "", "", "Start time of the point, UTC, ISO 8601.", MEASURED)
 ELAPSED = Fact("elapsed", math.nan, "s", "Wall time of the point with verification, warm-up and bookkeeping.", MEASURED)
 SEED = Fact("seed", 0, "", "Of the random order of points.", MEASURED)
 LOAD_START = Fact[dict[str, Any]]("load_start", {}, "", "Load when the point began.", MEASURED)
@@ -199,14 +200,12 @@ def warnings(meta: Mapping[str, Any]) -> tuple[Note, ...]:
 
 def dictionary() -> str:
     """The part of the data dictionary about metadata, as Markdown."""
-    rows = [("key", "type", "unit", "must be there if", "meaning"), ("---",) * 5]
-    rows += [(f"`{f.name}`", _WORDS[f.kind], f.unit, ", ".join(f.needed), f.meaning) for f in FACTS.values()]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    rows = [(f"`{f.name}`", _WORDS[f.kind], f.unit, ", ".join(f.needed), f.meaning) for f in FACTS.values()]
     return f"""
 ## Metadata of samples
 
 Printed from `labkit/samples/facts.py` by `labkit.samples.facts.dictionary()`; edit there. A samples file keeps
 these keys under `meta`. A key must be there if the origin of the point is one of those named.
 
-{table}
+{table(("key", "type", "unit", "must be there if", "meaning"), rows)}
 """

@@ -6,18 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from labkit.errors import DataError
+from labkit.markdown import table
 from labkit.teaching import definition
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.definition import Lab
+from labkit.units import format_number
 
 MARK = {True: "right", False: "not yet"}
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
-    lines = [list(head), *map(list, rows)]
-    text = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join([text[0], "|" + ":--|" * len(lines[0]), *text[1:]])
 
 
 def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
@@ -29,14 +24,14 @@ def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
         right += question.points * bool(held.get("right"))
         given = held.get("given")
         state = MARK[bool(held.get("right"))] if given is not None else "no answer"
-        shown = "–" if given is None else f"{given:.4g}" if isinstance(given, float) else str(given)
+        shown = "–" if given is None else format_number(given) if isinstance(given, float) else str(given)
         rows.append([question.text, shown, state, str(held.get("tries", 0)), str(held.get("hints", 0))])
     predicted = [[one.text, str(attempts.predictions.get(one.name, "–"))] for one in lab.predictions]
     total = sum(question.points for question in lab.questions)
     return "\n\n".join([
         f"## {lab.title}: {right} of {total} points", source,
-        _table(["predicted before", "prediction"], predicted),
-        _table(["question", "answer", "", "tries", "hints"], rows),
+        table(["predicted before", "prediction"], predicted),
+        table(["question", "answer", "", "tries", "hints"], rows),
     ]) + "\n"  # fmt: skip
 
 
@@ -75,8 +70,8 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
         hard.append([question.name, f"{solved} of {len(held)}", str(first), str(hints)])
     return "\n\n".join([
         f"# {lab.title}: {len(held)} learners",
-        _table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
-        _table(["question", "right", "at once, without a hint", "hints asked for"], hard),
+        table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
+        table(["question", "right", "at once, without a hint", "hints asked for"], hard),
     ]) + "\n"  # fmt: skip
 
 
