@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit import batch
+from labkit import suites
 from labkit.campaign import Campaign, archive, earlier, events, merging
 from labkit.errors import DataError, LaunchError
 from labkit.jobs import estimate

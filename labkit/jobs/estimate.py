@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import median
 
 from labkit import campaign
-from labkit.batch import Suite
 from labkit.campaign import events
 from labkit.errors import DataError, LabkitError
+from labkit.suites import Suite
 from labkit.units import format_duration
 
 
