@@ -266,7 +266,11 @@ def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
     said = [
         f"{cause} explains {len(rows)} slow pairs, by {format_share(rows['excess'].median())} (median)"
         if cause != "this pair alone"
-        else ("1 pair is slow by itself: " if len(rows) == 1 else f"{len(rows)} pairs are slow by themselves: ")
+        else (
+            "1 pair is slow when measured alone: "
+            if len(rows) == 1
+            else f"{len(rows)} pairs are slow when measured alone: "
+        )
         + ", ".join(f"{row.host} and {row.other_host}" for row in rows.itertuples())
         for cause, rows in table.groupby("cause", sort=False)
     ]

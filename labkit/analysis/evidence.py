@@ -153,6 +153,6 @@ def functional(badges: Sequence[Iterable[Note]]) -> str:
         return ""
     named = held[0].text
     return (
-        f"**These numbers show that everything works, not how fast anything is:** {len(held)} of {len(badges)} records "
-        f"carry the badge “{named}”. Compare shapes and counters, never the values with those of an adapter."
+        f"**These numbers show that everything works, not how fast it is:** {len(held)} of {len(badges)} records "
+        f"carry the badge “{named}”. Compare shapes and counters, not the values with those of a real adapter."
     )

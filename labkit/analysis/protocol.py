@@ -123,6 +123,7 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
             "Measure more sizes. "
             "Measure more sizes. "
             "Measure more sizes. "
+            "Measure more sizes. "
             "Measure more sizes."
         )
     if not ((np.diff(m) > 0).all() and m[0] >= 0 and np.isfinite(t).all() and (t > 0).all()):
@@ -202,4 +203,4 @@ def _sentence(found: Sequence[Break], scatter: float, n: int) -> str:
     said = [
         f"between {format_size(b.after)} and {format_size(b.before)} ({format_share(b.jump, sign=True)})" for b in found
     ]
-    return f"The time goes over to another line {', '.join(said)} {basis}."
+    return f"The time changes to another line {', '.join(said)} {basis}."

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.errors import LaunchError
-from labkit.host import Program
+from labkit.host import Program, eager
 
 if TYPE_CHECKING:
     from labkit.launch import Launcher, Placement
@@ -37,6 +37,13 @@ class LauncherFile(Protocol):
 
     def environment(self, placement: Placement, home: str) -> dict[str, str]:
         """Variables for the program; `home` is the launcher of the MPI library that the ranks load."""
+
+
+class Telling(LauncherFile, Protocol):
+    """What it offers as well if its library tells up to which size it sends eagerly."""
+
+    def eager_limits(self, program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
+        """The limit over each path, as the library that `program` belongs to has it."""
 
 
 class UnderSrun(LauncherFile, Protocol):

@@ -186,13 +186,14 @@ class Study(studies.Study):
             if below and few["message_size_B"] < rows["message_size_B"].max():
                 yield (
                     f"With calls of {size_words(few['message_size_B'])}, {few['option_senders']:.0f} senders bring "
-                    f"{number(few['bandwidth_MBps_mean'])} MB/s: what a system call costs decides there, not the link."
+                    f"{number(few['bandwidth_MBps_mean'])} MB/s: the cost of system calls is the limit there, "
+                    "not the link."
                 )
         over = rows[rows["bandwidth_MBps_mean"] > _OVER * self.link_rate] if self.link_rate else rows.iloc[:0]
         if len(over):
             yield (
                 f"{len(over)} of {len(rows)} sums are above the link's rate: each client divides by the time it was "
-                "sending itself, and these did not send at quite the same time. Set a longer duration."
+                "sending itself, and these did not send at the same time. Set a longer duration."
             )
 
     def _fair(self) -> Iterator[str]:
@@ -216,7 +217,8 @@ class Study(studies.Study):
             if len(one) and len(many):
                 yield (
                     f"One sender sends {number(one.max())} segments again at most; where several meet, "
-                    f"{number(many.max())} at a point: the queue before the receiver's link drops what it cannot hold."
+                    f"{number(many.max())} at a point: the queue before the receiver's link drops frames that do "
+                    "not fit."
                 )
 
     def _verbs(self) -> Iterator[str]:
