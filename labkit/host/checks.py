@@ -246,8 +246,9 @@ def _busy(facts: Facts, load: Facts) -> Note | None:
         return None
     name, share = "hidden processes", others["unseen"]
     name, _, share = max([[name, 0, share], *others["named"]], key=lambda one: float(one[2]))
-    who = f"other processes use {others['processors']:.2f} of {cores} cores, most: {name} {share:.2f}"
-    text = f"busy machine ({who}): times are unreliable, rerun when idle"
+    # the busiest process is a value of the note, not of its text: points with other ones are then one kind of warning
+    load_of_others = f"other processes use {others['processors']:.2f} of {cores} cores"
+    text = f"busy machine ({load_of_others}): times are unreliable, rerun when idle"
     return note("busy-machine", text, processors=others["processors"], cores=cores, most=name, share=share)
 
 
