@@ -23,6 +23,7 @@ from labkit.errors import LabkitWarning, SpecError
 from labkit.formats import _omb_names, imb, omb
 from labkit.formats._table import Row, Table, Value
 from labkit.samples import Samples
+from labkit.samples.facts import LIBRARY, START, TEST
 from labkit.spec import Scalar
 
 FORMS = {"omb": "osu_", "imb": "IMB-"}  # format → how its tests begin
@@ -63,7 +64,7 @@ def test_of(samples: Samples, form: str) -> str:
     usual, found = dataclasses.asdict(benchmark.options()), []
     for test, options in tests(benchmark, form).items():
         differ = {k: v for k, v in (usual | dict(options)).items() if k in own and own[k] != v and k not in FREE}
-        found.append((samples.meta.get("test") != test, len(differ), -len(options), test, differ))
+        found.append((TEST.of(samples.meta) != test, len(differ), -len(options), test, differ))
     *_, test, differ = min(found, key=lambda one: one[:3])
     if differ:
         what = ", ".join(f"{key}={own[key]} (there {value})" for key, value in differ.items())
@@ -90,7 +91,7 @@ def text(samples: Sequence[Samples], form: str, *, full: bool = False) -> str:
     groups: dict[tuple[object, ...], list[Samples]] = {}
     for one in samples:
         spec = one.spec.replace(size=0)
-        groups.setdefault((test_of(one, form), spec, str(one.meta.get("library")), one.launch), []).append(one)
+        groups.setdefault((test_of(one, form), spec, str(LIBRARY.of(one.meta)), one.launch), []).append(one)
     found = [(str(key[0]), sorted(group, key=lambda one: one.spec.size)) for key, group in groups.items()]
     if form == "omb":
         return omb.write(_omb(test, group, full) for test, group in found)
@@ -101,8 +102,8 @@ def _measured_by(samples: Samples) -> str:
     """Who measured, for a line above the table."""
     spec, meta = samples.spec, samples.meta
     words = [spec.benchmark, *(f"{key}={value}" for key, value in spec.options)]
-    who = f"labkit {__version__}" if samples.n else f"{meta.get('library')}, imported by labkit {__version__}"
-    where = f"{meta.get('library')}, {spec.ranks} ranks, transport {spec.transport}, launch {samples.launch}"
+    who = f"labkit {__version__}" if samples.n else f"{LIBRARY.of(meta)}, imported by labkit {__version__}"
+    where = f"{LIBRARY.of(meta)}, {spec.ranks} ranks, transport {spec.transport}, launch {samples.launch}"
     return f"{who}; {' '.join(words)}; {where}"
 
 
@@ -246,11 +247,11 @@ def _facts(group: Sequence[Samples]) -> list[str]:
     """Lines about the run and the machine."""
     first = group[0]
     sizes = [one.spec.size for one in group]
-    start = str(first.meta.get("start") or "")
+    start = str(START.of(first.meta) or "")
     known = {
         "Date": datetime.fromisoformat(start).ctime() if start else "",
         "Machine": first.host.get("architecture"), "System": "Linux", "Release": first.host.get("kernel"),
-        "MPI Version": first.meta.get("library"),
+        "MPI Version": LIBRARY.of(first.meta),
     }  # fmt: skip
     lines = [f"{key:22}: {value}" for key, value in known.items() if value]
     lines += [f"{'Measured by':22}: {text}" for text in dict.fromkeys(map(_measured_by, group))]

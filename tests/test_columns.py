@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from labkit import columns
+from labkit.samples import facts
 
 DOCS = Path(__file__).parents[1] / "docs"
 
 
 def test_the_data_dictionary_is_up_to_date() -> None:
-    """After a change of the tables: write `columns.dictionary()` to docs/data-dictionary.md."""
-    assert (DOCS / "data-dictionary.md").read_text() == columns.dictionary()
+    """After a change of the tables: write `columns.dictionary() + facts.dictionary()` to docs/data-dictionary.md."""
+    assert (DOCS / "data-dictionary.md").read_text() == columns.dictionary() + facts.dictionary()
 
 
 def test_the_dictionary_has_every_name_once() -> None:

@@ -23,6 +23,7 @@ from labkit import stats
 from labkit.benchmarks.mpi.all_pairs import NOBODY, partners
 from labkit.errors import DataError
 from labkit.samples import Samples
+from labkit.samples.facts import RANK_HOSTS
 
 ALPHA = 0.01  # chance that any pair of a healthy system is suspicious once, with normal scatter between pairs
 LEAST = 0.1  # of the middle pair's time by which a bad pair exceeds it
@@ -94,7 +95,7 @@ def rounds(samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
 
 def hosts_of(samples: Samples) -> list[str]:
     """Host of every rank; the rank itself where that is not known."""
-    return list(samples.meta.get("rank_hosts") or [f"rank {rank}" for rank in range(samples.spec.ranks)])
+    return list(RANK_HOSTS.of(samples.meta) or [f"rank {rank}" for rank in range(samples.spec.ranks)])
 
 
 def suspicious(

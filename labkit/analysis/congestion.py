@@ -21,6 +21,7 @@ from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError
 from labkit.samples import Samples
+from labkit.samples.facts import RANK_HOSTS
 
 LOADED = "congestion.gpcnet_loaded"
 STATISTICS: dict[str, float | None] = {"mean": None, "p99": 0.99, "p999": 0.999}  # quantile; None for the mean
@@ -204,7 +205,7 @@ def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...
     """Why nothing happened, when nothing did; and what else than the network may have been it, when something did."""
     first = launches[0]
     spec, found = resolve(first.spec), []
-    who, hosts = _gpcnet.roles(spec), set(first.meta.get("rank_hosts") or ())
+    who, hosts = _gpcnet.roles(spec), set(RANK_HOSTS.of(first.meta) or ())
     felt = bool(len(_felt(table)))
     shared = any(notes.has(s.badges, "oversubscription") for s in launches)
     if felt:

@@ -1,6 +1,6 @@
 """What the counters of links and adapters say about a point: that its bytes crossed, and what was sent again.
 
-A testbed is asked for its counters before and after every point; `Samples.meta["evidence"]` holds the differences.
+A testbed is asked for its counters before and after every point; `labkit.samples.facts.EVIDENCE` holds the differences.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pandas as pd
 
 from labkit.notes import Note
 from labkit.samples import Samples
+from labkit.samples.facts import COMMANDS, EVIDENCE, FINGERPRINT, PYVERBS_EMPTY_POLL_NS, PYVERBS_REFUSED_POST_NS
 from labkit.units import KB
 
 # counters of an adapter that grow when packets are lost, and what each counts
@@ -21,12 +22,12 @@ AGAIN = {
     "duplicate_request": "duplicate requests",
     "rcvd_seq_err": "requests of the peer to retransmit",
 }
-CALLS = {"pyverbs_empty_poll_ns": "empty poll (µs)", "pyverbs_refused_post_ns": "refused post (µs)"}
+CALLS = {PYVERBS_EMPTY_POLL_NS: "empty poll (µs)", PYVERBS_REFUSED_POST_NS: "refused post (µs)"}
 
 
 def total(one: Samples, counter: str) -> int | None:
     """A counter over all devices; None where the testbed has none of that name."""
-    held = [v for name, v in one.meta.get("evidence", {}).items() if name.rpartition(".")[2] == counter]
+    held = [v for name, v in EVIDENCE.of(one.meta).items() if name.rpartition(".")[2] == counter]
     return sum(held) if held else None
 
 
@@ -34,16 +35,16 @@ def messages(one: Samples) -> int:
     """Messages of a point in one direction, at least: those timed, or those the tool was told to send."""
     if one.n:
         return one.n * int(one.spec.values.get("tx_depth", 1))
-    words = [word for command in one.meta.get("commands", ())[-1:] for word in command]
+    words = [word for command in COMMANDS.of(one.meta)[-1:] for word in command]
     return int(words[words.index("-n") + 1]) if "-n" in words else 0
 
 
 def _rows(samples: Iterable[Samples], columns: dict[str, Any]) -> pd.DataFrame:
     """A row per point and launch that has counters: what it is, and a column from each function."""
-    kept = [one for one in samples if one.meta.get("evidence")]
+    kept = [one for one in samples if EVIDENCE.of(one.meta)]
     rows = [
         {
-            "fingerprint": one.meta.get("fingerprint", ""), "benchmark": one.spec.benchmark,
+            "fingerprint": FINGERPRINT.of(one.meta), "benchmark": one.spec.benchmark,
             "connection": one.spec.values.get("connection", ""), "message_size_B": one.spec.size,
             "testbed": one.spec.testbed, "launch": one.launch,
             **{name: value(one) for name, value in columns.items()},
@@ -64,7 +65,7 @@ def crossed(samples: Iterable[Samples]) -> pd.DataFrame:
     """
 
     def sent(one: Samples) -> float:
-        ends = [v for name, v in one.meta["evidence"].items() if name.endswith(".tx_bytes")]
+        ends = [v for name, v in EVIDENCE.of(one.meta).items() if name.endswith(".tx_bytes")]
         return max(ends, default=0) / KB
 
     rows = _rows(
@@ -123,9 +124,9 @@ def python_share(samples: Iterable[Samples]) -> pd.DataFrame:
     """Cost of an empty pyverbs call, in µs; a row per point and launch that pyverbs measured."""
     rows = [
         {"benchmark": one.spec.benchmark, "message_size_B": one.spec.size, "launch": one.launch}
-        | {column: one.meta[name] / 1000 for name, column in CALLS.items() if name in one.meta}
+        | {column: fact.of(one.meta) / 1000 for fact, column in CALLS.items() if fact.given(one.meta)}
         for one in samples
-        if any(name in one.meta for name in CALLS)
+        if any(fact.given(one.meta) for fact in CALLS)
     ]
     return pd.DataFrame(rows, columns=["benchmark", "message_size_B", "launch", *CALLS.values()])
 

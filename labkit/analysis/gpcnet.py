@@ -12,6 +12,7 @@ from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
 from labkit.samples import Samples
+from labkit.samples.facts import LIBRARY, RANK_HOSTS
 from labkit.units import MiB
 
 NAMES = ("congestion.gpcnet_isolated", LOADED)
@@ -53,7 +54,7 @@ def text(samples: Sequence[Samples]) -> str:
             if name not in ("pattern", "ring", "window")
         }
         where = one.spec.replace(size=0, options=())
-        groups.setdefault((where, tuple(own.items()), str(one.meta.get("library")), one.launch), []).append(one)
+        groups.setdefault((where, tuple(own.items()), str(LIBRARY.of(one.meta)), one.launch), []).append(one)
     return "\n".join(gpcnet.write(report(sorted(group, key=_place))) for group in groups.values())
 
 
@@ -80,7 +81,7 @@ def report(points: Sequence[Samples]) -> gpcnet.Report:
     if len(kinds) != 1 or next(iter(kinds))[0] not in NAMES or not all(s.n for s in points):
         raise DataError(f"Points of {sorted(map(str, kinds))}, but they must be of one launch of {' or '.join(NAMES)}.")
     spec = resolve(points[0].spec)
-    who, hosts = _gpcnet.roles(spec), points[0].meta.get("rank_hosts") or range(spec.ranks)
+    who, hosts = _gpcnet.roles(spec), RANK_HOSTS.of(points[0].meta) or range(spec.ranks)
 
     def nodes(groups: Sequence[Sequence[int]]) -> int:
         return len({hosts[rank] for group in groups for rank in group})

@@ -19,8 +19,9 @@ from labkit import samples
 from labkit.campaign import Campaign, archive, identity, names
 from labkit.campaign.packing import Limits
 from labkit.samples import Samples
+from labkit.samples.facts import CAMPAIGN, CAMPAIGN_ID, FIRST_LAUNCH
 
-MARKS = ("campaign", "campaign_id", "first_launch")
+MARKS = (CAMPAIGN.name, CAMPAIGN_ID.name, FIRST_LAUNCH.name)
 ORIGINS = "origins"
 _OWN = (
     "samples",
@@ -139,7 +140,7 @@ class _Target:
             name = self._held.name
             if place.campaign != self._own:
                 name = self._note(place.campaign, *known.get(place.campaign, ("unknown", {})))
-            meta |= {"campaign": name, "campaign_id": place.campaign, "first_launch": place.launch}
+            meta |= dict(zip(MARKS, (name, place.campaign, place.launch), strict=True))
         path = self._held.save(replace(one, launch=launch, meta=meta), fingerprint)
         if there:
             self.outcome.conflicts.append(path.relative_to(self._held.path).as_posix())
@@ -187,9 +188,9 @@ def _points(held: Campaign) -> Iterator[tuple[str, str, Samples, _From]]:
     own = held.identity
     for benchmark in held.benchmarks():
         for fingerprint, one in held.named(benchmark):
-            name = one.meta.get("campaign")
-            first = one.meta.get("first_launch", one.launch)
+            name = CAMPAIGN.of(one.meta)
+            first = FIRST_LAUNCH.of(one.meta) if FIRST_LAUNCH.given(one.meta) else one.launch
             # points that were merged before campaigns had identities tell a name alone
-            usual = by_name.get(name, own) if isinstance(name, str) else own
-            where = identity.valid(one.meta.get("campaign_id")) or usual
+            usual = by_name.get(name, own)
+            where = identity.valid(CAMPAIGN_ID.of(one.meta)) or usual
             yield benchmark, fingerprint, one, _From(where, int(first))

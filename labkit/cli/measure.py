@@ -14,6 +14,7 @@ from labkit.cli import fields
 from labkit.cli.console import INTERVAL, OK, Bar, output
 from labkit.cli.fields import Flag
 from labkit.errors import SpecError
+from labkit.samples.facts import STOPPED_BY
 from labkit.spec import Effort, Spec, sweep
 
 if TYPE_CHECKING:
@@ -187,5 +188,5 @@ def _measure(options: argparse.Namespace) -> int:
     found = list(held.samples(options.benchmark, wanted))
     show.write(found, options.format, options.output, campaign=held.name, full=options.full)
     print(f"samples: {held.path}", file=sys.stderr)
-    missed = options.ci is not None and any(s.meta.get("stopped_by") not in ("ci", "tool") for s in found)
+    missed = options.ci is not None and any(STOPPED_BY.of(s.meta) not in ("ci", "tool") for s in found)
     return INTERVAL if missed else OK

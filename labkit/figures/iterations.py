@@ -19,6 +19,7 @@ from labkit.figures.looks import Look
 from labkit.figures.points import metric_of
 from labkit.records import seconds, values
 from labkit.samples import Samples
+from labkit.samples.facts import LIBRARY, TIMING
 from labkit.units import format_number, format_size
 
 POINTS = 5000  # of a trace: more than 720 px can show, and 60 kB of svg
@@ -39,7 +40,7 @@ def _name(samples: Samples, all_of: Sequence[Samples]) -> str:
         (f"{spec.ranks} ranks", lambda s: s.spec.ranks),
         (spec.testbed, lambda s: s.spec.testbed),
         (", ".join(f"{k}={spec.values[k]}" for k in own), lambda s: s.spec.options if own else ()),
-        (str(samples.meta.get("library", "")), lambda s: s.meta.get("library", "")),
+        (str(LIBRARY.of(samples.meta)), lambda s: LIBRARY.of(s.meta)),
     ]
     words = [text for text, get in facts if len({get(s) for s in all_of}) > 1]
     launch = f"launch {samples.launch}" if len({s.launch for s in all_of}) > 1 or not words else ""
@@ -81,7 +82,7 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
     DataError
         If none has samples or the metric.
     """
-    have = [one for one in samples if one.n and one.meta.get("timing") != "total"]
+    have = [one for one in samples if one.n and TIMING.of(one.meta) != "total"]
     if not have:
         raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
     what, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
@@ -183,7 +184,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
                        hovertemplate="iteration %{x:,}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>")
         )  # fmt: skip
     long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
-    each = "chunk" if samples.meta.get("timing") == "total" else "iteration"
+    each = "chunk" if TIMING.of(samples.meta) == "total" else "iteration"
     small = f"{benchmarks.label(samples.spec)}, launch {samples.launch}, n={samples.n:,}{long}"
     figure.update_layout(
         xaxis={"title": {"text": style.note(each, small)}, "type": "linear"},

@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.samples import Samples
+from labkit.samples.facts import RANK_HOSTS
 
 _POINTS = 1500  # of a node and phase: more cannot be told apart
 PHASES = {"alone_ns": "alone", "time_ns": "beside the aggressor"}
@@ -32,7 +33,7 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
     if not samples.n or "alone_ns" not in samples.phases:
         raise DataError(f"'{samples.spec}' has no times alone and beside. Give those of congestion.interference.")
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.03)
-    hosts = samples.meta.get("rank_hosts") or []
+    hosts = RANK_HOSTS.of(samples.meta) or []
     ranks = looks.named([_name(rank, hosts) for rank in samples.ranks])
     for column, (phase, title) in enumerate(PHASES.items(), 1):
         times = samples.phases[phase] * 1e-3 / waits

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT, TIMING
 
 ENDS = (1, 25, 50, 75, 99)  # percentiles of a box: lower whisker, box, upper whisker
 
@@ -26,10 +27,10 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     DataError
         If none has samples of single iterations, or they are not of one point.
     """
-    have = sorted((s for s in samples if s.n and s.meta.get("timing") != "total"), key=lambda s: s.launch)
+    have = sorted((s for s in samples if s.n and TIMING.of(s.meta) != "total"), key=lambda s: s.launch)
     if not have:
         raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
-    if len({s.meta.get("fingerprint") for s in have}) > 1:
+    if len({FINGERPRINT.of(s.meta) for s in have}) > 1:
         raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in have}))}.")
     figure = go.Figure()
     launches = looks.named([f"launch {one.launch}" for one in have])

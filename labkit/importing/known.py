@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.campaign import Campaign
+from labkit.samples.facts import PLACE
 
 Numbers = NDArray[np.uint64]
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: lines are told apart
@@ -40,7 +41,7 @@ class Known:
                     if header["origin"] in ("imported", "published") and isinstance(header["meta"], dict):
                         name = int(fingerprint, 16)
                         after[name] = max(after.get(name, 0), launch + 1)
-                        digest, _, place = str(header["meta"].get("place", "")).partition(":")
+                        digest, _, place = str(PLACE.of(header["meta"])).partition(":")
                         line = place.partition(":")[0]
                         if digest in places and line.isdigit() and len(line) < 19:
                             places[digest][0].append(name)

@@ -27,7 +27,7 @@ from labkit.importing.text import Text
 from labkit.importing.words import Notes
 from labkit.notes import note
 from labkit.samples import Samples
-from labkit.samples.facts import noted
+from labkit.samples.facts import complete, noted
 from labkit.samples.patterned import LAUNCH, NAME, OWN, SHARED, Points
 from labkit.spec import Effort, Scalar, Spec
 
@@ -196,6 +196,7 @@ class Kind:
         facts = {"architecture": told.get("Machine"), "kernel": told.get("Release")}
         effort = Effort(launches=1, iterations=count if isinstance(count, int) and count > 0 else None)
         host = {name: value for name, value in facts.items() if value}
+        meta = complete(meta, origin)
         point = Samples(spec=spec, effort=effort, host=host, launch=0, origin=origin, meta=meta)
         identity = {"library": library, "text": "" if given.testbed else self._text.digest}
         return _Pattern(point, identity)

@@ -18,7 +18,7 @@ from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
 from labkit.measuring import Counter, Failure, Point, programs, ranks
 from labkit.samples import Samples
-from labkit.samples.facts import noted
+from labkit.samples.facts import ELAPSED, EVIDENCE, START, VERIFIED, complete, noted
 from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
 from labkit.tools import Place
@@ -152,13 +152,13 @@ def _together(point: Point, order: Sequence[str], alone: Samples, beside: Sample
     both = noted(notes.once(one.badges for one in phases), notes.once(one.warnings for one in phases))
     meta = {
         **metas[1], **both,
-        "fingerprint": point.fingerprint, "order": list(order), "verified": all(meta["verified"] for meta in metas),
-        "start": min(meta["start"] for meta in metas), "elapsed": sum(meta["elapsed"] for meta in metas),
-        "evidence_alone": metas[0].get("evidence", {}), "elapsed_alone": metas[0]["elapsed"],
-        "elapsed_beside": metas[1]["elapsed"],
+        "fingerprint": point.fingerprint, "order": list(order), "verified": all(VERIFIED.of(meta) for meta in metas),
+        "start": min(START.of(meta) for meta in metas), "elapsed": sum(ELAPSED.of(meta) for meta in metas),
+        "evidence_alone": EVIDENCE.of(metas[0]), "elapsed_alone": ELAPSED.of(metas[0]),
+        "elapsed_beside": ELAPSED.of(metas[1]),
     }  # fmt: skip
     return replace(
-        beside, spec=point.spec, launch=point.launch, meta=meta,
+        beside, spec=point.spec, launch=point.launch, meta=complete(meta, "measured"),
         extras={"alone_ns": alone.time_ns},
     )  # fmt: skip
 

@@ -11,6 +11,17 @@ import numpy as np
 from labkit import benchmarks, launch, tools
 from labkit.benchmarks import KernelBenchmark
 from labkit.notes import Note, badge, note
+from labkit.samples.facts import (
+    HOST_B,
+    INTERFACE_B,
+    ITERATIONS,
+    MESSAGES,
+    PAYLOAD_B,
+    RANK_HOSTS,
+    RECEIVED_B,
+    STOPPED_BY,
+    WRITTEN_B,
+)
 from labkit.spec import Effort, Spec
 from labkit.units import KiB
 
@@ -29,21 +40,21 @@ def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: lau
     iterations : all that ran, with warm-up, so that the bytes the path must have carried are known.
     """
     found: list[Note] = []
-    hosts = set(facts.get("rank_hosts", []))
+    hosts = set(RANK_HOSTS.of(facts))
     if len(hosts) == 1 and spec.ranks > 1:
-        found += _inside(spec, facts.get("interface_B", {}), iterations)
+        found += _inside(spec, INTERFACE_B.of(facts), iterations)
     elif len(hosts) > 1 and (spec.transport == "tcp" or (placement is not None and placement.remote_shell)):
         found += [badge("path mismatch")] if _elsewhere(spec, facts, iterations) else []
     if placement is not None and placement.oversubscribed:
         found.append(badge("oversubscription"))
-    if facts.get("stopped_by") == "cap":
+    if STOPPED_BY.of(facts) == "cap":
         found.append(badge("time cap"))
     return found
 
 
 def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[Note]:
     """What is to be said of ranks that share a host although several were named: then nothing crosses a network."""
-    hosts = set(facts.get("rank_hosts", []))
+    hosts = set(RANK_HOSTS.of(facts))
     if len(spec.hosts) < 2 or len(hosts) != 1 or spec.ranks < 2:
         return []
     text = f"all ranks are on {min(hosts)} of {len(spec.hosts)} hosts, so no message crossed the network; set --ppn 1"
@@ -68,9 +79,9 @@ def _inside(spec: Spec, seen: Mapping[str, int], iterations: int) -> list[Note]:
 
 def _elsewhere(spec: Spec, facts: Mapping[str, Any], iterations: int) -> bool:
     """Whether the links of two hosts carried clearly less or more than the pair of ranks on them moved."""
-    seen = facts.get("host_B", {})
+    seen = HOST_B.of(facts)
     for sender, payload in moved(spec, iterations + PROBES).items():
-        devices = seen.get(facts["rank_hosts"][sender], {})
+        devices = seen.get(RANK_HOSTS.of(facts)[sender], {})
         sent = sum(sent for name, (_, sent) in devices.items() if name != "lo")
         low, high = (bound * payload for bound in CROSSED)
         if payload > ENOUGH and (sent < low or (sent > high and spec.size >= PLAIN)):
@@ -109,9 +120,9 @@ def of_tool(
     crossed : what the links carried, by names such as ``vc0.eth0.tx_bytes``; empty where nothing can be seen.
     elapsed : s from the start of the tool to its end.
     """
-    if "payload_B" in outcome.meta:  # of many senders, which meet on the link of the receiver
+    if PAYLOAD_B.given(outcome.meta):  # of many senders, which meet on the link of the receiver
         carried = [value for name, value in crossed.items() if name.endswith("_bytes")]
-        payload = float(str(outcome.meta["payload_B"]))
+        payload = float(PAYLOAD_B.of(outcome.meta))
         return [badge("path mismatch")] if carried and payload > ENOUGH and max(carried) < CROSSED[0] * payload else []
     sent = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
     least, most = tool_moved(spec, effort, outcome, elapsed)
@@ -137,9 +148,9 @@ def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: floa
     sampled = outcome.time_ns.size * (work(spec) if work else spec.size)
     if spec.family != "sockets" or (outcome.tool == "netpipe" and effort.iterations):
         return sampled, math.inf
-    if "received_B" in outcome.meta:
-        return float(outcome.meta["received_B"] or 0), float(outcome.meta["written_B"] or 0)
-    count = outcome.meta.get("messages") or outcome.meta.get("iterations") or effort.iterations
+    if RECEIVED_B.given(outcome.meta):
+        return float(RECEIVED_B.of(outcome.meta)), float(WRITTEN_B.of(outcome.meta))
+    count = MESSAGES.of(outcome.meta) or ITERATIONS.of(outcome.meta) or effort.iterations
     if count and not sampled:
         return float(count) * spec.size, float(count) * spec.size
     if sampled:

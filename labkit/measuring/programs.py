@@ -13,7 +13,7 @@ from labkit.errors import LabkitError, of_point
 from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.samples import Samples
-from labkit.samples.facts import noted
+from labkit.samples.facts import VERIFIED, complete, noted
 from labkit.spec import Effort
 from labkit.testbeds import Testbed
 
@@ -60,7 +60,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     meta = {
         **outcome.meta,
         **({"allocation": batch.facts()} if batch else {}),
-        "engine": job.tool, "library": point.library, "verified": bool(outcome.meta.get("verified")),
+        "engine": job.tool, "library": point.library, "verified": VERIFIED.of(outcome.meta),
         "commands": [list(words) for words in outcome.commands],
         "stopped_by": "tool", "timing": "each" if sampled else "", "cadence": benchmark.cadence,
         "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
@@ -76,9 +76,10 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
             [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
         ),
     }  # fmt: skip
+    origin = "measured" if sampled else "reported"
     kept = Samples(
         spec=spec, effort=effort, host=machine, launch=point.launch, time_ns=outcome.time_ns,
-        ranks=outcome.ranks, origin="measured" if sampled else "reported", reported=outcome.reported, meta=meta,
+        ranks=outcome.ranks, origin=origin, reported=outcome.reported, meta=complete(meta, origin),
         source=outcome.source, extras=outcome.extras,
     )  # fmt: skip
     held.save(kept, point.fingerprint)

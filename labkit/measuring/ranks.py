@@ -23,7 +23,7 @@ from labkit.host import allocation
 from labkit.measuring import Counter, Failure, Point, paths
 from labkit.notes import Note, badge, note
 from labkit.samples import Samples
-from labkit.samples.facts import noted
+from labkit.samples.facts import CHUNKS, LOAD_END, RANK_HOSTS, TIMING, WARMUP, complete, noted
 from labkit.spec import Effort
 from labkit.testbeds import Testbed
 from labkit.units import KiB
@@ -95,7 +95,7 @@ def _where(placement: launch.Placement | None, facts: Mapping[str, Any]) -> dict
     job = allocation.current()
     if job is None:
         return {}
-    hosts = list(dict.fromkeys(facts.get("rank_hosts", [])))
+    hosts = list(dict.fromkeys(RANK_HOSTS.of(facts)))
     asked = [name for name, _ in placement.shares] if placement else []
     found = {"hosts": hosts, "asked": asked, "leaves": {host: job.leaves.get(host, "") for host in hosts}}
     found |= {"span": allocation.span(hosts, job.leaves), "interface": placement.interface if placement else ""}
@@ -241,7 +241,7 @@ class Start:
         """Write the samples of the point in flight."""
         point, spec = self._current, self._current.spec
         benchmark, options = benchmarks.get(spec.benchmark), dict(spec.options)
-        chunks = facts["chunks"]
+        chunks = CHUNKS.of(facts)
         facts |= {
             "timing": options.get("timing", "each"),
             "cadence": options.get("cadence", benchmark.cadence),
@@ -252,24 +252,24 @@ class Start:
             "load_start": self._load,
             "load_end": host.load_snapshot() | {"others": self._watch.since(self._load["monotonic_s"])},
         }
-        machine, load = host.describe(), (self._load, facts["load_end"])
+        machine, load = host.describe(), (self._load, LOAD_END.of(facts))
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
         warnings = host.warnings_for_run(machine, *load, ranks=self._here)
         warnings += self._doubts + paths.doubts(spec, facts) + point.marks[1]
         facts |= _where(self._placement, facts) | point.marks[0]
-        facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + facts["warmup"] * len(chunks)
+        facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + WARMUP.of(facts) * len(chunks)
         badges = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
         badges += [badge("side by side")] if allocation.shared() else []
         facts |= noted([*badges, *host.badges(machine, *load)], warnings)
         who, times = facts.pop("rows"), rows[0]
         extras: dict[str, Any] = dict(zip(benchmark.phases, rows[1:], strict=False))
-        if facts["timing"] == "total":
+        if TIMING.of(facts) == "total":
             extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
         facts.pop("index", None)
         kept = Samples(
             spec=spec, effort=self._effort, host=machine, launch=point.launch, time_ns=times, ranks=tuple(who),
-            meta=facts, extras=extras,
+            meta=complete(facts, "measured"), extras=extras,
         )  # fmt: skip
         self._held.save(kept, point.fingerprint)
         self._end(point)

@@ -21,7 +21,23 @@ from labkit.errors import DataError, SpecError
 from labkit.records import stated
 from labkit.records.aggregate import GIVEN, HEADLINES, KEY, headline_statistic, order, statistic_of, summary
 from labkit.records.shown import Value, value_of, why_not
-from labkit.samples import ORIGINS, Samples
+from labkit.samples import ORIGINS, Samples, facts
+from labkit.samples.facts import (
+    ALLOCATION,
+    CADENCE,
+    CAMPAIGN,
+    CHUNKS,
+    ELAPSED,
+    ENGINE,
+    FINGERPRINT,
+    LIBRARY,
+    LOOP_NS,
+    START,
+    STOPPED_BY,
+    TIMER_OVERHEAD_NS,
+    TIMING,
+    VERIFIED,
+)
 
 __all__ = [
     "GIVEN",
@@ -103,19 +119,15 @@ def _check(samples: Samples) -> None:
         wrong.append(f"has times of shape {times.shape}, but it must be ({len(samples.ranks)} ranks, iterations)")
     elif samples.n and times.min() < 0:
         wrong.append(f"has a time of {times.min()} ns, but no time can be negative: the clock went back")
-    if (meta.get("timing") or "each") not in ("each", "total"):
-        wrong.append(f"has timing={meta['timing']!r}, but it must be 'each' or 'total'")
-    for key in ("badges", "warnings"):
-        if not isinstance(meta.get(key) or [], list | tuple):
-            wrong.append(f"has {key}={meta[key]!r}, but it must be a list of texts")
-    for key in ("timer_overhead_ns", "elapsed"):
-        if not isinstance(meta.get(key, 0.0), int | float | None):
-            wrong.append(f"has {key}={meta[key]!r}, but it must be a number")
-    if (loops := meta.get("loop_ns")) is not None and not (
-        _counts(meta.get("chunks"), 1) and isinstance(loops, list) and loops and all(_counts(row, 0) for row in loops)
+    if (TIMING.of(meta) or "each") not in ("each", "total"):
+        wrong.append(f"has timing={TIMING.of(meta)!r}, but it must be 'each' or 'total'")
+    wrong += [f"has {text}" for text in facts.wrong(meta)]
+    loops = LOOP_NS.of(meta)
+    if LOOP_NS.given(meta) and not (
+        _counts(CHUNKS.of(meta), 1) and isinstance(loops, list) and loops and all(_counts(row, 0) for row in loops)
     ):
         wrong.append(
-            f"has loop_ns={str(loops)[:60]} and chunks={str(meta.get('chunks'))[:60]}, but they must be rows of whole "
+            f"has loop_ns={str(loops)[:60]} and chunks={str(CHUNKS.of(meta))[:60]}, but they must be rows of whole "
             "numbers, ns, and iterations"
         )
     for value in samples.reported:
@@ -134,7 +146,7 @@ def _counts(values: object, least: int) -> bool:
 
 def _timing(samples: Samples) -> str:
     """How it was timed; text ``each`` or ``total``."""
-    return str(samples.meta.get("timing") or dict(samples.spec.options).get("timing") or "each")
+    return str(TIMING.of(samples.meta) or dict(samples.spec.options).get("timing") or "each")
 
 
 def _metric(metric: Metric, work: float, s: Mapping[str, float]) -> dict[str, float]:
@@ -169,8 +181,8 @@ def _numbers(samples: Samples) -> dict[str, Any]:
         width = s.within.relative_width
         row = {"ci_width": math.nan if width is None else width, "spread_within": s.spread}
         row["unreliable"] = s.unreliable
-    if benchmark.loop and all(whole := [sum(row) for row in samples.meta.get("loop_ns") or [[0]]]):
-        time["osu_mean"] = float(np.mean(whole)) * 1e-9 / sum(samples.meta["chunks"])  # older samples have none
+    if benchmark.loop and all(whole := [sum(row) for row in LOOP_NS.of(samples.meta) or [[0]]]):
+        time["osu_mean"] = float(np.mean(whole)) * 1e-9 / sum(CHUNKS.of(samples.meta))  # older samples have none
     elif benchmark.reduce == "max" and len(samples.ranks) > 1 and not benchmark.loop:
         time["osu_mean"] = stats.mean_over_ranks(samples.seconds, held)
     for name, units in benchmark.metrics.items():
@@ -192,7 +204,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
     warnings = samples.warnings
     if samples.n and int(samples.time_ns.min()) == 0:
         warnings += (notes.note("below-resolution", "a time of 0 ns is below the clock's resolution"),)
-    cpu, library = str(host.get("cpu_model") or ""), str(meta.get("library") or "")
+    cpu, library = str(host.get("cpu_model") or ""), LIBRARY.of(meta)
     found = benchmarks.find().get(spec.benchmark)
     options = dict(benchmarks.completed(spec).options)
     return {
@@ -204,25 +216,25 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "hosts": ",".join(spec.hosts),
         "bind": spec.bind,
         "library": library,
-        "engine": str(meta.get("engine") or ""),
+        "engine": ENGINE.of(meta),
         "origin": samples.origin,
         "launch": samples.launch,
         "n": samples.n,
-        "verified": bool(meta.get("verified", False)),
+        "verified": VERIFIED.of(meta),
         "badges": samples.badges,
         "warnings": warnings,
-        "stopped_by": str(meta.get("stopped_by") or ""),
-        "timing": _timing(samples) if samples.n else str(meta.get("timing") or ""),
-        "cadence": str(meta.get("cadence") or options.get("cadence") or (found.cadence if found else "")),
-        "timer_overhead_ns": meta.get("timer_overhead_ns"),
+        "stopped_by": STOPPED_BY.of(meta),
+        "timing": _timing(samples) if samples.n else str(TIMING.of(meta) or ""),
+        "cadence": str(CADENCE.of(meta) or options.get("cadence") or (found.cadence if found else "")),
+        "timer_overhead_ns": TIMER_OVERHEAD_NS.of(meta),
         "options": json.dumps(options, sort_keys=True),
         "host": str(host.get("name") or host.get("hostname") or (spec.hosts[0] if spec.hosts else "")),
         "cpu_model": cpu,
-        "start": str(meta.get("start") or ""),
-        "elapsed_s": meta.get("elapsed"),
-        "fingerprint": str(meta.get("fingerprint") or spec.fingerprint({"library": library, "cpu_model": cpu})),
-        "allocation": str((meta.get("allocation") or {}).get("name") or ""),
-        "campaign": str(meta.get("campaign") or campaign),
+        "start": START.of(meta),
+        "elapsed_s": ELAPSED.of(meta),
+        "fingerprint": str(FINGERPRINT.of(meta) or spec.fingerprint({"library": library, "cpu_model": cpu})),
+        "allocation": str(ALLOCATION.of(meta).get("name") or ""),
+        "campaign": str(CAMPAIGN.of(meta) or campaign),
         **{f"option_{name}": value for name, value in options.items()},
         **{f"env_{name}": value for name, value in spec.environment},
     }

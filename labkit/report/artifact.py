@@ -16,6 +16,7 @@ from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 from labkit.report.summary import flat
 from labkit.report.variables import plural
+from labkit.samples.facts import COMMAND, COMMANDS
 
 CHECKSUMS = "checksums.txt"
 _COMMANDS = 20  # shown; every samples file holds its own
@@ -46,7 +47,7 @@ def commands(content: Content) -> str:
     shown: dict[str, str] = {}
     for source in content.sources:
         for one in source.points:
-            command, tool = one.meta.get("command"), one.meta.get("commands")
+            command, tool = COMMAND.of(one.meta), COMMANDS.of(one.meta)
             if tool:  # ports, sizes and folders differ from one run of a tool to the next: one stands for all
                 text = shown.setdefault(one.spec.benchmark, "\n".join(shlex.join(words) for words in tool))
             else:

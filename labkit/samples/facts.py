@@ -1,28 +1,212 @@
-"""What the metadata of samples hold under which key."""
+"""What the metadata of samples hold: every key with its type, unit and meaning, and which numbers must have it.
+
+`FACTS` is the only place that knows the keys. Others read them by `Fact.of`, and what is written is compared with the
+registry (`complete`). The data dictionary prints it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from labkit import notes
+from labkit.errors import DataError
 from labkit.notes import Note
 
-NOTES = "notes"  # text → code and values of the badges and warnings beside it
+T = TypeVar("T")
+MEASURED = ("measured", "reported")  # origins of what labkit ran itself
+BROUGHT = ("imported", "published")  # origins of what others printed
+_WORDS = {str: "str", bool: "bool", int: "int", float: "float", list: "list", dict: "object"}
+
+
+@dataclass(frozen=True)
+class Fact(Generic[T]):
+    """One key of the metadata.
+
+    Parameters
+    ----------
+    name : the key.
+    empty : what `of` gives where the metadata do not have it; its type is that of the value.
+    unit : of a number.
+    meaning : in a sentence.
+    needed : origins that must have it.
+    also : further types of the value, in older files.
+    """
+
+    name: str
+    empty: T
+    unit: str
+    meaning: str
+    needed: tuple[str, ...] = ()
+    also: tuple[type, ...] = ()
+
+    @property
+    def kind(self) -> type:
+        """Type of the value, as JSON has it."""
+        return type(self.empty)
+
+    def of(self, meta: Mapping[str, Any]) -> T:
+        """The value in the metadata of a point; `empty` where it is not there, or null."""
+        value = meta.get(self.name)
+        return self.empty if value is None else value
+
+    def given(self, meta: Mapping[str, Any]) -> bool:
+        """Whether the metadata of a point have it."""
+        return meta.get(self.name) is not None
+
+    def fits(self, value: object) -> bool:
+        """Whether a value is of its type, or null; a whole number will do for a float."""
+        if value is None:
+            return True
+        if isinstance(value, bool) and self.kind is not bool:
+            return False
+        near: dict[type, tuple[type, ...]] = {float: (int,), list: (tuple,)}
+        return isinstance(value, (self.kind, *near.get(self.kind, ()), *self.also))
+
+
+BOTH = (*MEASURED, *BROUGHT)
+# every point
+ENGINE = Fact("engine", "", "", "What ran the loop: c, mpi4py, or the name of a tool.", BOTH)
+LIBRARY = Fact("library", "", "", "MPI library or tool with its version.", BOTH)
+VERIFIED = Fact("verified", False, "", "The bytes were checked in an untimed pass before.", BOTH)
+STOPPED_BY = Fact("stopped_by", "", "", "Why measuring ended: ci, count, cap, iterations, start or tool.", BOTH)
+TIMING = Fact(
+    "timing", "", "", "each: every iteration is timed; total: one time around the loop; empty: values only.", BOTH
+)
+CADENCE = Fact("cadence", "", "", "How iterations follow one another, as in the column of that name.", BOTH)
+FINGERPRINT = Fact("fingerprint", "", "", "Name of the work on this system; equal fingerprints are repeats.", BOTH)
+BADGES = Fact[list[str]]("badges", [], "", "Texts of what could mislead.", BOTH)
+WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of doubts raised while measuring.", BOTH)
+NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of the badges and warnings.")
+# what labkit ran
+START = Fact("start", "", "", "When the point began, UTC, ISO 8601.", MEASURED)
+ELAPSED = Fact("elapsed", math.nan, "s", "Wall time of the point with verification, warm-up and bookkeeping.", MEASURED)
+SEED = Fact("seed", 0, "", "Of the random order of points.", MEASURED)
+LOAD_START = Fact[dict[str, Any]]("load_start", {}, "", "Load when the point began.", MEASURED)
+LOAD_END = Fact[dict[str, Any]]("load_end", {}, "", "Load when it ended, and what others took.", MEASURED)
+TESTBED = Fact[dict[str, Any]]("testbed", {}, "", "What the testbed is made of; older points lack it.")
+EVIDENCE = Fact[dict[str, int]]("evidence", {}, "", "What the point added to counters of links and adapters.")
+RETRIED = Fact("retried", "", "", "Why the first start failed, for a point that a second one measured.")
+ALLOCATION = Fact[dict[str, Any]]("allocation", {}, "", "Batch job that measured it.")
+PLACEMENT = Fact[dict[str, Any]]("placement", {}, "", "Hosts of a batch job, their switches, their distance.")
+# ranks
+COMMAND = Fact[list[str] | str]("command", [], "", "Command that started the ranks, without their plan.", also=(str,))
+CHUNKS = Fact[list[int]]("chunks", [], "", "Iterations of each timed chunk.")
+WARMUP = Fact("warmup", 0, "", "Untimed iterations before each chunk.")
+TIMED_S = Fact("timed_s", 0.0, "s", "Time inside the timed chunks.")
+LOOP_NS = Fact[list[list[int]]]("loop_ns", [], "ns", "Time of each whole loop, for each row of the samples.")
+TIMER_OVERHEAD_NS = Fact("timer_overhead_ns", math.nan, "ns", "Cost of the pair of clock reads; never subtracted.")
+MPI_LIBRARY = Fact("mpi_library", "", "", "What the ranks' own MPI library calls itself.")
+MPI_STANDARD = Fact("mpi_standard", "", "", "Version of the MPI standard that it follows.")
+THREAD_LEVEL = Fact("thread_level", "", "", "Thread level that the ranks got.")
+AFFINITY = Fact[list[int]]("affinity", [], "", "Processors that rank 0 could run on.")
+RANK_HOSTS = Fact[list[str]]("rank_hosts", [], "", "Host of each rank.")
+RANK_AFFINITY = Fact[list[list[int]]]("rank_affinity", [], "", "Processors that each rank could run on.")
+INTERFACE_B = Fact[dict[str, int]]("interface_B", {}, "B", "What each network interface of rank 0's host received.")
+HOST_B = Fact[dict[str, Any]]("host_B", {}, "B", "What each interface of each host received and sent.")
+INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Times that rank 0 lost its processor.")
+SLOT_NS = Fact("slot_ns", 0, "ns", "Length of the windows between synchronised starts.")
+CLOCK_ERROR_NS = Fact("clock_error_ns", 0, "ns", "Error of the synchronised clocks.")
+LATE_SHARE = Fact("late_share", 0.0, "", "Part of the iterations that were longer than their window.")
+# a victim and its aggressor
+ORDER = Fact[list[str]]("order", [], "", "Order of the phases alone and beside the aggressor.")
+EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the phase without the aggressor.")
+ELAPSED_ALONE = Fact("elapsed_alone", 0.0, "s", "Wall time of the phase without the aggressor.")
+ELAPSED_BESIDE = Fact("elapsed_beside", 0.0, "s", "Wall time of the phase beside the aggressor.")
+# tools
+COMMANDS = Fact[list[list[str]]]("commands", [], "", "Command lines that ran, servers first.")
+DEFINITION = Fact("definition", "", "", "What the tool's numbers are.")
+STANDS_IN_FOR = Fact("stands_in_for", "", "", "Tool that this one took the place of.")
+ADDRESS = Fact("address", "", "", "Address of the server.")
+ENGINE_LANGUAGE = Fact("engine_language", "", "", "Language of the loop where it is not C.")
+ITERATIONS = Fact("iterations", 0, "", "Iterations that the tool was told to do.")
+MESSAGES = Fact("messages", 0, "", "Messages that the tool counted, warm-up included.")
+PAYLOAD_B = Fact("payload_B", 0, "B", "What all senders moved to the receiver.")
+RECEIVED_B = Fact("received_B", 0, "B", "What the receivers got.")
+WRITTEN_B = Fact("written_B", 0, "B", "What the senders wrote; some of it may not have arrived.")
+ENDPOINT = Fact("endpoint", "", "", "Kind of libfabric's endpoint.")
+FILESYSTEM = Fact("filesystem", "", "", "File system of the folder that was written to.")
+DEVICE = Fact("device", "", "", "Block device of that folder, or RDMA device.")
+MEMORY_B = Fact("memory_B", 0, "B", "Memory of the machine, which may hold a page cache.")
+PAGE_CACHE = Fact("page_cache", "", "", "What the page cache did.")
+PYVERBS = Fact("pyverbs", "", "", "Version of pyverbs.")
+GID = Fact("gid", "", "", "Address of the RDMA port.")
+ACTIVE_MTU = Fact("active_mtu", 0, "B", "Largest packet of the RDMA port.")
+ARRIVED_OF_LAST = Fact("arrived_of_last", 0, "", "Messages of the last iterations that arrived.")
+PYVERBS_EMPTY_POLL_NS = Fact("pyverbs_empty_poll_ns", 0, "ns", "Cost of an empty poll through pyverbs.")
+PYVERBS_REFUSED_POST_NS = Fact("pyverbs_refused_post_ns", 0, "ns", "Cost of a refused post through pyverbs.")
+SERVED = Fact("served", 0, "", "Requests that the server answered.")
+REQUESTS_PER_S = Fact("requests_per_s", 0.0, "1/s", "Requests per second over the whole run.")
+MEDIAN_US = Fact("median_us", 0.0, "µs", "Median time of a request.")
+# what others printed
+TEST = Fact("test", "", "", "Name of the test that printed it.", BROUGHT)
+FILE = Fact("file", "", "", "File that it was read from.", BROUGHT)
+PLACE = Fact("place", "", "", "Checksum of that file and line in it.", BROUGHT)
+PARAMETERS = Fact[dict[str, str]]("parameters", {}, "", "What the head of the table says.", BROUGHT)
+REFERENCE = Fact("reference", "", "", "Publication that the numbers stand in.", ("published",))
+# what was merged
+CAMPAIGN = Fact("campaign", "", "", "Name of the campaign that measured it.")
+CAMPAIGN_ID = Fact("campaign_id", "", "", "Identity of that campaign.")
+FIRST_LAUNCH = Fact("first_launch", 0, "", "Its launch there.")
+
+FACTS: Mapping[str, Fact[Any]] = {fact.name: fact for fact in [*globals().values()] if isinstance(fact, Fact)}
+
+
+def wrong(meta: Mapping[str, Any], origin: str = "") -> list[str]:
+    """What of the metadata of a point is not as the registry says; with an origin also what it lacks."""
+    found = [f"{name} is no known key" for name in meta if name not in FACTS] if origin else []
+    found += [
+        f"{name}={repr(value)[:80]}, but it must be of type {_WORDS[FACTS[name].kind]}"
+        for name, value in meta.items()
+        if name in FACTS and not FACTS[name].fits(value)
+    ]
+    return found + [f"{f.name} is missing" for f in FACTS.values() if origin in f.needed and not f.given(meta)]
+
+
+def complete(meta: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """The metadata of a new point, once it is sure that they are as the registry says.
+
+    Raises
+    ------
+    DataError
+        If a key is unknown, of another type, or missing.
+    """
+    if found := wrong(meta, origin):
+        raise DataError(
+            f"Metadata of a point that was {origin}: {notes.joined(found)}. Correct labkit/samples/facts.py."
+        )
+    return dict(meta)
 
 
 def noted(badges: Iterable[Note], warnings: Iterable[Note]) -> dict[str, Any]:
     """Badges and warnings as metadata hold them: their texts, as in every file of format 1, and what the texts are."""
-    both = {"badges": list(badges), "warnings": list(warnings)}
+    both = {BADGES.name: list(badges), WARNINGS.name: list(warnings)}
     about = {text: entry for each in both.values() for text, entry in notes.told(each)}
-    return {name: [one.text for one in each] for name, each in both.items()} | ({NOTES: about} if about else {})
+    return {name: [one.text for one in each] for name, each in both.items()} | ({NOTES.name: about} if about else {})
 
 
 def badges(meta: Mapping[str, Any]) -> tuple[Note, ...]:
     """Badges of a point; files from before notes had codes hold the texts alone."""
-    return notes.known(meta.get("badges") or (), meta.get(NOTES) or {}, badges=True)
+    return notes.known(BADGES.of(meta), NOTES.of(meta), badges=True)
 
 
 def warnings(meta: Mapping[str, Any]) -> tuple[Note, ...]:
     """Warnings of a point; files from before notes had codes hold the texts alone."""
-    return notes.known(meta.get("warnings") or (), meta.get(NOTES) or {})
+    return notes.known(WARNINGS.of(meta), NOTES.of(meta))
+
+
+def dictionary() -> str:
+    """The part of the data dictionary about metadata, as Markdown."""
+    rows = [("key", "type", "unit", "must be there if", "meaning"), ("---",) * 5]
+    rows += [(f"`{f.name}`", _WORDS[f.kind], f.unit, ", ".join(f.needed), f.meaning) for f in FACTS.values()]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"""
+## Metadata of samples
+
+Printed from `labkit/samples/facts.py` by `labkit.samples.facts.dictionary()`; edit there. A samples file keeps
+these keys under `meta`. A key must be there if the origin of the point is one of those named.
+
+{table}
+"""

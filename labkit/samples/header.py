@@ -8,6 +8,7 @@ from typing import Any
 
 from labkit import notes
 from labkit.errors import DataError, SpecError
+from labkit.samples import facts
 from labkit.spec import Effort, Reported, Spec
 
 ORIGINS = ("measured", "reported", "imported", "published", "simulated", "modelled")
@@ -18,10 +19,6 @@ _KINDS: Mapping[str, type] = {
     "source": str,
 }  # fmt: skip
 _TEXTS = ("benchmark", "launcher", "transport", "device", "testbed", "bind")
-_META: Mapping[str, type] = {
-    "badges": list, "warnings": list, "allocation": dict, "placement": dict, "testbed": dict, "parameters": dict,
-    "campaign": str, "campaign_id": str, "first_launch": int, "fingerprint": str,
-}  # fmt: skip
 
 
 def plain(text: bytes) -> dict[str, Any]:
@@ -77,12 +74,13 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
     try:
         _expect(header, _KINDS, required=True)
         meta, launch = header["meta"], header["launch"]
-        _expect({k: v for k, v in meta.items() if v is not None}, _META)
+        for text in facts.wrong(meta):
+            raise ValueError(f"{text}.")
         _require(0 <= launch < 2**31, f"launch={launch}", "a whole number from 0 on")
         _require(header["origin"] in ORIGINS, f"origin={header['origin']!r}", f"one of {', '.join(ORIGINS)}")
-        for key in ("badges", "warnings"):
-            _require(all(isinstance(v, str) for v in meta.get(key) or ()), key, "a list of texts")
-        if why := notes.check(meta.get("notes") or {}):
+        for fact in (facts.BADGES, facts.WARNINGS):
+            _require(all(isinstance(v, str) for v in fact.of(meta)), fact.name, "a list of texts")
+        if why := notes.check(facts.NOTES.of(meta)):
             raise ValueError(f"notes={why}, but it must be a table of texts with their codes and values.")
         return {
             **{name: header[name] for name in ("host", "launch", "origin", "meta", "source")},

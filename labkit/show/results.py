@@ -10,6 +10,7 @@ from labkit import benchmarks, columns, stats
 from labkit.columns import METRICS, STATISTICS
 from labkit.notes import joined
 from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT
 from labkit.units import format_count, format_number, format_size
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
             parts.append(_benchmark_table(str(name), rows))
         else:
             for _, row in rows.iterrows():
-                parts += _grids(row, [s for s in samples if s.meta.get("fingerprint") == row["fingerprint"]])
+                parts += _grids(row, [s for s in samples if FINGERPRINT.of(s.meta) == row["fingerprint"]])
     return "\n\n".join(parts)
 
 

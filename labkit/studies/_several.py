@@ -15,6 +15,7 @@ from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.figures import style
 from labkit.samples import Samples
+from labkit.samples.facts import CAMPAIGN
 from labkit.studies import Study
 
 
@@ -27,7 +28,7 @@ class _Part(Campaign):
 
     def samples(self, *which: Any, **how: Any) -> Iterator[Samples]:
         """Samples of that campaign alone."""
-        return (s for s in super().samples(*which, **how) if (s.meta.get("campaign") or self.name) == self._origin)
+        return (s for s in super().samples(*which, **how) if (CAMPAIGN.of(s.meta) or self.name) == self._origin)
 
 
 def told_apart(study: Study) -> Study:

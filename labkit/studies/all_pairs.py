@@ -11,6 +11,7 @@ import numpy as np
 from labkit import figures, launch, measuring, studies, testbeds
 from labkit.analysis import all_pairs, false_alarms
 from labkit.errors import DataError, SpecError
+from labkit.samples.facts import TESTBED
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
@@ -110,7 +111,7 @@ class Study(studies.Study):
         said = [pair.partition(":") for pair in words(self.values.switches)]
         if wrong := [host for host, colon, _ in said if not colon]:
             raise SpecError(f"switches has {wrong[0]!r}, but it must be like node1:leaf0,node2:leaf0.")
-        facts = samples.meta.get("testbed") or {}
+        facts = TESTBED.of(samples.meta) or {}
         if said or not isinstance(facts, Mapping) or "per_leaf" not in facts:
             return {host: leaf for host, _, leaf in said}
         return {f"vc{k}": f"leaf{k // int(facts['per_leaf'])}" for k in range(int(facts["nodes"]))}

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from labkit import analysis, benchmarks, figures, studies
 from labkit.errors import SpecError
+from labkit.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, SLOT_NS
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
 from labkit.studies._derived import of_samples
@@ -152,7 +153,7 @@ class Study(studies.Study):
     def _samples(self, cadence: str = "isolated") -> list[Samples]:
         """Samples of the example in one cadence, with the most ranks, over the first path."""
         wanted = set(self._example(option_cadence=cadence)["fingerprint"])
-        found = [s for s in self.samples if s.meta.get("fingerprint") in wanted]
+        found = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted]
         return [s for s in found if s.spec.transport == found[0].spec.transport]
 
     def slow_ranks(self) -> str:
@@ -193,10 +194,10 @@ class Study(studies.Study):
         """Agreed starts of the synchronised cadence: slot (median over launches), error of the clocks, late starts."""
         import pandas as pd
 
-        held = [s for s in self._samples("synchronised") if "slot_ns" in s.meta]
+        held = [s for s in self._samples("synchronised") if SLOT_NS.given(s.meta)]
         rows = [
-            {"message_size_B": s.spec.size, "slot (µs)": s.meta["slot_ns"] / 1e3,
-             "error of the clocks (µs)": s.meta["clock_error_ns"] / 1e3, "late": s.meta["late_share"] * s.n, "n": s.n}
+            {"message_size_B": s.spec.size, "slot (µs)": SLOT_NS.of(s.meta) / 1e3,
+             "error of the clocks (µs)": CLOCK_ERROR_NS.of(s.meta) / 1e3, "late": LATE_SHARE.of(s.meta) * s.n, "n": s.n}
             for s in held
         ]  # fmt: skip
         columns = ["message_size_B", "slot (µs)", "error of the clocks (µs)", "late", "n"]

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from labkit import figures
 from labkit.analysis import evidence
 from labkit.notes import joined
+from labkit.samples.facts import ENGINE, FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, above, centre, counts, markdown_list, number, size_words, statement, words
 
@@ -121,8 +122,8 @@ class Study(_rdma.Study):
         rows = self.sends()
         smallest = rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
         wanted = set(smallest["fingerprint"]) if len(rows) else set()
-        found = [s for s in self.samples if s.meta.get("fingerprint") in wanted and s.launch == 0 and s.n]
-        found.sort(key=lambda s: (s.meta["engine"], s.spec.option("completion") == "event"))
+        found = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted and s.launch == 0 and s.n]
+        found.sort(key=lambda s: (ENGINE.of(s.meta), s.spec.option("completion") == "event"))
         return figures.distribution(found, "latency_us") if found else LEFT_OUT
 
     def stream_figure(self, by: str) -> go.Figure | str:

@@ -11,6 +11,7 @@ import numpy as np
 from labkit import benchmarks, figures, studies
 from labkit.benchmarks.apps import _grid, halo3d26
 from labkit.errors import SpecError
+from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
 from labkit.units import parse_sizes
@@ -138,8 +139,8 @@ class Study(studies.Study):
             return (one.spec.ranks, one.spec.size, int(near) if near.isdigit() else 26,
                     not options.get("periodic", False), one.spec.transport)  # fmt: skip
 
-        most = max(held, key=order).meta.get("fingerprint")
-        return sorted((s for s in held if s.meta.get("fingerprint") == most), key=lambda s: s.launch)
+        most = FINGERPRINT.of(max(held, key=order).meta)
+        return sorted((s for s in held if FINGERPRINT.of(s.meta) == most), key=lambda s: s.launch)
 
     def rank_figure(self, benchmark: str) -> go.Figure | str:
         """Times of every rank in the largest case, a colour for each launch."""

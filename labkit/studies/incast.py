@@ -10,6 +10,7 @@ import pandas as pd
 
 from labkit import benchmarks, figures, records, studies, testbeds
 from labkit.analysis import congestion
+from labkit.samples.facts import TESTBED
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement
 from labkit.studies._derived import of_samples
@@ -118,7 +119,7 @@ class Study(studies.Study):
     def link_rate(self) -> float:
         """Rate of the receiver's link, MB/s; 0 where it is not known."""
         for one in self.samples:
-            if one.spec.transport != "verbs" and (rate := one.meta.get("testbed", {}).get("rate_bps")):
+            if one.spec.transport != "verbs" and (rate := TESTBED.of(one.meta).get("rate_bps")):
                 return float(rate) / 8e6
         return 0.0
 

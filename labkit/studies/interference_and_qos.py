@@ -12,6 +12,7 @@ from labkit import benchmarks, figures, notes, studies, testbeds
 from labkit.analysis import congestion
 from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
+from labkit.samples.facts import RANK_HOSTS
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, markdown_list, number, words
 
@@ -191,7 +192,7 @@ class Study(studies.Study):
 
     def _why(self, group: Sequence[Samples]) -> list[str]:
         """What may be the reason that a victim felt nothing."""
-        hosts = {host for s in group for host in s.meta.get("rank_hosts") or ()}
+        hosts = {host for s in group for host in RANK_HOSTS.of(s.meta) or ()}
         found = []
         if len(hosts) == 1:
             found.append("all ranks of the victim are on one host, so its messages crossed no network")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from labkit import figures, studies, testbeds
 from labkit.errors import SpecError
+from labkit.samples.facts import EVIDENCE
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
@@ -136,11 +137,11 @@ class Study(studies.Study):
 
     def topology_figure(self) -> go.Figure | str:
         """The tree with what its links carried while all sent to all, at the greatest taper."""
-        chosen = [s for s in self.samples if s.spec.benchmark == ALL and s.meta.get("evidence")]
+        chosen = [s for s in self.samples if s.spec.benchmark == ALL and EVIDENCE.of(s.meta)]
         if not chosen:
             return figures.topology(testbeds.outline(self.place(rate=self.values.rate)).facts)
         one = max(chosen, key=lambda s: (float(testbeds.outline(s.spec.testbed).facts.get("taper", 1.0)), -s.launch))
-        return figures.topology(testbeds.outline(one.spec.testbed).facts, one.meta["evidence"])
+        return figures.topology(testbeds.outline(one.spec.testbed).facts, EVIDENCE.of(one.meta))
 
     def rates_figure(self) -> go.Figure | str:
         """What one stream brings against the rate of the narrowest link in its way."""

@@ -15,6 +15,7 @@ from labkit.errors import DataError
 from labkit.notes import Note
 from labkit.records import headline_statistic
 from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec
 from labkit.teaching.questions import Expected, aggregate
 
@@ -49,7 +50,7 @@ class Results:
         held: dict[tuple[Any, int], Samples] = {}
         for one in samples:
             if (work := work_of(one.spec)) in wanted:
-                held.setdefault((one.meta.get("fingerprint") or work, one.launch), one)
+                held.setdefault((FINGERPRINT.of(one.meta) or work, one.launch), one)
         self.samples = list(held.values())
         if not self.samples:
             raise DataError("The campaign has no point of this lab. Measure, or set source='recorded'.")

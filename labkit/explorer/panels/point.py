@@ -20,6 +20,7 @@ from labkit.explorer.selection import Selection
 from labkit.explorer.session import Session
 from labkit.figures import looks, style
 from labkit.samples import Samples
+from labkit.samples.facts import COMMAND, LIBRARY
 from labkit.units import format_number
 
 TITLE, PLACE, ORDER = "Point", "main", 1
@@ -117,7 +118,7 @@ def facts(found: list[Samples], row: dict[str, Any], metric: str) -> str:
         "point": benchmarks.label(first.spec),
         "campaign": f"{row['campaign']} ({first.origin})",
         "host": ", ".join(text for text in (str(row.get("host") or ""), cpu) if text),
-        "library": str(first.meta.get("library") or ""),
+        "library": str(LIBRARY.of(first.meta) or ""),
         "samples": f"{f'n = {n:,} in ' if n else ''}{len(found)} {'launch' if len(found) == 1 else 'launches'}",
         "interval": str(row.get("headline") or ""),
         **_statistics(row, metric),
@@ -147,7 +148,7 @@ def _command(first: Samples) -> str:
     if first.origin in ("measured", "reported"):
         text = f"labkit {shlex.join(Selection.of(first).words())}"
     else:
-        said = first.meta.get("command") or first.source or ""
+        said = COMMAND.of(first.meta) or first.source or ""
         text = (said if isinstance(said, str) else shlex.join(map(str, said)))[:2000]
     return f"<pre class='lab-command'>{html.escape(text)}</pre>" if text else ""
 

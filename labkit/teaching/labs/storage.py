@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from labkit import figures
+from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import Study
 from labkit.teaching.definition import Lab
@@ -55,9 +56,7 @@ def _reads(results: Results) -> Expected:
 
 
 def _map(results: Results, sync: bool) -> go.Figure:
-    chosen = {
-        s.meta.get("fingerprint") for s in results.samples if s.spec.has("sync") and s.spec.option("sync") is sync
-    }
+    chosen = {FINGERPRINT.of(s.meta) for s in results.samples if s.spec.has("sync") and s.spec.option("sync") is sync}
     cells = results.reported
     cells = cells[
         cells["fingerprint"].isin(chosen) & (cells["benchmark"] == "storage.iozone") & (cells["test"] == "write")
