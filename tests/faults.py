@@ -26,6 +26,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from labkit.markdown import table
+
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "LABKIT_FAULT"
 ITERATIONS, LAUNCHES, SIZES = 30_000, 2, "1:256"
@@ -419,22 +421,18 @@ def main() -> None:
 def write(outcomes: dict[str, list[str]], seed: int) -> None:
     """The table into its page."""
     page = ROOT / "docs" / "reliability.md"
-    rows = [
-        "| fault | times tried | as promised | missed | acknowledged when it came | there before the second run |",
-        "|:--|--:|--:|--:|:--|:--|",
-    ]
+    head = ["fault", "times tried", "as promised", "missed", "acknowledged when it came", "there before the second run"]
+    rows = []
     for fault, found in outcomes.items():
         good = [outcome for outcome in found if outcome.endswith(" kept")]
         missed = sum(outcome.startswith("missed") for outcome in found)
         numbers = [sorted(int(outcome.split()[place]) for outcome in good) for place in (0, 2)]
         spans = [f"{some[0]} to {some[-1]} of {POINTS}" if some else "–" for some in numbers]
-        rows.append(f"| {fault} | {len(found) - missed} | {len(good)} | {missed} | {' | '.join(spans)} |")
+        rows.append([fault, str(len(found) - missed), str(len(good)), str(missed), *spans])
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    table = "\n".join(
-        [f"`make faults`, {when}, seed {seed}, load average {os.getloadavg()[0]:.1f} at its end:", "", *rows]
-    )
-    head, _, rest = page.read_text().partition(BEGIN)
-    page.write_text(f"{head}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}")
+    about = f"`make faults`, {when}, seed {seed}, load average {os.getloadavg()[0]:.1f} at its end:"
+    before, _, rest = page.read_text().partition(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n{about}\n\n{table(head, rows, align='lrrrll')}\n{END}{rest.partition(END)[2]}")
 
 
 if __name__ == "__main__":

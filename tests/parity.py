@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 from labkit import benchmarks
+from labkit.markdown import table
 
 _BLOCKING = (
     "allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast gather gatherv reduce reduce_scatter"
@@ -103,15 +104,15 @@ def differs(test: str) -> str:
 
 
 def _table(found: list[str]) -> str:
-    known, lines = answers(), ["| test | labkit | options | differs |", "| --- | --- | --- | --- |"]
+    known, rows = answers(), []
     for name in found:
         if name in known:
             ours, options = known[name]
             words = " ".join(f"{key}={json.dumps(value)}".replace('"', "") for key, value in options.items())
-            lines.append(f"| {name} | `{ours}` | {words} | {differs(name)} |")
+            rows.append((name, f"`{ours}`", words, differs(name)))
         else:
-            lines.append(f"| {name} | left out | | {LEFT_OUT[name]} |")
-    return "\n".join(lines)
+            rows.append((name, "left out", "", LEFT_OUT[name]))
+    return table(["test", "labkit", "options", "differs"], rows)
 
 
 def document() -> str:
@@ -124,7 +125,6 @@ def document() -> str:
     more = [
         f"### IMB-{part}\n\n{_table([f'IMB-{part} {name}' for name in found.split()])}" for part, found in IMB.items()
     ]
-    rows = "\n".join(f"| {theirs} | {ours} | {where} |" for theirs, ours, where in OPTIONS)
     return f"""# Parity with the OSU and Intel MPI benchmarks
 
 Printed by `python tests/parity.py` from the benchmarks' own `equivalents`; a test keeps it true, and another one runs every benchmark
@@ -158,9 +158,7 @@ What both lack and is here: {", ".join(f"`{name}`" for name in own)}.
 
 ## Options
 
-| OMB or IMB | labkit | where |
-| --- | --- | --- |
-{rows}
+{table(["OMB or IMB", "labkit", "where"], OPTIONS)}
 """
 
 

@@ -10,9 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from labkit import launch
+from labkit.campaign import Campaign
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -34,7 +37,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package with all examples in their places."""
     folder = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "labkit", folder / "labkit", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "data").symlink_to(ROOT / "data")
+    for name in ("data", "notebooks", "templates", "pyproject.toml"):
+        (folder / name).symlink_to(ROOT / name)
     for place, code in EXAMPLES.items():
         assert not (folder / place).exists(), f"{place} is there already"
         (folder / place).write_text(code)
@@ -87,8 +91,6 @@ def test_the_tool_measures(copy: Path, tmp_path: Path) -> None:
     (record,) = json.loads(run(copy, "-m", "labkit.cli", *asked, "--into", tmp_path / "campaign"))["records"]
     assert (record["engine"], record["n"], record["origin"]) == ("busybox", 20, "measured")
     assert record["round_trip_us_p50"] > 0
-    found = json.loads(run(copy, "-c", "import json; from labkit import host, tools; print(json.dumps(host.present(tools.programs())))"))  # fmt: skip
-    assert found["busybox"]["path"] == busybox
 
 
 def test_the_parser_refuses_what_it_does_not_understand(copy: Path) -> None:
@@ -116,18 +118,15 @@ def test_the_launcher_starts_ranks(copy: Path, tmp_path: Path) -> None:
     )
     wrapper.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
-    program = "from labkit import launch; print(list(launch.names()), launch.get('site').library)"
-    found = run(copy, "-c", program, PATH=path)
-    assert "'site'" in found
-    assert f"Open MPI {version}" in found
     asked = ["mpi.latency", "-m", "8", "-i", "20", "--launches", "1", "--launcher", "site", "--format", "json"]
     found = json.loads(run(copy, "-m", "labkit.cli", "measure", *asked, "--into", tmp_path / "campaign", PATH=path))
     (record,) = found["records"]
     assert (record["launcher"], record["n"], record["library"]) == ("site", 20, f"Open MPI {version}")
-    shown = run(copy, "-m", "labkit.cli", "measure", *asked[:-2], "--dry-run", PATH=path)
-    assert "site-mpirun --site-account short -np 2" in shown
+    (sample,) = Campaign(tmp_path / "campaign").samples("mpi.latency")
+    assert " ".join(sample.meta["command"]).partition(str(wrapper))[2].startswith(" --site-account short -np 2")
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_the_study_measures_draws_and_tells(copy: Path, tmp_path: Path) -> None:
     program = (
@@ -143,6 +142,26 @@ def test_the_study_measures_draws_and_tells(copy: Path, tmp_path: Path) -> None:
     drawn, found = run(copy, "-c", program).splitlines()
     assert drawn == "['launch 0', 'launch 1'] 100.0 latency in µs"
     assert re.match(r"- 8 B over shm: [\d.]+ µs", found)
+
+
+def notebook(folder: Path) -> nbformat.NotebookNode:
+    """The notebook of the study, with its cells of code as in the text; it measures little, into a folder."""
+    (text,) = re.findall(r"```text\n# %% parameters\n(.*?)```", TEXT, flags=re.DOTALL)
+    first, *cells = (nbformat.v4.new_code_cell(cell.strip()) for cell in text.split("# %%\n"))
+    first.metadata["tags"] = ["parameters"]
+    first.source += f"\ncampaign = {str(folder)!r}\nlaunches = 2\ntime_cap = 0.05"
+    return nbformat.v4.new_notebook(cells=[first, *cells])
+
+
+@pytest.mark.mpi
+def test_the_notebook_of_the_study_runs(copy: Path, tmp_path: Path) -> None:
+    book = notebook(tmp_path / "campaign")
+    environment = os.environ | {"PYTHONPATH": str(copy)}
+    NotebookClient(book, timeout=120, kernel_name="python3").execute(cwd=str(tmp_path), env=environment)
+    found, figure, warnings = (cell.outputs[-1].data for cell in book.cells[-3:])
+    assert found["text/markdown"].count("\n- ") == 3
+    assert len(figure["application/vnd.plotly.v1+json"]["data"]) == 2
+    assert "shared memory" in warnings["text/markdown"]
 
 
 def test_the_figure_draws_recorded_samples_and_refuses_none(copy: Path) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from labkit import campaign
+from labkit import campaign, samples
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError, LostError
 
+from . import made
 from .test_store import filled
 
 WORDS = ["measure", "micro.clock", "--launches", "400", "-i", "1000"]
@@ -54,6 +55,23 @@ def test_a_campaign_that_is_renamed_stops_the_run_and_keeps_all_in_one_folder(tm
     assert not (tmp_path / "c").exists(), "no second folder"
     log = (tmp_path / "moved" / "log.txt").read_text()
     assert points(tmp_path / "moved") == log.count(" saved ") >= 2
+
+
+def test_a_move_while_a_point_is_saved_loses_nothing_and_is_noticed_at_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, save = Campaign(tmp_path / "c"), samples.save
+
+    def moved(point: samples.Samples, path: Path) -> None:
+        save(point, path)
+        (tmp_path / "c").rename(tmp_path / "moved")
+
+    with held.lease():
+        monkeypatch.setattr(samples, "save", moved)
+        held.save(made.samples("mpi.latency", [1, 2]), "0" * 16)
+        with pytest.raises(LostError, match="was moved to"):
+            held.save(made.samples("mpi.latency", [1, 2]), "1" * 16)
+    assert points(tmp_path / "moved") == (tmp_path / "moved" / "log.txt").read_text().count(" saved ") == 1
 
 
 @pytest.mark.slow

@@ -49,22 +49,32 @@ def test_a_lock_pins_with_hashes_and_names_no_server(lock: Path) -> None:
         assert "--hash=sha256:" in entry, entry
 
 
-def test_the_lock_holds_all_that_the_package_and_its_tests_ask_for() -> None:
+def test_the_lock_holds_all_that_measuring_and_reporting_ask_for() -> None:
     locked = {normal(line) for line in LOCKS[0].read_text().splitlines() if "==" in line}
     project = PYPROJECT["project"]
     asked = [
         *project["dependencies"],
-        *project["optional-dependencies"]["test"],
+        *project["optional-dependencies"]["report"],
         *PYPROJECT["build-system"]["requires"],
     ]
     assert {normal(requirement) for requirement in asked} <= locked
+
+
+@pytest.mark.parametrize("extra", ["lab", "test", "docs"])
+def test_a_small_lock_holds_what_its_extra_adds(extra: str) -> None:
+    locks = [ROOT / "requirements.lock", *((ROOT / "templates/setup" / f"{name}.lock") for name in ("lab", extra))]
+    locked = {normal(line) for lock in locks for line in lock.read_text().splitlines() if "==" in line}
+    asked = {normal(requirement) for requirement in PYPROJECT["project"]["optional-dependencies"][extra]}
+    assert asked - {"labkit"} <= locked
 
 
 def test_conda_gets_what_the_package_asks_for() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     names = {normal(entry) for entry in environment["dependencies"]}
     elsewhere = {"kaleido": "python-kaleido", "pypandoc-binary": "pypandoc", "typst": "typst-py"}
-    asked = {normal(requirement) for requirement in PYPROJECT["project"]["dependencies"]}
+    project = PYPROJECT["project"]
+    extras = [one for name in ("report", "lab") for one in project["optional-dependencies"][name]]
+    asked = {normal(requirement) for requirement in [*project["dependencies"], *extras]} - {"labkit"}
     assert {elsewhere.get(name, name) for name in asked} <= names
     assert not names & {"netperf", "perftest", "iozone", "pyverbs", "iperf3", "sockperf", "qperf"}
 

@@ -117,9 +117,18 @@ def test_a_rank_that_dies_costs_its_point_alone_a_second_start(tmp_path: Path, m
 def test_a_point_that_fails_twice_is_given_up_with_its_reason(tmp_path: Path, mpirun: Path) -> None:
     launcher = failing(tmp_path, mpirun, f"if 'tcp,self' in words: {REFUSED}")
     specs = [Spec(benchmark="mpi.latency", transport=path, launcher=launcher) for path in ("shm", "tcp")]
-    with pytest.raises(LaunchError, match=r"1 of 2 points failed, .*mpi\.latency 8 B, tcp, launch 0.*") as raised:
+    with pytest.raises(LaunchError, match=r"1 of 2 points failed\. .*mpi\.latency 8 B, tcp, launch 0.*") as raised:
         measuring.measure(specs, EFFORT, into=tmp_path / "c")
     assert "the switch is down" in str(raised.value)
+    (failure,) = raised.value.failures
+    assert (failure.point, failure.launch) == ("mpi.latency 8 B, tcp", 0)
+    assert raised.value.__cause__ is failure.error
+    for error in (raised.value, failure.error):
+        assert isinstance(error, LaunchError)
+        assert "the switch is down" in error.stderr
+        assert error.command
+        assert error.exit_status == failure.error.exit_status != 0
+    assert str(raised.value).count("exit status: ") == 1
     assert starts(tmp_path) == 3, "no third start"
     (kept,) = Campaign(tmp_path / "c").samples()
     assert (kept.spec.transport, "retried" in kept.meta) == ("shm", False)

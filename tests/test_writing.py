@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from labkit.campaign import archive
 from labkit.cli import main
 from labkit.errors import DataError
 
+from . import made
 from .test_store import filled
 
 EXAMPLE = "data/campaigns/examples/two-cores"
@@ -146,3 +148,106 @@ def test_what_cannot_be_written_is_named_with_the_remedy(tmp_path: Path, name: s
 def test_a_long_name_that_fits_is_written(tmp_path: Path) -> None:
     writing.text(tmp_path / ("x" * 255), "y")
     assert (tmp_path / ("x" * 255)).read_text() == "y"
+
+
+# ---- files of labkit's own
+
+
+class Disk:
+    """What a writer asked of the system, in order: content and names that were waited for, and new names."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.done: list[str] = []
+        fsync, rename, link = os.fsync, os.rename, os.link
+
+        def synced(handle: int) -> None:
+            place = Path(f"/proc/self/fd/{handle}").readlink()
+            self.done.append("names" if place.is_dir() else f"content of {place.stat().st_size} B")
+            fsync(handle)
+
+        def named(how):
+            return lambda old, new, **more: (self.done.append(f"{Path(new).name}"), how(old, new, **more))[1]
+
+        monkeypatch.setattr(os, "fsync", synced)
+        monkeypatch.setattr(os, "rename", named(rename))
+        monkeypatch.setattr(os, "link", named(link))
+
+
+def test_a_durable_file_is_on_the_disk_before_and_after_it_gets_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    writing.replace(tmp_path / "a", "µ", durable=True)
+    writing.create(tmp_path / "b", b"xyz", durable=True)
+    writing.text(tmp_path / "c", "1234")
+    assert disk.done == ["content of 2 B", "a", "names", "content of 3 B", "b", "names", "content of 4 B", "c", "names"]
+    disk.done.clear()
+    writing.replace(tmp_path / "a", "quick")
+    assert disk.done == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["point", "compacted", "campaign.json"])
+def test_what_a_log_acknowledges_is_durable(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = filled(tmp_path / "c", 3)
+    disk = Disk(monkeypatch)
+    if kind == "point":
+        held.save(made.samples("mpi.latency", [1, 2, 3]), "0" * 16)
+    elif kind == "compacted":
+        held.compact()
+    else:
+        held.update({"title": "x"})
+    places = [n for n, done in enumerate(disk.done) if done.endswith(".parquet") or done == "campaign.json"]
+    assert places
+    for place in places:
+        assert disk.done[place - 1].startswith("content of ")
+        assert disk.done[place + 1] == "names"
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    def broken(path: Path) -> None:
+        path.write_text("half")
+        raise OSError(28, "no space")
+
+    writing.replace(tmp_path / "a", "old")
+    for write in (writing.replace, writing.create):
+        with pytest.raises(OSError, match="no space"):
+            write(tmp_path / "a", broken)
+    assert (tmp_path / "a").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_of_several_that_create_a_file_one_succeeds_and_none_is_seen_half(tmp_path: Path) -> None:
+    seen: set[bytes] = set()
+    won: list[int] = []
+
+    def one(number: int) -> None:
+        if writing.create(tmp_path / "a", bytes([number]) * 100_000):
+            won.append(number)
+        seen.add((tmp_path / "a").read_bytes())
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert seen == {bytes(won) * 100_000}
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_secret_is_never_readable_by_others(tmp_path: Path) -> None:
+    writing.create(tmp_path / "key", b"x", mode=0o600)
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+
+
+def test_no_module_has_an_atomic_write_of_its_own() -> None:
+    """Files of labkit get their names in `labkit.writing`; folders, locks and leases that are moved are listed here."""
+    moved = {"scratch.py", "report/stage.py", "campaign/lease.py"}
+    package = Path(writing.__file__).parent
+    own = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if re.search(r"\bos\.(fsync|link|replace|rename)\(|\b(aside|fresh|partial|running|temporary)\.(rename|replace)\(",
+                     path.read_text())
+    }  # fmt: skip
+    assert own - moved == {"writing.py"}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import campaign, measuring, outside, writing
+from labkit import campaign, extras, measuring, outside, writing
 from labkit.analysis import doubts
-from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, room
+from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, measure_only, room
 from labkit.batch.suites import Entry, Suite, load, names
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
@@ -66,7 +66,8 @@ class Outcome:
         lines = []
         for one in self.notebooks:
             state = "failed" if one.error else "done"
-            lines.append(f"{state:6}  {one.name}  {format_duration(one.seconds)}  {one.path}")
+            place = one.path if one.path.exists() else "not executed"
+            lines.append(f"{state:6}  {one.name}  {format_duration(one.seconds)}  {place}")
             lines += [f"        {line}" for line in one.error.splitlines()[:6]]
         failed = sum(bool(one.error) for one in self.notebooks)
         lines.append(
@@ -77,6 +78,11 @@ class Outcome:
         lines += [f"{self.retried} points needed a second start and carry a mark"] if self.retried else []
         lines += [f"warning: {text} ({count} records)" for text, count in self.warnings[:SHOWN]]
         more = len(self.warnings) - SHOWN
+        if left := extras.absent(*extras.NOTEBOOKS):
+            lines.append(
+                f"labkit measured the points but executed no notebook, because {left[0]} is not installed. For the "
+                f"notebooks and the report: {extras.remedy(left[0])}, then: labkit report {self.campaign}"
+            )
         return "\n".join([*lines, *([f"and {more} further kinds of warnings: labkit show"] if more > 0 else [])])
 
 
@@ -84,6 +90,8 @@ def run(
     suite: Suite, *, into: str | Path | None = None, progress: Callable[[measuring.Progress], None] | None = None
 ) -> Outcome:
     """Execute every notebook of a suite; a failing one is kept with its error and the others go on.
+
+    Without the packages of the extra ``report``, the points are measured and no notebook is executed.
 
     Parameters
     ----------
@@ -99,6 +107,7 @@ def run(
     held = Campaign(into or campaign.root() / suite.name)
     parameters = {entry.name: dict(entry.parameters) for entry in suite.entries}
     before, executed = held.done(), []
+    carry_out = measure_only if extras.absent(*extras.NOTEBOOKS) else execute
     with held.lease(), inherited(held):
         held.log(f"run of {suite.name} begins")
         held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
@@ -111,7 +120,7 @@ def run(
         total, passed = sum(missing.values()), 0
         for entry in suite.order:
             with followed(held, passed, total, progress):
-                executed.append(execute(entry, held))
+                executed.append(carry_out(entry, held))
             passed += missing[entry.name]
         executed.sort(key=lambda one: list(parameters).index(one.name))
         held.compact(least=MANY)

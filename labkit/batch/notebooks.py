@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from labkit import measuring, outside, project, studies
+from labkit import measuring, outside, project, studies, writing
 from labkit.batch.suites import Entry
 from labkit.campaign import Campaign
-from labkit.errors import LaunchError, SpecError
+from labkit.errors import LabkitError, LaunchError, SpecError, of_point
 
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
@@ -82,14 +83,14 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
         target.parent.mkdir(parents=True, exist_ok=True)
         for left in target.parent.glob(f".{target.name}.*.ipynb") if into is None else ():
             left.unlink()  # of a run that was killed: who holds the campaign is the only one to write here
-    partial = target.with_name(f".{target.name}.{os.getpid()}.ipynb")
+    running = target.with_name(f".{target.name}.{os.getpid()}.ipynb")  # papermill asks for the suffix
     began, error = time.monotonic(), ""
     log = _silent if into else held.log
     log(f"notebook {entry.name} begins")
     try:
         with entry.settled(), kernels.kept() as kind:
             papermill.execute_notebook(
-                str(entry.notebook), str(partial), parameters=dict(entry.parameters), progress_bar=False,
+                str(entry.notebook), str(running), parameters=dict(entry.parameters), progress_bar=False,
                 log_output=False, cwd=str(project.home()), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
                 kernel_manager_class=kind,
             )  # fmt: skip
@@ -99,13 +100,27 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
         error = f"{type(raised).__name__}: {raised}"
     with careful():
         try:
-            if partial.exists():
-                partial.rename(target)
+            if running.exists():
+                writing.move(running, target)
         finally:
-            partial.unlink(missing_ok=True)
+            running.unlink(missing_ok=True)
     seconds = time.monotonic() - began
     log(f"notebook {entry.name} {'failed: ' + error if error else 'done'} after {seconds:.1f} s")
     return Executed(entry.name, target, seconds, error)
+
+
+def measure_only(entry: Entry, held: Campaign) -> Executed:
+    """Measure what a notebook would measure, where the packages that execute it are not installed."""
+    began, error = time.monotonic(), ""
+    held.log(f"notebook {entry.name} begins; it is not executed")
+    try:
+        with entry.settled():
+            entry.study().run()
+    except LabkitError as raised:  # the others go on
+        error = f"{type(raised).__name__}: {of_point(raised)}"
+    seconds = time.monotonic() - began
+    held.log(f"notebook {entry.name} {'failed: ' + error if error else 'measured'} after {seconds:.1f} s")
+    return Executed(entry.name, held.path / "notebooks" / f"{entry.name}.ipynb", seconds, error)
 
 
 @contextmanager
@@ -150,6 +165,8 @@ def followed(
 
 def finish(paths: Sequence[Path]) -> None:
     """Give every figure of the executed notebooks its static twin; one browser for all."""
+    if not paths:
+        return
     import nbformat
 
     from labkit.figures import static
@@ -163,6 +180,4 @@ def finish(paths: Sequence[Path]) -> None:
         if svg:
             bundle["image/svg+xml"] = svg
     for path, book in books.items():
-        aside = path.with_name(f".{path.name}.finish")
-        nbformat.write(book, aside)
-        aside.rename(path)
+        writing.replace(path, partial(nbformat.write, book))

@@ -7,13 +7,12 @@ once: compacted files come first, for they were compared with what they were mad
 from __future__ import annotations
 
 import heapq
-import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import outside, samples
+from labkit import outside, samples, writing
 from labkit.errors import DataError
 from labkit.samples import Raw, Samples, compacted
 from labkit.samples.compacted import Name
@@ -142,7 +141,7 @@ class Files:
                 "room, and "
                 "compact again."
             ) from error
-        _settle(self.folder)
+        writing.settle(self.folder)
         for path in (*self.points.values(), *self.compacted):
             if path not in left and path != target:
                 path.unlink(missing_ok=True)
@@ -182,12 +181,3 @@ def _same(one: Raw, two: Raw) -> bool:
     return (one.header, one.ranks, list(one.columns)) == (two.header, two.ranks, list(two.columns)) and all(
         (values == two.columns[name]).all() for name, values in one.columns.items()
     )
-
-
-def _settle(folder: Path) -> None:
-    """Have the names in a folder on disk before anything is deleted."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from labkit import outside
+from labkit import outside, writing
 from labkit.campaign import identity, reading
 from labkit.campaign.anchor import Anchor, unwritable
 from labkit.errors import DataError
@@ -37,13 +35,7 @@ class Folder:
         self.path.mkdir(parents=True, exist_ok=True)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         own = {"name": self.path.absolute().name, "created": created}
-        aside = self.path / f".campaign.json.{os.getpid()}-{secrets.token_hex(4)}"
-        try:
-            aside.write_text(_json({**usual, **own, **facts, identity.KEY: identity.new()}))
-            with suppress(FileExistsError):
-                os.link(aside, self._file)
-        finally:
-            aside.unlink(missing_ok=True)
+        writing.create(self._file, _json({**usual, **own, **facts, identity.KEY: identity.new()}), durable=True)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -89,26 +81,20 @@ class Folder:
             self.check()
             raise unwritable(self.path, error, self._anchor.saved if self._anchor else 0) from error
 
-    def put(self, name: str, text: str) -> None:
-        """Write a small file of the campaign, by writing aside and renaming.
+    def put(self, name: str, text: str, *, durable: bool = False) -> None:
+        """Write a small file of the campaign, whole; `durable` as of `writing.replace`.
 
         Raises
         ------
         LostError
             If it cannot be written.
         """
-        aside = self._place / f".{name}.{os.getpid()}-{threading.get_ident()}"
         with self.writing():
-            try:
-                aside.write_text(text)
-                aside.rename(self._place / name)
-            finally:
-                with suppress(OSError):
-                    aside.unlink(missing_ok=True)
+            writing.replace(self._place / name, text, durable=durable)
 
     def update(self, facts: Mapping[str, Any]) -> None:
         """Add to campaign.json."""
-        self.put("campaign.json", _json(self.facts | dict(facts)))
+        self.put("campaign.json", _json(self.facts | dict(facts)), durable=True)
 
     def log(self, text: str) -> None:
         """One line with the time, in one write."""

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from labkit import writing
 from labkit.campaign import reading
 from labkit.errors import DataError, LaunchError
 
@@ -84,26 +85,17 @@ def held(folder: Path) -> Iterator[None]:
 
 def _take(path: Path, mine: Mapping[str, Any]) -> None:
     """Make the lease ours, or tell whose it is."""
-    aside = path.with_name(f".{path.name}.{mine['token']}")
-    try:
-        for _ in range(3):
-            there = _read(path)
-            if there and _alive(path.parent, there):
-                raise LaunchError(
-                    f"{path.parent} is in use: process {there['pid']} on {there['host']} has used it since "
-                    f"{there['start']}. Wait, end that process, or choose another campaign."
-                )
-            if path.exists():
-                _put_away(path, there)
-            aside.write_text(_text(mine))
-            try:
-                os.link(aside, path)
-            except FileExistsError:
-                if not _ours(path, mine):  # it is where NFS 3 asked twice, because the first answer was lost
-                    continue  # somebody else was quicker: look at who it is
+    for _ in range(3):
+        there = _read(path)
+        if there and _alive(path.parent, there):
+            raise LaunchError(
+                f"{path.parent} is in use: process {there['pid']} on {there['host']} has used it since "
+                f"{there['start']}. Wait, end that process, or choose another campaign."
+            )
+        if path.exists():
+            _put_away(path, there)
+        if writing.create(path, _text(mine)) or _ours(path, mine):  # NFS 3 may ask twice, if the first answer is lost
             return
-    finally:
-        aside.unlink(missing_ok=True)
     raise LaunchError(f"{path} is locked by other runs again and again. Wait, or choose another campaign.")
 
 
@@ -228,20 +220,14 @@ def _node(folder: Path) -> tuple[int, int] | None:
 
 def _beats(path: Path, mine: Mapping[str, Any], ended: threading.Event, node: tuple[int, int] | None) -> None:
     """Signs of life until the end, until somebody else took a stale lease, or until the folder is another one."""
-    aside = path.with_name(f".{path.name}.{mine['token']}")
     while not ended.wait(HEARTBEAT):
         if _node(path.parent) != node:
             return
         there = _read(path)
         if there and there["token"] != mine["token"]:
             return
-        try:
-            aside.write_text(_text(mine))
+        with suppress(OSError):  # a full disk: the next beat may come through
             if there:
-                aside.rename(path)
+                writing.replace(path, _text(mine))
             else:  # put away by somebody who thought it stale, or for a moment
-                os.link(aside, path)
-                aside.unlink()
-        except OSError:
-            with suppress(OSError):
-                aside.unlink(missing_ok=True)  # a full disk, or somebody took it: the next beat may come through
+                writing.create(path, _text(mine))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 from contextlib import suppress
 
-from labkit import folders
+from labkit import folders, writing
 from labkit.errors import DataError
 
 LENGTH = 32  # B of the key
@@ -36,12 +35,8 @@ def _key() -> bytes:
         path = folders.state() / "key"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            aside = path.with_name(f".key.{secrets.token_hex(8)}")
-            with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
-                file.write(secrets.token_bytes(LENGTH))
-            with suppress(FileExistsError):  # two processes made one at once: the first counts
-                os.link(aside, path)
-            aside.unlink()
+            # of two processes that make one at once, the first counts
+            writing.create(path, secrets.token_bytes(LENGTH), mode=0o600, durable=True)
         key = path.read_bytes()
         return key if len(key) == LENGTH else b""
     return b""

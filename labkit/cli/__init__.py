@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from labkit import __version__, outside, ranges, show, terminal
+from labkit import __version__, extras, outside, ranges, show, terminal
 from labkit.cli import campaigns, jobs, measure, pages, streams, testbed
 from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
@@ -40,6 +40,11 @@ def _ended(options: argparse.Namespace) -> int:
         return status
     except LabkitError as error:
         say(str(error))
+        return ERROR
+    except ModuleNotFoundError as error:
+        if (missing := extras.explained(error)) is None:
+            raise
+        say(str(missing))
         return ERROR
     except KeyboardInterrupt:
         say("stopped. All measured points are kept.")

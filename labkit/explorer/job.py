@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from labkit import supervise
+from labkit import supervise, writing
 from labkit.campaign import Campaign, own, reading
 from labkit.errors import DataError
 from labkit.measuring import PROGRESS, Progress
@@ -84,11 +84,9 @@ class Job:
 
 def note(campaign: Campaign, words: Sequence[str], state: str) -> None:
     """Write down what measures into a campaign."""
-    aside = campaign.path / f".{NOTE}.{os.getpid()}"
     signature = own.sign(json.dumps(list(words)).encode())
     told = {"words": list(words), "state": state, "pid": os.getpid(), "signature": signature}
-    aside.write_text(json.dumps(told))
-    aside.rename(campaign.path / NOTE)
+    writing.replace(campaign.path / NOTE, json.dumps(told))
 
 
 def unfinished(folder: Path) -> list[str]:

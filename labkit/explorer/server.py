@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from labkit import campaign, outside, project, scratch, supervise
+from labkit import campaign, extras, outside, project, scratch, supervise
 from labkit.errors import LaunchError, ReportError
 from labkit.explorer import CAMPAIGN, shown
 
@@ -52,6 +52,7 @@ def lab(folder: Path, words: Sequence[str]) -> int:
     -------
     Its exit status.
     """
+    extras.need("jupyterlab")
     with _ended_by_signals(), supervise.start(
         command(folder, words), env=environment(), stdout=None, stderr=None, grace=4.0
     ) as tree:  # fmt: skip
@@ -79,6 +80,7 @@ def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str],
     LaunchError, ReportError
         If the server does not start, or the notebook does not run.
     """
+    extras.need("jupyterlab", "ipywidgets", "anywidget", "nbformat", "plotly")
     names = os.pathsep.join(shown(name) for name in campaigns)
     with _ended_by_signals(), served(words, {CAMPAIGN: names}) as (tree, url, token):
         page = f"{url}doc/tree/{NOTEBOOK.name}?token={token}"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import style
+from labkit.figures._plotly import go
 from labkit.units import format_number, format_size
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision

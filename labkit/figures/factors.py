@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.units import format_number
 
 

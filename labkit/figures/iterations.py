@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
 from labkit.columns import METRICS, STATISTICS, Metric
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.figures.looks import Look
 from labkit.figures.points import metric_of
 from labkit.records import seconds, values

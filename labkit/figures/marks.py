@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import plotly.graph_objects as go
-
 from labkit.analysis.protocol import Break
+from labkit.figures._plotly import go
 from labkit.units import format_size
 
 _FOUND, _NAMED = "#d55e00", "#555555"

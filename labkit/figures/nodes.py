@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go, make_subplots
 from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
 

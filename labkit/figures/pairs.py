@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.units import format_number
 
 SCALE = "Cividis"

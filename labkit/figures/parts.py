@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
 from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.samples import Samples
 from labkit.units import format_number
 

@@ -7,11 +7,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
-
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go, make_subplots
 from labkit.units import format_number
 
 _ROW, _LINE = 24, 100  # px of a row, characters of small print in a line

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit.columns import METRICS, STATISTICS, Metric, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError, known
 from labkit.figures import axes, lines, style
+from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line, column, ends_of
 from labkit.notes import joined
 from labkit.records import value_of, why_not

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import plotly.graph_objects as go
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, TIMING
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError
+from labkit.figures._plotly import go
 from labkit.figures.points import metric_of, versus_size
 from labkit.records import headline_statistic
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit import stats
@@ -16,6 +15,7 @@ from labkit.columns import STATISTICS, Metric, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.figures.lines import column
 from labkit.figures.looks import Look
 from labkit.figures.points import error_bars, metric_of

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.errors import DataError
+from labkit.figures._plotly import go
 from labkit.figures.looks import COLOURS, Look
 from labkit.notes import joined
 from labkit.records.aggregate import GIVEN

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures._plotly import go
 from labkit.units import format_number
 
 _ROW = {"host": 0.0, "leaf": 1.0, "spine": 2.0}

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.columns import METRICS, STATISTICS, Metric, split
 from labkit.columns import title as column_title
 from labkit.errors import DataError
 from labkit.figures import axes, lines, looks, style
+from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
 from labkit.figures.points import bars_of, hover_fields, metric_of, texts
 from labkit.notes import joined

@@ -212,8 +212,8 @@ def _software(there: Facts, programs: Mapping[str, Program]) -> list[Check]:
         ),
         _check(
             "pyverbs", bool(there.get("pyverbs", True)), there.get("pyverbs_explained", "not asked for"),
-            "a Python that imports pyverbs", "sudo apt-get install python3-pyverbs   # perftest and qperf work "
-            "without it",
+            "a Python that imports pyverbs",
+            f"{programs['pyverbs'].remedy}   # perftest and qperf work without it",
         ),
     ]  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import defaultdict
 from contextlib import ExitStack
@@ -10,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from labkit import scratch
+from labkit import scratch, writing
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.importing.known import Known
@@ -80,14 +79,5 @@ class Keep:
             folder = held.path / "samples" / path.parent.name
             folder.mkdir(parents=True, exist_ok=True)
             shutil.move(path, folder / path.name)
-            _settle(folder)
+            writing.settle(folder)
             held.log(f"sha256:{compacted.digest(folder / path.name)} imported samples/{folder.name}/{path.name}")
-
-
-def _settle(folder: Path) -> None:
-    """Have the names in a folder on disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

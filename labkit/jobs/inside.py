@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from labkit import batch, outside, studies
+from labkit import batch, outside, studies, writing
 from labkit.campaign import Campaign, lease
 from labkit.campaign.lease import HEARTBEAT
 from labkit.errors import DataError, LabkitError
@@ -103,6 +103,4 @@ def _patiently(held: Campaign, say: Callable[[str], None]) -> None:
 
 
 def _write(path: Path, facts: dict[str, Any]) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(json.dumps(facts, indent=1) + "\n")
-    aside.rename(path)
+    writing.replace(path, json.dumps(facts, indent=1) + "\n")

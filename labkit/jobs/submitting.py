@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from labkit import batch, benchmarks, campaign, outside
+from labkit import batch, benchmarks, campaign, outside, writing
 from labkit.campaign import Campaign, lease
 from labkit.campaign.own import sign
 from labkit.errors import LaunchError, SpecError
@@ -77,9 +77,7 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
         job = Job(into, number, site.system, sent, time.time(), request.array)
         facts = {"system": job.system, "number": job.number, "submitted": job.submitted, "request": request.__dict__}
         facts["signature"] = sign(signable(job.system, job.number))
-        aside = own / f".{number}.json"
-        aside.write_text(json.dumps(facts, default=list, indent=1) + "\n")
-        aside.rename(own / f"{number}.json")
+        writing.replace(own / f"{number}.json", json.dumps(facts, default=list, indent=1) + "\n", durable=True)
     return job
 
 

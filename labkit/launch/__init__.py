@@ -189,9 +189,10 @@ def get(name: str) -> Launcher:
     if why := _broken(names() if name == "auto" else [name]):
         raise LaunchError(why)
     wanted = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
+    packages = " or ".join(one.package for one in programs().values() if one.mpi and one.package)
     raise LaunchError(
-        f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package openmpi-bin or "
-        "mpich, or load your site's MPI module, or run `make venvs` in labkit's checkout and name its folder: "
+        f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package "
+        f"{packages}, or load your site's MPI module, or run `make venvs` in labkit's checkout and name its folder: "
         ".venv-ompi5 or .venv-mpich."
     )
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from labkit import folders
+from labkit import folders, writing
 from labkit.host import VERSION, Program
 from labkit.launch import Placement, library_path
 
@@ -81,7 +80,5 @@ def _library_folder(lib: Path) -> Path | None:
     link = cache / "libmpi.so.12"
     if not link.exists() or link.resolve() != found[0].resolve():
         cache.mkdir(parents=True, exist_ok=True)
-        aside = cache / f".{os.getpid()}"
-        aside.symlink_to(found[0])
-        aside.rename(link)
+        writing.replace(link, lambda fresh: fresh.symlink_to(found[0]))
     return cache

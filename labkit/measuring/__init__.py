@@ -15,7 +15,7 @@ from pathlib import Path
 from labkit import benchmarks, campaign, host, outside, testbeds
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign
-from labkit.errors import AbsentError, DataError, KernelError, LabkitError, LaunchError
+from labkit.errors import AbsentError, DataError, Failed, LabkitError
 from labkit.measuring import nodes
 from labkit.measuring.order import starts
 from labkit.notes import Note, note
@@ -117,8 +117,9 @@ def measure(
     SpecError
         If a spec is impossible; nothing was started.
     LaunchError, KernelError
-        If points failed. All others were measured and kept; the error counts the failures. Benchmarks whose calls the
-        MPI library lacks are noted in the campaign under ``absent``, and only raise if there was nothing else.
+        If points failed. All others were measured and kept; the error has those that failed as `failures`. Benchmarks
+        whose calls the MPI library lacks are noted in the campaign under ``absent``, and only raise if there was
+        nothing else.
     """
     effort = effort or Effort()
     wanted = [specs] if isinstance(specs, Spec) else list(specs)
@@ -259,10 +260,9 @@ def _complain(failures: Sequence[Failure], total: int, held: Campaign) -> None:
     if not failures:
         return
     first = failures[0]
-    _, _, rest = str(first.error).partition("\n")
-    text = (
+    error = first.error.under(
         f"{len(failures)} of {total} points failed. All others are kept in {held.path}. First: "
-        f"{benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error.brief}\n{rest}".rstrip()
+        f"{benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error.brief}"
     )
-    kind = KernelError if isinstance(first.error, KernelError) else LaunchError
-    raise kind(text) from first.error
+    error.failures = tuple(Failed(benchmarks.label(f.point.spec), f.point.launch, f.error) for f in failures)
+    raise error from first.error

@@ -94,18 +94,14 @@ def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with suppress(OSError, DataError, pa.ArrowException):
         table = tables.arrow(frame)
         if not tables.frame(table).equals(frame):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, aside)
-        signature = own.sign(stamp + aside.read_bytes())
-        if not signature:
-            aside.unlink()
-            return
-        aside.rename(path)
-        writing.text(_signature(path), signature)
-    except (OSError, DataError, pa.ArrowException):
-        aside.unlink(missing_ok=True)
+        with writing.aside(path) as fresh:
+            pq.write_table(table, fresh)
+            signature = own.sign(stamp + fresh.read_bytes())
+            if signature:
+                writing.move(fresh, path)
+                writing.replace(_signature(path), signature)

@@ -41,7 +41,7 @@ class Content:
 
         Parameters
         ----------
-        head, align, caption : as `labkit.report.markdown.table` takes them, without the campaign.
+        head, align, caption : as `labkit.markdown.table` takes them, without the campaign.
         rows : with the campaign each belongs to.
         empty : sentence for no rows at all.
         """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from labkit.markdown import table as table
 from labkit.terminal import plain
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
@@ -48,28 +49,6 @@ def block(text: str, attributes: str = "") -> str:
     text = plain(text).encode(errors="replace").decode().replace("{{<", APART).rstrip("\n")
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}{attributes}\n{text}\n{fence}"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "", caption: str = "") -> str:
-    """A pipe table of cells that are Markdown already.
-
-    Parameters
-    ----------
-    head : column heads.
-    rows : cells, each as many as heads.
-    align : ``l`` or ``r`` for each column; left without it.
-    caption : with its label, as in ``Hosts. {#tbl-hosts}``.
-    """
-    cells = [list(head), *(list(row) for row in rows)]
-    align = align or "l" * len(head)
-    # pandoc takes the widths of long tables from the dashes; a column of prose must not starve the others
-    widths = [max(6, *(min(len(row[i]), 60) for row in cells)) for i in range(len(head))]
-    rule = "|".join(
-        "-" * (w - 1) + ":" if a == "r" else ":" + "-" * (w - 1) for w, a in zip(widths, align, strict=True)
-    )
-    lines = ["| " + " | ".join(row) + " |" for row in cells]
-    text = "\n".join([lines[0], f"|{rule}|", *lines[1:]])
-    return f"{text}\n\n: {caption}" if caption else text
 
 
 def bullets(items: Iterable[str]) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import outside
+from labkit import outside, writing
 from labkit.errors import DataError
 from labkit.notes import Note
 from labkit.samples import facts
@@ -105,7 +104,7 @@ class Samples:
 
 
 def save(samples: Samples, path: Path) -> None:
-    """Write a samples file: first aside, then renamed, so that no reader ever sees half of one."""
+    """Write a samples file, whole and durable (`labkit.writing`): the log acknowledges it afterwards."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -121,21 +120,15 @@ def save(samples: Samples, path: Path) -> None:
     table, text = pa.table(columns), json.dumps(metadata(samples), allow_nan=False).encode()
     keys = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with aside.open("wb") as file:
-            # store_schema=False: else pyarrow keeps the metadata a second time, as part of its own schema
-            with pq.ParquetWriter(
-                file, table.schema, compression="zstd", use_dictionary=["rank"], store_schema=False,
-                write_page_checksum=True,
-            ) as out:  # fmt: skip
-                out.write_table(table)
-                out.add_key_value_metadata(keys)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.rename(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with writing.aside(path) as fresh:
+        # store_schema=False: else pyarrow keeps the metadata a second time, as part of its own schema
+        with fresh.open("xb") as file, pq.ParquetWriter(
+            file, table.schema, compression="zstd", use_dictionary=["rank"], store_schema=False,
+            write_page_checksum=True,
+        ) as out:  # fmt: skip
+            out.write_table(table)
+            out.add_key_value_metadata(keys)
+        writing.move(fresh, path, durable=True)
 
 
 def metadata(samples: Samples) -> dict[str, Any]:

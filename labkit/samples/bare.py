@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import writing
 from labkit.errors import DataError
 from labkit.samples import compacted, patterned
 from labkit.samples.patterned import Points
@@ -34,7 +34,7 @@ def write(points: Points, folder: Path, launches: Callable[[NDArray[np.uint64]],
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    aside, sink = folder / f".{compacted.PREFIX}.parquet.{os.getpid()}", pa.BufferOutputStream()
+    sink = pa.BufferOutputStream()
     names = ["fingerprint", "launch"]  # bounds of the others would tell nobody anything
     with pq.ParquetWriter(
         sink, patterned.layout(), compression="zstd", use_dictionary=[*names[:1], *patterned.DICTIONARIES],
@@ -43,16 +43,11 @@ def write(points: Points, folder: Path, launches: Callable[[NDArray[np.uint64]],
         for group in points.groups(launches):
             out.write_batch(group, row_group_size=patterned.POINTS)
     held = sink.getvalue()
-    try:
-        with aside.open("wb") as file:
-            file.write(held)
-            file.flush()
-            os.fsync(file.fileno())
-        digest = compacted.digest(aside)
+    with writing.aside(folder / f"{compacted.PREFIX}.parquet") as fresh:
+        fresh.write_bytes(held)
+        digest = compacted.digest(fresh)
         if not hashlib.sha256(held).hexdigest().startswith(digest):
-            raise DataError(f"{aside} does not hold what labkit wrote to it. Check the disk.")
+            raise DataError(f"{fresh} does not hold what labkit wrote to it. Check the disk.")
         path = folder / f"{compacted.PREFIX}{digest}.parquet"
-        aside.rename(path)
-    finally:
-        aside.unlink(missing_ok=True)
+        writing.move(fresh, path, durable=True)
     return path

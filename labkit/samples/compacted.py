@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit import outside
+from labkit import outside, writing
 from labkit.errors import DataError
 from labkit.samples import ROWS, Raw, numbers, patterned
 from labkit.samples import header as headers
@@ -106,34 +105,28 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
     """
     import pyarrow.parquet as pq
 
-    aside, count = folder / f".{PREFIX}.parquet.{os.getpid()}", 0
-    wanted, found = hashlib.sha256(), hashlib.sha256()
-    try:
-        with aside.open("wb") as file:
-            with pq.ParquetWriter(
-                file, layout(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
-            ) as out:
-                held: list[tuple[Name, Raw]] = []
-                values = 0
-                for name, raw in points:
-                    _added(wanted, name, raw)
-                    held.append((name, raw))
-                    count, values = count + 1, values + sum(map(len, raw.columns.values()))
-                    if len(held) == POINTS or values > GROUP:
-                        out.write_table(_batch(held))
-                        held, values = [], 0
-                if held:
+    count, wanted, found = 0, hashlib.sha256(), hashlib.sha256()
+    with writing.aside(folder / f"{PREFIX}.parquet") as fresh:
+        with fresh.open("xb") as file, pq.ParquetWriter(
+            file, layout(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
+        ) as out:  # fmt: skip
+            held: list[tuple[Name, Raw]] = []
+            values = 0
+            for name, raw in points:
+                _added(wanted, name, raw)
+                held.append((name, raw))
+                count, values = count + 1, values + sum(map(len, raw.columns.values()))
+                if len(held) == POINTS or values > GROUP:
                     out.write_table(_batch(held))
-            file.flush()
-            os.fsync(file.fileno())
-        for name, raw in read(aside, checked=True):
+                    held, values = [], 0
+            if held:
+                out.write_table(_batch(held))
+        for name, raw in read(fresh, checked=True):
             _added(found, name, raw)
         if wanted.digest() != found.digest():
-            raise DataError(f"{aside} does not hold what labkit wrote to it. Check the disk; nothing was deleted.")
-        path = folder / f"{PREFIX}{digest(aside)}.parquet"
-        aside.rename(path)
-    finally:
-        aside.unlink(missing_ok=True)
+            raise DataError(f"{fresh} does not hold what labkit wrote to it. Check the disk; nothing was deleted.")
+        path = folder / f"{PREFIX}{digest(fresh)}.parquet"
+        writing.move(fresh, path, durable=True)
     return path, count
 
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from labkit import notes
 from labkit.errors import DataError
+from labkit.markdown import table
 from labkit.notes import Note
 
 T = TypeVar("T")
@@ -199,14 +200,12 @@ def warnings(meta: Mapping[str, Any]) -> tuple[Note, ...]:
 
 def dictionary() -> str:
     """The part of the data dictionary about metadata, as Markdown."""
-    rows = [("key", "type", "unit", "must be there if", "meaning"), ("---",) * 5]
-    rows += [(f"`{f.name}`", _WORDS[f.kind], f.unit, ", ".join(f.needed), f.meaning) for f in FACTS.values()]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    rows = [(f"`{f.name}`", _WORDS[f.kind], f.unit, ", ".join(f.needed), f.meaning) for f in FACTS.values()]
     return f"""
 ## Metadata of samples
 
 Printed from `labkit/samples/facts.py` by `labkit.samples.facts.dictionary()`; edit there. A samples file keeps
 these keys under `meta`. A key must be there if the origin of the point is one of those named.
 
-{table}
+{table(("key", "type", "unit", "must be there if", "meaning"), rows)}
 """

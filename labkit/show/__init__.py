@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from labkit import benchmarks, spreadsheet, writing
 from labkit.columns import METRICS
@@ -49,10 +49,9 @@ def description(name: str) -> str:
     lines += ["", f"sizes:  {benchmark.sizes if benchmark.sized else 'none'}"]
     lines += [f"ranks:  {low if low == high else f'{low} or more' if high is None else f'{low} to {high}'}"]
     lines += [f"cadence: {benchmark.cadence}", "", "options (-o key=value):"]
-    meanings = benchmarks.meanings(benchmark.options)
+    meanings, kinds = benchmarks.meanings(benchmark.options), get_type_hints(benchmark.options)
     for field in dataclasses.fields(benchmark.options):
-        kind = field.type if isinstance(field.type, str) else _type(field.type)
-        lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{kind}]")
+        lines.append(f"  {field.name}={field.default}  {meanings.get(field.name, '')}  [{_type(kinds[field.name])}]")
     return "\n".join(lines if dataclasses.fields(benchmark.options) else lines[:-1])
 
 

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, cast
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.figures import style
+from labkit.figures._plotly import go
 from labkit.samples import Samples
 from labkit.samples.facts import CAMPAIGN
 from labkit.studies import Study

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
 from labkit.analysis.half import half_of
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True, kw_only=True)

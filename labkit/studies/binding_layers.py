@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit import figures, studies
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, words
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 BOUND = ("mpi.latency", "mpi.bandwidth", "mpi.allreduce", "mpi.bcast")
 LAYERS = {"c": "C kernel", "buffers": "mpi4py, buffers", "pickle": "mpi4py, pickle"}

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import plotly.graph_objects as go
-
 from labkit import analysis, benchmarks, figures, studies
 from labkit.errors import SpecError
 from labkit.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, SLOT_NS
@@ -19,6 +17,7 @@ from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
     from labkit.samples import Samples
 

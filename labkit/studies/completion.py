@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import pandas as pd
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures
 from labkit.analysis import evidence
@@ -15,6 +12,10 @@ from labkit.notes import joined
 from labkit.samples.facts import ENGINE, FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, above, centre, counts, markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
 
 NOTICED = {  # how the end of a write is noticed: immediate, completion → words
     (False, "poll"): "memory watched",

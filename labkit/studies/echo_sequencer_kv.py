@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit import figures
 from labkit.analysis import evidence
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, centre, counts, markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 RATE = "transaction_rate_per_s"
 WAYS = ("send/RC", "send/UC", "send/UD", "write/RC", "write/UC")

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import plotly.graph_objects as go
-
 from labkit import figures, studies
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 FALL = 0.9  # of the bandwidth without computation, below which it has dropped
 SHARE = "available_percent_value"

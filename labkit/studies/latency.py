@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, launch, studies
 from labkit.analysis import protocol
@@ -16,6 +14,9 @@ from labkit.host import eager
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
 from labkit.studies._derived import of_samples
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import plotly.graph_objects as go
-
 from labkit import figures, studies
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 RATE = "message_rate_per_s"
 ONE_WAY, BOTH_WAYS = "mpi.multi_bandwidth", "mpi.multi_bibandwidth"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import pandas as pd
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
 
 CALLS = ("mpi.put_latency", "mpi.get_latency", "mpi.accumulate_latency", "mpi.get_accumulate_latency")
 RATES = ("mpi.put_bandwidth", "mpi.get_bandwidth")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import pandas as pd
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, ClassVar
 
 from labkit import benchmarks, figures, studies
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
 
 FORMS = ("mpi.allreduce", "mpi.iallreduce", "mpi.allreduce_persistent")
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit import figures
 from labkit.benchmarks.verbs.setup import STEPS
 from labkit.columns import METRICS, split, split_end
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, above, centre, counts, markdown_list, number, size_words, statement
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 PAGE = 4096  # B
 RATE = "message_rate_per_s"

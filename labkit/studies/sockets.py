@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit import benchmarks, figures, records, studies, tools
 from labkit.columns import METRICS, split
@@ -14,6 +13,9 @@ from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
 from labkit.studies._derived import of_samples
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _TRIPS = ("sockets.tcp_rr", "sockets.udp_rr", "sockets.unix_rr")
 _STREAMS = ("sockets.tcp_stream", "sockets.tcp_bidirectional")

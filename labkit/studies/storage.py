@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, notes, records, studies
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from labkit import benchmarks, figures, records
 from labkit.analysis import evidence
@@ -16,6 +15,9 @@ from labkit.figures import style
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, above, centre, markdown_list, number, size_words, statement, words
 from labkit.units import parse_sizes
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 DATAGRAM = 4096  # B of the largest UD message
 OPERATIONS = ("send", "write", "read", "atomic")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import pandas as pd
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, testbeds
 from labkit.analysis import evidence
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, centre, markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
 
 READ, WRITE = "verbs.read_latency", "verbs.write_bandwidth"
 FACTORS = {  # option of the testbed → label of its axis

@@ -16,6 +16,7 @@ from ipywidgets import Widget
 from labkit import lab as book
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
+from labkit.markdown import table
 from labkit.measuring import Progress
 from labkit.notes import joined
 from labkit.studies import number
@@ -129,7 +130,7 @@ class Session:
 
     def compare(self) -> None:
         """Display predictions beside results."""
-        rows = ["| asked | predicted | found | |", "|:--|--:|--:|:--|"]
+        rows = []
         for question in self.lab.predictions:
             given, expected = self.attempts.predictions.get(question.name), question.of(self.results)
             if isinstance(expected.centre, str):
@@ -139,9 +140,9 @@ class Session:
             else:
                 ends = f"{number(expected.low)} to {number(expected.high)}, {expected.basis}"
                 found = f"{number(expected.centre)} {question.unit} ({ends})"
-            cells = [question.text, "–" if given is None else str(given), found, compared(question, expected, given)]
-            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        display(Markdown("\n".join(rows)))
+            before = "–" if given is None else str(given)
+            rows.append([question.text, before, found, compared(question, expected, given)])
+        display(Markdown(table(["asked", "predicted", "found", ""], rows, align="lrrl")))
 
     def check(self, name: str, given: Any = None) -> None:
         """Show a question with what its answer is worth, and hints; nothing is raised for a wrong one.

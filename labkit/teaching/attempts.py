@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from labkit import writing
 from labkit.errors import DataError
 
 FORMAT = 1
@@ -85,6 +85,4 @@ class Attempts:
 
     def _save(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        aside = self._file.with_name(f".diary.json.{os.getpid()}")
-        aside.write_text(json.dumps(self._held, indent=1) + "\n")
-        aside.rename(self._file)
+        writing.replace(self._file, json.dumps(self._held, indent=1) + "\n", durable=True)

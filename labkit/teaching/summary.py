@@ -6,18 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from labkit.errors import DataError
+from labkit.markdown import table
 from labkit.teaching import definition
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.definition import Lab
 
 MARK = {True: "right", False: "not yet"}
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
-    lines = [list(head), *map(list, rows)]
-    text = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join([text[0], "|" + ":--|" * len(lines[0]), *text[1:]])
 
 
 def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
@@ -35,8 +29,8 @@ def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
     total = sum(question.points for question in lab.questions)
     return "\n\n".join([
         f"## {lab.title}: {right} of {total} points", source,
-        _table(["predicted before", "prediction"], predicted),
-        _table(["question", "answer", "", "tries", "hints"], rows),
+        table(["predicted before", "prediction"], predicted),
+        table(["question", "answer", "", "tries", "hints"], rows),
     ]) + "\n"  # fmt: skip
 
 
@@ -75,8 +69,8 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
         hard.append([question.name, f"{solved} of {len(held)}", str(first), str(hints)])
     return "\n\n".join([
         f"# {lab.title}: {len(held)} learners",
-        _table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
-        _table(["question", "right", "at once, without a hint", "hints asked for"], hard),
+        table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
+        table(["question", "right", "at once, without a hint", "hints asked for"], hard),
     ]) + "\n"  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit import folders
+from labkit import folders, writing
 from labkit.errors import LaunchError
 
 _UP_S = 180.0  # until one must be up
@@ -124,9 +124,7 @@ def noted(text: str, lifetime: float, handle: Mapping[str, Any]) -> Iterator[Kep
     pid = os.getpid()
     one = Kept(text, pid, started(pid), time.time() + lifetime, handle)
     path = folders.runtime() / f"testbed-{pid}.json"
-    aside = path.with_suffix(".new")
-    aside.write_text(json.dumps(one.__dict__))
-    aside.rename(path)
+    writing.replace(path, json.dumps(one.__dict__))
     try:
         yield one
     finally:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs missing system packages with apt if run as root; else lists them and what does not work without them.
-#   system.sh                  what `make setup` calls; APT=no only looks, NONFREE=no never adds a component
+#   system.sh                  what measuring and reporting need; APT=no only looks, NONFREE=no never adds a component
+#   system.sh test             also what only the tests need: Slurm, a guest with soft-RoCE, a second MPI
 #   system.sh non-free-source  prints the source it would add for netperf and iozone3
 set -euo pipefail
 
@@ -10,7 +11,7 @@ case $MACHINE in
     *) QEMU=qemu-system-x86 IMAGE=linux-image-amd64 ;;
 esac
 # any of these commands | Debian package | what needs it
-WANTED=(
+MEASURING=(
     "cc gcc|gcc libc6-dev|C kernels; without them, mpi4py loops measure latency, bandwidth, allreduce and bcast"
     "mpirun mpiexec|openmpi-bin|everything with MPI"
     "fio|fio|storage.read, storage.write and sockets.unix_rr"
@@ -23,13 +24,17 @@ WANTED=(
     "ib_write_lat|perftest|RDMA with perftest; without it, pyverbs loops measure"
     "ucx_perftest|ucx-utils|UCX, the layer below MPI"
     "ibv_devinfo|rdma-core ibverbs-utils ibverbs-providers|everything with RDMA"
-    "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|static figures, which the PDF needs"
-    "pdftotext|poppler-utils|the tests that read the PDF"
     "numactl|numactl|binding tools to a NUMA node"
     "ip|iproute2|network namespaces and properties of interfaces"
     "nsenter|util-linux|the testbed virtual-cluster"
     "git|git|labkit's commit in every record"
     "qemu-system-$MACHINE|$QEMU|the guest of the testbed soft-roce (RDMA without an RDMA adapter)"
+)
+REPORTING=(
+    "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|static figures, which the PDF needs"
+)
+TESTING=(
+    "pdftotext|poppler-utils|the tests that read the PDF"
     "busybox|busybox-static|the guest of soft-roce"
     "cpio|cpio|the guest of soft-roce"
     "modprobe /usr/sbin/modprobe|kmod|the guest of soft-roce"
@@ -69,17 +74,20 @@ missing() {
     for row in "$@"; do have "${row%%|*}" || say "$row"; done
 }
 
+# Rows of this run's groups that are missing.
 all_missing() {
-    missing "${WANTED[@]}"
+    missing "${MEASURING[@]}" "${REPORTING[@]}"
     compgen -G '/usr/lib*/python3*/*-packages/pyverbs/__init__.py' >/dev/null || say "$PYVERBS"
-    compgen -G '/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*' >/dev/null || say "$KERNEL"
-    compgen -G '/usr/lib*/*-linux-gnu/libpmix.so' >/dev/null || say "$PMIX"
     compgen -G '/usr/share/fonts/truetype/liberation*/*' >/dev/null || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
     have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python" || python3 -c 'import ensurepip, venv' 2>/dev/null || say "$VENV"
+    [ -n "$TESTS" ] || return 0
+    missing "${TESTING[@]}"
+    compgen -G '/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*' >/dev/null || say "$KERNEL"
+    compgen -G '/usr/lib*/*-linux-gnu/libpmix.so' >/dev/null || say "$PMIX"
 }
 
 packages() { while IFS='|' read -r _ package _; do printf '%s ' "$package"; done; }
-tell() { while IFS='|' read -r _ package purpose; do say "  ${package%% *}: $purpose"; done; }
+tell() { while IFS='|' read -r _ package purpose; do say "  $package: $purpose"; done; }
 
 # shellcheck disable=SC1091
 distribution() { (. /etc/os-release && say "$ID"); }
@@ -145,7 +153,9 @@ install_missing() {
     free=$(all_missing | packages) nonfree=$(missing "${NOT_FREE[@]}" | packages)
     # Ubuntu's chromium is a snap, which needs a running snapd and cannot read below hidden folders
     if [ "$(distribution)" = ubuntu ]; then free=${free/chromium/}; fi
-    say "Some system packages are missing. You are root: labkit installs them with apt (set APT=no to prevent this)."
+    say "Some system packages are missing. You are root: labkit installs them with apt (set APT=no to prevent this):"
+    all_missing | tell
+    missing "${NOT_FREE[@]}" | tell
     apt update || say "apt could not read all of its sources. Set-up continues with the packages that apt knows."
     # shellcheck disable=SC2086
     install $free
@@ -180,7 +190,8 @@ main() {
 }
 
 case ${1:-} in
-    "") main ;;
+    "") TESTS='' main ;;
+    test) TESTS=yes main ;;
     non-free-source) non_free_source ;;
-    *) say "system.sh: there is no '$1'. Write: system.sh, or system.sh non-free-source." >&2; exit 1 ;;
+    *) say "system.sh: there is no '$1'. Write: system.sh, system.sh test, or system.sh non-free-source." >&2; exit 1 ;;
 esac

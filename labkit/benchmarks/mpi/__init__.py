@@ -59,6 +59,18 @@ class Pair(Layout, Timed):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FromAny(Pair):
+    """Options of messages between two ranks whose receiver may not name the sender.
+
+    Parameters
+    ----------
+    source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
+    """
+
+    source: Literal["specific", "any"] = "specific"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Window(Pair):
     """Options of windows of messages.
 

@@ -9,22 +9,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Pair, allowed, first_half, from_peer
+from labkit.benchmarks.mpi import FromAny, Pair, allowed, first_half, from_peer
 from labkit.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Pair):
+class Options(FromAny):
     """Options of mpi.latency.
 
     Parameters
     ----------
-    source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
     binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
     forked : children of each rank that sleep meanwhile: what having forked costs, as in osu_latency_mp.
     """
 
-    source: Literal["specific", "any"] = "specific"
     binding: Literal["c", "buffers", "pickle"] = "c"
     forked: int = 0
 

@@ -4,29 +4,13 @@ All pairs run at the same time without waiting for one another. The headline is 
 as osu_multi_lat prints it (OMB 7.4, mpi/pt2pt/osu_multi_lat.c); the samples of every pair are kept.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Pair, first_half, from_peer, paired
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Pair):
-    """Options of mpi.multi_latency.
-
-    Parameters
-    ----------
-    source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
-    """
-
-    source: Literal["specific", "any"] = "specific"
-
+from labkit.benchmarks.mpi import FromAny, first_half, from_peer, paired
 
 BENCHMARK = KernelBenchmark(
     title="latency of many pairs",
     kernel="latency",
-    options=Options,
+    options=FromAny,
     check=paired,
     ranks=(2, None),
     metrics={"latency_us": lambda spec: 2},

@@ -4,29 +4,13 @@ The time of one iteration, not halved, as IMB-MPI1 PingPing counts it: a message
 other way. With more than two ranks, rank r of the first half is paired with rank r + ranks/2.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Pair, from_peer, paired
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Pair):
-    """Options of mpi.pingping.
-
-    Parameters
-    ----------
-    source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
-    """
-
-    source: Literal["specific", "any"] = "specific"
-
+from labkit.benchmarks.mpi import FromAny, from_peer, paired
 
 BENCHMARK = KernelBenchmark(
     title="ping-ping",
     kernel="pingping",
-    options=Options,
+    options=FromAny,
     check=paired,
     ranks=(2, None),
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: spec.size},

@@ -9,30 +9,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.sockets._checks import stream
+from labkit.benchmarks.sockets._options import TcpStream, stream
 from labkit.tools import iperf, iperf3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(TcpStream):
     """Options of sockets.tcp_bidirectional.
 
     Parameters
     ----------
     tool : `auto` takes the first that is installed and can do it.
-    ip : version of the internet protocol.
-    nodelay : set TCP_NODELAY; the tools leave it off.
-    socket_buffer : B to send and to receive; 0 leaves it to the system.
-    streams : connections at once, with iperf3 in each direction.
-    congestion : TCP's congestion control, as the kernel names it; empty leaves it to the system.
     """
 
     tool: Literal["auto", "iperf3", "iperf"] = "auto"
-    ip: Literal["ipv4", "ipv6"] = "ipv4"
-    nodelay: bool = False
-    socket_buffer: int = 0
-    streams: int = 1
-    congestion: str = ""
 
 
 BENCHMARK = ToolBenchmark(

@@ -11,27 +11,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.sockets._options import Tcp
 from labkit.tools import iperf, netperf, netpipe, qperf, sockperf
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Tcp):
     """Options of sockets.tcp_rr.
 
     Parameters
     ----------
     tool : `auto` takes the first that is installed and can do it.
-    ip : version of the internet protocol.
     nodelay : set TCP_NODELAY, so that nothing waits for an earlier answer; sockperf's default, not netperf's.
-    socket_buffer : B to send and to receive; 0 leaves it to the system.
-    congestion : TCP's congestion control at both ends, as the kernel names it; empty leaves it to the system.
     """
 
     tool: Literal["auto", "netperf", "sockperf", "qperf", "iperf", "netpipe"] = "auto"
-    ip: Literal["ipv4", "ipv6"] = "ipv4"
     nodelay: bool = True
-    socket_buffer: int = 0
-    congestion: str = ""
 
 
 BENCHMARK = ToolBenchmark(

@@ -9,23 +9,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.sockets._options import Sockets
 from labkit.tools import netperf, qperf, sockperf
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Sockets):
     """Options of sockets.udp_rr.
 
     Parameters
     ----------
     tool : `auto` takes the first that is installed and can do it.
-    ip : version of the internet protocol.
-    socket_buffer : B to send and to receive; 0 leaves it to the system.
     """
 
     tool: Literal["auto", "netperf", "sockperf", "qperf"] = "auto"
-    ip: Literal["ipv4", "ipv6"] = "ipv4"
-    socket_buffer: int = 0
 
 
 BENCHMARK = ToolBenchmark(

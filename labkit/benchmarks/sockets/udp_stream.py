@@ -10,26 +10,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.sockets._checks import stream
+from labkit.benchmarks.sockets._options import Sockets, stream
 from labkit.tools import iperf, iperf3, netperf, qperf
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Sockets):
     """Options of sockets.udp_stream.
 
     Parameters
     ----------
     tool : `auto` takes the first that is installed and can do it.
-    ip : version of the internet protocol.
-    socket_buffer : B to send and to receive; 0 leaves it to the system.
     streams : senders at once.
     offered : MB/s that all of them together are to send; 0 for as fast as they can.
     """
 
     tool: Literal["auto", "netperf", "iperf3", "iperf", "qperf"] = "auto"
-    ip: Literal["ipv4", "ipv6"] = "ipv4"
-    socket_buffer: int = 0
     streams: int = 1
     offered: float = 0.0
 

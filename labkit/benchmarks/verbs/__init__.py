@@ -12,6 +12,8 @@ from labkit.spec import Effort, Spec
 if TYPE_CHECKING:
     from labkit.tools import Job
 
+    Jobs = tuple[Callable[[Spec, Effort], Job], ...]
+
 Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
 MTUS = (0, 256, 512, 1024, 2048, 4096)
 
@@ -41,6 +43,56 @@ class Verbs:
     tclass: int = -1
     gid: int = -1
     rdma_cm: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class InTurn(Verbs):
+    """Options of the verbs benchmarks whose messages may use several buffers.
+
+    Parameters
+    ----------
+    buffers_in_turn : different buffers, one after the other (pyverbs).
+    reuse : % of the messages that use the first buffer again, the others any of them (pyverbs).
+    """
+
+    buffers_in_turn: int = 1
+    reuse: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Atomic:
+    """Options of atomic operations.
+
+    Parameters
+    ----------
+    operation : add to the number there, or put another in its place if it is the one expected.
+    """
+
+    operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addressed:
+    """Options of the verbs benchmarks with one end.
+
+    Parameters
+    ----------
+    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
+    """
+
+    gid: int = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ucx(Addressed):
+    """Options of the benchmarks of UCX.
+
+    Parameters
+    ----------
+    operation : messages by tag, as MPI sends them; put and get into the other's memory; active messages.
+    """
+
+    operation: Literal["tag", "put", "get", "am"] = "tag"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +156,7 @@ def check(spec: Spec, operation: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served:
+class Served(Addressed):
     """Options of a small program: clients that ask a server.
 
     Parameters
@@ -113,14 +165,47 @@ class Served:
     inline : B up to which data are copied with a request.
     mtu : B of the largest packet; 0 takes the largest.
     tclass : byte of DSCP and ECN in the packets; -1 leaves it.
-    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
     """
 
     clients: int = 1
     inline: int = 0
     mtu: int = 0
     tclass: int = -1
-    gid: int = -1
+
+
+def latency(
+    title: str,
+    operation: str,
+    jobs: Jobs,
+    options: type[Verbs] = InTurn,
+    sizes: str = "2:64Ki",
+    max_size: int = 2**30,
+) -> ToolBenchmark:
+    """A benchmark of one operation at a time."""
+    return ToolBenchmark(
+        title=title,
+        options=options,
+        sizes=sizes,
+        max_size=max_size,
+        check=lambda spec: check(spec, operation),
+        metrics={"latency_us": lambda spec: 1},
+        jobs=jobs,
+        cadence="streaming",
+    )
+
+
+def bandwidth(title: str, operation: str, jobs: Jobs, options: type[Stream] = Stream) -> ToolBenchmark:
+    """A benchmark of a stream of operations, several of them under way."""
+    return ToolBenchmark(
+        title=title,
+        options=options,
+        sizes="64:64Ki:*4",
+        max_size=2**30,
+        check=lambda spec: check(spec, operation),
+        metrics={"bandwidth_MBps": lambda spec: spec.size * window(spec), "message_rate_per_s": window},
+        jobs=jobs,
+        cadence="streaming",
+    )
 
 
 def program(

@@ -6,23 +6,15 @@ post to the last completion: the pause between windows is not in it, their ends 
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import Stream, check, window
+from labkit.benchmarks.verbs import Atomic, Stream, check, window
 from labkit.tools import perftest, pyverbs, qperf
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Stream):
-    """Options of verbs.atomic_bandwidth.
-
-    Parameters
-    ----------
-    operation : add to the number there, or put another in its place if it is the one expected.
-    """
-
-    operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
+class Options(Atomic, Stream):
+    """Options of verbs.atomic_bandwidth."""
 
 
 BENCHMARK = ToolBenchmark(

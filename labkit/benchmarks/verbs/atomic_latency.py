@@ -4,32 +4,21 @@ The definition of perftest's ib_atomic_lat. The processor of the other end does 
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import Verbs, check
+from labkit.benchmarks.verbs import Atomic, Verbs, latency
 from labkit.tools import perftest, pyverbs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Verbs):
-    """Options of verbs.atomic_latency.
-
-    Parameters
-    ----------
-    operation : add to the number there, or put another in its place if it is the one expected.
-    """
-
-    operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
+class Options(Atomic, Verbs):
+    """Options of verbs.atomic_latency."""
 
 
-BENCHMARK = ToolBenchmark(
-    title="atomic operation latency",
-    options=Options,
+BENCHMARK = latency(
+    "atomic operation latency",
+    "atomic",
+    (perftest.atomic_latency, pyverbs.atomic_latency),
+    Options,
     sizes="8",
     max_size=8,
-    check=lambda spec: check(spec, "atomic"),
-    metrics={"latency_us": lambda spec: 1},
-    jobs=(perftest.atomic_latency, pyverbs.atomic_latency),
-    cadence="streaming",
 )

@@ -5,20 +5,9 @@ at the sender. With pyverbs a sample is a window of `tx_depth` messages on each 
 last completion: the pause between windows is not in it, their ends are.
 """
 
-from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import Stream, check, window
+from labkit.benchmarks.verbs import bandwidth
 from labkit.tools import perftest, pyverbs, qperf
 
-BENCHMARK = ToolBenchmark(
-    title="RDMA read stream",
-    options=Stream,
-    sizes="64:64Ki:*4",
-    max_size=2**30,
-    check=lambda spec: check(spec, "read"),
-    metrics={
-        "bandwidth_MBps": lambda spec: spec.size * window(spec),
-        "message_rate_per_s": window,
-    },
-    jobs=(perftest.read_bandwidth, pyverbs.read_bandwidth, qperf.read_bandwidth),
-    cadence="streaming",
+BENCHMARK = bandwidth(
+    "RDMA read stream", "read", (perftest.read_bandwidth, pyverbs.read_bandwidth, qperf.read_bandwidth)
 )

@@ -5,27 +5,13 @@ sample is one registration; the deregistration that follows is a column of its o
 what MPI libraries pay when buffers change.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.verbs import Addressed
 from labkit.tools import pyverbs
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of verbs.registration.
-
-    Parameters
-    ----------
-    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
-    """
-
-    gid: int = -1
-
 
 BENCHMARK = ToolBenchmark(
     title="memory registration",
-    options=Options,
+    options=Addressed,
     sizes="4Ki:16Mi:*4",
     check=lambda spec: "" if spec.size else "size=0, but a region has at least 1 B. Set size=4096.",
     metrics={"latency_us": lambda spec: 1},

@@ -4,9 +4,8 @@ A sample is the time of all of them with their ends; each step is a column of it
 before its first message, beside the exchange of addresses.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.verbs import Addressed
 from labkit.tools import pyverbs
 
 STEPS = {
@@ -17,21 +16,9 @@ STEPS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of verbs.setup.
-
-    Parameters
-    ----------
-    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
-    """
-
-    gid: int = -1
-
-
 BENCHMARK = ToolBenchmark(
     title="set-up of a connection",
-    options=Options,
+    options=Addressed,
     sized=False,
     metrics={"latency_us": lambda spec: 1},
     phases=STEPS,

@@ -5,30 +5,13 @@ The definition of ucx_perftest: half the round trip of ``tag_lat``, ``ucp_put_la
 median is that of the newest iterations. ``transport`` is the path: auto, tcp, shm, rc or ud.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.verbs import Ucx
 from labkit.tools import ucx_perftest
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of verbs.ucx_latency.
-
-    Parameters
-    ----------
-    operation : messages by tag, as MPI sends them; put and get into the other's memory; active messages.
-    gid : entry of the device's table of addresses over rc and ud; -1 takes that of RoCE version 2 with an IPv4 address.
-    """
-
-    operation: Literal["tag", "put", "get", "am"] = "tag"
-    gid: int = -1
-
 
 BENCHMARK = ToolBenchmark(
     title="UCX latency",
-    options=Options,
+    options=Ucx,
     sizes="1:1Mi",
     max_size=2**26,
     check=lambda spec: "" if spec.size else "size=0, but ucx_perftest moves at least 1 B. Set size=8.",

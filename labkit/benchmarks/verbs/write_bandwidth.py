@@ -7,8 +7,7 @@ last completion: the pause between windows is not in it, their ends are.
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import Stream, check, window
+from labkit.benchmarks.verbs import Stream, bandwidth
 from labkit.tools import perftest, pyverbs, qperf
 
 
@@ -24,16 +23,6 @@ class Options(Stream):
     immediate: bool = False
 
 
-BENCHMARK = ToolBenchmark(
-    title="RDMA write stream",
-    options=Options,
-    sizes="64:64Ki:*4",
-    max_size=2**30,
-    check=lambda spec: check(spec, "write"),
-    metrics={
-        "bandwidth_MBps": lambda spec: spec.size * window(spec),
-        "message_rate_per_s": window,
-    },
-    jobs=(perftest.write_bandwidth, pyverbs.write_bandwidth, qperf.write_bandwidth),
-    cadence="streaming",
+BENCHMARK = bandwidth(
+    "RDMA write stream", "write", (perftest.write_bandwidth, pyverbs.write_bandwidth, qperf.write_bandwidth), Options
 )

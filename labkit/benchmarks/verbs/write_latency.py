@@ -6,34 +6,22 @@ takes a receive and gives a completion at the other end, which is what waits the
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import Verbs, check
+from labkit.benchmarks.verbs import InTurn, latency
 from labkit.tools import perftest, pyverbs, qperf
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Verbs):
+class Options(InTurn):
     """Options of verbs.write_latency.
 
     Parameters
     ----------
     immediate : each write carries a number, takes a receive and gives a completion at the other end (pyverbs).
-    buffers_in_turn : different buffers, one after the other (pyverbs).
-    reuse : % of the messages that use the first buffer again, the others any of them (pyverbs).
     """
 
     immediate: bool = False
-    buffers_in_turn: int = 1
-    reuse: int = 0
 
 
-BENCHMARK = ToolBenchmark(
-    title="RDMA write latency",
-    options=Options,
-    sizes="2:64Ki",
-    max_size=2**30,
-    check=lambda spec: check(spec, "write"),
-    metrics={"latency_us": lambda spec: 1},
-    jobs=(perftest.write_latency, pyverbs.write_latency, qperf.write_latency),
-    cadence="streaming",
+BENCHMARK = latency(
+    "RDMA write latency", "write", (perftest.write_latency, pyverbs.write_latency, qperf.write_latency), Options
 )

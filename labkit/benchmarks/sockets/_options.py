@@ -1,0 +1,58 @@
+"""Options that benchmarks of sockets share, and what is wrong with a spec of a stream."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sockets:
+    """Options of TCP and UDP.
+
+    Parameters
+    ----------
+    ip : version of the internet protocol.
+    socket_buffer : B to send and to receive; 0 leaves it to the system.
+    """
+
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+    socket_buffer: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tcp(Sockets):
+    """Options of TCP.
+
+    Parameters
+    ----------
+    congestion : TCP's congestion control at both ends, as the kernel names it; empty leaves it to the system.
+    """
+
+    congestion: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TcpStream(Tcp):
+    """Options of TCP connections that send as fast as they can.
+
+    Parameters
+    ----------
+    nodelay : set TCP_NODELAY; the tools leave it off.
+    streams : connections at once, in each direction.
+    """
+
+    nodelay: bool = False
+    streams: int = 1
+
+
+def stream(spec: Spec) -> str:
+    """Say what no tool can do: messages of nothing, fewer streams than one, a rate below 0."""
+    if not spec.size:
+        return "size=0, but a call sends at least 1 B. Set size=65536."
+    values = spec.values
+    if values["streams"] < 1:
+        return f"streams={values['streams']}, but there must be at least 1. Set streams=1."
+    if values.get("offered", 0) < 0:
+        return f"offered={values['offered']}, but it must be a rate above 0, or 0 for no limit. Set offered=0."
+    return ""

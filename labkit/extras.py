@@ -1,0 +1,72 @@
+"""Packages that measuring does without: which extra of labkit brings each, and what to do where one is missing.
+
+``pip install labkit`` brings what measuring, importing and showing need. Reports and notebooks need ``labkit[report]``,
+JupyterLab and the Explorer ``labkit[lab]``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.util import find_spec
+from typing import Any
+
+from labkit.errors import LaunchError
+
+PACKAGES = {
+    "report": (
+        "plotly", "papermill", "nbclient", "nbformat", "nbconvert", "IPython", "ipykernel", "jupyter_client", "kaleido",
+        "choreographer", "pypandoc", "yaml", "typst",
+    ),
+    "lab": ("jupyterlab", "ipywidgets", "anywidget", "traitlets"),
+}  # fmt: skip
+NOTEBOOKS = ("papermill", "nbformat", "ipykernel", "IPython", "plotly")  # what executing a notebook takes
+
+
+def absent(*names: str) -> list[str]:
+    """Those of some packages, by the names they are imported by, that are not installed."""
+    return [name for name in names if find_spec(name) is None]
+
+
+def need(*names: str) -> None:
+    """Refuse to go on without packages.
+
+    Raises
+    ------
+    LaunchError
+        If one is not installed; it names the extra that brings it.
+    """
+    for name in absent(*names):
+        raise LaunchError(_sentence(name))
+
+
+def explained(error: ModuleNotFoundError) -> LaunchError | None:
+    """The error with its remedy, for a package that an extra brings; None for any other."""
+    name = (error.name or "").partition(".")[0]
+    return LaunchError(_sentence(name)) if any(name in names for names in PACKAGES.values()) else None
+
+
+def remedy(name: str) -> str:
+    """The command that installs the extra with a package."""
+    extra = next((extra for extra, names in PACKAGES.items() if name in names), "")
+    return f"pip install 'labkit[{extra}]'" if extra else f"pip install {name}"
+
+
+def _sentence(name: str) -> str:
+    return f"The Python package {name} is not installed. Install it: {remedy(name)}"
+
+
+class Later:
+    """A module that is imported when it is first used.
+
+    Parameters
+    ----------
+    name : of the module, such as ``plotly.graph_objects``.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        """Import it, and look the name up there."""
+        need(self._name.partition(".")[0])
+        return getattr(importlib.import_module(self._name), attribute)

@@ -1,0 +1,20 @@
+"""plotly, imported when the first figure is drawn: planning and measuring a study do without it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from labkit import extras
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+else:
+    go = extras.Later("plotly.graph_objects")
+
+__all__ = ["go", "make_subplots"]
+
+
+def make_subplots(*shape: int, **how: Any) -> go.Figure:
+    """A figure with several panels, as plotly's function of this name makes it."""
+    made: go.Figure = extras.Later("plotly.subplots").make_subplots(*shape, **how)
+    return made

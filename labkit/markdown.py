@@ -1,0 +1,50 @@
+"""Pipe tables, the tables of Markdown. Everything that labkit prints as one comes from here.
+
+The library tabulate writes them too, but a bar inside a cell ends that cell, and its rules are as long as the longest
+cell. Pandoc takes the widths of columns from the rules, so one column of prose would starve the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_LEAST, _MOST = 6, 60  # dashes of a rule
+_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+_BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
+_RULES = {"l": ":{}-", "r": "-{}:", "c": ":{}:"}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "", caption: str = "") -> str:
+    r"""A pipe table of cells that are Markdown; a bar or the end of a line in a cell stays in it.
+
+    Parameters
+    ----------
+    head : column heads.
+    rows : cells, each as many as heads.
+    align : ``l``, ``r`` or ``c`` for each column; left without it.
+    caption : with its label, as in ``Hosts. {#tbl-hosts}``.
+
+    Examples
+    --------
+    >>> print(table(["size", "time (µs)"], [["8 B", "0.21"], ["a|b", "`c|d`"]], align="lr"))
+    | size | time (µs) |
+    |:-----|--------:|
+    | 8 B | 0.21 |
+    | a\|b | `c|d` |
+    """
+    cells = [[_cell(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(_LEAST, *(min(len(row[i]), _MOST) for row in cells)) for i in range(len(head))]
+    rules = [_RULES[a].format("-" * (w - 2)) for w, a in zip(widths, align or "l" * len(head), strict=True)]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    text = "\n".join([lines[0], f"|{'|'.join(rules)}|", *lines[1:]])
+    return f"{text}\n\n: {caption}" if caption else text
+
+
+def _cell(text: str) -> str:
+    """A cell on one line, with its bars escaped where they are not code."""
+    line, parts, end = " ".join(text.splitlines()), [], 0
+    for code in _CODE.finditer(line):
+        parts += [_BAR.sub(r"\1\\|", line[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*parts, _BAR.sub(r"\1\\|", line[end:])])

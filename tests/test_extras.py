@@ -1,0 +1,117 @@
+"""The light core: what `pip install labkit` brings is enough to measure, import and show; the rest names its extra."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from labkit import extras
+from labkit.errors import LaunchError
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def closure(names: list[str]) -> Iterator[str]:
+    """Installed distributions that some requirements bring."""
+    seen: set[str] = set()
+    left = [Requirement(name) for name in names]
+    while left:
+        one = left.pop()
+        if one.marker and not any(one.marker.evaluate({"extra": extra}) for extra in one.extras or {""}):
+            continue
+        if one.name not in seen:
+            seen.add(one.name)
+            yield one.name
+            left += [Requirement(text) for text in metadata.requires(one.name) or [] if "extra ==" not in text]
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the packages of the core alone."""
+    folder = tmp_path_factory.mktemp("core")
+    for name in closure(PROJECT["dependencies"]):
+        for top in {file.parts[0] for file in metadata.files(name) or () if file.parts[0] != ".."}:
+            if not (folder / top).exists() and top != "__pycache__":
+                (folder / top).symlink_to(Path(str(metadata.distribution(name).locate_file(top))))
+    return folder
+
+
+def bare(core: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command of labkit where only the core is installed."""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(core), str(ROOT)]), "PYTHONWARNINGS": "default"}
+    command = [sys.executable, "-S", "-m", "labkit.cli", *words]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["describe", "mpi.latency"],
+        ["show", "examples/two-cores", "--benchmark", "mpi.latency", "--format", "csv"],
+        ["plan", "quick", "-p", "launches=1"],
+        ["testbed", "list"],
+        ["submit", "quick", "--site", "slurm-modules", "--dry-run"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_the_core_does_without_the_extras(core: Path, tmp_path: Path, words: list[str]) -> None:
+    done = bare(core, tmp_path, *words)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"), [(["report", "examples/two-cores"], "report"), (["lab"], "lab"), (["explore"], "lab")]
+)
+def test_a_command_that_needs_an_extra_names_it(core: Path, tmp_path: Path, words: list[str], extra: str) -> None:
+    done = bare(core, tmp_path, *words)
+    assert done.returncode == 1
+    assert re.fullmatch(
+        rf"labkit: The Python package \w+ is not installed\. Install it: pip install 'labkit\[{extra}\]'\n",
+        done.stderr,
+    ), done.stderr
+
+
+@pytest.mark.mpi
+def test_a_suite_is_measured_without_notebooks(core: Path, tmp_path: Path) -> None:
+    suite = tmp_path / "tiny.toml"
+    given = 'sizes = "8"\nallreduce = ""\nlaunches = 1\ntime_cap = 0.01\n'
+    suite.write_text(f'[[notebook]]\nname = "10-latency"\n[notebook.parameters]\n{given}')
+    done = bare(core, tmp_path, "run", str(suite), "--into", "campaign")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "not executed" in done.stdout
+    assert "pip install 'labkit[report]', then: labkit report" in done.stdout
+    assert list((tmp_path / "campaign/samples/mpi.latency").glob("*.parquet"))
+    assert not (tmp_path / "campaign/notebooks").exists()
+    facts = json.loads((tmp_path / "campaign/campaign.json").read_text())
+    assert facts["parameters"]["10-latency"]["sizes"] == "8", "labkit report executes the notebook with these"
+
+
+def test_every_package_is_in_the_extra_that_labkit_names_for_it() -> None:
+    distributions = metadata.packages_distributions()
+    for extra, names in extras.PACKAGES.items():
+        brought = {name.lower().replace("_", "-") for name in closure(PROJECT["optional-dependencies"][extra])}
+        for name in names:
+            assert {one.lower().replace("_", "-") for one in distributions[name]} & brought, name
+
+
+def test_a_missing_package_is_named_with_its_remedy() -> None:
+    with pytest.raises(LaunchError, match=r"jupyterlab_of_nobody is not installed"):
+        extras.need("jupyterlab_of_nobody")
+    assert extras.explained(ModuleNotFoundError("No module named 'x'", name="x")) is None
+    told = extras.explained(ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes"))
+    assert str(told) == "The Python package yaml is not installed. Install it: pip install 'labkit[report]'"
+    later = extras.Later("plotly.graph_objects")
+    assert later.Figure().to_plotly_json()["data"] == []
