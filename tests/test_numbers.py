@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import records, show, units
-from labkit.batch import following
 from labkit.campaign import Campaign
 from labkit.report import summary as first_pages
 from labkit.samples import Samples
 from labkit.spec import Spec
+from labkit.suites import following
 
 from . import made
 
