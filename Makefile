@@ -117,6 +117,9 @@ format: setup $(VENV)/.tests ## format the source
 	$(if $(KERNELS),$(BIN)/clang-format -i $(KERNELS))
 	$(if $(NOTEBOOKS),$(BIN)/nbstripout --keep-id $(NOTEBOOKS))
 
+dist: .venv-dist/.packages ## build a source archive and wheels for x86_64 and aarch64 into dist/, and check them
+	@$(SETUP)/dist.sh .venv-dist/bin/python dist
+
 lock: ## update requirements.lock and the lock files in templates/setup
 	@$(SETUP)/lock.sh
 

@@ -62,9 +62,14 @@ def own() -> Path | None:
     with suppress(OSError):  # the working folder was deleted
         here = Path.cwd()
         for folder in (here, *here.parents):
-            if _is_project(folder) and folder.stat().st_uid == os.geteuid():
+            if not _is_shared(folder) and _is_project(folder) and folder.stat().st_uid == os.geteuid():
                 return folder
     return None
+
+
+def _is_shared(folder: Path) -> bool:
+    """Whether it is the root of the file system or the home folder, below which everything would be in the project."""
+    return folder in (Path(folder.anchor), outside.resolved(Path("~").expanduser()))
 
 
 def _is_project(folder: Path) -> bool:
@@ -155,7 +160,8 @@ def init(folder: str | Path) -> LaidOut:
     Raises
     ------
     SpecError
-        If it is a file or the checkout, or holds a file of the same name and is no project; nothing was written.
+        If it is a file, the checkout, the home folder or the root of the file system, or if it is no project and holds
+        a file of the same name; nothing was written.
     DataError
         If it cannot be written to.
     """
@@ -166,6 +172,11 @@ def init(folder: str | Path) -> LaidOut:
     with outside.about(target):
         if target.exists() and not target.is_dir():
             raise SpecError(f"{folder} is a file, but a project is a folder. Name another place.")
+        if _is_shared(target):
+            raise SpecError(
+                f"{target} holds more than a project: all that is below it would belong to it. Name a folder in it, "
+                "such as my-cluster."
+            )
         if CHECKOUT and target.is_relative_to(CHECKOUT):
             raise SpecError(f"{folder} is in labkit's own checkout, which has all of it. Name a folder elsewhere.")
         kept = [name for name in files if os.path.lexists(target / name)]

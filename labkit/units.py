@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 from labkit import ranges
@@ -220,6 +221,29 @@ def format_count(n: float, *, none: str = "–") -> str:
     ('12,000', '–')
     """
     return f"{int(n):,}" if n and n == n else none
+
+
+def format_share(share: float, *, digits: int = 2, sign: bool = False, none: str = "–") -> str:
+    """A part of a whole in per cent, with as many digits as asked for, and all before the point.
+
+    Examples
+    --------
+    >>> format_share(1 / 3), format_share(0.00123), format_share(1.234, sign=True), format_share(-0.051, sign=True)
+    ('33 %', '0.12 %', '+123 %', '-5.1 %')
+    """
+    text = format_number(100 * share, "%", digits=digits, none=none)
+    return f"+{text}" if sign and share > 0 else text
+
+
+def format_exact(value: float) -> str:
+    """A number that somebody set, such as a level of a factor: no digit is rounded away, and there is no exponent.
+
+    Examples
+    --------
+    >>> format_exact(64.0), format_exact(1048577.0), format_exact(0.1 + 0.2), format_exact(1e-5)
+    ('64', '1048577', '0.3', '0.00001')
+    """
+    return f"{Decimal(f'{value:.12g}'):f}" if math.isfinite(value) else f"{value:g}"
 
 
 def format_fact(name: str, value: object) -> str:

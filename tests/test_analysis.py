@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import analysis, benchmarks, figures, records
+from labkit import analysis, benchmarks, figures, launch, records
 from labkit.analysis import guidelines, protocol
 from labkit.analysis.slow_rank import ALPHA, WAITS, SlowRanks, collective
 from labkit.errors import DataError
@@ -161,11 +161,11 @@ def table(times: dict[tuple[str, int], float], ranks: int = 2, launches: int = 6
     """Records of collectives whose launch medians lie `spread` around the given µs."""
     found = []
     for (name, size), us in times.items():
-        for launch in range(launches):
-            ns = us * 1e3 * (1 + spread * (launch / max(launches - 1, 1) - 0.5))
-            random = np.random.default_rng([size, launch])
+        for number in range(launches):
+            ns = us * 1e3 * (1 + spread * (number / max(launches - 1, 1) - 0.5))
+            random = np.random.default_rng([size, number])
             row = ns * (1 + spread / 2 * random.uniform(-1, 1, (ranks, 200)))
-            found.append(kept(row, f"mpi.{name}", size, launch, **options))
+            found.append(kept(row, f"mpi.{name}", size, number, **options))
     return records.table(found)
 
 
@@ -370,21 +370,19 @@ def test_eager_limits_of_mpich(text: str, device: str, environment: dict, value:
 
 
 def test_what_cannot_be_read_says_why(tmp_path) -> None:
-    [none] = eager.limits("openmpi", str(tmp_path / "mpirun"), "shm")
+    [none] = launch.eager_limits("openmpi", str(tmp_path / "mpirun"), "shm")
     assert none.value is None
     assert "ompi_info is not installed beside" in none.source
     program = tmp_path / "ompi_info"
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)
-    assert "status 3" in eager.limits("openmpi", str(tmp_path / "mpirun"), "tcp")[0].source
-    assert "cannot read the settings of srun" in eager.limits("srun", "srun", "shm")[0].source
+    assert "status 3" in launch.eager_limits("openmpi", str(tmp_path / "mpirun"), "tcp")[0].source
+    assert "cannot read the settings of srun" in launch.eager_limits("srun", "srun", "shm")[0].source
 
 
 def test_eager_limits_of_the_installed_mpi_are_sizes_or_reasons() -> None:
-    from labkit import launch
-
     for launcher in launch.installed().values():
-        for one in eager.limits(launcher.kind, launcher.program):
+        for one in launch.eager_limits(launcher.kind, launcher.program):
             assert one.source
             assert one.value is None or one.value > 0
 

@@ -118,6 +118,29 @@ def test_one_name_in_two_files_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         benchmarks.find.__wrapped__()
 
 
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("BENCHMRK = 1\n", r"zz_wrong\.py defines neither BENCHMARK nor FORMS"),
+        (
+            "from labkit.benchmarks import Benchmark\nBENCHMARK = Benchmark(title='x', metrics={})\n",
+            r"zz_wrong\.py defines zz_wrong of no kind\. Define a KernelBenchmark",
+        ),
+    ],
+)
+def test_a_file_without_a_benchmark_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, error: str
+) -> None:
+    import labkit.benchmarks.mpi as family
+
+    (tmp_path / "zz_wrong.py").write_text(code)
+    monkeypatch.setattr(family, "__path__", [*family.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "labkit.benchmarks.mpi.zz_wrong", raising=False)
+    with pytest.raises(SpecError, match=error):
+        benchmarks.find.__wrapped__()
+    sys.modules.pop("labkit.benchmarks.mpi.zz_wrong", None)
+
+
 def test_a_file_may_export_forms_without_a_benchmark_of_its_own_name() -> None:
     assert "mpi.hotspot" not in benchmarks.find()
     with pytest.raises(SpecError, match=r"There is no benchmark 'mpi.hotspot'"):

@@ -82,13 +82,19 @@ def test_init_writes_through_no_link(here: Path) -> None:
     [
         ("file", "file is a file, but a project is a folder"),
         ("", "The name of the folder is empty"),
+        ("/", "/ holds more than a project"),
+        ("..", "holds more than a project"),
         (str(ROOT / "notebooks"), "is in labkit's own checkout"),
     ],
 )
-def test_init_refuses_what_cannot_be_a_project(here: Path, folder: str, says: str) -> None:
+def test_init_refuses_what_cannot_be_a_project(
+    here: Path, folder: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (here / "file").touch()
+    monkeypatch.setenv("HOME", str(here.parent))
     with pytest.raises(SpecError, match=says):
         project.init(folder)
+    assert sorted(here.parent.rglob("*")) == [here, here / "file"]
 
 
 @pytest.mark.parametrize("folder", ["/proc/sys/mine", "file/mine"])

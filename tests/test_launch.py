@@ -248,6 +248,18 @@ def test_a_launcher_of_a_new_file_has_the_place_that_its_order_says(
         launch.sys.modules.pop("labkit.launch.newmpi", None)
 
 
+def test_a_launcher_file_that_lacks_a_name_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "halfmpi.py").write_text("PROGRAM, LIBRARY, SAYS = None, '', ''\n")
+    monkeypatch.setattr(launch, "__path__", [*launch.__path__, str(tmp_path)])
+    try:
+        with pytest.raises(
+            LaunchError, match=r"halfmpi\.py does not define ORDER, TRANSPORTS, arguments, environment\."
+        ):
+            launch.installed.__wrapped__()
+    finally:
+        launch.sys.modules.pop("labkit.launch.halfmpi", None)
+
+
 @pytest.mark.parametrize(
     ("placement", "crowded"),
     [

@@ -18,7 +18,9 @@ from labkit.notes import Note, badge, note
 from labkit.records import tables
 from labkit.samples import Samples, header
 from labkit.samples.facts import noted
-from labkit.spec import Effort, Spec
+from labkit.spec import Spec
+
+from . import made
 
 SPLIT = (
     "a run of netperf was repeated, because it gave no result: found 1; wanted 3"  # holds what separates printed notes
@@ -35,7 +37,7 @@ def point(launch: int = 0, badges: tuple[Note, ...] = (), warnings: tuple[Note, 
     """A point that a tool reported, with notes."""
     spec = Spec(benchmark="mpi.latency", size=8, ranks=2)
     meta = {"fingerprint": "f", "engine": "c", "library": "L", **noted(badges, warnings)}
-    return Samples(spec=spec, effort=Effort(), host={}, launch=launch, origin="reported", meta=meta)
+    return made.samples(spec, launch=launch, origin="reported", meta=meta)
 
 
 def test_a_warning_that_holds_a_semicolon_is_one_warning_everywhere(tmp_path: Path) -> None:
@@ -53,7 +55,7 @@ def test_notes_survive_metadata_and_tables(badges: list[Note], warnings: list[No
     unique = [tuple({one.text: one for one in each}.values()) for each in (badges, warnings)]
     apart = [one for one in unique[1] if one.text not in {other.text for other in unique[0]}]
     meta = json.loads(json.dumps(noted(unique[0], apart)))
-    held = Samples(spec=Spec(benchmark="mpi.latency", size=8), effort=Effort(), host={}, launch=0, meta=meta)
+    held = made.samples("mpi.latency", meta=meta)
     assert (list(held.badges), list(held.warnings)) == (list(unique[0]), apart)
     frame = pd.DataFrame({"badges": [tuple(badges), ()], "warnings": [(), tuple(warnings)], "n": [1, 2]})
     assert tables.frame(tables.arrow(frame)).equals(frame)
@@ -70,7 +72,7 @@ def test_metadata_keep_the_texts_that_every_reader_of_the_format_knows(tmp_path:
 
 def test_files_from_before_have_codes_of_badges_and_whole_warnings() -> None:
     old = {"badges": ["soft-RoCE: functional, not performance", "iperf3 stands in for netperf"], "warnings": [SPLIT]}
-    held = Samples(spec=Spec(benchmark="mpi.latency", size=8), effort=Effort(), host={}, launch=0, meta=old)
+    held = made.samples("mpi.latency", meta=old)
     assert [one.code for one in held.badges] == ["functional", "stand-in"]
     assert [(one.code, one.text) for one in held.warnings] == [("", SPLIT)]
 

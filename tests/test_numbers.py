@@ -2,15 +2,19 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import records, show, units
+from labkit.analysis import congestion
 from labkit.campaign import Campaign
+from labkit.records import factors
 from labkit.report import summary as first_pages
 from labkit.samples import Samples
 from labkit.spec import Spec
@@ -122,3 +126,38 @@ def test_a_followed_campaign_names_the_statistic_and_no_zero_samples(tmp_path: P
 def test_json_keeps_its_keys() -> None:
     held = json.loads(show.result_json(records.table([launch(np.arange(2000, 2300))])))["records"][0]
     assert {"latency_us_p50", "latency_us_p95", "latency_us_p99", "latency_us_max", "n", "launch"} <= held.keys()
+
+
+def test_levels_that_differ_are_told_apart() -> None:
+    assert [factors.level(value) for value in (1048576.0, 1048577.0)] == ["1048576", "1048577"]
+    assert [factors.level(value) for value in (64.0, 0.1 + 0.2, 1e-05, math.nan)] == [
+        "64",
+        "0.3",
+        "0.00001",
+        factors.NONE,
+    ]
+
+
+@pytest.mark.parametrize("value", [0.0012, 0.012, 0.333, 1.0, 12.34, 12345.6])
+def test_shares_and_numbers_have_no_exponent_and_no_more_digits_than_asked(value: float) -> None:
+    for text in (units.format_share(value), units.format_number(value, digits=3), units.format_exact(value)):
+        assert "e" not in text
+    digits = units.format_share(value / 100).removesuffix(" %").replace(",", "").replace(".", "").strip("0")
+    assert len(digits) <= max(2, len(f"{value:.0f}"))
+
+
+def test_sentences_about_large_numbers_have_no_exponent() -> None:
+    assert "12,346 times as long (12,000 to 13,000" in congestion._sentence(
+        pd.DataFrame([{"statistic": "mean", "phase": phase, "factor": 12345.6, "low": 12000.0, "high": 13000.0,
+                       "label": "x", "reliable": True} for phase in ("loaded", "recovered")]), ())  # fmt: skip
+
+
+def test_no_sentence_rounds_to_digits_by_itself() -> None:
+    """Numbers for people are written by `labkit.units`; command lines, coordinates and limits are none."""
+    found = {
+        f"{path.parent.name}/{path.name}"
+        for folder in ("analysis", "figures", "studies", "teaching", "report", "records", "explorer", "show")
+        for path in (Path(units.__file__).parent / folder).rglob("*.py")
+        if re.search(r"\{[^{}\n]*:[+,]*\.\d[g%]\}", re.sub(r'float\(f"[^"]*"\)', "", path.read_text()))
+    }
+    assert found <= {"report/methods.py", "records/stated.py"}

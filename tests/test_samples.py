@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -114,3 +115,10 @@ def test_a_pipe_in_the_place_of_samples_is_not_waited_for(tmp_path: Path) -> Non
     for read in (samples.load, compacted.opened):
         with pytest.raises(DataError, match="pipe is a named pipe, but it must be a file"):
             read(tmp_path / "pipe")
+
+
+def test_the_tests_make_samples_with_one_builder() -> None:
+    tests = Path(__file__).parent
+    assert [p.name for p in tests.rglob("*.py") if re.search(r"\bSamples\(\n?\s*(spec=|\*\*)", p.read_text())] == [
+        "made.py"
+    ]

@@ -19,9 +19,8 @@ from labkit.explorer import export
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
 from labkit.report import figures
-from labkit.samples import Samples
-from labkit.spec import Effort, Reported, Spec
 
+from . import made
 from .shown import EXAMPLES
 
 FORMULA = '=HYPERLINK("http://example.invalid","x")'
@@ -76,10 +75,8 @@ def test_numbers_and_gaps_stay_as_they_are() -> None:
 
 def test_what_the_command_line_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held = Campaign(tmp_path / "c")
-    value = Reported("latency_us", "µs", "mean", -2.0)
-    spec = Spec(benchmark="mpi.latency", size=8, ranks=2)
-    held.save(Samples(spec=spec, effort=Effort(), host={}, launch=0, origin="imported", reported=(value,),
-                      meta={"library": FORMULA, "warnings": [FORMULA]}), "0" * 16)  # fmt: skip
+    meta = {"library": FORMULA, "warnings": [FORMULA]}
+    held.save(made.samples("mpi.latency", origin="imported", reported=made.values(mean=-2.0), meta=meta), "0" * 16)
     assert cli.main(["show", str(held.path), "--format", "csv"]) == 0
     found = parsed(capsys.readouterr().out)
     assert all(sound(cell) for row in found for cell in row)

@@ -9,17 +9,18 @@ import pytest
 
 from labkit import studies
 from labkit.campaign import Campaign
-from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.spec import Spec
 from labkit.studies import latency
+
+from . import made
 
 
 def kept(held: Campaign, fingerprint: str, origin: str = "measured", **fields: object) -> None:
     """A point of mpi.latency as another program or labkit measured it."""
     spec = Spec.from_dict({"benchmark": "mpi.latency", "size": 8, "ranks": 2, "options": {}, **fields})
-    times = {"time_ns": np.full((1, 20), 2000), "ranks": (0,)} if origin == "measured" else {}
+    times = np.full(20, 2000) if origin == "measured" else None
     meta = {"fingerprint": fingerprint, "engine": "c", "library": "L"}
-    held.save(Samples(spec=spec, effort=Effort(), host={}, launch=0, origin=origin, meta=meta, **times), fingerprint)
+    held.save(made.samples(spec, times, origin=origin, meta=meta), fingerprint)
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_a_notebook_shows_what_was_recorded(name: str, campaign: str) -> None:
         assert (
             "(" in figure["layout"]["yaxis"]["title"]["text"] or "share" in figure["layout"]["yaxis"]["title"]["text"]
         )
-    assert any("not how fast anything is" in text for text in shown.texts)
+    assert any("not how fast it is" in text for text in shown.texts)
     assert LEFT_OUT not in shown.texts
     assert not [text for text in shown.texts if "nan" in text]
 

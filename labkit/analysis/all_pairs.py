@@ -24,6 +24,7 @@ from labkit.benchmarks.mpi.all_pairs import NOBODY, partners
 from labkit.errors import DataError
 from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
+from labkit.units import format_share
 
 ALPHA = 0.01  # chance that any pair of a healthy system is suspicious once, with normal scatter between pairs
 LEAST = 0.1  # of the middle pair's time by which a bad pair exceeds it
@@ -263,9 +264,13 @@ def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
     if table.empty:
         return f"None of {pairs} pairs was slow twice.{rest}{sure}"
     said = [
-        f"{cause} explains {len(rows)} slow pairs, by {rows['excess'].median():.0%} (median)".replace("%", " %")
+        f"{cause} explains {len(rows)} slow pairs, by {format_share(rows['excess'].median())} (median)"
         if cause != "this pair alone"
-        else ("1 pair is slow by itself: " if len(rows) == 1 else f"{len(rows)} pairs are slow by themselves: ")
+        else (
+            "1 pair is slow when measured alone: "
+            if len(rows) == 1
+            else f"{len(rows)} pairs are slow when measured alone: "
+        )
         + ", ".join(f"{row.host} and {row.other_host}" for row in rows.itertuples())
         for cause, rows in table.groupby("cause", sort=False)
     ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError
 from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
+from labkit.units import format_number
 
 LOADED = "congestion.gpcnet_loaded"
 STATISTICS: dict[str, float | None] = {"mean": None, "p99": 0.99, "p999": 0.999}  # quantile; None for the mean
@@ -211,18 +213,18 @@ def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...
     if felt:
         if shared or len(hosts) == 1:
             where = "share processors" if shared else "are on one host and share its memory"
-            found.append(f"victims and congestors {where}, so that this need not be the network")
+            found.append(f"victims and congestors {where}, so the cause may not be the network")
         return tuple(found)
     if len(hosts) == 1:
         found.append("all ranks are on one host, so no message crossed a network")
     senders = max(len(group) - 1 for group in who.congestors)
     if senders < 2:
-        found.append("no rank had more than one sender, and one sends no more than one link carries: add ranks")
+        found.append("no rank had more than one sender, and one sender cannot overload a link: add ranks")
     if not any(np.asarray(s.phases["congestor_ns"]).any() for s in launches):
-        found.append("the congestors ended before they had finished a round")
+        found.append("the congestors stopped before they finished a round")
     width = table[table["phase"] == "loaded"]["high"] - table[table["phase"] == "loaded"]["low"]
     if not width.notna().any() or width.max() > 1:
-        found.append("the times scatter too much for a smaller effect to show: measure longer, or more launches")
+        found.append("the times scatter too much to show a small effect: measure longer, or more launches")
     if not found:
         load = _load(launches)
         found.append(
@@ -249,17 +251,19 @@ def _sentence(table: pd.DataFrame, reasons: Sequence[str]) -> str:
     """What a reader needs to know."""
     words = {"mean": "mean", "p99": "99th percentile", "p999": "99.9th percentile"}
 
+    number = partial(format_number, digits=3)
+
     def said(row: pd.Series) -> str:
         known = not math.isnan(row["low"])
-        about = f" ({row['low']:.3g} to {row['high']:.3g}, {row['label']})" if known else f" ({row['label']})"
-        doubt = "" if row["reliable"] else ", with too few samples to rely on it"
-        return f"the {words[row['statistic']]} {row['factor']:.3g} times as long{about}{doubt}"
+        about = f" ({number(row['low'])} to {number(row['high'])}, {row['label']})" if known else f" ({row['label']})"
+        doubt = "" if row["reliable"] else ", unreliable because of too few samples"
+        return f"the {words[row['statistic']]} {number(row['factor'])} times as long{about}{doubt}"
 
     loaded = [said(row) for _, row in table[table["phase"] == "loaded"].iterrows()]
     felt = len(_felt(table)) > 0
     text = f"Beside the congestors, iterations take {'; '.join(loaded)}."
     back = table[(table["phase"] == "recovered") & (table["statistic"] == "mean")].iloc[0]
-    text += f" After them the mean is {back['factor']:.3g} times that before."
+    text += f" After them the mean is {number(back['factor'])} times that before."
     if not felt:
         text += " No effect is certain."
     return (

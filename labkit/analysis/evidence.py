@@ -6,6 +6,7 @@ A testbed is asked for its counters before and after every point; `labkit.sample
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ import pandas as pd
 from labkit.notes import Note
 from labkit.samples import Samples
 from labkit.samples.facts import COMMANDS, EVIDENCE, FINGERPRINT, PYVERBS_EMPTY_POLL_NS, PYVERBS_REFUSED_POST_NS
-from labkit.units import KB
+from labkit.units import KB, format_number
 
 # counters of an adapter that grow when packets are lost, and what each counts
 AGAIN = {
@@ -102,9 +103,10 @@ def crossed_sentence(rows: pd.DataFrame) -> str:
             f"In {less} of {len(known)} points the link carried fewer bytes than the payload: the data took another "
             "way, or the counters were read too early. Do not trust these points."
         )
+    ends = known["times the payload"].min(), known["times the payload"].max()
     return (
         f"The link counters prove that the bytes crossed the link: in each of {len(known)} points it carried at least "
-        f"the payload, from {known['times the payload'].min():.2f} to {known['times the payload'].max():.3g} times "
+        f"the payload, from {format_number(ends[0], digits=3)} to {format_number(ends[1], digits=3)} times "
         "as much. The rest are headers, warm-up and acknowledgements."
     )
 
@@ -136,9 +138,10 @@ def python_sentence(rows: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     poll, post = (rows[column].median() for column in CALLS.values())
-    refused = f", and a refused post, which makes an exception as well, {post:.3g} µs" if post == post else ""
+    cost = partial(format_number, unit="µs", digits=3)
+    refused = f", and a refused post, which makes an exception as well, {cost(post)}" if post == post else ""
     return (
-        f"Through pyverbs an empty poll takes {poll:.3g} µs{refused} (medians of {len(rows)} points): that much of its "
+        f"Through pyverbs an empty poll takes {cost(poll)}{refused} (medians of {len(rows)} points): that much of its "
         "times is Python's. perftest measures the adapter's speed."
     )
 
@@ -150,6 +153,6 @@ def functional(badges: Sequence[Iterable[Note]]) -> str:
         return ""
     named = held[0].text
     return (
-        f"**These numbers show that everything works, not how fast anything is:** {len(held)} of {len(badges)} records "
-        f"carry the badge “{named}”. Compare shapes and counters, never the values with those of an adapter."
+        f"**These numbers show that everything works, not how fast it is:** {len(held)} of {len(badges)} records "
+        f"carry the badge “{named}”. Compare shapes and counters, not the values with those of a real adapter."
     )

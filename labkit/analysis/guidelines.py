@@ -27,7 +27,7 @@ from labkit import stats
 from labkit.errors import DataError
 from labkit.notes import joined
 from labkit.records import headline_statistic, summary
-from labkit.units import format_size
+from labkit.units import format_number, format_size
 
 Factor = Callable[[int], Fraction]
 
@@ -278,5 +278,6 @@ def _sentence(table: pd.DataFrame, checked: int) -> str:
     return (
         f"{len(certain)} of {checked} comparisons violate a guideline beyond their intervals ({worst['basis']}), most "
         f"of all {worst['guideline']} at {format_size(int(worst['message_size_B']))} on {worst['ranks']} ranks: "
-        f"{worst['left_us']:,.4g} µs against {worst['right_us']:,.4g} µs, {worst['ratio']:.3g} times."
+        f"{format_number(worst['left_us'], 'µs')} against {format_number(worst['right_us'], 'µs')}, "
+        f"{format_number(worst['ratio'], digits=3)} times."
     )

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labkit.errors import DataError
 from labkit.records import headline_statistic
-from labkit.units import format_size
+from labkit.units import format_share, format_size
 
 FEWEST = 8  # sizes
 SHORTEST = 3  # sizes that one line covers at least
@@ -122,6 +122,8 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
             f"There are {m.size} sizes and {t.size} times, but break points need at least {FEWEST} of each. "
             "Measure more sizes. "
             "Measure more sizes. "
+            "Measure more sizes. "
+            "Measure more sizes. "
             "Measure more sizes."
         )
     if not ((np.diff(m) > 0).all() and m[0] >= 0 and np.isfinite(t).all() and (t > 0).all()):
@@ -195,8 +197,10 @@ def _between(one: Line, other: Line) -> Break:
 
 def _sentence(found: Sequence[Break], scatter: float, n: int) -> str:
     """What a reader needs to know."""
-    basis = f"({n} sizes, points scatter by {scatter * 100:.2g} %)"
+    basis = f"({n} sizes, points scatter by {format_share(scatter)})"
     if not found:
         return f"One line α + β·m describes all sizes {basis}: no break point."
-    said = [f"between {format_size(b.after)} and {format_size(b.before)} ({b.jump * 100:+.0f} %)" for b in found]
-    return f"The time goes over to another line {', '.join(said)} {basis}."
+    said = [
+        f"between {format_size(b.after)} and {format_size(b.before)} ({format_share(b.jump, sign=True)})" for b in found
+    ]
+    return f"The time changes to another line {', '.join(said)} {basis}."

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.samples import Samples
 from labkit.spec import Spec
+from labkit.units import format_number, format_share
 
 ALPHA = 0.01  # chance that any rank of a healthy job is named
 SHARE = 0.02  # of the iterations a rank must spoil to be named
@@ -223,11 +224,12 @@ def _sentence(table: pd.DataFrame, iterations: int, undecided: int, enough: bool
     rest = f" In {undecided} more slow iterations the times fit no single rank, or several alike." if undecided else ""
     if named := [row for row in table.itertuples() if row.slow]:
         said = [
-            f"Rank {row.rank} was slow in {row.slow_iterations} of {iterations} iterations ({row.share:.0%}), by "
-            f"{row.excess_us_p50:,.4g} µs (median), with {min(row.confidence, 0.9999):.2%} confidence."
+            f"Rank {row.rank} was slow in {row.slow_iterations} of {iterations} iterations "
+            f"({format_share(row.share)}), by {format_number(row.excess_us_p50, 'µs')} (median), with "
+            f"{format_share(min(row.confidence, 0.9999), digits=4)} confidence."
             for row in named
         ]
-        return " ".join(said).replace("%", " %") + rest
+        return " ".join(said) + rest
     if not enough:
         return (
             f"{iterations} iterations are too few to say which of {ranks} ranks is slow: {_EVERY * _needed(ranks)} are "

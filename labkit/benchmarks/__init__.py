@@ -96,6 +96,13 @@ def _exported(family: str, file: str) -> dict[str, Benchmark]:
     module: ModuleType = importlib.import_module(f"{__name__}.{family}.{file}")
     own: dict[str, Benchmark] = {file: module.BENCHMARK} if hasattr(module, "BENCHMARK") else {}
     forms: dict[str, Benchmark] = getattr(module, "FORMS", {})
+    unfit = [name for name, one in {**own, **forms}.items() if not getattr(one, "by", "")]
+    if unfit or not (own or forms):
+        what = f"{', '.join(unfit)} of no kind" if unfit else "neither BENCHMARK nor FORMS"
+        raise SpecError(
+            f"{module.__file__} defines {what}. Define a KernelBenchmark, a ToolBenchmark or another kind of "
+            "labkit.benchmarks, as CONTRIBUTING.md shows, or move the file away."
+        )
     return {
         f"{family}.{name}": dataclasses.replace(one, name=f"{family}.{name}", doc=one.doc or module.__doc__ or "")
         for name, one in {**own, **forms}.items()

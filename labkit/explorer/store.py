@@ -76,7 +76,7 @@ def place(name: str) -> Path:
             "part beginning with a letter or digit, and no link to another place. Name another campaign."
         )
     if derived.bundled(path):
-        raise SpecError(f"keep in {name[:80]!r}, but that example stays as it is. Name another campaign.")
+        raise SpecError(f"keep in {name[:80]!r}, but labkit never changes that example. Name another campaign.")
     return root.joinpath(*parts)
 
 

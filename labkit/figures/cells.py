@@ -12,7 +12,7 @@ from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import style
 from labkit.figures._plotly import go
-from labkit.units import format_number, format_size
+from labkit.units import format_number, format_share, format_size
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
 _ROW = 26  # px, at which the labels of the cells can be read
@@ -48,7 +48,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
             colorscale=SCALE,
             xgap=1,
             ygap=1,
-            text=[["" if v is None else _short(v) for v in row] for row in z],
+            text=[["" if v is None else format_number(v, digits=3) for v in row] for row in z],
             texttemplate="%{text}",
             textfont={"size": 10 if len(x) <= 13 else 8},
             customdata=[[_about(table, row, col, unit) for col in x] for row in y],
@@ -64,8 +64,8 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
     )
     small = "1 launch"
     if many:
-        widest = float(((table["max"] - table["min"]) / table["median"]).max())
-        small = f"median of {int(table['count'].max())} launches, with a range of at most {widest:.0%} of the median"
+        widest = format_share(float(((table["max"] - table["min"]) / table["median"]).max()))
+        small = f"median of {int(table['count'].max())} launches, with a range of at most {widest} of the median"
     figure.update_layout(
         xaxis=_axis(x, style.note(_title(columns), small)), yaxis=_axis(y, _title(rows)), plot_bgcolor="#f4f4f4"
     )
@@ -117,11 +117,6 @@ def _about(table: pd.DataFrame, row: int, col: int, unit: str) -> str:
     spread = f"<br>{format_number(cell['min'])} – {format_number(cell['max'], unit)} over {int(cell['count'])} launches"
     more = spread if cell["count"] > 1 else "<br>1 launch"
     return f"{format_size(row)} × {format_size(col)}<br><b>{format_number(cell['median'], unit)}</b>{more}"
-
-
-def _short(value: float) -> str:
-    """Value in a cell: three digits, or all before the point."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _binary(sizes: Sequence[int]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pandas as pd
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.units import format_number
+from labkit.units import format_exact, format_number
 
 
 def factors(table: pd.DataFrame, category: str, series: str, *, title: str, label: str = "") -> go.Figure:
@@ -37,16 +38,17 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
     for n, ((name, rows), seen) in enumerate(zip(parts, looks.named([str(name) for name, _ in parts]), strict=True)):
         look = style.marker("measured", seen)
         ends = {"array": (rows["high"] - rows["factor"]), "arrayminus": (rows["factor"] - rows["low"])}
-        about = [f"{low:.3g} to {high:.3g} ({said})" if low == low else str(said)
+        number = partial(format_number, digits=3)
+        about = [f"{number(low)} to {number(high)} ({said})" if low == low else str(said)
                  for low, high, said in zip(rows["low"], rows["high"], rows["label"], strict=True)]  # fmt: skip
         figure.add_scatter(
-            x=[f"{v:g}" if isinstance(v, float) else style.plain(str(v)) for v in rows[category]],
+            x=[format_exact(v) if isinstance(v, float) else style.plain(str(v)) for v in rows[category]],
             y=rows["factor"].tolist(), name=style.plain(str(name)), mode="markers",
             marker=look, offsetgroup=f"{n}", meta=seen.meta,
             error_y={"type": "data", "symmetric": False, "color": look["color"], "thickness": 1.2, "width": 3}
             | {side: np.nan_to_num(values.to_numpy(float)).clip(0).tolist() for side, values in ends.items()},
             **style.hover(["%{times} times, %{category} %{x}"], {"interval": about}, category=[category],
-                          times=[f"{v:.3g}" for v in rows["factor"]]),
+                          times=[number(v) for v in rows["factor"]]),
         )  # fmt: skip
     figure.add_hline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
     said = list(dict.fromkeys(str(text) for text in table["label"]))
@@ -73,7 +75,7 @@ def _ticks(table: pd.DataFrame) -> dict[str, Sequence[float] | Sequence[str]]:
     return {
         "range": [float(np.log10(low) - room), float(np.log10(high) + room)],
         "tickvals": shown,
-        "ticktext": [f"{step:,.4g}" for step in shown],
+        "ticktext": [format_number(step) for step in shown],
     }
 
 

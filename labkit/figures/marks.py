@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from labkit.analysis.protocol import Break
 from labkit.figures._plotly import go
-from labkit.units import format_size
+from labkit.units import format_share, format_size
 
 _FOUND, _NAMED = "#d55e00", "#555555"
 _LETTER = 6.2  # px of a letter at 11 px
@@ -29,9 +29,7 @@ def mark_breaks(
     -------
     The same figure, with room above for the labels.
     """
-    marks = [
-        (math.sqrt(max(b.after, 0.5) * b.before), f"{b.jump:+.0%}".replace("%", " %"), _FOUND, "dash") for b in breaks
-    ]
+    marks = [(math.sqrt(max(b.after, 0.5) * b.before), format_share(b.jump, sign=True), _FOUND, "dash") for b in breaks]
     marks += [(size, f"{name} {format_size(int(size))}", _NAMED, "dot") for name, size in (variables or {}).items()]
     low, high = figure.layout.xaxis.range
     marks = sorted(mark for mark in marks if mark[0] > 0 and low <= math.log10(mark[0]) <= high)

@@ -41,7 +41,7 @@ def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
     shown = [tick for tick in ticks if low / 2 <= tick <= high * 2]
     figure.update_layout(
         xaxis={"type": "log", "title": {"text": style.note(title, "a dot: one pair of starts; dashed: no difference")},
-               "tickvals": shown, "ticktext": [f"{tick:g}" for tick in shown]},
+               "tickvals": shown, "ticktext": [format_number(tick) for tick in shown]},
         yaxis={"type": "category", "autorange": "reversed", "automargin": True, "title": {"text": ""}},
     )  # fmt: skip
     return style.finish(figure, height=170 + 34 * len(found))

@@ -63,7 +63,7 @@ def repeated_pairs(
         "type": "log",
         "range": ends,
         "tickvals": marks,
-        "ticktext": [f"{mark:,.3g}" if mark < 1000 else f"{mark:,.0f}" for mark in marks],
+        "ticktext": [format_number(mark, digits=3) for mark in marks],
     }
     small = "mean of both directions; dashed: from here on a pair is suspicious"
     figure.update_layout(

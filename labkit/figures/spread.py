@@ -20,7 +20,7 @@ from labkit.figures.lines import column
 from labkit.figures.looks import Look
 from labkit.figures.points import error_bars, metric_of
 from labkit.records import headline_statistic
-from labkit.units import format_number
+from labkit.units import format_number, format_share
 
 _NEAR = 1.3  # medians of series within this factor share an axis in the metric's unit; others are drawn in per cent
 _NAMED = 3  # series whose spread stands below the figure
@@ -91,7 +91,7 @@ def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None,
     error = error_bars(inside[0], y, inside[1], look["color"])
     fields: dict[str, Sequence[Any]] = {
         STATISTICS[shown].label: [format_number(v, metric.unit) for v in y.tolist()],
-        "spread within": [f"{100 * v:.2f} %" if v == v else None for v in rows["spread_within"]],
+        "spread within": [format_share(v, digits=3) if v == v else None for v in rows["spread_within"]],
         **style.common(rows),
     }
     if centre is not None:
@@ -125,5 +125,5 @@ def _ends(trace: go.Scatter) -> list[float]:
 def _spreads(rows: pd.DataFrame, y: NDArray[np.float64], name: str) -> str:
     """Say how far launches spread, and iterations inside them, both in per cent of the median."""
     both = {"between launches": stats.relative_spread(y), "within": float(rows["spread_within"].median())}
-    parts = [f"{label} {100 * value:.2f} %" for label, value in both.items() if value == value]
+    parts = [f"{label} {format_share(value, digits=3)}" for label, value in both.items() if value == value]
     return f"{name + ': ' if name else ''}spread {', '.join(parts)}" if parts else ""

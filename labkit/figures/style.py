@@ -22,7 +22,7 @@ from labkit.figures.looks import COLOURS, Look
 from labkit.notes import joined
 from labkit.records.aggregate import GIVEN
 from labkit.records.factors import differing, level, named
-from labkit.units import format_count, format_number, format_size
+from labkit.units import format_count, format_exact, format_number, format_size
 
 WIDTH, HEIGHT = 720, 400
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
@@ -179,7 +179,7 @@ def word(name: str, value: Any) -> str:
         return plain(value)
     if name.endswith("_B"):
         return format_size(int(value))
-    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = format_exact(value) if isinstance(value, float) else str(value)
     return plain(f"{name.removeprefix('option_').replace('_', ' ')} {text}")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.units import format_number
+from labkit.units import format_number, format_share
 
 _ROW = {"host": 0.0, "leaf": 1.0, "spine": 2.0}
 _LOOK = {"host": ("circle", 26, "#ffffff"), "leaf": ("square", 30, "#e4e8ee"), "spine": ("square", 30, "#c9d2de")}
@@ -125,7 +125,7 @@ def _line(
     ys = [link.lower[1], (link.lower[1] + link.upper[1]) / 2, link.upper[1]]
     about = [f"{style.plain(str(link.ends))}, {'up' if up else 'down'}: {format_number(link.rate / 1e6, 'Mbit/s')}"]
     about += [f"carried {format_number(carried / 1e6, 'MB')}"] if carried is not None else []
-    about += [f"load {load:.0%}" + ("" if seconds else " of the busiest")] if load is not None else []
+    about += [f"load {format_share(load)}" + ("" if seconds else " of the busiest")] if load is not None else []
     return go.Scatter(
         x=xs, y=ys, mode="lines", showlegend=False, hoverinfo="text", text="<br>".join(about),
         line={"width": 2 + 6 * min(load or 0.0, 1.0), "color": _colour(load)},
@@ -146,12 +146,12 @@ def _explain(
     rate = f"hosts {format_number(facts['rate_bps'] / 1e6, 'Mbit/s')}"
     lines = [f"links of {rate}" if "uplink_bps" not in facts else
              f"links of {rate}, uplinks {format_number(facts['uplink_bps'] / 1e6, 'Mbit/s')}: "
-             f"taper {facts['taper']:.2g}:1"]  # fmt: skip
+             f"taper {format_number(facts['taper'], digits=2)}:1"]  # fmt: skip
     if loads:
         whole = f"of the link's rate over {format_number(seconds, 's')}" if seconds else "of the busiest direction"
         lines.append(f"colour and width: load of a direction, as a part {whole}; right of two lines: towards the spine")
         for share, colour in _SCALE:
-            figure.add_trace(go.Scatter(x=[None], y=[None], mode="lines", name=f"{share:.0%}", hoverinfo="skip",
+            figure.add_trace(go.Scatter(x=[None], y=[None], mode="lines", name=format_share(share), hoverinfo="skip",
                                         line={"color": colour, "width": 2 + 6 * share}))  # fmt: skip
     bare = {"showgrid": False, "showticklabels": False, "showline": False, "ticks": "", "zeroline": False}
     top = 2.3 if "uplink_bps" in facts else 1.3

@@ -203,6 +203,6 @@ def _axis(values: Sequence[float], x: str, title: str, small: str) -> dict[str, 
         "title": {"text": style.note(title, small + ("; 0 is set apart" if zero else ""))},
         "tickmode": "array",
         "tickvals": [places[n] for n in kept],
-        "ticktext": [f"{present[n]:,.4g}" for n in kept],
+        "ticktext": [format_number(present[n]) for n in kept],
         "range": [float(scaled.min()) - room, float(scaled.max()) + room],
     }

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from labkit.host.programs import Program
 from labkit.notes import Note, badge, note
-from labkit.units import GiB, MiB, format_size
+from labkit.units import GiB, MiB, format_share, format_size
 
 Facts = Mapping[str, Any]
 State = Literal["ok", "warn", "bad"]
@@ -246,8 +246,9 @@ def _busy(facts: Facts, load: Facts) -> Note | None:
         return None
     name, share = "hidden processes", others["unseen"]
     name, _, share = max([[name, 0, share], *others["named"]], key=lambda one: float(one[2]))
-    who = f"other processes use {others['processors']:.2f} of {cores} cores, most: {name} {share:.2f}"
-    text = f"busy machine ({who}): times are unreliable, rerun when idle"
+    # the busiest process is a value of the note, not of its text: points with other ones are then one kind of warning
+    load_of_others = f"other processes use {others['processors']:.2f} of {cores} cores"
+    text = f"busy machine ({load_of_others}): times are unreliable, rerun when idle"
     return note("busy-machine", text, processors=others["processors"], cores=cores, most=name, share=share)
 
 
@@ -303,7 +304,7 @@ def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None,
     if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0.2:
         share = (end["cpu_steal_s"] - start["cpu_steal_s"]) / span
         if share > STEAL:
-            text = f"the hypervisor took {share:.1%} of the CPU time: times are unreliable, rerun when idle"
+            text = f"the hypervisor took {format_share(share)} of the CPU time: times are unreliable, rerun when idle"
             found.append(note("stolen-time", text, share=share))
     return found
 

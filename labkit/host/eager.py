@@ -42,28 +42,17 @@ class Variable:
     transport: str
 
 
-def limits(kind: str, program: str, transport: str = "auto") -> list[Variable]:
-    """Eager limits of the MPI that a launcher belongs to.
+def of_openmpi(program: str, transports: tuple[str, ...]) -> list[Variable]:
+    """Eager limits of the Open MPI that a program belongs to."""
+    text, why = _printed(program, "ompi_info", "--all", "--parsable")
+    return openmpi(text, transports, why)
 
-    Parameters
-    ----------
-    kind : of the library: ``openmpi`` or ``mpich``, as `labkit.launch.Launcher.kind`.
-    program : path of the launcher that belongs to it.
-    transport : ``shm`` or ``tcp``; ``auto`` for both.
 
-    Returns
-    -------
-    One for each path; its value is None, and `source` says why, where it cannot be known.
-    """
-    wanted = ("shm", "tcp") if transport == "auto" else (transport,)
-    if kind == "openmpi":
-        text, why = _printed(program, "ompi_info", "--all", "--parsable")
-        return openmpi(text, wanted, why)
-    if kind == "mpich":
-        text, why = _printed(program, "mpivars")
-        device, _ = _printed(program, "mpichversion")
-        return mpich(text, device, wanted, os.environ, why)
-    return [Variable("eager limit", None, f"labkit cannot read the settings of {kind}", one) for one in wanted]
+def of_mpich(program: str, transports: tuple[str, ...]) -> list[Variable]:
+    """Eager limits of the MPICH that a program belongs to."""
+    text, why = _printed(program, "mpivars")
+    device, _ = _printed(program, "mpichversion")
+    return mpich(text, device, transports, os.environ, why)
 
 
 def openmpi(text: str, transports: tuple[str, ...], why: str = "") -> list[Variable]:

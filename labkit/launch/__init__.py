@@ -18,7 +18,7 @@ from pathlib import Path
 
 from labkit import causes
 from labkit.errors import LaunchError, SpecError, known
-from labkit.host import Program
+from labkit.host import Program, eager
 from labkit.launch._files import LauncherFile, file, libraries, names, own_library, programs
 from labkit.launch._hosts import listed, spread
 from labkit.launch._placement import FLAGS, NETWORK, Placement, alike, given
@@ -30,6 +30,7 @@ __all__ = [
     "LauncherFile",
     "Placement",
     "alike",
+    "eager_limits",
     "get",
     "given",
     "installed",
@@ -195,6 +196,27 @@ def get(name: str) -> Launcher:
         f"{packages}, or load your site's MPI module, or run `make venvs` in labkit's checkout and name its folder: "
         ".venv-ompi5 or .venv-mpich."
     )
+
+
+def eager_limits(kind: str, program: str, transport: str = "auto") -> list[eager.Variable]:
+    """Eager limits of the MPI that a launcher belongs to.
+
+    Parameters
+    ----------
+    kind : of the library, as `Launcher.kind`.
+    program : path of the launcher that belongs to it.
+    transport : ``shm`` or ``tcp``; ``auto`` for both.
+
+    Returns
+    -------
+    One for each path; its value is None, and `source` says why, if it cannot be known.
+    """
+    paths = ("shm", "tcp") if transport == "auto" else (transport,)
+    module = file(kind) if kind in names() else None
+    if module is None or not hasattr(module, "eager_limits"):
+        return [eager.Variable("eager limit", None, f"labkit cannot read the settings of {kind}", one) for one in paths]
+    found: list[eager.Variable] = module.eager_limits(program, paths)
+    return found
 
 
 def _broken(wanted: Iterable[str]) -> str:

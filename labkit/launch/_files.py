@@ -7,7 +7,8 @@ import pkgutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from labkit.host import Program
+from labkit.errors import LaunchError
+from labkit.host import Program, eager
 
 if TYPE_CHECKING:
     from labkit.launch import Launcher, Placement
@@ -38,6 +39,13 @@ class LauncherFile(Protocol):
         """Variables for the program; `home` is the launcher of the MPI library that the ranks load."""
 
 
+class Telling(LauncherFile, Protocol):
+    """What it offers as well if its library tells up to which size it sends eagerly."""
+
+    def eager_limits(self, program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
+        """The limit over each path, as the library that `program` belongs to has it."""
+
+
 class UnderSrun(LauncherFile, Protocol):
     """What it offers as well if srun can start ranks of its library."""
 
@@ -65,8 +73,21 @@ def names() -> list[str]:
 
 
 def file(name: str) -> Any:
-    """The file of a launcher: a `LauncherFile`."""
-    return importlib.import_module(f"{__package__}.{name}")
+    """The file of a launcher: a `LauncherFile`.
+
+    Raises
+    ------
+    LaunchError
+        If it lacks one of the names that every launcher defines.
+    """
+    module = importlib.import_module(f"{__package__}.{name}")
+    wanted = [one for one in (*LauncherFile.__annotations__, "arguments", "environment") if not hasattr(module, one)]
+    if wanted:
+        raise LaunchError(
+            f"{module.__file__} does not define {', '.join(wanted)}. Define what LauncherFile in "
+            "labkit/launch/_files.py describes, or move the file away."
+        )
+    return module
 
 
 def own_library(module: LauncherFile) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from labkit import folders, writing
-from labkit.host import VERSION, Program
+from labkit.host import VERSION, Program, eager
 from labkit.launch import Placement, library_path
 
 PROGRAM = Program(
@@ -54,6 +54,11 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
         # heard at MPI_THREAD_MULTIPLE, from MPICH 4.1 on; at any other level a rank that waits keeps its core
         out |= {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
     return out
+
+
+def eager_limits(program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
+    """Up to which size this MPI sends eagerly, for each path."""
+    return eager.of_mpich(program, transports)
 
 
 def pmi(placement: Placement) -> tuple[str, ...]:

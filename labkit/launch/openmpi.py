@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from labkit.host import VERSION, Program
+from labkit.host import VERSION, Program, eager
 from labkit.launch import Placement, library_path
 
 PROGRAM = Program(
@@ -64,6 +64,11 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
         # it takes a second address of one link for a second link
         out |= {"OMPI_MCA_btl_tcp_disable_family": "6"}
     return out
+
+
+def eager_limits(program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
+    """Up to which size this MPI sends eagerly, for each path."""
+    return eager.of_openmpi(program, transports)
 
 
 def pmi(placement: Placement) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit.records.aggregate import GIVEN
+from labkit.units import format_exact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,5 +65,5 @@ def named(column: str) -> str:
 def level(value: Any) -> str:
     """Text of a value that labels a point; a dash for none."""
     if isinstance(value, float):
-        return NONE if math.isnan(value) else f"{value:g}"
+        return NONE if math.isnan(value) else format_exact(value)
     return str(value) if value is not None and str(value) else NONE

@@ -94,7 +94,7 @@ class Samples:
 
     @property
     def warnings(self) -> tuple[Note, ...]:
-        """Doubts raised while measuring."""
+        """Warnings during the measurement."""
         return facts.warnings(self.meta)
 
     @property

@@ -71,18 +71,18 @@ BOTH = (*MEASURED, *BROUGHT)
 # every point
 ENGINE = Fact("engine", "", "", "What ran the loop: c, mpi4py, or the name of a tool.", BOTH)
 LIBRARY = Fact("library", "", "", "MPI library or tool with its version.", BOTH)
-VERIFIED = Fact("verified", False, "", "The bytes were checked in an untimed pass before.", BOTH)
+VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes.", BOTH)
 STOPPED_BY = Fact("stopped_by", "", "", "Why measuring ended: ci, count, cap, iterations, start or tool.", BOTH)
 TIMING = Fact(
     "timing", "", "", "each: every iteration is timed; total: one time around the loop; empty: values only.", BOTH
 )
 CADENCE = Fact("cadence", "", "", "How iterations follow one another, as in the column of that name.", BOTH)
-FINGERPRINT = Fact("fingerprint", "", "", "Name of the work on this system; equal fingerprints are repeats.", BOTH)
+FINGERPRINT = Fact("fingerprint", "", "", "Hash of the work and the system; equal fingerprints are repeats.", BOTH)
 BADGES = Fact[list[str]]("badges", [], "", "Texts of what could mislead.", BOTH)
 WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of doubts raised while measuring.", BOTH)
 NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of the badges and warnings.")
 # what labkit ran
-START = Fact("start", "", "", "When the point began, UTC, ISO 8601.", MEASURED)
+START = Fact("start", "", "", "Start time of the point, UTC, ISO 8601.", MEASURED)
 ELAPSED = Fact("elapsed", math.nan, "s", "Wall time of the point with verification, warm-up and bookkeeping.", MEASURED)
 SEED = Fact("seed", 0, "", "Of the random order of points.", MEASURED)
 LOAD_START = Fact[dict[str, Any]]("load_start", {}, "", "Load when the point began.", MEASURED)

@@ -131,7 +131,7 @@ class Several:
         name, figure = next((name, one) for name, one in alone.items() if isinstance(one, go.Figure))
         others = [other for other in self._names if other != name]
         have = [other for other in others if isinstance(alone.get(other), go.Figure)]
-        rest = f"not drawn: {', '.join(have)}" if have else "the others have none of it"
+        rest = f"not drawn: {', '.join(have)}" if have else "the others have no data"
         axis = figure.layout.xaxis
         axis.title.text = style.note(str(axis.title.text or ""), f"campaign {name}; {rest}")
         return figure

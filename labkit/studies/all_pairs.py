@@ -215,7 +215,7 @@ class Study(studies.Study):
         """Suspicious pairs by themselves, beside some that were not suspicious."""
         sizes = [size for size in self.sizes if len(self.alone(size))]
         if not sizes:
-            return "*No pair was suspicious, so that none was measured by itself.*"
+            return "*No pair was suspicious, so none was measured alone.*"
         rows = self.alone(sizes[-1]).sort_values("latency_us_p50", ascending=False)
         return figures.bars(rows, "hosts", "latency_us", series=["message_size_B"])
 
@@ -256,9 +256,9 @@ class Study(studies.Study):
                 fast, slow = rows.iloc[0], rows.iloc[-1]
                 ratio = slow["latency_us_p50"] / fast["latency_us_p50"]
                 apart = slow["latency_us_low"] > fast["latency_us_high"] * (1 + all_pairs.LEAST)
-                said = "so that it is their own path" if apart else "which their intervals do not tell apart"
+                said = "so their own path is slow" if apart else "but their intervals overlap"
                 yield (
-                    f"By themselves, {size_words(size)} between {' and '.join(slow['hosts'].split(','))} take "
+                    f"Measured alone, {size_words(size)} between {' and '.join(slow['hosts'].split(','))} take "
                     f"{number(slow['latency_us_p50'])} µs, {number(ratio)} times what "
                     f"{' and '.join(fast['hosts'].split(','))} need: {said}."
                 )

@@ -172,7 +172,7 @@ class Study(studies.Study):
             return LEFT_OUT
         reasons = self.verdict.unchecked["reason"]
         names = ", ".join(sorted({name for reason in reasons for name in re.findall(r"mpi\.\w+", reason)}))
-        why = f" {len(reasons)} guidelines could not be checked, for want of points of {names}."
+        why = f" {len(reasons)} guidelines could not be checked, because there are no points of {names}."
         return self.verdict.sentence + (why if len(reasons) else "")
 
     def violations(self) -> pd.DataFrame:

@@ -191,5 +191,5 @@ def _added(base: Any, row: Any, name: str) -> str:
     way = {"completion polled": "polling for a completion", "event": "sleeping until an event"}[name]
     sure = above(row, base, "latency_us") or above(base, row, "latency_us")
     known = row["latency_us_low"] == row["latency_us_low"]
-    doubt = ", which the intervals do not tell from nothing" if known and not sure else ""
+    doubt = ", but the intervals overlap" if known and not sure else ""
     return f"{way} {'adds' if more >= 0 else 'takes off'} {number(abs(more))} µs{doubt}"

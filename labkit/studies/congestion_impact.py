@@ -236,7 +236,7 @@ class Study(studies.Study):
                 worst = rows.loc[rows["factor"].idxmax()]
                 rest = rows[rows[name] != worst[name]]
                 sure = bool(worst["low"] > rest["high"].max())
-                apart = "its interval lies above the others" if sure else "the intervals do not tell them apart"
+                apart = "its interval lies above the others" if sure else "the intervals overlap"
                 values = ", ".join(f"{value:g}" for value in sorted(rows[name]))
                 yield (
                     f"Of {values}{unit}, {worst[name]:g} cost the mean most: {number(worst['factor'])} times; {apart}."

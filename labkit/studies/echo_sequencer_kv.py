@@ -31,7 +31,7 @@ class Parameters(_rdma.Parameters):
     sizes : of the requests and answers, from 16 B on.
     ways : of the echo: verb and service, such as ``send/UD`` or ``write/UC``; empty leaves it out.
     stores : services that requests to the key-value store are written over; empty leaves it out.
-    clients : requests under way at once.
+    clients : requests in flight.
     """
 
     sizes: str = "16,1Ki"
@@ -99,7 +99,7 @@ class Study(_rdma.Study):
         smallest = rows.groupby("way")["message_size_B"].transform("min")
         return self.drawn(
             figures.versus, rows[rows["message_size_B"] == smallest], "option_clients", shown=RATE, series=["way"],
-            label="requests under way at once",
+            label="requests in flight",
         )  # fmt: skip
 
     # ---- sentences
@@ -146,14 +146,14 @@ class Study(_rdma.Study):
         if gains:
             (least, worst), (most, best) = min(gains), max(gains)
             yield (
-                f"{many} requests under way instead of {few} bring {number(least)} ({worst}) to {number(most)} "
+                f"{many} requests in flight instead of {few} bring {number(least)} ({worst}) to {number(most)} "
                 f"({best}) times the requests per second."
             )
 
     def python_findings(self) -> str:
         """How much of the times is Python's."""
         return evidence.python_sentence(self.python_share) or (
-            "*These programs are Python at both ends: compare the ways with one another, not with programs in C.*"
+            "*These programs are Python at both ends: compare these programs with one another, not with programs in C.*"
         )
 
 

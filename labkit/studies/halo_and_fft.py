@@ -202,7 +202,7 @@ class Study(studies.Study):
             near, path = ratio.idxmax()
             yield (
                 f"A grid that wraps around costs up to {number(float(ratio.max()))} times the open one, with {near} "
-                f"neighbours{_over(path)}: no rank stands at an edge any more, and on a side of two both neighbours "
+                f"neighbours{_over(path)}: no rank is at an edge, and on a side of two both neighbours "
                 "are the same rank."
             )
 

@@ -170,7 +170,7 @@ class Study(studies.Study):
                 f"{how} CPU availability is {number(share)} %: there the bandwidth has fallen by 10 % below "
                 f"{number(group.iloc[0]['bandwidth_MBps_p50'])} MB/s. The line between two points says so: "
                 f"{number(before[SHARE])} % computed with {number(before['option_compute_us'])} µs in each window, "
-                f"{number(after[SHARE])} % with {number(after['option_compute_us'])} µs. Nothing overlapped gives 10 %."
+                f"{number(after[SHARE])} % with {number(after['option_compute_us'])} µs. Without overlap it is 10 %."
             )
 
     def _turns(self) -> Iterator[str]:
@@ -266,7 +266,7 @@ class Study(studies.Study):
                     f"{told}; with {last['peers']} peers {number(grown)} times as long, for "
                     f"{number(last['peers'] / first['peers'])} times as many messages."
                     if len(group) > 1
-                    else f"{told}; how that grows with the peers tells a list in the parameter `ranks`."
+                    else f"{told}. Set a list in the parameter `ranks` to see how it grows with the peers."
                 )
 
 
@@ -290,7 +290,7 @@ def availability(rows: list[Any]) -> tuple[float, Any, Any] | str:
     if held == len(rows) - 1:
         return (
             f"the bandwidth has not fallen by 10 % at the longest computation, with {number(rows[held][SHARE])} % of "
-            "the running time computed. Longer ones in `compute_us` tell where it does."
+            "the running time computed. Set longer times in `compute_us` to find it."
         )
     before, after = rows[held], rows[held + 1]
     along = (before[level] - wanted) / (before[level] - after[level])

@@ -15,7 +15,7 @@ from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
-from labkit.units import parse_sizes
+from labkit.units import format_share, parse_sizes
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -179,20 +179,21 @@ class Study(studies.Study):
                 text = f"{row['option_senders']:.0f} to 1 with calls of {size_words(size)}: {said} arrive"
                 share = row["bandwidth_MBps_mean"] / self.link_rate if self.link_rate else 0.0
                 full = "is full" if share >= _FULL else "is not full"
-                yield text + (f", {100 * share:.0f} % of the receiver's link, which {full}." if share else ".")
+                yield text + (f", {format_share(share)} of the receiver's link, which {full}." if share else ".")
         if len(rows):
             few = rows[rows["message_size_B"] == rows["message_size_B"].min()].iloc[-1]
             below = not self.link_rate or few["bandwidth_MBps_mean"] < _FULL * self.link_rate
             if below and few["message_size_B"] < rows["message_size_B"].max():
                 yield (
                     f"With calls of {size_words(few['message_size_B'])}, {few['option_senders']:.0f} senders bring "
-                    f"{number(few['bandwidth_MBps_mean'])} MB/s: what a system call costs decides there, not the link."
+                    f"{number(few['bandwidth_MBps_mean'])} MB/s: the cost of system calls is the limit there, "
+                    "not the link."
                 )
         over = rows[rows["bandwidth_MBps_mean"] > _OVER * self.link_rate] if self.link_rate else rows.iloc[:0]
         if len(over):
             yield (
                 f"{len(over)} of {len(rows)} sums are above the link's rate: each client divides by the time it was "
-                "sending itself, and these did not send at quite the same time. Set a longer duration."
+                "sending itself, and these did not send at the same time. Set a longer duration."
             )
 
     def _fair(self) -> Iterator[str]:
@@ -216,7 +217,8 @@ class Study(studies.Study):
             if len(one) and len(many):
                 yield (
                     f"One sender sends {number(one.max())} segments again at most; where several meet, "
-                    f"{number(many.max())} at a point: the queue before the receiver's link drops what it cannot hold."
+                    f"{number(many.max())} at a point: the queue before the receiver's link drops frames that do "
+                    "not fit."
                 )
 
     def _verbs(self) -> Iterator[str]:
@@ -230,7 +232,7 @@ class Study(studies.Study):
             share = row["bandwidth_MBps_mean"] * 8e6 / _links.bits(place["rate"]) if "rate" in place else 1.0
             if "ets" in place and share < _SCARCE:
                 text += (
-                    f". The link is used to {100 * share:.0f} % only: shares hold where it is full, so nothing can be "
-                    "said of them. Set a lower rate, or free the machine"
+                    f". The link is used to {format_share(share)} only: shares hold where it is full, so nothing can "
+                    "be said of them. Set a lower rate, or free the machine"
                 )
             yield f"{text}."

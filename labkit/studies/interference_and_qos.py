@@ -197,16 +197,18 @@ class Study(studies.Study):
         if len(hosts) == 1:
             found.append("all ranks of the victim are on one host, so its messages crossed no network")
         if any(notes.has(s.badges, "busy-machine") for s in group):
-            found.append("the machine was busy with something else, which slows either phase by chance")
+            found.append("the machine was busy, which slows either phase at random")
         if len(group) < 2:
-            found.append("one pair alone has no range over starts")
+            found.append("one pair has no range over starts")
         if not self.adjustable:
             found.append(
                 "the two jobs may share no link that is full (a network that does not block, or that spreads its "
                 "load), or its switches keep them apart by classes or credits"
             )
         else:
-            found.append("the aggressor may leave room on the links they share, or the times scatter more than it does")
+            found.append(
+                "the aggressor may leave room on the links they share, or the scatter of the times exceeds its effect"
+            )
         return found
 
     def _classes(self) -> Iterator[str]:
@@ -228,8 +230,8 @@ class Study(studies.Study):
         left = [mode for mode in words(self.values.qos) if mode != "off"]
         if left and not self.adjustable:
             text += (
-                f"\n- left out: qos {', '.join(left)}, for only the links of a virtual cluster can be given classes "
-                "here. What the switches do is measured as it is."
+                f"\n- omitted: qos {', '.join(left)}, because labkit can set traffic classes only on a virtual "
+                "cluster. It measures other switches as they are configured."
             )
         return text
 

@@ -84,7 +84,7 @@ class Study(studies.Study):
             known = launch.get(name) if asked or name in launch.names() else None
         if known is None or known.library != rows["library"].iloc[0]:
             return []
-        return eager.limits(known.kind, known.program, path)
+        return launch.eager_limits(known.kind, known.program, path)
 
     def protocol_figure(self, path: str) -> go.Figure | str:
         """Latency of one path with its break points and the library's own limits."""

@@ -144,8 +144,8 @@ class Study(studies.Study):
                 continue
             if ends[0][f"{RATE}_low"] != ends[0][f"{RATE}_low"]:
                 yield (
-                    f"Over {path}, from which window on the rate of messages of {size_words(size)} stops growing "
-                    "cannot be told from 1 launch. Set launches=6."
+                    f"Over {path}, one launch does not show the window from which the rate of messages of "
+                    f"{size_words(size)} stops growing. Set launches=6."
                 )
                 continue
             flat = next(n for n, row in enumerate(ends) if not any(above(other, row, RATE) for other in ends[n + 1 :]))

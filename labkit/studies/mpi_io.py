@@ -137,5 +137,5 @@ class Study(studies.Study):
                 f"{size_words(best['message_size_B'])}."
             )
         for _, row in self.of("mpi.file_open_close").iterrows():
-            found.append(f"To open and close the file takes {statement(row, 'latency_us')}.")
+            found.append(f"Opening and closing the file takes {statement(row, 'latency_us')}.")
         return markdown_list(found)

@@ -114,12 +114,12 @@ class Study(studies.Study):
             one, other = small.iloc[0], small.iloc[-1]
             found.append(
                 f"The cheapest synchronisation of the smallest put is {one['option_synchronisation']} with "
-                f"{number(one['latency_us_p50'])} µs, the dearest {other['option_synchronisation']} with "
+                f"{number(one['latency_us_p50'])} µs, the most expensive {other['option_synchronisation']} with "
                 f"{number(other['latency_us_p50'])} µs."
             )
         for _, row in self.of("mpi.passive_put").iterrows():
             waits = row["latency_us_p50"] - row["helped_us_p50"] > row["option_compute_us"] / 2
-            verdict = "it waits for the target" if waits else "the target need not help"
+            verdict = "the target must enter MPI" if waits else "the target need not take part"
             found.append(
                 f"While the target computes, a put of {size_words(row['message_size_B'])} takes "
                 f"{number(row['latency_us_p50'])} µs, and {number(row['helped_us_p50'])} µs while it waits in MPI: "

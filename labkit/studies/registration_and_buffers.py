@@ -157,13 +157,13 @@ class Study(_rdma.Study):
             )
 
     def _setup(self) -> Iterator[str]:
-        """The whole, and the dearest step."""
+        """The whole, and the most expensive step."""
         rows, steps = self.of("verbs.setup"), self.steps()
         if len(rows):
             dear = max((row for _, row in steps.iterrows()), key=lambda row: centre(row, "latency_us"))
             yield (
-                f"Making and closing everything that a connection needs takes {statement(rows.iloc[0], 'latency_us')}; "
-                f"the dearest step is “{dear['step']}” with {number(centre(dear, 'latency_us'))} µs."
+                f"Creating and closing all objects of a connection takes {statement(rows.iloc[0], 'latency_us')}; "
+                f"the most expensive step is “{dear['step']}” with {number(centre(dear, 'latency_us'))} µs."
             )
 
     def _buffers(self) -> Iterator[str]:

@@ -89,6 +89,6 @@ class Study(studies.Study):
         if len(cached):
             found.append(
                 f"In {len(cached)} of {len(self.records)} records the page cache may have answered; "
-                f"they tell about memory, not about the disk."
+                f"they measure memory, not the disk."
             )
         return markdown_list(found)

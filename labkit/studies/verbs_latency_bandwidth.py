@@ -172,11 +172,7 @@ class Study(_rdma.Study):
                 yield (
                     f"{operation} over {connection} takes {number(times)} "
                     f"times as long as over RC at {size_words(row['message_size_B'])}; "
-                    + (
-                        "the intervals are apart."
-                        if sure
-                        else "the intervals do not tell them apart, or there are none."
-                    )
+                    + ("the intervals are apart." if sure else "their intervals overlap, or there are none.")
                 )
 
     def _bandwidth(self) -> Iterator[str]:

@@ -60,7 +60,7 @@ class Study(_rdma.Study):
     values: Parameters
 
     def specs(self) -> list[Spec]:
-        """Reads and writes on the link as it is and with each delay and loss; writes with each rate."""
+        """Reads and writes without added delay and with each delay and loss; writes with each rate."""
         v, found = self.values, list[Spec]()
         asked = [f"{factor}={level}" for factor in FACTORS for level in words(getattr(v, factor))]
         for option in ["", *asked] if asked else []:
@@ -162,7 +162,7 @@ class Study(_rdma.Study):
                 f"With {number(last['level'])} % of the packets lost each way a read still takes "
                 f"{number(centre(last, 'latency_us'))} µs in the median ({number(centre(first, 'latency_us'))} µs "
                 f"without), but the slowest takes {number(last['latency_us_max'] / 1000)} ms "
-                f"({number(first['latency_us_max'] / 1000)} ms without): nothing follows a read that is lost, so only "
+                f"({number(first['latency_us_max'] / 1000)} ms without): nothing follows a lost read, so only "
                 "the timeout notices."
             )
         rows = self._ends(WRITE, "loss")

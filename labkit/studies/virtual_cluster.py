@@ -16,6 +16,7 @@ from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
+from labkit.units import format_share
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -173,7 +174,7 @@ class Study(studies.Study):
             if len(rows):
                 yield (
                     f"{what} {number(rows['part'].min())} to {number(rows['part'].max())} % of what the link "
-                    f"allows; frames leave at most {100 * _FRAMES:.1f} % to the payload."
+                    f"allows; frames leave at most {format_share(_FRAMES, digits=3)} to the payload."
                 )
         over = self.claims[self.claims["part"] > 100 * _OVER]
         few = self.claims[self.claims["part"] < 80]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit import stats
 from labkit.errors import DataError, SpecError
+from labkit.units import format_number
 
 if TYPE_CHECKING:
     from labkit.teaching.results import Results
@@ -164,10 +165,10 @@ def compared(question: Question, expected: Expected, given: Any) -> str:
     if expected.low <= value <= expected.high:
         return "inside the interval"
     if value <= 0 or centre <= 0:
-        return f"off by {abs(value - centre):.3g}"
+        return f"off by {format_number(abs(value - centre), digits=3)}"
     times = max(value / centre, centre / value)
     return (
-        f"{times:.2g} times too {'high' if value > centre else 'low'}"
+        f"{format_number(times, digits=2)} times too {'high' if value > centre else 'low'}"
         if times >= 1.05
         else f"close{', outside the interval' if expected.low < expected.high else ''}"
     )

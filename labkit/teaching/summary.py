@@ -10,6 +10,7 @@ from labkit.markdown import table
 from labkit.teaching import definition
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.definition import Lab
+from labkit.units import format_number
 
 MARK = {True: "right", False: "not yet"}
 
@@ -23,7 +24,7 @@ def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
         right += question.points * bool(held.get("right"))
         given = held.get("given")
         state = MARK[bool(held.get("right"))] if given is not None else "no answer"
-        shown = "–" if given is None else f"{given:.4g}" if isinstance(given, float) else str(given)
+        shown = "–" if given is None else format_number(given) if isinstance(given, float) else str(given)
         rows.append([question.text, shown, state, str(held.get("tries", 0)), str(held.get("hints", 0))])
     predicted = [[one.text, str(attempts.predictions.get(one.name, "–"))] for one in lab.predictions]
     total = sum(question.points for question in lab.questions)

@@ -33,7 +33,7 @@ class Plan:
     post_list : messages posted with one call.
     qps : queue pairs in turn.
     buffers_in_turn, reuse : different buffers, and % of the messages that use the first again.
-    clients : requests under way at once, in scenarios.
+    clients : requests in flight, in scenarios.
     seed : of random choices.
     """
 

@@ -31,7 +31,7 @@ SHORT = {"iterations": 40, "lead": 0.2}
     ("text", "complaint"),
     [
         (":4,qos=fast", "qos='fast'"),
-        (":4,shares=3:1", "do nothing with qos=off"),
+        (":4,shares=3:1", "have no effect with qos=off"),
         (":4,qos=shares,shares=3", "two shares like 1:1"),
         (":4,qos=priority,bulk=vc9", "there is no host vc9. Join names with"),
         (":4,qos=shares,delay=1ms", "conflicts with delay and loss"),

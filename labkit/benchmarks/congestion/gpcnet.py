@@ -37,7 +37,7 @@ _ISOLATED = KernelBenchmark(
     formerly=_gpcnet.formerly,
     cadence="streaming",
     warmup=(200, 10),
-    doc="""GPCNeT's network tests with the network to themselves: every rank is one of those that are timed.
+    doc="""GPCNeT's network tests in isolation: every rank is timed.
 
 In a ring every rank receives from and sends to its left and its right neighbour at once: half of that time for
 `latency` and `get_latency`, the bytes a rank sends over it for `bandwidth` (8 messages in flight to each),

@@ -160,7 +160,7 @@ def nonblocking(blocking: FileBenchmark, options: type[Access], more: Mapping[st
     )
 
 
-_BEHIND_DOC = """MPI-IO: one non-blocking {plain} of every rank, with computation while it is under way.
+_BEHIND_DOC = """MPI-IO: one non-blocking {plain} of every rank, with computation in the meantime.
 
 Pure time, computation alone, and both together, as in mpi.iallreduce; the options of mpi.file_{plain}. The definitions
 of IMB-IO I{way}; MPI has no non-blocking call on the ordered shared pointer, which IMB's C_I{way}_Shared replaces by

@@ -130,7 +130,7 @@ calls of MPI_Test over the computation. The data are those of mpi.{plain}.{tests
 """
 _PERSISTENT_DOC = """Latency of a persistent MPI_{call}: set up once, untimed; an iteration starts it and waits.
 
-MPI_{call}_init came with MPI 4.0; a library without it is told by name. With `overlap=True` a computation lies between
+MPI_{call}_init came with MPI 4.0; labkit names a library that lacks it. With `overlap=True` a computation lies between
 start and wait as in mpi.i{plain}. The data are those of mpi.{plain}.{tests}
 """
 
@@ -141,7 +141,7 @@ def _tests(names: list[str]) -> str:
 
 
 def _nonblocking(blocking: CollectiveBenchmark, suites: Collection[str]) -> CollectiveBenchmark:
-    """The non-blocking form of a collective, with computation while it is under way."""
+    """The non-blocking form of a collective, with computation in the meantime."""
     name, call = f"i{blocking.kernel}", f"I{blocking.kernel}"
     osu, imb = [f"osu_{name}"] * ("osu_i" in suites), [f"IMB-NBC {call}"] * ("IMB-NBC" in suites)
     equivalents: dict[str, dict[str, Scalar]] = {test: {} for test in (*osu, *imb)}

@@ -161,7 +161,7 @@ class Served(Addressed):
 
     Parameters
     ----------
-    clients : requests under way at once, up to 64.
+    clients : requests in flight, up to 64.
     inline : B up to which data are copied with a request.
     mtu : B of the largest packet; 0 takes the largest.
     tclass : byte of DSCP and ECN in the packets; -1 leaves it.

@@ -149,7 +149,7 @@ def _curves(_: Results) -> Any:
     }
     return figures.saving(
         panels,
-        f"Computed from published parts ({SOURCE}), as its Figure 17. What is no part of a whole saves nothing: its line lies on 0.",
+        f"Computed from published parts ({SOURCE}), as its Figure 17. A component that is not part of a whole saves nothing: its line is at 0.",
     )
 
 
@@ -220,7 +220,7 @@ LAB = Lab(
     ),
     questions=(
         Question(
-            name="waking", unit="%", text="Which part of one way over TCP goes into the kernel, copying and waking the peer?", of=_waking,
+            name="waking", unit="%", text="Which share of the one-way time over TCP is spent in the kernel, on copying and waking the peer?", of=_waking,
             hints=("A Unix socket enters the kernel, copies and wakes; shared memory does none of it.", "100 · (half a round trip of the Unix socket − latency through shared memory) / half a round trip over TCP."),
         ),
         Question(
@@ -242,7 +242,7 @@ LAB = Lab(
         Question(
             name="pays", text="To let messages leave most often: what should be ten times faster?", choices=(WIRE, PCIE, HLP, LLP),
             of=lambda _: _most("injection", WIRE, PCIE, HLP, LLP),
-            hints=("Which of them lie between one message leaving and the next?", "Try them in the field above, and look at the first row."),
+            hints=("Which of them occur between one message and the next?", "Try them in the field above, and look at the first row."),
         ),
         Question(
             name="wire", unit="%", text="The wire becomes ten times faster. Which part of the latency with MPI is saved?", of=lambda _: _of_paper(reference.load(PAPER).saved("latency", ["wire"], 90)),

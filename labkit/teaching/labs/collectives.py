@@ -130,16 +130,16 @@ LAB = Lab(
             name="alone", unit="ms", of=_linear,
             text="A root sends 64 KiB to seven hosts one after the other, over a link of 50 Mbit/s. How long until the last one has it?",
         ),
-        Question(name="tree", text="How many times as fast is a binomial tree, where whoever has a piece of the message passes it on?", of=_gain),
+        Question(name="tree", text="How many times as fast is a binomial tree, where every rank that has a segment passes it on?", of=_gain),
     ),
     questions=(
         Question(
             name="linear", unit="ms", text="How long does the linear broadcast take on eight hosts?", of=_linear,
-            hints=("It is in the table.", "Seven messages of 64 KiB leave by the root's link, 10.5 ms each and a little more for headers."),
+            hints=("The table shows it.", "Seven messages of 64 KiB leave by the root's link, 10.5 ms each and a little more for headers."),
         ),
         Question(
             name="gain", text="How many times as long does the linear broadcast take as the binomial tree in pieces, on eight hosts?", of=_gain,
-            hints=("Both are in the table.", "Divide the first by the second. The root sends every byte seven times, or three times."),
+            hints=("The table shows both.", "Divide the first by the second. The root sends every byte seven times, or three times."),
         ),
         Question(
             name="growth", text="From 2 to 8 hosts: by which factor does the linear broadcast's time grow?", of=lambda r: _growth(r, LINEAR),

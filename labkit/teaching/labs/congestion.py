@@ -136,7 +136,7 @@ LAB = Lab(
         ),
         Question(
             name="together", unit="MB/s", text="Four flows across the spine: what do they get together?", of=_across,
-            hints=("It is in the table.", f"The uplink carries {number(UPLINK)} MB/s, and TCP's headers take 4 % of that."),
+            hints=("The table shows it.", f"The uplink carries {number(UPLINK)} MB/s, and TCP's headers take 4 % of that."),
         ),
         Question(
             name="part", unit="%", text="Which part of what four flows would get without the taper is that? Take four times the single flow.", of=_share,
@@ -152,7 +152,7 @@ LAB = Lab(
         ),
         Question(
             name="impact", text="With one queue for both jobs: how many times as long does the ping-pong take beside the other job?", of=lambda r: _impact(r, "off"),
-            hints=("It is in the table of the classes, first row.", "The time beside over the time alone."),
+            hints=("It is in the table of the classes, first row.", "Divide the time beside the job by the time alone."),
         ),
         Question(
             name="cure", text="How many times as long does it take where each job has a share of the link?", of=lambda r: _impact(r, "shares"),
@@ -160,7 +160,7 @@ LAB = Lab(
         ),
         Question(
             name="waits", text="So what did the ping-pong wait for in the one queue?", choices=(QUEUE, TURN), of=_waits,
-            hints=("With shares, a frame waits for at most some frames of the other class.", "How many bytes leave by a link of 25 MB/s during a round trip beside the other job? That many lay before it."),
+            hints=("With shares, a frame waits for at most some frames of the other class.", "How many bytes leave a link of 25 MB/s during a round trip beside the other job? That many bytes were in the queue."),
         ),
     ),
     shows={"flows": _flows, "classes": _classes},

@@ -79,7 +79,7 @@ LAB = Lab(
     effort=Effort(launches=6, time_cap=0.1),
     predictions=(
         Question(name="step", unit="µs", text="A message of 5000 B through shared memory: how much longer does it take than one of 4000 B?", of=_step),
-        Question(name="raise_it", text="The library's eager limit is raised to 16 KiB. What becomes of a step between 4000 and 5000 B?", choices=(MOVED, STAYED), of=_cause),
+        Question(name="raise_it", text="The library's eager limit is raised to 16 KiB. What happens to a step between 4000 and 5000 B?", choices=(MOVED, STAYED), of=_cause),
     ),
     questions=(
         Question(

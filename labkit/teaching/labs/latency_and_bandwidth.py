@@ -80,7 +80,7 @@ LAB = Lab(
         ),
         Question(
             name="model", text="How well does one line describe TCP?", choices=(GOOD, BAD), of=_model,
-            hints=("Work out |α + β·m − t| / t at every size.", "Look at the largest of these, not at the mean."),
+            hints=("Compute |α + β·m − t| / t at every size.", "Look at the largest of these, not at the mean."),
         ),
     ),
     shows={

@@ -106,7 +106,7 @@ LAB = Lab(
             hints=("lab.results.launches(…) gives one median for each launch.", "Compare the result with the gain that is advertised."),
         ),
         Question(
-            name="truth", text="What is behind the advertisement?", choices=(FASTER, SAME, SIZES), of=lambda r: Expected(SAME),
+            name="truth", text="What explains the advertisement?", choices=(FASTER, SAME, SIZES), of=lambda r: Expected(SAME),
             hints=("Where do its two medians stand in the figure of launches?", "How many libraries did this lab measure?"),
         ),
         Question(

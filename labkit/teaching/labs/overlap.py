@@ -83,13 +83,13 @@ LAB = Lab(
             hints=("The last column of the table, option tests 0.", "If the total is the pure time plus the computation, nothing was hidden."),
         ),
         Question(
-            name="by_hand", unit="%", text="Work it out by hand for 4 KiB with eight calls of MPI_Test, from the medians in the table.",
+            name="by_hand", unit="%", text="Compute it by hand for 4 KiB with eight calls of MPI_Test, from the medians in the table.",
             of=lambda r: _own(r, "p50"),
             hints=("What is left of the total once the computation is taken away?", "100 · (1 − (total − computation) / pure)."),
         ),
         Question(
-            name="who", text="What made the sum go on during the computation?", choices=(PROGRESS, HARDWARE, NOBODY), of=_who,
-            hints=("Compare the rows with and without MPI_Test.", "An adapter that does the work needs nobody to call it."),
+            name="who", text="What made the sum progress during the computation?", choices=(PROGRESS, HARDWARE, NOBODY), of=_who,
+            hints=("Compare the rows with and without MPI_Test.", "An adapter that does the work needs no MPI calls."),
         ),
         Question(
             name="share", unit="%", text="Of a round trip of 8 B over TCP, which share does a rank's processor spend inside MPI calls that do something?",

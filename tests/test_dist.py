@@ -1,0 +1,72 @@
+"""What `make dist` builds: a wheel installed in an empty environment measures with C kernels, far from any checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TOOLS = ROOT / ".venv-dist"
+
+
+def run(*words: object, cwd: Path = ROOT) -> str:
+    """What a command prints; it must not fail."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("LABKIT_", "PYTHON"))}
+    done = subprocess.run([str(word) for word in words], cwd=cwd, env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of `make dist`."""
+    if not (TOOLS / "bin" / "twine").exists():
+        run("templates/setup/python.sh", "packages", TOOLS.name, "templates/setup/dist.lock")
+    folder = tmp_path_factory.mktemp("dist")
+    run("templates/setup/dist.sh", TOOLS / "bin" / "python", folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_wheels_hold_kernels_for_their_processor(dist: Path) -> None:
+    machines = {"x86_64": 62, "aarch64": 183}  # e_machine of ELF
+    for processor, number in machines.items():
+        (wheel,) = dist.glob(f"labkit-*-cp311-abi3-manylinux2014_{processor}*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            kernels = [name for name in archive.namelist() if "_kernels_" in name]
+            assert sorted(Path(name).name for name in kernels) == ["_kernels_int.abi3.so", "_kernels_ptr.abi3.so"]
+            for name in kernels:
+                head = archive.read(name)[:20]
+                assert head[:4] == b"\x7fELF"
+                assert int.from_bytes(head[18:20], "little") == number
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+def test_an_installed_wheel_measures_outside_the_checkout(dist: Path, tmp_path: Path) -> None:
+    (wheel,) = dist.glob(f"*manylinux2014_{platform.machine()}*.whl")
+    run(sys.executable, "-m", "venv", "venv", cwd=tmp_path)
+    began = time.monotonic()
+    run(tmp_path / "venv/bin/pip", "install", "-q", wheel, cwd=tmp_path)
+    print(f"\n[pip install of the core: {time.monotonic() - began:.1f} s]")
+    here = tmp_path / "here"
+    here.mkdir()
+    labkit = tmp_path / "venv/bin/labkit"
+    asked = ["mpi.latency", "-m", "8", "--transport", "shm", "-i", "100", "--launches", "1", "--format", "json"]
+    (record,) = json.loads(run(labkit, "measure", *asked, cwd=here))["records"]
+    assert record["engine"] == "c"
+    assert record["verified"]
+    assert record["n"] == 100
+    said = run(labkit, "run", "quick", "-p", "launches=1", "-p", "time_cap=0.01", "-p", "sizes=64Ki", cwd=here)
+    assert "4 of 4 notebooks done" in said
+    assert (here / "data/campaigns/quick/samples/mpi.latency").is_dir()
+    run(labkit, "init", "mine", cwd=here)
+    assert "10-latency" in run(labkit, "plan", "quick", cwd=here / "mine")
