@@ -83,7 +83,7 @@ class Session:
         self._show(Panel(question, "Predict", keep, value=self.attempts.predictions.get(name)), question)
 
     def measure(self) -> None:
-        """Measure, or read what was measured, and say where the numbers come from."""
+        """Measure, or read recorded data, and name the source of the numbers."""
         handle = DisplayHandle()
         handle.display(Markdown("Starting …"))
 

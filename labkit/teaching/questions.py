@@ -130,7 +130,7 @@ def plain(question: Question, given: Any) -> float | str:
 
 
 def judge(question: Question, expected: Expected, given: Any) -> Verdict:
-    """Whether an answer is right; what is said never names the answer.
+    """Check an answer; the message never reveals the solution.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
 
 
 def compared(question: Question, expected: Expected, given: Any) -> str:
-    """A prediction beside the result, in words; unlike a verdict it names the result."""
+    """Compare a prediction with the result, in words; unlike a verdict, it names the result."""
     if given is None:
         return "no prediction"
     if question.choices:
