@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from IPython.display import Markdown, display
 
 from labkit import markdown, studies
-from labkit.batch.following import news
 from labkit.campaign import Campaign, find
 from labkit.columns import ENDS, METRICS, SHOWN, split, title
 from labkit.errors import SpecError
@@ -18,6 +17,7 @@ from labkit.measuring import Progress
 from labkit.records import value_of
 from labkit.studies import Study
 from labkit.studies._several import told_apart
+from labkit.suites.following import news
 from labkit.units import format_count, format_duration, format_number, format_size
 
 if TYPE_CHECKING:

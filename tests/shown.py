@@ -13,10 +13,10 @@ from unittest import mock
 import nbformat
 
 from labkit import studies
-from labkit.batch import rereading
 from labkit.campaign import Campaign
 from labkit.figures import looks, style
 from labkit.report.notebook import options
+from labkit.suites import rereading
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "data/campaigns/examples"

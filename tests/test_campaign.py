@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from labkit import campaign
-from labkit.batch.following import news
 from labkit.campaign import Campaign, lease
 from labkit.errors import DataError, LaunchError
 from labkit.measuring import Progress
+from labkit.suites.following import news
 
 from .test_samples import some
 

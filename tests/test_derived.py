@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from labkit import campaign
-from labkit.batch import rereading
 from labkit.campaign import Campaign
 from labkit.campaign.derived import EXAMPLES, folder
 from labkit.errors import DataError, SpecError
 from labkit.records import kept
+from labkit.suites import rereading
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from labkit.campaign import archive
 from labkit.cli import fields
 from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
-from labkit.explorer import availability, export, job, live, panels, server, store, view
+from labkit.explorer import availability, export, live, measurement, panels, server, store, view
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.panels import compare
 from labkit.explorer.panels.measure import _Measure as Measure
@@ -291,16 +291,16 @@ def test_panels_are_files_and_the_page_holds_them_all() -> None:
 
 def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:
     held = campaign.Campaign(tmp_path / "cut")
-    assert job.unfinished(held.path) == []
+    assert measurement.unfinished(held.path) == []
     for state, wanted in (
         ("running", ["measure", "mpi.latency"]),
         ("stopped", ["measure", "mpi.latency"]),
         ("done", []),
     ):
-        job.note(held, ["measure", "mpi.latency"], state)
-        seen = json.loads((held.path / job.NOTE).read_text())
-        (held.path / job.NOTE).write_text(json.dumps(seen | {"pid": 2**22 + 1}))
-        assert job.unfinished(held.path) == wanted
+        measurement.note(held, ["measure", "mpi.latency"], state)
+        seen = json.loads((held.path / measurement.NOTE).read_text())
+        (held.path / measurement.NOTE).write_text(json.dumps(seen | {"pid": 2**22 + 1}))
+        assert measurement.unfinished(held.path) == wanted
 
 
 def test_nothing_is_left_when_it_is_told_to_end(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
     panel.run.click()
     assert panel.run.disabled
     end = time.monotonic() + 60
-    while panel._job is not None and panel._job.running:
+    while panel._measurement is not None and panel._measurement.running:
         assert time.monotonic() < end
         time.sleep(0.1)
     panel.tick()
@@ -389,18 +389,18 @@ def test_a_form_that_would_write_elsewhere_cannot_run(monkeypatch: pytest.Monkey
     assert made.run.disabled
     assert "keep in" in made.why.value
     made._start(["measure", "mpi.latency"], "../elsewhere")
-    assert made._job is None
+    assert made._measurement is None
     assert not (campaign.root().parent / "elsewhere").exists()
 
 
 def test_a_campaign_that_is_deleted_while_it_is_measured_into_frees_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Measure(Session([]))
     made._start(["measure", "micro.clock", "--launches", "500", "--time-cap", "0.5"], "deleted")
-    one = made._job
+    one = made._measurement
     assert one is not None
     shutil.rmtree(one.campaign.path)
     made.tick()
-    assert made._job is None
+    assert made._measurement is None
     assert "so labkit stopped its run" in made.status.value
     assert "deleted" not in made._session.campaigns
     assert not made.run.disabled

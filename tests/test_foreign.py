@@ -24,7 +24,7 @@ from labkit import jobs, samples
 from labkit.campaign import Campaign, archive, lease, merging, own, packing
 from labkit.cli import main
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
-from labkit.explorer import job as explored
+from labkit.explorer import measurement as explored
 from labkit.jobs import submitted
 from labkit.records import kept
 from labkit.spec import Spec

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import batch, jobs, launch, measuring, project
+from labkit import jobs, launch, measuring, project, suites
 from labkit.campaign import Campaign, lease
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.host import allocation
@@ -303,7 +303,7 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_notebooks_get_in_a_job() -> None:
     assert inside.usual(site.Site(), None) == {}
     assert inside.usual(site.Site(launcher="srun"), FOUR) == {"launcher": "srun", "transports": "auto", "ranks": "8"}
-    suite = batch.load("quick")
+    suite = suites.load("quick")
     twice = inside.repeated(suite, 2)
     assert [e.parameters["launches"] for e in twice.entries] == [6] * len(suite.entries)
     assert inside.repeated(suite, 1) is suite
@@ -317,7 +317,7 @@ def test_an_estimate_comes_from_logs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "old" / "log.txt").write_text("\n".join(lines))
     assert estimate.rates([tmp_path / "old", tmp_path / "none"]) == {"40-storage": [4.0]}
     monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path))
-    suite = batch.load("quick")
+    suite = suites.load("quick")
     one = suite.__class__("s", "s", tuple(e for e in suite.entries if e.notebook.stem in ("40-storage", "10-latency")))
     said = estimate.sentence(one)
     assert "points, about" in said or "No estimate" in said

@@ -129,8 +129,8 @@ def test_a_campaign_that_becomes_read_only_stops_the_run(tmp_path: Path) -> None
 
 
 def test_a_notebook_never_begins_a_second_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from labkit.batch.notebooks import inherited
     from labkit.studies.latency import Study
+    from labkit.suites.notebooks import inherited
 
     held = Campaign(tmp_path / "c")
     with inherited(held):

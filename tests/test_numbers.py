@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from labkit import records, show, units
 from labkit.analysis import congestion
-from labkit.batch import following
 from labkit.campaign import Campaign
 from labkit.records import factors
 from labkit.report import summary as first_pages
 from labkit.samples import Samples
 from labkit.spec import Spec
+from labkit.suites import following
 
 from . import made
 

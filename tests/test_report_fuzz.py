@@ -12,13 +12,13 @@ from typing import Any
 import nbformat
 import pytest
 
-from labkit.batch import rereading
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.report import holdings
 from labkit.report.check import check
 from labkit.report.sources import read
 from labkit.report.stage import stage
+from labkit.suites import rereading
 from tests.test_hostile import PROSE, RUN, SVG, TAG, Elements, hostile_campaign, hostile_notebook
 
 DEEP: Any = "x"

@@ -14,11 +14,11 @@ import nbformat
 import pytest
 
 from labkit import scratch
-from labkit.batch import kernels
+from labkit.suites import kernels
 
 RUN = """
 import sys, papermill
-from labkit.batch import kernels
+from labkit.suites import kernels
 with kernels.kept() as kind:
     papermill.execute_notebook(sys.argv[1], sys.argv[2], progress_bar=False, log_output=False, kernel_name="python3",
                                kernel_manager_class=kind)

@@ -19,7 +19,7 @@ from labkit import benchmarks, tools
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Place, _run, fio, iozone, iperf3, netperf, qperf, sockperf
+from labkit.tools import Invocation, Place, _run, fio, iozone, iperf3, netperf, qperf, sockperf
 
 SHORT = Effort(time_cap=0.2, time_limit=20)
 MODULES = (netperf, iperf3, sockperf, qperf, fio, iozone)
@@ -71,7 +71,7 @@ def failing(text: str, folder: Path) -> tools.Parsed:
     raise DataError(f"found {text!r}, wanted more.")
 
 
-JOB = Job(
+JOB = Invocation(
     tool="true",
     package="coreutils",
     programs=("true",),
@@ -219,7 +219,7 @@ def test_iozone_table() -> None:
     ],
 )
 def test_what_a_tool_cannot_do_is_refused(
-    make: Callable[[Spec, Effort], Job], spec: tuple[str, int, dict[str, object]], effort: Effort, message: str
+    make: Callable[[Spec, Effort], Invocation], spec: tuple[str, int, dict[str, object]], effort: Effort, message: str
 ) -> None:
     name, size, options = spec
     with pytest.raises(SpecError, match=message):
@@ -254,7 +254,7 @@ def empty_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...,
 
 
 def test_the_first_tool_that_is_installed_is_taken(empty_path: Callable[..., None]) -> None:
-    jobs, spec = benchmarks.get("sockets.tcp_rr").jobs, resolved("sockets.tcp_rr", 64)
+    jobs, spec = benchmarks.get("sockets.tcp_rr").tools, resolved("sockets.tcp_rr", 64)
     empty_path("qperf")
     assert tools.available(jobs, spec, SHORT).tool == "qperf"
     empty_path("sockperf")
@@ -266,13 +266,13 @@ def test_the_first_tool_that_is_installed_is_taken(empty_path: Callable[..., Non
 
 
 def test_a_tool_that_cannot_is_passed_over(empty_path: Callable[..., None]) -> None:
-    jobs = benchmarks.get("sockets.tcp_rr").jobs
+    jobs = benchmarks.get("sockets.tcp_rr").tools
     empty_path("sockperf", "qperf")
     assert tools.available(jobs, resolved("sockets.tcp_rr", 8), SHORT).tool == "qperf"
 
 
 def test_the_tool_can_be_named(empty_path: Callable[..., None]) -> None:
-    jobs = benchmarks.get("sockets.tcp_rr").jobs
+    jobs = benchmarks.get("sockets.tcp_rr").tools
     empty_path("netperf", "netserver", "qperf")
     assert tools.available(jobs, resolved("sockets.tcp_rr", 64, tool="qperf"), SHORT).tool == "qperf"
     with pytest.raises(LaunchError, match=r"needs sockperf .*Debian package sockperf"):
@@ -284,12 +284,12 @@ def test_the_tool_can_be_named(empty_path: Callable[..., None]) -> None:
 def test_without_any_tool_the_error_names_each_package(empty_path: Callable[..., None]) -> None:
     empty_path()
     with pytest.raises(LaunchError) as caught:
-        tools.available(benchmarks.get("sockets.tcp_rr").jobs, resolved("sockets.tcp_rr", 64), SHORT)
+        tools.available(benchmarks.get("sockets.tcp_rr").tools, resolved("sockets.tcp_rr", 64), SHORT)
     for package in ("netperf", "sockperf", "qperf"):
         assert f"Debian package {package})" in str(caught.value)
     assert "Instead: sockperf" in str(caught.value)
     with pytest.raises(LaunchError, match=r"iozone not on the PATH; Debian package iozone3"):
-        tools.available(benchmarks.get("storage.iozone").jobs, resolved("storage.iozone"), SHORT)
+        tools.available(benchmarks.get("storage.iozone").tools, resolved("storage.iozone"), SHORT)
 
 
 def test_every_tool_says_what_it_is() -> None:
@@ -305,7 +305,7 @@ def test_every_tool_says_what_it_is() -> None:
 
 def run(name: str, size: int, effort: Effort = SHORT, **options: object) -> tools.Outcome:
     spec = resolved(name, size, **options)
-    return tools.run(tools.available(benchmarks.get(name).jobs, spec, effort))
+    return tools.run(tools.available(benchmarks.get(name).tools, spec, effort))
 
 
 def reported(outcome: tools.Outcome, name: str, statistic: str = "mean") -> float:
@@ -443,7 +443,7 @@ def test_the_campaign_may_lend_its_folder(tmp_path: Path) -> None:
 # ---- ends, whatever happens
 
 
-def serving(**changes: object) -> Job:
+def serving(**changes: object) -> Invocation:
     """A job with the server of iperf3 and a client that sleeps."""
     need(iperf3)
     job = iperf3.tcp_stream(resolved("sockets.tcp_stream", 65536), SHORT)
@@ -528,7 +528,7 @@ def test_tools_end_when_the_lab_is_killed(monkeypatch: pytest.MonkeyPatch, mark:
         "from labkit import benchmarks, tools; from labkit.spec import Effort, Spec\n"
         "spec = Spec(benchmark='sockets.tcp_stream', size=65536, ranks=1, options={'tool': 'iperf3'})\n"
         "spec = benchmarks.resolve(spec)\n"
-        "tools.run(tools.available(benchmarks.get(spec.benchmark).jobs, spec, Effort(time_cap=30)))\n"
+        "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))\n"
     )
     lab = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     end = time.monotonic() + 20

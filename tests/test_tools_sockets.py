@@ -10,19 +10,19 @@ from labkit import benchmarks, measuring, tools
 from labkit.errors import LaunchError, SpecError
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, fi_pingpong, fio, iperf, iperf3, netperf, netpipe, qperf, sockperf
+from labkit.tools import Invocation, fi_pingpong, fio, iperf, iperf3, netperf, netpipe, qperf, sockperf
 from tests.test_tools import SHORT, mark, marked, need, reported, resolved, run
 
 __all__ = ["mark"]  # a fixture
 SLOW = pytest.mark.slow  # as another test runs the same tool or the same benchmark
-Make = Callable[[Spec, Effort], Job]
+Make = Callable[[Spec, Effort], Invocation]
 SPECS = {
     "tcp_rr": 64, "udp_rr": 64, "tcp_stream": 65536, "udp_stream": 1400, "tcp_bidirectional": 65536, "under_load": 64,
     "unix_rr": 64, "fabric_pingpong": 64, "netpipe": 0,
 }  # fmt: skip
 
 
-def job(make: Make, name: str, effort: Effort = SHORT, **options: object) -> Job:
+def job(make: Make, name: str, effort: Effort = SHORT, **options: object) -> Invocation:
     return make(resolved(f"sockets.{name}", SPECS[name], **options), effort)
 
 
@@ -120,7 +120,7 @@ def test_a_unix_socket_does_not_reach_other_hosts() -> None:
 @pytest.mark.parametrize("name", ["tcp_rr", "tcp_stream", "udp_rr", "netpipe", "fabric_pingpong"])
 def test_hosts_are_those_of_a_testbed(name: str) -> None:
     spec = resolved(f"sockets.{name}", SPECS.get(name, 64)).replace(hosts=("vc0", "vc1"))
-    for make in benchmarks.get(spec.benchmark).jobs:
+    for make in benchmarks.get(spec.benchmark).tools:
         try:
             usual = make(spec.replace(hosts=()), SHORT)
         except SpecError:  # a tool that cannot do it anywhere
@@ -232,6 +232,6 @@ def test_auto_takes_the_tool_that_can(
     for program in ("netperf", "netserver", "iperf3"):
         (path / program).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(path))
-    jobs = benchmarks.get("sockets.udp_stream").jobs
+    jobs = benchmarks.get("sockets.udp_stream").tools
     assert tools.available(jobs, resolved("sockets.udp_stream", 1400), SHORT).tool == "netperf"
     assert tools.available(jobs, resolved("sockets.udp_stream", 1400, offered=5), SHORT).tool == "iperf3"

@@ -12,11 +12,11 @@ from labkit import benchmarks, tools
 from labkit.errors import DataError, SpecError
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, perftest, qperf, ucx_perftest
+from labkit.tools import Invocation, perftest, qperf, ucx_perftest
 
 GOLDEN = Path(__file__).parent / "golden" / "tools"
 SHORT = Effort(time_cap=0.2, time_limit=20)
-Make = Callable[[Spec, Effort], Job]
+Make = Callable[[Spec, Effort], Invocation]
 
 
 def verbs(size: int = 8, transport: str = "auto", **options: object) -> Spec:
@@ -261,5 +261,5 @@ def test_ucx_bandwidth_runs() -> None:
     spec = benchmarks.resolve(Spec(benchmark="verbs.ucx_bandwidth", size=65536, ranks=1, transport="tcp"))
     if ucx_perftest.bandwidth(spec, SHORT).missing:
         pytest.skip("ucx_perftest not installed: Debian package ucx-utils")
-    job = tools.available(benchmarks.get(spec.benchmark).jobs, spec, Effort(iterations=50, warmup=5, time_limit=30))
+    job = tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(iterations=50, warmup=5, time_limit=30))
     assert {v.name for v in tools.run(job).reported} == {"overhead", "bandwidth_MBps", "message_rate_per_s"}

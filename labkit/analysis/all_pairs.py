@@ -33,7 +33,7 @@ _MAD = 1.4826  # to the standard deviation of a normal distribution
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Verdict:
     """The verdict on all pairs.
 
     Parameters
@@ -149,7 +149,7 @@ def _middle(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray
     return middle, _MAD * float(np.median(np.abs(times - middle)))
 
 
-def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Pairs:
+def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Verdict:
     """Name the pairs that were slow twice, and whose fault it is.
 
     Parameters
@@ -181,7 +181,7 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
     columns = ["rank", "other", "host", "other_host", "latency_us", "excess", "cause"]
     table = pd.DataFrame(rows, columns=columns)
     passing = int(np.triu(before & ~now).sum())
-    return Pairs(seconds, table, passing, _sentence(table, passing, int(np.triu(~np.isnan(seconds), 1).sum())))
+    return Verdict(seconds, table, passing, _sentence(table, passing, int(np.triu(~np.isnan(seconds), 1).sum())))
 
 
 def _causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str, str]) -> dict[tuple[int, int], str]:

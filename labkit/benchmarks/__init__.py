@@ -33,7 +33,7 @@ from labkit.spec import Effort, Spec, validated
 from labkit.units import format_size
 
 if TYPE_CHECKING:
-    from labkit.tools import Job
+    from labkit.tools import Invocation
 
 __all__ = [
     "Benchmark",
@@ -51,10 +51,10 @@ __all__ = [
     "find",
     "get",
     "identity",
-    "jobs",
     "label",
     "meanings",
     "resolve",
+    "tools_of",
 ]
 
 
@@ -125,10 +125,10 @@ def get(name: str) -> Benchmark:
     raise known("benchmark", name, list(find()), see="labkit list")
 
 
-def jobs(name: str) -> tuple[Callable[[Spec, Effort], Job], ...]:
+def tools_of(name: str) -> tuple[Callable[[Spec, Effort], Invocation], ...]:
     """The tools that can serve a benchmark, best first; none if it is not one of tools."""
     benchmark = get(name)
-    return benchmark.jobs if isinstance(benchmark, ToolBenchmark) else ()
+    return benchmark.tools if isinstance(benchmark, ToolBenchmark) else ()
 
 
 @cache

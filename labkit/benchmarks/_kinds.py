@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from labkit.tools import Job
+    from labkit.tools import Invocation
 
     Values = NDArray[Any]
     Expected = Callable[[Spec, int, Callable[[int], Values]], Values | int | None]
@@ -108,13 +108,13 @@ class ToolBenchmark(Benchmark):
 
     Parameters
     ----------
-    jobs : tools that can serve, best first; the first one that is installed does. Each is a pure function of
+    tools : tools that can serve, best first; the first one that is installed does. Each is a pure function of
         spec and effort.
     """
 
     by: ClassVar[str] = "tool"
 
-    jobs: tuple[Callable[[Spec, Effort], Job], ...]
+    tools: tuple[Callable[[Spec, Effort], Invocation], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,6 +253,6 @@ class InterferenceBenchmark(RankBenchmark):
 
     victim: Callable[[Spec, Sequence[str]], Spec]
     aggressor: Callable[[Spec, Sequence[str]], Spec | None]
-    flows: Callable[[Spec, int, int], Sequence[tuple[Job, int, int]]]
+    flows: Callable[[Spec, int, int], Sequence[tuple[Invocation, int, int]]]
     lead: Callable[[Spec], float]
     warmup: int = 2

@@ -16,7 +16,7 @@ from labkit.errors import LabkitError
 from labkit.host import allocation
 
 if TYPE_CHECKING:
-    from labkit.batch import Suite
+    from labkit.suites import Suite
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,7 +137,7 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from labkit.batch import plan
+    from labkit.suites import plan
 
     suite = _suite(options)
     planned = plan.plan(suite, options.into)
@@ -178,15 +178,15 @@ def _run_options(verb: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from labkit import batch, testbeds
+    from labkit import suites, testbeds
     from labkit.campaign import Campaign, root
     from labkit.jobs import inside
 
     suite = _suite(options)
-    batch.room()
+    suites.room()
     held = Campaign(options.into or root() / suite.name)
     with inside.noted(held, suite, say) as ended, testbeds.held(options.testbed or "local", say), Bar() as bar:
-        outcome = batch.run(suite, into=held.path, progress=bar)
+        outcome = suites.run(suite, into=held.path, progress=bar)
         ended(OK if outcome.sound else ERROR)
     print(outcome.text())
     return OK if outcome.sound else ERROR
@@ -194,7 +194,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _suite(options: argparse.Namespace) -> Suite:
     """The suite with what the command line, the testbed, and the batch job with its site set in it."""
-    from labkit import batch, testbeds
+    from labkit import suites, testbeds
     from labkit.jobs import inside
     from labkit.jobs import site as sites
 
@@ -206,7 +206,7 @@ def _suite(options: argparse.Namespace) -> Suite:
     job, place = allocation.current(), sites.find(options.site)
     if job is not None and not options.testbed:
         usual = inside.usual(sites.load(place) if place else sites.Site(), job)
-    return inside.repeated(batch.load(options.suite, [*options.parameter, *where], usual), options.repeats)
+    return inside.repeated(suites.load(options.suite, [*options.parameter, *where], usual), options.repeats)
 
 
 Fill = Callable[[argparse.ArgumentParser], None]

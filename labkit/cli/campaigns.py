@@ -45,7 +45,7 @@ def show_(options: argparse.Namespace) -> int:
 
 def _follow(held: Campaign) -> None:
     """Lines on standard error, with a bar below them."""
-    from labkit.batch.following import news
+    from labkit.suites.following import news
 
     with Bar() as bar:
         for one in news(held):

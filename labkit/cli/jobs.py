@@ -51,7 +51,7 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
 
 def submit(options: argparse.Namespace) -> int:
     """Submit a job, and follow it."""
-    from labkit import batch, jobs
+    from labkit import jobs, suites
     from labkit.errors import LaunchError
     from labkit.jobs import estimate, script
     from labkit.jobs import site as sites
@@ -69,7 +69,7 @@ def submit(options: argparse.Namespace) -> int:
             suite = jobs.check(request, site, into, say)
         except LaunchError as error:  # it is only looked at
             say(f"warning: {error}")
-            suite = batch.load(options.suite, options.parameter)
+            suite = suites.load(options.suite, options.parameter)
         print(script.render(request, site, into, exclude=sorted(left_out(into))), end="")
         say(estimate.sentence(suite, repeats=options.array))
         return OK

@@ -41,18 +41,18 @@ def _reason(one: Benchmark, testbed: str) -> str:
         spec = Spec(benchmark=one.name, size=size, ranks=1 if one.single else max(one.ranks[0], 2),
                     testbed=testbeds.resolved(testbed))  # fmt: skip
         spec = benchmarks.resolve(spec)
-        job = tools.available(one.jobs, spec, Effort()) if isinstance(one, ToolBenchmark) else None
+        invocation = tools.available(one.tools, spec, Effort()) if isinstance(one, ToolBenchmark) else None
     except LabkitError as error:
         return str(error)
-    if job and spec.testbed.startswith("local") and _wants_device(job) and not rdma_devices():
+    if invocation and spec.testbed.startswith("local") and _wants_device(invocation) and not rdma_devices():
         return "this machine has no RDMA device; use the testbed soft-roce"
     absent = [name for name in _calls(one) if name in _absent()]
     return f"this MPI library has no {', '.join(absent)}" if absent else ""
 
 
-def _wants_device(job: tools.Job) -> bool:
+def _wants_device(invocation: tools.Invocation) -> bool:
     """Whether a tool's commands name an RDMA device."""
-    return any("{device}" in word for word in (*job.client, *job.server))
+    return any("{device}" in word for word in (*invocation.client, *invocation.server))
 
 
 def _calls(one: Benchmark) -> tuple[str, ...]:

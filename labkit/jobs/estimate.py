@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 
 from labkit import campaign, outside
-from labkit.batch import Suite
 from labkit.errors import DataError, LabkitError
+from labkit.suites import Suite
 from labkit.units import format_duration
 
 _BEGINS = re.compile(r"\S+ notebook (\S+) begins")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from labkit import batch, outside, studies, writing
+from labkit import outside, studies, suites, writing
 from labkit.campaign import Campaign, lease
 from labkit.campaign.lease import HEARTBEAT
 from labkit.errors import DataError, LabkitError
@@ -29,7 +29,7 @@ def usual(site: Site, job: Allocation | None) -> dict[str, Any]:
     return found
 
 
-def repeated(suite: batch.Suite, repeats: int) -> batch.Suite:
+def repeated(suite: suites.Suite, repeats: int) -> suites.Suite:
     """A suite with so many times the launches: those of the jobs before count, so each job adds its share."""
     if repeats == 1:
         return suite
@@ -50,7 +50,7 @@ def left_out(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def noted(held: Campaign, suite: batch.Suite, say: Callable[[str], None]) -> Iterator[Callable[[int], None]]:
+def noted(held: Campaign, suite: suites.Suite, say: Callable[[str], None]) -> Iterator[Callable[[int], None]]:
     """Note the allocation in the campaign for as long as the suite runs; nothing outside of a batch job.
 
     Yields
@@ -81,7 +81,7 @@ def noted(held: Campaign, suite: batch.Suite, say: Callable[[str], None]) -> Ite
     yield ended
 
 
-def planned(suite: batch.Suite, held: Campaign) -> int:
+def planned(suite: suites.Suite, held: Campaign) -> int:
     """Points that are there or will be, when the suite is through."""
     points = held.done()
     for entry in suite.entries:

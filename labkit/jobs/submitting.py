@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from labkit import batch, benchmarks, campaign, outside, writing
+from labkit import benchmarks, campaign, outside, suites, writing
 from labkit.campaign import Campaign, lease
 from labkit.campaign.own import sign
 from labkit.errors import LaunchError, SpecError
@@ -81,7 +81,7 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
     return job
 
 
-def check(request: Request, site: Site, into: Path, say: Say) -> batch.Suite:
+def check(request: Request, site: Site, into: Path, say: Say) -> suites.Suite:
     """The suite of a request, which site, batch system and notebooks have nothing against.
 
     Raises
@@ -92,12 +92,12 @@ def check(request: Request, site: Site, into: Path, say: Say) -> batch.Suite:
         If the batch system would refuse it, in its own words.
     """
     text = render(request, site, into, exclude=sorted(left_out(into)))
-    suite = batch.load(request.suite, request.parameters)
+    suite = suites.load(request.suite, request.parameters)
     for entry in suite.entries:
         _possible(entry)
     hosts = tuple(f"node{i}" for i in range(request.nodes))
     meant = usual(site, Allocation(site.system, "0", hosts=hosts, tasks=request.ppn))
-    for entry in batch.load(request.suite, request.parameters, meant).entries:
+    for entry in suites.load(request.suite, request.parameters, meant).entries:
         try:
             _possible(entry)
         except SpecError as error:
@@ -110,7 +110,7 @@ def check(request: Request, site: Site, into: Path, say: Say) -> batch.Suite:
     return suite
 
 
-def _possible(entry: batch.Entry) -> None:
+def _possible(entry: suites.Entry) -> None:
     """Refuse parameters that no machine could measure with; what this host lacks, the job's may have."""
     try:
         study = entry.study(measure=False)

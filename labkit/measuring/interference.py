@@ -36,7 +36,7 @@ def run(
     return programs.each(points, counter, lambda point: _keep(point, effort, held, testbed))
 
 
-def jobs(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
+def split(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
     """Spec of the victim, and the hosts of the aggressor: hosts go to the two by turns.
 
     Raises
@@ -66,7 +66,7 @@ def pair_of(spec: Spec) -> InterferenceBenchmark:
 
 def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
     """Run both phases of one point and write its samples file."""
-    victim, others = jobs(point.spec, testbed)
+    victim, others = split(point.spec, testbed)
     usual = pair_of(point.spec).warmup
     effort = replace(
         effort, iterations=effort.iterations or COUNT, warmup=usual if effort.warmup is None else effort.warmup
@@ -165,5 +165,5 @@ def _together(point: Point, order: Sequence[str], alone: Samples, beside: Sample
 
 def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     """The starts of the victims, as a shell takes them."""
-    victims = (replace(point, spec=jobs(point.spec, testbeds.outline(point.spec.testbed))[0]) for point in points)
+    victims = (replace(point, spec=split(point.spec, testbeds.outline(point.spec.testbed))[0]) for point in points)
     return [line for victim in victims for line in ranks.shell([victim], effort)]

@@ -74,12 +74,12 @@ def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
     if isinstance(benchmark, ToolBenchmark):
         testbeds.outline(spec.testbed).place(spec)  # refuses hosts that it has not, before it is brought up
-        job = tools.available(benchmark.jobs, spec, effort)
+        job = tools.available(benchmark.tools, spec, effort)
         return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"
     launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
-    placed = interference.jobs(spec, outline)[0] if isinstance(benchmark, InterferenceBenchmark) else spec
+    placed = interference.split(spec, outline)[0] if isinstance(benchmark, InterferenceBenchmark) else spec
     launcher.command(launch.Placement.of(placed, launcher, outline), [])  # refuses a transport it has not
     return spec.replace(launcher=launcher.name), launcher.library
 

@@ -40,7 +40,7 @@ def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None
 def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     """The runs of the tools, as a shell takes them."""
     specs = [point.spec for point in points]
-    found = (tools.available(benchmarks.jobs(spec.benchmark), spec, effort) for spec in specs)
+    found = (tools.available(benchmarks.tools_of(spec.benchmark), spec, effort) for spec in specs)
     return [" & ".join(shlex.join(words) for words in (job.server, job.client) if words) for job in found]
 
 
@@ -49,7 +49,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
     watch = host.Watch()
     benchmark = benchmarks.get(spec.benchmark)
-    job = tools.available(benchmarks.jobs(spec.benchmark), spec, effort)
+    job = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
     before, batch = testbed.evidence(), allocation.current()
     outcome = tools.run(job, place=testbed.place(spec))
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}

@@ -99,8 +99,8 @@ def build(
 
 def _executed(held: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:
     """Say what a campaign holds, execute labkit's own notebooks on it, and return what could not be done."""
-    from labkit.batch import rereading
     from labkit.report.holdings import words
+    from labkit.suites import rereading
 
     try:
         entries = rereading.missing(held, all_of_them=bool(execute)) if execute is not False else []

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labkit.batch.rereading import differing
 from labkit.campaign import Campaign
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import plural
+from labkit.suites.rereading import differing
 from labkit.units import format_duration
 
 if TYPE_CHECKING:

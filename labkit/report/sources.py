@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labkit import records, samples
-from labkit.batch.notebooks import NAME
-from labkit.batch.rereading import AGAIN, FOLDER
 from labkit.campaign import Campaign
 from labkit.errors import DataError
+from labkit.suites.notebooks import NAME
+from labkit.suites.rereading import AGAIN, FOLDER
 
 if TYPE_CHECKING:
     import pandas as pd

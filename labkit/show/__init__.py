@@ -22,9 +22,9 @@ MANY = 2000  # points × launches that are printed without asking which
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.batch.plan import Planned
     from labkit.campaign import Campaign
     from labkit.measuring import Point
+    from labkit.suites.plan import Planned
 
 
 def benchmarks_text(form: str) -> str:
@@ -158,7 +158,7 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
     from labkit.records import tables
 
     if form == "parquet":
-        from labkit.batch import save_records
+        from labkit.suites import save_records
 
         name = str(frame["campaign"].iloc[0]) if len(frame) else ""
         target = output or f"{name or 'records'}.parquet"

@@ -117,7 +117,7 @@ class Study(studies.Study):
         return {f"vc{k}": f"leaf{k // int(facts['per_leaf'])}" for k in range(int(facts["nodes"]))}
 
     @of_samples
-    def verdicts(self) -> dict[int, all_pairs.Pairs]:
+    def verdicts(self) -> dict[int, all_pairs.Verdict]:
         """The verdict at each size that was measured twice."""
         held = {size: self.pairs(size) for size in self.sizes}
         return {

@@ -71,7 +71,7 @@ class Study(studies.Study):
     def _missing(self, spec: Spec) -> str:
         """Why a spec cannot be measured here; empty where it can."""
         try:
-            tools.available(benchmarks.jobs(spec.benchmark), benchmarks.resolve(spec), self.effort)
+            tools.available(benchmarks.tools_of(spec.benchmark), benchmarks.resolve(spec), self.effort)
         except LaunchError as error:
             return str(error)
         return ""

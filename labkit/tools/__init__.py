@@ -1,9 +1,9 @@
 """External programs, one file each: command line from a spec, server life, output through its format.
 
 A tool's file offers ``TOOL`` (its program, the Debian and conda packages that bring it, the format that reads its
-output) and pure functions that make a `Job` from a spec and an effort. What it prints is parsed in `labkit.formats`.
-Running a job is the same for all tools and lives here. The exit status proves nothing (iperf3 ends with 0 when it
-failed): only what was parsed counts.
+output) and pure functions that make an `Invocation` from a spec and an effort. What it prints is parsed in
+`labkit.formats`. Running an invocation is the same for all tools and lives here. The exit status proves nothing (iperf3
+ends with 0 when it failed): only what was parsed counts.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import replace
 from labkit.errors import LaunchError, SpecError
 from labkit.notes import note
 from labkit.spec import Effort, Scalar, Spec
-from labkit.tools._job import Job, Outcome, Parsed
+from labkit.tools._invocation import Invocation, Outcome, Parsed
 from labkit.tools._run import Place, background, run
 from labkit.tools._tool import Tool, programs, version
 
 __all__ = [
-    "Job",
+    "Invocation",
     "Outcome",
     "Parsed",
     "Place",
@@ -36,12 +36,12 @@ __all__ = [
 ]
 
 
-def available(factories: Sequence[Callable[[Spec, Effort], Job]], spec: Spec, effort: Effort) -> Job:
-    """Job of the first tool that is installed and can do what the spec asks.
+def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: Spec, effort: Effort) -> Invocation:
+    """Invocation of the first tool that is installed and can do what the spec asks.
 
     Parameters
     ----------
-    factories : a benchmark's ``jobs``, best first.
+    factories : a benchmark's ``tools``, best first.
     spec : its option ``tool``, where it has one and it is not ``auto``, leaves only the tool of that name.
     effort : how long.
 
@@ -53,31 +53,32 @@ def available(factories: Sequence[Callable[[Spec, Effort], Job]], spec: Spec, ef
         If none of those that can is installed; names the Debian package of each.
     """
     asked = dict(spec.options).get("tool", "auto")
-    jobs, refusals = [], []
+    invocations, refusals = [], []
     for factory in factories:
         name = factory.__module__.rpartition(".")[2]
         if asked not in ("auto", name):
             continue
         try:
-            jobs.append(factory(spec, effort))
+            invocations.append(factory(spec, effort))
         except SpecError as error:
             refusals.append(f"{name}: {error}")
-    for job in jobs:
-        if not job.missing:
-            return job
-    if not jobs:
+    for invocation in invocations:
+        if not invocation.missing:
+            return invocation
+    if not invocations:
         raise SpecError(" ".join(refusals) or f"tool={asked!r}, but {spec.benchmark} has no such tool. Set tool=auto.")
-    raise _absent(spec, jobs, refusals)
+    raise _absent(spec, invocations, refusals)
 
 
-def _absent(spec: Spec, jobs: Sequence[Job], refusals: Sequence[str]) -> LaunchError:
+def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Sequence[str]) -> LaunchError:
     """Error that none of the tools is there, with what brings each."""
     first, *others = (
-        f"{job.tool} ({', '.join(job.missing)} not on the PATH; Debian package {job.package})" for job in jobs
+        f"{invocation.tool} ({', '.join(invocation.missing)} not on the PATH; Debian package {invocation.package})"
+        for invocation in invocations
     )
     instead = f" Instead: {', or '.join(others)}." if others else ""
     cannot = f" These cannot do it: {' '.join(refusals)}" if refusals else ""
-    ways = [f"'{programs()[job.tool].remedy}'" for job in jobs if job.tool in programs()]
+    ways = [f"'{programs()[invocation.tool].remedy}'" for invocation in invocations if invocation.tool in programs()]
     return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {', or '.join(ways)}.{cannot}")
 
 

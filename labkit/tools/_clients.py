@@ -1,4 +1,4 @@
-"""Clients of one job, started together at an agreed moment and each bounded in time."""
+"""Clients of one invocation, started together at an agreed moment and each bounded in time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO
 
 from labkit import supervise
 from labkit.errors import DataError, LaunchError
-from labkit.tools._job import Job, Parsed
+from labkit.tools._invocation import Invocation, Parsed
 
 GRACE_S = 1.0
 _TAIL_B = 4000
@@ -25,7 +25,10 @@ _AT = (
 
 
 def outputs(
-    job: Job, commands: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], folder: Path, environment: dict[str, str]
+    invocation: Invocation,
+    commands: Sequence[tuple[tuple[str, ...], tuple[str, ...]]],
+    folder: Path,
+    environment: dict[str, str],
 ) -> list[tuple[str, Parsed]]:
     """What every client printed, and what that says.
 
@@ -48,35 +51,40 @@ def outputs(
             )
             for (where, command), file in zip(commands, files, strict=True)
         ]
-        end = time.monotonic() + job.time_limit + (lead if wait else 0.0)
+        end = time.monotonic() + invocation.time_limit + (lead if wait else 0.0)
         statuses = [tree.wait(max(end - time.monotonic(), 0.0)) for tree in trees]
         for tree in trees:
             tree.stop()
         return [
-            _read(job, (*where, *command), file, tree, status, folder)
+            _read(invocation, (*where, *command), file, tree, status, folder)
             for (where, command), file, tree, status in zip(commands, files, trees, statuses, strict=True)
         ]
 
 
 def _read(
-    job: Job, command: tuple[str, ...], file: IO[bytes], tree: supervise.Tree, status: int | None, folder: Path
+    invocation: Invocation,
+    command: tuple[str, ...],
+    file: IO[bytes],
+    tree: supervise.Tree,
+    status: int | None,
+    folder: Path,
 ) -> tuple[str, Parsed]:
     """Output of one client, and what it says."""
     source = written(file)
     if status is None:
         raise LaunchError(
-            f"{job.tool} did not finish within {job.time_limit:g} s, so labkit killed it; the run takes "
-            f"{job.duration:g} s. "
+            f"{invocation.tool} did not finish within {invocation.time_limit:g} s, so labkit killed it; the run takes "
+            f"{invocation.duration:g} s. "
             "Set a longer time_limit, or request less.",
             command=command,
             stderr=tree.stderr_text(),
         )
     try:
-        return source, job.parse(source, folder)
+        return source, invocation.parse(source, folder)
     except (DataError, OSError) as error:
         said = tree.stderr_text() or source[-_TAIL_B:]
         raise LaunchError(
-            f"{job.tool} gave no result. {error}", command=command, exit_status=status, stderr=said
+            f"{invocation.tool} gave no result. {error}", command=command, exit_status=status, stderr=said
         ) from error
 
 

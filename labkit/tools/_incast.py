@@ -8,7 +8,7 @@ from dataclasses import replace
 from labkit import notes
 from labkit.errors import SpecError
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools._job import Parsed
+from labkit.tools._invocation import Parsed
 
 _SUMMED = ("bandwidth_MBps", "sent_MBps", "retransmits", "message_rate_per_s")
 

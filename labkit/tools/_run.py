@@ -1,4 +1,4 @@
-"""Runs a job: folder, ports, server, client, and the end of all of them whatever happens."""
+"""Runs an invocation: folder, ports, server, client, and the end of all of them whatever happens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from labkit import supervise
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.notes import Note, badge, note
 from labkit.tools._clients import GRACE_S, outputs, written
-from labkit.tools._job import Facts, Job, Outcome, Parsed
+from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
 from labkit.tools._tool import version
 
 _READY_S = 30.0  # until a server must listen; one in an emulated guest takes its time
@@ -31,7 +31,7 @@ class Place:
 
     Parameters
     ----------
-    address : of the server as the client sees it; empty for the job's own.
+    address : of the server as the client sees it; empty for the invocation's own.
     server, client : words before the command that run it there and become it, such as ``ip netns exec node0``.
     clients : the same for each of several clients; empty where all are at the place of `client`.
     server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
@@ -49,17 +49,17 @@ class Place:
     loopback: bool | None = None
 
 
-def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) -> Outcome:
-    """Run a job in a folder of its own, which is gone afterwards.
+def run(invocation: Invocation, *, place: Place | None = None, scratch: Path | None = None) -> Outcome:
+    """Run an invocation in a folder of its own, which is gone afterwards.
 
     The server listens on a free port; whether it does is read from the kernel's table of sockets, for some servers
     (iperf3, qperf) take a connection made to try as their client. If it ends before it listens, a fresh port is tried.
 
     Parameters
     ----------
-    job : from `available`.
+    invocation : from `available`.
     place : None for this machine.
-    scratch : where the folder is made if the job names no directory; None for the system's place.
+    scratch : where the folder is made if the invocation names no directory; None for the system's place.
 
     Raises
     ------
@@ -69,21 +69,25 @@ def run(job: Job, *, place: Place | None = None, scratch: Path | None = None) ->
         If a program is missing, the server does not come up, the client does not end in time, or its output is not a
         result; with command, exit status and the end of stderr.
     """
-    if job.missing:
-        raise LaunchError(f"{job.tool} needs {', '.join(job.missing)}. Install Debian package {job.package}.")
-    parent = Path(job.directory or scratch or tempfile.gettempdir())
+    if invocation.missing:
+        raise LaunchError(
+            f"{invocation.tool} needs {', '.join(invocation.missing)}. Install Debian package {invocation.package}."
+        )
+    parent = Path(invocation.directory or scratch or tempfile.gettempdir())
     if not (parent.is_dir() and os.access(parent, os.W_OK)):
         raise SpecError(f"directory={str(parent)!r} is not a writable folder. Create it, or set another.")
     place = place or Place()
     with tempfile.TemporaryDirectory(prefix="labkit-", dir=parent) as name:
         folder = Path(name)
-        facts = {**job.facts, **job.prepare(folder)}
-        address, commands, source, parsed = _repeated(job, place, folder)
+        facts = {**invocation.facts, **invocation.prepare(folder)}
+        address, commands, source, parsed = _repeated(invocation, place, folder)
     loopback = address in ("127.0.0.1", "::1") if place.loopback is None else place.loopback
-    return _outcome(job, facts, source, parsed, commands, address, loopback)
+    return _outcome(invocation, facts, source, parsed, commands, address, loopback)
 
 
-def _repeated(job: Job, place: Place, folder: Path) -> tuple[str, tuple[tuple[str, ...], ...], str, Parsed]:
+def _repeated(
+    invocation: Invocation, place: Place, folder: Path
+) -> tuple[str, tuple[tuple[str, ...], ...], str, Parsed]:
     """Run servers and clients until the output is a result, or no retry is left; a repetition is a warning.
 
     Returns
@@ -95,71 +99,84 @@ def _repeated(job: Job, place: Place, folder: Path) -> tuple[str, tuple[tuple[st
         try:
             with contextlib.ExitStack() as stack:
                 served, clients = [], []
-                for number, own in enumerate(job.each):
-                    words, server = stack.enter_context(_served(job, place, folder, own))
+                for number, own in enumerate(invocation.each):
+                    words, server = stack.enter_context(_served(invocation, place, folder, own))
                     served += [server] if server else []
                     where = place.clients[number] if place.clients else place.client
-                    clients.append((where, _filled(job.client, words | dict(place.client_words))))
-                found = outputs(job, clients, folder, _environment())
-            parsed = job.combine([one for _, one in found])
+                    clients.append((where, _filled(invocation.client, words | dict(place.client_words))))
+                found = outputs(invocation, clients, folder, _environment())
+            parsed = invocation.combine([one for _, one in found])
             commands = (*served, *((*where, *command) for where, command in clients))
             source = "\n".join(text for text, _ in found)
             return words["address"], commands, source, replace(parsed, warnings=(*parsed.warnings, *refused))
         except LaunchError as error:
-            if not isinstance(error.__cause__, DataError) or len(refused) == job.retries:
+            if not isinstance(error.__cause__, DataError) or len(refused) == invocation.retries:
                 raise
-            text = f"a run of {job.tool} was repeated, because it gave no result: {error.__cause__}"
-            refused.append(note("repeated", text, tool=job.tool))
+            text = f"a run of {invocation.tool} was repeated, because it gave no result: {error.__cause__}"
+            refused.append(note("repeated", text, tool=invocation.tool))
 
 
 @contextlib.contextmanager
-def background(job: Job, place: Place) -> Iterator[supervise.Tree]:
-    """Have server and client of a job run until the end of the context, whatever they print; yields the client.
+def background(invocation: Invocation, place: Place) -> Iterator[supervise.Tree]:
+    """Have server and client of an invocation run until the end of the context, whatever they print; yields the client.
 
     Raises
     ------
     LaunchError
         If a program is missing, or the server does not come up.
     """
-    if job.missing:
-        raise LaunchError(f"{job.tool} needs {', '.join(job.missing)}. Install Debian package {job.package}.")
+    if invocation.missing:
+        raise LaunchError(
+            f"{invocation.tool} needs {', '.join(invocation.missing)}. Install Debian package {invocation.package}."
+        )
     with tempfile.TemporaryDirectory(prefix="labkit-") as name:
         folder = Path(name)
-        with _served(job, place, folder, job.each[0]) as (words, _):
-            command = (*place.client, *_filled(job.client, words | dict(place.client_words)))
+        with _served(invocation, place, folder, invocation.each[0]) as (words, _):
+            command = (*place.client, *_filled(invocation.client, words | dict(place.client_words)))
             nowhere = supervise.DEVNULL
             with supervise.start(command, cwd=folder, env=_environment(), stdout=nowhere, grace=GRACE_S) as tree:
                 yield tree
 
 
 def _outcome(
-    job: Job, facts: Facts, source: str, parsed: Parsed, commands: tuple[tuple[str, ...], ...], address: str,
+    invocation: Invocation,
+    facts: Facts,
+    source: str,
+    parsed: Parsed,
+    commands: tuple[tuple[str, ...], ...],
+    address: str,
     loopback: bool,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Everything a run gave, in the shape of samples."""
     sampled = parsed.time_ns.size > 0
-    badges = [*job.badges, *([badge("loopback")] if loopback else [])]
-    if job.stands_in_for:
-        badges.append(badge(f"{job.tool} stands in for {job.stands_in_for}", tool=job.tool, wanted=job.stands_in_for))
+    badges = [*invocation.badges, *([badge("loopback")] if loopback else [])]
+    if invocation.stands_in_for:
+        badges.append(
+            badge(
+                f"{invocation.tool} stands in for {invocation.stands_in_for}",
+                tool=invocation.tool,
+                wanted=invocation.stands_in_for,
+            )
+        )
     if facts.get("filesystem") in ("tmpfs", "ramfs"):
         badges.append(badge("memory file system"))
     meta = {
         **facts,
         **parsed.facts,
-        "definition": job.definition,
-        "stands_in_for": job.stands_in_for,
+        "definition": invocation.definition,
+        "stands_in_for": invocation.stands_in_for,
         "address": address,
     }
     return Outcome(
-        tool=job.tool,
-        version=version(job.tool),
+        tool=invocation.tool,
+        version=version(invocation.tool),
         time_ns=parsed.time_ns.reshape(1, -1) if sampled else np.empty((0, 0), np.int64),
         ranks=(0,) if sampled else (),
         reported=parsed.reported,
         extras={name: values.reshape(1, -1) for name, values in parsed.extras.items()} if sampled else {},
         source=source,
         commands=commands,
-        warnings=(*job.warnings, *parsed.warnings),
+        warnings=(*invocation.warnings, *parsed.warnings),
         badges=tuple(badges),
         meta={name: value for name, value in meta.items() if value not in ("", None)},
     )
@@ -167,22 +184,22 @@ def _outcome(
 
 @contextlib.contextmanager
 def _served(
-    job: Job, place: Place, folder: Path, own: Mapping[str, str]
+    invocation: Invocation, place: Place, folder: Path, own: Mapping[str, str]
 ) -> Iterator[tuple[dict[str, str], tuple[str, ...]]]:
     """Have the server run, on ports that were free; yields what fills the commands, and the server's command."""
-    words = {"address": place.address or job.address, **own}
-    if not job.server:
+    words = {"address": place.address or invocation.address, **own}
+    if not invocation.server:
         yield words, ()
         return
     for attempt in range(1, _PORTS + 1):
         ports = free_ports(words["address"], 2)
         words |= {"port": str(ports[0]), "data_port": str(ports[1])}
-        command = (*place.server, *_filled(job.server, words | dict(place.server_words)))
+        command = (*place.server, *_filled(invocation.server, words | dict(place.server_words)))
         with (
             tempfile.TemporaryFile() as output,
             supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=GRACE_S) as tree,
         ):
-            if _ready(tree, job, ports[0], place):
+            if _ready(tree, invocation, ports[0], place):
                 yield words, command
                 return
             status = tree.returncode
@@ -194,18 +211,18 @@ def _served(
                 if status is None
                 else f"ended {attempt} times before it listened"
             )
-            text = f"The server of {job.tool} {why}."
+            text = f"The server of {invocation.tool} {why}."
             raise LaunchError(text, command=command, exit_status=status, stderr=said)
 
 
-def _ready(tree: supervise.Tree, job: Job, port: int, place: Place) -> bool:
+def _ready(tree: supervise.Tree, invocation: Invocation, port: int, place: Place) -> bool:
     """Wait until the server listens on the port; False if it ends or time is over."""
     end = time.monotonic() + _READY_S
     while time.monotonic() < end and tree.poll() is None:
         if place.listens is not None:
-            there = place.listens(job.listens, port)
+            there = place.listens(invocation.listens, port)
         else:
-            there = any(_listens(pid, job.listens, port) for pid in _family(tree.pid))
+            there = any(_listens(pid, invocation.listens, port) for pid in _family(tree.pid))
         if there:
             return True
         time.sleep(0.01)

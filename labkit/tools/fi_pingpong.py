@@ -11,7 +11,7 @@ from pathlib import Path
 from labkit.formats import fi_pingpong as layout
 from labkit.host import VERSION
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, Tool, this_machine
+from labkit.tools import Invocation, Parsed, Tool, this_machine
 
 TOOL = Tool(
     name="fi_pingpong", commands=("fi_info",), pattern=rf"libfabric: {VERSION}",  # its own program tells none
@@ -22,7 +22,7 @@ _PER_S = 5000  # iterations that stand for 1 s of the time cap
 _SLOWEST_S = 5e-3  # an iteration where both ends share a core
 
 
-def pingpong(spec: Spec, effort: Effort) -> Job:
+def pingpong(spec: Spec, effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time."""
     address, provider = this_machine(spec), spec.option("provider")
     endpoint = spec.option("endpoint")
@@ -38,7 +38,7 @@ def pingpong(spec: Spec, effort: Effort) -> Job:
     def parsed(text: str, folder: Path) -> Parsed:
         return Parsed(reported=tuple(layout.parse(text)))
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

@@ -12,7 +12,7 @@ from labkit.errors import SpecError
 from labkit.formats import fio as layout
 from labkit.notes import badge
 from labkit.spec import Effort, Scalar, Spec
-from labkit.tools import Job, Parsed, Tool, kept
+from labkit.tools import Invocation, Parsed, Tool, kept
 from labkit.tools._folder import facts
 
 TOOL = Tool(
@@ -27,7 +27,7 @@ _LISTEN_S = 0.2  # until the other end of a socket listens
 _CLIENT = "labkit"
 
 
-def read(spec: Spec, effort: Effort) -> Job:
+def read(spec: Spec, effort: Effort) -> Invocation:
     """Reads of the spec's size from a file written before; the option ``cache`` says who may answer."""
     cache, random = spec.option("cache"), spec.option("pattern") == "random"
     how = {
@@ -43,10 +43,10 @@ def read(spec: Spec, effort: Effort) -> Job:
     # read-ahead serves a sequential reader, and a page serves all reads that lie in it
     cached = cache == "warm" or (cache == "drop" and (not random or spec.size % 4096 != 0))
     direct, once = cache == "direct", cache == "drop"  # a second pass would be answered from memory
-    return _job(spec, effort, "read", how, direct=direct, page_cache=said, cached=cached, once=once)
+    return _invocation(spec, effort, "read", how, direct=direct, page_cache=said, cached=cached, once=once)
 
 
-def write(spec: Spec, effort: Effort) -> Job:
+def write(spec: Spec, effort: Effort) -> Invocation:
     """Writes of the spec's size to a new file; the option ``sync`` says how far each must get."""
     sync = spec.option("sync")
     how = {"none": [], "fsync": ["--fsync=1"], "osync": ["--sync=1"], "direct": ["--direct=1"]}[sync]
@@ -56,10 +56,10 @@ def write(spec: Spec, effort: Effort) -> Job:
         "osync": "is written to the disk in every write (O_SYNC)",
         "direct": "bypassed with O_DIRECT; the disk's own cache may hold the data",
     }[sync]
-    return _job(spec, effort, "write", how, direct=sync == "direct", page_cache=said, cached=sync == "none")
+    return _invocation(spec, effort, "write", how, direct=sync == "direct", page_cache=said, cached=sync == "none")
 
 
-def unix_rr(spec: Spec, effort: Effort) -> Job:
+def unix_rr(spec: Spec, effort: Effort) -> Invocation:
     """Messages of the spec's size there and back over a Unix stream socket, one at a time.
 
     Both ends are jobs of one fio, the second of which begins when the first one listens: there is no address, and so
@@ -84,7 +84,7 @@ def unix_rr(spec: Spec, effort: Effort) -> Job:
         found = Parsed(reported=tuple(layout.answered(text, _CLIENT)), time_ns=latency, extras={"end_ns": end})
         return kept(found, effort)
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,
@@ -104,7 +104,7 @@ def unix_rr(spec: Spec, effort: Effort) -> Job:
     )  # fmt: skip
 
 
-def _job(
+def _invocation(
     spec: Spec,
     effort: Effort,
     direction: layout.Direction,
@@ -114,7 +114,7 @@ def _job(
     page_cache: str,
     cached: bool,
     once: bool = False,
-) -> Job:
+) -> Invocation:
     """A run in one direction."""
     size, file_size, depth = spec.size, spec.option("file_size"), spec.option("depth")
     _check(size, file_size, depth, direct)
@@ -140,7 +140,7 @@ def _job(
     def prepare(folder: Path) -> dict[str, Scalar]:
         return facts(folder, needs=file_size, direct=direct)
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

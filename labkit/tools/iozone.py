@@ -12,7 +12,7 @@ from labkit.formats import iozone as layout
 from labkit.host import VERSION
 from labkit.notes import badge
 from labkit.spec import Effort, Scalar, Spec
-from labkit.tools import Job, Parsed, Tool
+from labkit.tools import Invocation, Parsed, Tool
 from labkit.tools._folder import facts
 from labkit.units import KiB
 
@@ -26,7 +26,7 @@ _PASSES = 4  # write, rewrite, read, reread
 _SLOWEST_BPS = {True: 0.5e6, False: 50e6}  # B/s to reckon with for small records, with and without O_SYNC or O_DIRECT
 
 
-def table(spec: Spec, effort: Effort) -> Job:
+def table(spec: Spec, effort: Effort) -> Invocation:
     """Write, rewrite, read and reread of every file and record size between the limits.
 
     Raises
@@ -47,7 +47,7 @@ def table(spec: Spec, effort: Effort) -> Job:
         return facts(folder, needs=limits["max_file_size"], direct=direct)
 
     said = "bypassed with O_DIRECT" if direct else "answers the reads" + ("" if sync else " and takes the writes")
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

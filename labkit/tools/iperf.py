@@ -15,7 +15,7 @@ from labkit.errors import SpecError
 from labkit.formats import iperf as layout
 from labkit.host import VERSION
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, Tool, by_time, only, this_machine
+from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(
     name="iperf", commands=("iperf",), version="-v", pattern=rf"iperf version {VERSION}", package="iperf",
@@ -25,7 +25,7 @@ TOOL = Tool(
 _UNPACED_MBPS = 100_000.0  # beyond any link: iperf has no word for 'as fast as it can' over UDP
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Job:
+def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Requests and answers of the spec's size, one at a time over one connection (bounce-back).
 
     Raises
@@ -38,30 +38,30 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     # the server acknowledges at once (TCP_QUICKACK) unless it is told not to; no other tool has that
     own = ["--bounceback", "--bounceback-period=0", "--bounceback-no-quickack"]
     parse = partial(layout.bounces, congestion=spec.option("congestion"))
-    return _job(spec, effort, own, parse, stands_in_for="netperf", definition=(
+    return _invocation(spec, effort, own, parse, stands_in_for="netperf", definition=(
         "iperf bounce-back: mean and range of the round trip from request to answer: netperf's, printed to 1 µs."
     ))  # fmt: skip
 
 
-def tcp_stream(spec: Spec, effort: Effort) -> Job:
+def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
     """Connections that send as fast as they can, the spec's size in each call."""
     values = spec.values
     parse = partial(layout.stream, streams=values["streams"], congestion=values["congestion"])
-    return _job(spec, effort, [], parse, stands_in_for="netperf", definition=(
+    return _invocation(spec, effort, [], parse, stands_in_for="netperf", definition=(
         "iperf: bytes the client wrote over its time; the last are still on their way, unlike in TCP_STREAM."
     ))  # fmt: skip
 
 
-def tcp_bidirectional(spec: Spec, effort: Effort) -> Job:
+def tcp_bidirectional(spec: Spec, effort: Effort) -> Invocation:
     """Connections over each of which both ends send at once (``--full-duplex``)."""
     values = spec.values
     parse = partial(layout.both, streams=values["streams"], congestion=values["congestion"])
-    return _job(spec, effort, ["--full-duplex"], parse, stands_in_for="iperf3", definition=(
+    return _invocation(spec, effort, ["--full-duplex"], parse, stands_in_for="iperf3", definition=(
         "iperf --full-duplex: sum of what the client wrote and what it read; both directions share each connection."
     ))  # fmt: skip
 
 
-def udp_stream(spec: Spec, effort: Effort) -> Job:
+def udp_stream(spec: Spec, effort: Effort) -> Invocation:
     """Datagrams of the spec's size at the rate of the option ``offered``.
 
     Raises
@@ -71,12 +71,13 @@ def udp_stream(spec: Spec, effort: Effort) -> Job:
     """
     only(spec, TOOL.name, "iperf3", streams=1)
     rate = (spec.option("offered") or _UNPACED_MBPS) * 8e6
-    return _job(spec, effort, ["-u", "-b", f"{rate:.0f}"], layout.datagrams, stands_in_for="netperf", definition=(
+    offered = ["-u", "-b", f"{rate:.0f}"]
+    return _invocation(spec, effort, offered, layout.datagrams, stands_in_for="netperf", definition=(
         "iperf -u: bandwidth is what the server reports, beside it what was sent, what was lost, and jitter."
     ))  # fmt: skip
 
 
-def _job(
+def _invocation(
     spec: Spec,
     effort: Effort,
     own: list[str],
@@ -84,7 +85,7 @@ def _job(
     *,
     stands_in_for: str,
     definition: str,
-) -> Job:
+) -> Invocation:
     """A run of one test; an exact count is one of writes of each stream."""
     address, values = this_machine(spec), spec.values
     if effort.iterations and values.get("streams", 1) > 1:
@@ -104,7 +105,7 @@ def _job(
     def parsed(text: str, folder: Path) -> Parsed:
         return Parsed(reported=tuple(parse(text)))
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labkit.formats import iperf3 as layout
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, Tool, _incast, this_machine
+from labkit.tools import Invocation, Parsed, Tool, _incast, this_machine
 
 TOOL = Tool(
     name="iperf3", commands=("iperf3",), package="iperf3", conda="iperf", programs=("iperf3",), format=layout,
@@ -20,32 +20,32 @@ MARK = 0x20  # byte of DSCP and ECN in packets of `flood` and `pour`: CS1, for w
 SERVER = ("iperf3", "-s", "-1", "-B", "{address}", "-p", "{port}")
 
 
-def tcp_stream(spec: Spec, effort: Effort) -> Job:
+def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
     """Connections that send as fast as they can, the spec's size in each call; the server serves them alone.
 
     An exact count of iterations is one of blocks (``-k``), over all streams.
     """
-    return _job(spec, effort, [], stands_in_for="netperf", definition=(
+    return _invocation(spec, effort, [], stands_in_for="netperf", definition=(
         "iperf3: bytes the receiver got over its time, which is that of netperf TCP_STREAM nearly."
     ))  # fmt: skip
 
 
-def tcp_bidirectional(spec: Spec, effort: Effort) -> Job:
+def tcp_bidirectional(spec: Spec, effort: Effort) -> Invocation:
     """Connections that send and as many that receive, all at once (``--bidir``)."""
-    return _job(spec, effort, ["--bidir"], parse=layout.both, definition=(
+    return _invocation(spec, effort, ["--bidir"], parse=layout.both, definition=(
         "iperf3 --bidir: sum over both directions of what the receivers got; each direction has connections of its own."
     ))  # fmt: skip
 
 
-def udp_stream(spec: Spec, effort: Effort) -> Job:
+def udp_stream(spec: Spec, effort: Effort) -> Invocation:
     """Datagrams of the spec's size at the rate the option ``offered`` gives all streams together."""
     offered = spec.option("offered") * 8e6 / spec.option("streams")
-    return _job(spec, effort, ["-u", "-b", f"{offered:.0f}"], stands_in_for="netperf", definition=(
+    return _invocation(spec, effort, ["-u", "-b", f"{offered:.0f}"], stands_in_for="netperf", definition=(
         "iperf3 -u: bandwidth is what the receiver got, beside it what was sent, what was lost, and jitter."
     ))  # fmt: skip
 
 
-def incast(spec: Spec, effort: Effort) -> Job:
+def incast(spec: Spec, effort: Effort) -> Invocation:
     """Senders with some connections each to one host, every sender to a server of its own there."""
     _incast.check(spec, effort, "tcp", "iperf3 sends over TCP")
     values = spec.values
@@ -54,7 +54,7 @@ def incast(spec: Spec, effort: Effort) -> Job:
     def parsed(text: str, folder: Path) -> Parsed:
         return Parsed(reported=tuple(layout.parse(text)), facts={"payload_B": layout.received(text)})
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,
@@ -75,18 +75,18 @@ def incast(spec: Spec, effort: Effort) -> Job:
     )  # fmt: skip
 
 
-def flood(offered: float, size: int, seconds: int) -> Job:
+def flood(offered: float, size: int, seconds: int) -> Invocation:
     """Datagrams of a size, B, at a rate, MB/s, or with 0 as fast as they go, marked `MARK`, for s at most."""
     return _load(seconds, "-u", "-b", f"{offered * 8e6:.0f}", "-l", str(size))
 
 
-def pour(streams: int, size: int, seconds: int) -> Job:
+def pour(streams: int, size: int, seconds: int) -> Invocation:
     """TCP connections with calls of a size, B, marked `MARK`, for s at most."""
     return _load(seconds, "-P", str(streams), "-l", str(size))
 
 
-def _load(seconds: int, *how: str) -> Job:
-    return Job(
+def _load(seconds: int, *how: str) -> Invocation:
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,
@@ -102,7 +102,7 @@ def _load(seconds: int, *how: str) -> Job:
     )  # fmt: skip
 
 
-def _job(
+def _invocation(
     spec: Spec,
     effort: Effort,
     own: list[str],
@@ -110,7 +110,7 @@ def _job(
     definition: str,
     stands_in_for: str = "",
     parse: Callable[[str], list[Reported]] = layout.parse,
-) -> Job:
+) -> Invocation:
     """A run of streams."""
     address, values = this_machine(spec), spec.values
     seconds = max(1, math.ceil(effort.time_cap))
@@ -126,7 +126,7 @@ def _job(
     def parsed(text: str, folder: Path) -> Parsed:
         return Parsed(reported=tuple(parse(text)), facts=layout.moved(text))
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

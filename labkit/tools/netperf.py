@@ -14,7 +14,7 @@ from pathlib import Path
 
 from labkit.formats import netperf as layout
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, Tool, by_time, only, this_machine
+from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(
     name="netperf", commands=("netperf",), version="-V", package="netperf", free=False,
@@ -23,23 +23,23 @@ TOOL = Tool(
 )  # fmt: skip
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Job:
+def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Requests and responses of the spec's size, one at a time over one connection."""
     test = ["-r", f"{spec.size},{spec.size}", *(["-D"] if spec.option("nodelay") else [])]
-    return _job(spec, effort, "TCP_RR", test, length=effort.iterations, definition=(
+    return _invocation(spec, effort, "TCP_RR", test, length=effort.iterations, definition=(
         "netperf TCP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
     ))  # fmt: skip
 
 
-def udp_rr(spec: Spec, effort: Effort) -> Job:
+def udp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Requests and responses of the spec's size in datagrams, one at a time; one that is lost ends the run."""
     test = ["-r", f"{spec.size},{spec.size}"]
-    return _job(spec, effort, "UDP_RR", test, length=effort.iterations, definition=(
+    return _invocation(spec, effort, "UDP_RR", test, length=effort.iterations, definition=(
         "netperf UDP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
     ))  # fmt: skip
 
 
-def tcp_stream(spec: Spec, effort: Effort) -> Job:
+def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
     """One connection that sends as fast as it can, the spec's size in each call.
 
     Raises
@@ -50,12 +50,12 @@ def tcp_stream(spec: Spec, effort: Effort) -> Job:
     only(spec, TOOL.name, "iperf3 or iperf", streams=1)
     test = ["-m", str(spec.size), *(["-D"] if spec.option("nodelay") else [])]
     length = effort.iterations and effort.iterations * spec.size
-    return _job(spec, effort, "TCP_STREAM", test, length=length, definition=(
+    return _invocation(spec, effort, "TCP_STREAM", test, length=length, definition=(
         "netperf TCP_STREAM: bytes sent over the time until the receiver has them all; latencies are of send calls."
     ))  # fmt: skip
 
 
-def udp_stream(spec: Spec, effort: Effort) -> Job:
+def udp_stream(spec: Spec, effort: Effort) -> Invocation:
     """Datagrams of the spec's size as fast as they can be sent.
 
     Raises
@@ -66,12 +66,12 @@ def udp_stream(spec: Spec, effort: Effort) -> Job:
     only(spec, TOOL.name, "iperf3 or iperf", offered=0.0, streams=1)
     by_time(effort, TOOL.name, "iperf")
     test = ["-R", "1", "-m", str(spec.size)]  # without -R 1 it refuses whatever a router might have to carry
-    return _job(spec, effort, "UDP_STREAM", test, length=None, more=layout.DATAGRAMS, definition=(
+    return _invocation(spec, effort, "UDP_STREAM", test, length=None, more=layout.DATAGRAMS, definition=(
         "netperf UDP_STREAM: bandwidth is what arrived, beside it what was sent; latencies are of send calls."
     ))  # fmt: skip
 
 
-def _job(
+def _invocation(
     spec: Spec,
     effort: Effort,
     test: str,
@@ -80,7 +80,7 @@ def _job(
     length: int | None,
     definition: str,
     more: tuple[str, ...] = (),
-) -> Job:
+) -> Invocation:
     """A run of one test; a length below 0 counts transactions or bytes in place of seconds."""
     address, buffer = this_machine(spec), spec.option("socket_buffer")
     congestion = str(spec.values.get("congestion", ""))
@@ -94,7 +94,7 @@ def _job(
     def parsed(text: str, folder: Path) -> Parsed:
         return Parsed(reported=tuple(layout.parse(text, congestion)))
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

@@ -13,7 +13,7 @@ from labkit.errors import SpecError
 from labkit.formats import netpipe as layout
 from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, Tool, only, this_machine
+from labkit.tools import Invocation, Parsed, Tool, only, this_machine
 
 TOOL = Tool(
     name="netpipe", commands=("NPtcp",), version="-V", pattern="NETPIPE USAGE", package="netpipe-tcp",
@@ -24,7 +24,7 @@ _SIZE_S = 0.7  # a size takes that, whatever the effort
 _OPEN = "NPtcp listens on all addresses of the machine while it runs."
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Job:
+def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time over one connection.
 
     Raises
@@ -34,12 +34,12 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     """
     only(spec, TOOL.name, "netperf", ip="ipv4", nodelay=True, congestion="")
     both = ["-l", str(spec.size), "-u", str(spec.size), "-p", "0"]
-    return _job(spec, effort, both, layout.round_trip, 1, stands_in_for="netperf", definition=(
+    return _invocation(spec, effort, both, layout.round_trip, 1, stands_in_for="netperf", definition=(
         "NetPIPE: mean over the best of its trials; its time one way doubled to a round trip, as in netperf TCP_RR."
     ))  # fmt: skip
 
 
-def ladder(spec: Spec, effort: Effort) -> Job:
+def ladder(spec: Spec, effort: Effort) -> Invocation:
     """Ping-pong or a stream over all sizes between two."""
     values = spec.values
     sizes = _rungs(values["min_size"], values["max_size"])
@@ -51,7 +51,7 @@ def ladder(spec: Spec, effort: Effort) -> Job:
     def parse(text: str) -> list[Reported]:
         return layout.ladder(text, values["direction"])
 
-    return _job(spec, effort, both, parse, sizes * (3 if values["perturbation"] else 1), definition=(
+    return _invocation(spec, effort, both, parse, sizes * (3 if values["perturbation"] else 1), definition=(
         "NetPIPE: mean over the best of its trials of each size; latency is half the round trip; both ways are summed."
     ))  # fmt: skip
 
@@ -63,7 +63,7 @@ def _rungs(low: int, high: int) -> int:
     return 2 * ((high // low).bit_length())
 
 
-def _job(
+def _invocation(
     spec: Spec,
     effort: Effort,
     both: list[str],
@@ -72,7 +72,7 @@ def _job(
     *,
     definition: str,
     stands_in_for: str = "",
-) -> Job:
+) -> Invocation:
     """A run over some sizes; the same options for both ends, but for the name of the file."""
     address, buffer = this_machine(spec), spec.option("socket_buffer")
     repeats = effort.iterations or spec.values.get("repeats", 0)
@@ -84,7 +84,7 @@ def _job(
     def parsed(text: str, folder: Path) -> Parsed:
         return Parsed(reported=tuple(parse((folder / _OUT).read_text())))
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

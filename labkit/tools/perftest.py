@@ -15,7 +15,7 @@ from typing import Any, Literal
 from labkit.errors import SpecError
 from labkit.formats import perftest as layout
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, Tool, _incast, kept
+from labkit.tools import Invocation, Parsed, Tool, _incast, kept
 from labkit.units import MiB
 
 TOOL = Tool(
@@ -66,51 +66,51 @@ _BW_FLAGS: dict[str, tuple[str, Any]] = {
 }  # fmt: skip
 
 
-def send_latency(spec: Spec, effort: Effort) -> Job:
+def send_latency(spec: Spec, effort: Effort) -> Invocation:
     """Ping-pong of messages that the other end has posted a receive for."""
-    return _job(spec, effort, "send", "lat")
+    return _invocation(spec, effort, "send", "lat")
 
 
-def write_latency(spec: Spec, effort: Effort) -> Job:
+def write_latency(spec: Spec, effort: Effort) -> Invocation:
     """Ping-pong of writes into the other end's memory, each seen by polling the last byte."""
-    return _job(spec, effort, "write", "lat")
+    return _invocation(spec, effort, "write", "lat")
 
 
-def read_latency(spec: Spec, effort: Effort) -> Job:
+def read_latency(spec: Spec, effort: Effort) -> Invocation:
     """Reads of the other end's memory, one at a time."""
-    return _job(spec, effort, "read", "lat")
+    return _invocation(spec, effort, "read", "lat")
 
 
-def atomic_latency(spec: Spec, effort: Effort) -> Job:
+def atomic_latency(spec: Spec, effort: Effort) -> Invocation:
     """Atomic operations on 8 B of the other end's memory, one at a time."""
-    return _job(spec, effort, "atomic", "lat")
+    return _invocation(spec, effort, "atomic", "lat")
 
 
-def send_bandwidth(spec: Spec, effort: Effort) -> Job:
+def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """Messages as fast as receives for them are there."""
-    return _job(spec, effort, "send", "bw")
+    return _invocation(spec, effort, "send", "bw")
 
 
-def write_bandwidth(spec: Spec, effort: Effort) -> Job:
+def write_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """Writes into the other end's memory as fast as they go."""
-    return _job(spec, effort, "write", "bw")
+    return _invocation(spec, effort, "write", "bw")
 
 
-def read_bandwidth(spec: Spec, effort: Effort) -> Job:
+def read_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """Reads of the other end's memory as fast as they go."""
-    return _job(spec, effort, "read", "bw")
+    return _invocation(spec, effort, "read", "bw")
 
 
-def atomic_bandwidth(spec: Spec, effort: Effort) -> Job:
+def atomic_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """Atomic operations on 8 B of the other end's memory as fast as they go."""
-    return _job(spec, effort, "atomic", "bw")
+    return _invocation(spec, effort, "atomic", "bw")
 
 
-def incast(spec: Spec, effort: Effort) -> Job:
+def incast(spec: Spec, effort: Effort) -> Invocation:
     """Writers at once, every stream a process with a server of its own at the other end."""
     _incast.check(spec, effort, "verbs", "ib_write_bw needs RDMA")
     values = spec.values
-    job, classes = _job(spec, effort, "write", "bw"), values["classes"].split(":") if values["classes"] else []
+    job, classes = _invocation(spec, effort, "write", "bw"), values["classes"].split(":") if values["classes"] else []
     streams = values["senders"] * values["streams"]
     mark = ("--tclass={tclass}",) if classes else ()
 
@@ -131,7 +131,7 @@ def incast(spec: Spec, effort: Effort) -> Job:
     )
 
 
-def _job(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Job:
+def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation:
     """A run of one program.
 
     Raises
@@ -161,7 +161,7 @@ def _job(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Job:
             kept(Parsed(reported=reported, time_ns=layout.samples(text)), warm) if every else Parsed(reported=reported)
         )
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=(program,),

@@ -18,7 +18,7 @@ from labkit.errors import DataError, SpecError
 from labkit.host.pyverbs import interpreter, version
 from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, Tool
+from labkit.tools import Invocation, Parsed, Tool
 from labkit.verbs.plan import ONE_SIDED, Plan
 
 TOOL = Tool(
@@ -35,69 +35,69 @@ _DEFINITIONS = {
 _PROGRAM_DEFINITION = "labkit pyverbs program: time of a request and its answer, every one."
 
 
-def send_latency(spec: Spec, effort: Effort) -> Job:
+def send_latency(spec: Spec, effort: Effort) -> Invocation:
     """Messages there and back, received by posted receives."""
-    return _job(spec, effort, "latency", operation="send")
+    return _invocation(spec, effort, "latency", operation="send")
 
 
-def write_latency(spec: Spec, effort: Effort) -> Job:
+def write_latency(spec: Spec, effort: Effort) -> Invocation:
     """RDMA writes there and back; each end watches memory, or takes a completion with `immediate`."""
-    return _job(spec, effort, "latency", operation=_write(spec))
+    return _invocation(spec, effort, "latency", operation=_write(spec))
 
 
-def read_latency(spec: Spec, effort: Effort) -> Job:
+def read_latency(spec: Spec, effort: Effort) -> Invocation:
     """RDMA reads, one at a time."""
-    return _job(spec, effort, "latency", operation="read")
+    return _invocation(spec, effort, "latency", operation="read")
 
 
-def atomic_latency(spec: Spec, effort: Effort) -> Job:
+def atomic_latency(spec: Spec, effort: Effort) -> Invocation:
     """Atomic operations, one at a time."""
-    return _job(spec, effort, "latency", operation=spec.option("operation"))
+    return _invocation(spec, effort, "latency", operation=spec.option("operation"))
 
 
-def send_bandwidth(spec: Spec, effort: Effort) -> Job:
+def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """A stream of messages into posted receives."""
-    return _job(spec, effort, "bandwidth", operation="send")
+    return _invocation(spec, effort, "bandwidth", operation="send")
 
 
-def write_bandwidth(spec: Spec, effort: Effort) -> Job:
+def write_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """A stream of RDMA writes."""
-    return _job(spec, effort, "bandwidth", operation=_write(spec))
+    return _invocation(spec, effort, "bandwidth", operation=_write(spec))
 
 
-def read_bandwidth(spec: Spec, effort: Effort) -> Job:
+def read_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """A stream of RDMA reads."""
-    return _job(spec, effort, "bandwidth", operation="read")
+    return _invocation(spec, effort, "bandwidth", operation="read")
 
 
-def atomic_bandwidth(spec: Spec, effort: Effort) -> Job:
+def atomic_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """A stream of atomic operations."""
-    return _job(spec, effort, "bandwidth", operation=spec.option("operation"))
+    return _invocation(spec, effort, "bandwidth", operation=spec.option("operation"))
 
 
-def registration(spec: Spec, effort: Effort) -> Job:
+def registration(spec: Spec, effort: Effort) -> Invocation:
     """Registering and deregistering memory."""
     return _alone(spec, effort, "registration")
 
 
-def setup(spec: Spec, effort: Effort) -> Job:
+def setup(spec: Spec, effort: Effort) -> Invocation:
     """Making every object."""
     return _alone(spec, effort, "setup")
 
 
-def echo(spec: Spec, effort: Effort) -> Job:
+def echo(spec: Spec, effort: Effort) -> Invocation:
     """A server that sends back what it gets."""
-    return _job(spec, effort, "echo", operation=spec.option("request"))
+    return _invocation(spec, effort, "echo", operation=spec.option("request"))
 
 
-def sequencer(spec: Spec, effort: Effort) -> Job:
+def sequencer(spec: Spec, effort: Effort) -> Invocation:
     """A counter that clients raise by fetch-and-add."""
-    return _job(spec, effort, "sequencer")
+    return _invocation(spec, effort, "sequencer")
 
 
-def key_value(spec: Spec, effort: Effort) -> Job:
+def key_value(spec: Spec, effort: Effort) -> Invocation:
     """Requests by WRITE, answers by SEND."""
-    return _job(spec, effort, "key_value")
+    return _invocation(spec, effort, "key_value")
 
 
 def _write(spec: Spec) -> str:
@@ -144,12 +144,12 @@ def _warmup(program: str) -> int:
     return 2 if program in ("bandwidth", "registration", "setup") else 20
 
 
-def _job(spec: Spec, effort: Effort, program: str, operation: str = "send") -> Job:
+def _invocation(spec: Spec, effort: Effort, program: str, operation: str = "send") -> Invocation:
     """One point with two ends."""
     told, one_way = plan(spec, effort, program, operation), operation not in ONE_SIDED
     words = (interpreter() or ABSENT, "-I", _PROGRAM)
     what = "a message there and back" if one_way else "one operation from post to completion"
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=(words[0],),
@@ -164,10 +164,10 @@ def _job(spec: Spec, effort: Effort, program: str, operation: str = "send") -> J
     )
 
 
-def _alone(spec: Spec, effort: Effort, program: str) -> Job:
+def _alone(spec: Spec, effort: Effort, program: str) -> Invocation:
     """One point with one end."""
     words = (interpreter() or ABSENT, "-I", _PROGRAM)
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=(words[0],),

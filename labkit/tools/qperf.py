@@ -15,7 +15,7 @@ from labkit.errors import SpecError
 from labkit.formats import qperf as layout
 from labkit.notes import note
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, Tool, by_time, only, this_machine
+from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(
     name="qperf", commands=("qperf",), package="qperf", programs=("qperf",), format=layout,
@@ -30,7 +30,7 @@ _CANNOT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Job:
+def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time over one connection.
 
     Raises
@@ -44,7 +44,7 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     ))  # fmt: skip
 
 
-def udp_rr(spec: Spec, effort: Effort) -> Job:
+def udp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Messages of the spec's size there and back in datagrams, one at a time.
 
     Raises
@@ -57,7 +57,7 @@ def udp_rr(spec: Spec, effort: Effort) -> Job:
     ))  # fmt: skip
 
 
-def tcp_stream(spec: Spec, effort: Effort) -> Job:
+def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
     """One connection that sends as fast as it can, the spec's size in each call.
 
     Raises
@@ -71,7 +71,7 @@ def tcp_stream(spec: Spec, effort: Effort) -> Job:
     ))  # fmt: skip
 
 
-def udp_stream(spec: Spec, effort: Effort) -> Job:
+def udp_stream(spec: Spec, effort: Effort) -> Invocation:
     """Datagrams of the spec's size as fast as they can be sent.
 
     Raises
@@ -85,13 +85,13 @@ def udp_stream(spec: Spec, effort: Effort) -> Job:
     ))  # fmt: skip
 
 
-def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Job:
+def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Invocation:
     """A run of one test over TCP or UDP."""
     by_time(effort, TOOL.name, "netperf")
     address, buffer = this_machine(spec), spec.option("socket_buffer")
     seconds = max(1, math.ceil(effort.time_cap))
     nagle = (note("nagle", _NAGLE),) if spec.values.get("nodelay") else ()
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,
@@ -110,43 +110,43 @@ def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Job:
     )  # fmt: skip
 
 
-def send_latency(spec: Spec, effort: Effort) -> Job:
+def send_latency(spec: Spec, effort: Effort) -> Invocation:
     """Ping-pong of messages that the other end has posted a receive for."""
     return _rdma(spec, effort, "rc_lat")
 
 
-def write_latency(spec: Spec, effort: Effort) -> Job:
+def write_latency(spec: Spec, effort: Effort) -> Invocation:
     """Ping-pong of writes into the other end's memory, each seen by polling it."""
     return _rdma(spec, effort, "rc_rdma_write_poll_lat")
 
 
-def read_latency(spec: Spec, effort: Effort) -> Job:
+def read_latency(spec: Spec, effort: Effort) -> Invocation:
     """Reads of the other end's memory, one at a time."""
     return _rdma(spec, effort, "rc_rdma_read_lat")
 
 
-def send_bandwidth(spec: Spec, effort: Effort) -> Job:
+def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """Messages as fast as receives for them are there."""
     return _rdma(spec, effort, "rc_bw")
 
 
-def write_bandwidth(spec: Spec, effort: Effort) -> Job:
+def write_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """Writes into the other end's memory as fast as they go."""
     return _rdma(spec, effort, "rc_rdma_write_bw")
 
 
-def read_bandwidth(spec: Spec, effort: Effort) -> Job:
+def read_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """Reads of the other end's memory as fast as they go."""
     return _rdma(spec, effort, "rc_rdma_read_bw")
 
 
-def atomic_bandwidth(spec: Spec, effort: Effort) -> Job:
+def atomic_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """Atomic operations on 8 B of the other end's memory as fast as they go: their rate alone."""
     swap = spec.values.get("operation", "fetch_and_add") == "compare_and_swap"
     return _rdma(spec, effort, "rc_compare_swap_mr" if swap else "rc_fetch_add_mr")
 
 
-def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
+def _rdma(spec: Spec, effort: Effort, test: str) -> Invocation:
     """A run of one test over RC, connected by rdma_cm.
 
     Raises
@@ -165,7 +165,7 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Job:
     if waits and test.startswith("rc_rdma_write"):
         raise SpecError("completion=event, but the target sees a write by polling memory. Set completion=poll.")
     seconds = max(1, math.ceil(values.get("duration", 0) or effort.time_cap))
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

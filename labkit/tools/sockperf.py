@@ -19,7 +19,7 @@ from labkit.errors import SpecError
 from labkit.formats import sockperf as layout
 from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Job, Parsed, Tool, kept, only, this_machine
+from labkit.tools import Invocation, Parsed, Tool, kept, only, this_machine
 
 TOOL = Tool(
     name="sockperf", commands=("sockperf",), package="sockperf", programs=("sockperf",), format=layout,
@@ -32,7 +32,7 @@ _WARM_S = 0.45  # what sockperf leaves out at the start and the end: 400 ms and 
 _BEHIND = 0.95  # of the rate asked for; below it the sender could not keep up
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Job:
+def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time over one connection.
 
     Raises
@@ -44,7 +44,7 @@ def tcp_rr(spec: Spec, effort: Effort) -> Job:
     return _ping_pong(spec, effort, "tcp")
 
 
-def udp_rr(spec: Spec, effort: Effort) -> Job:
+def udp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Messages of the spec's size there and back in datagrams, one at a time.
 
     Raises
@@ -55,7 +55,7 @@ def udp_rr(spec: Spec, effort: Effort) -> Job:
     return _ping_pong(spec, effort, "udp")
 
 
-def under_load(spec: Spec, effort: Effort) -> Job:
+def under_load(spec: Spec, effort: Effort) -> Invocation:
     """Messages of the spec's size at a rate of their own, each of which is answered.
 
     Raises
@@ -70,16 +70,16 @@ def under_load(spec: Spec, effort: Effort) -> Job:
 
     how = ["under-load", "--mps", str(rate), "--reply-every", "1"]
     shortest = ((effort.iterations or 0) + (effort.warmup or 0)) / rate
-    return _job(spec, effort, spec.option("protocol"), how, parsed, shortest, definition=(
+    return _invocation(spec, effort, spec.option("protocol"), how, parsed, shortest, definition=(
         "sockperf under-load: time from sending to answer of every message, sent at a rate that waits for no answer."
     ))  # fmt: skip
 
 
-def _ping_pong(spec: Spec, effort: Effort, protocol: str) -> Job:
+def _ping_pong(spec: Spec, effort: Effort, protocol: str) -> Invocation:
     def parsed(text: str, folder: Path) -> Parsed:
         return kept(_samples(text, folder), effort)
 
-    return _job(spec, effort, protocol, ["ping-pong"], parsed, stands_in_for="netperf", definition=(
+    return _invocation(spec, effort, protocol, ["ping-pong"], parsed, stands_in_for="netperf", definition=(
         "sockperf ping-pong: time from sending to answer of every packet: netperf's round trip."
     ))  # fmt: skip
 
@@ -114,7 +114,7 @@ def _paced(found: Parsed, rate: int) -> Parsed:
     return replace(found, reported=tuple(reported), extras=extras, warnings=tuple(warnings))
 
 
-def _job(
+def _invocation(
     spec: Spec,
     effort: Effort,
     protocol: str,
@@ -124,7 +124,7 @@ def _job(
     *,
     definition: str,
     stands_in_for: str = "",
-) -> Job:
+) -> Invocation:
     """A run in one of sockperf's modes, of at least a time in s."""
     low, high = SIZES[protocol]
     if not low <= spec.size <= high:
@@ -139,7 +139,7 @@ def _job(
         *(["--tcp-avoid-nodelay"] if protocol == "tcp" and not values["nodelay"] else []),
     ]  # fmt: skip
     mode, *own = how
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

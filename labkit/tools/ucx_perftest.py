@@ -9,7 +9,7 @@ from labkit.errors import SpecError
 from labkit.formats import ucx_perftest as layout
 from labkit.notes import badge
 from labkit.spec import Effort, Spec
-from labkit.tools import Job, Parsed, Tool
+from labkit.tools import Invocation, Parsed, Tool
 from labkit.units import MiB
 
 TOOL = Tool(
@@ -30,20 +30,20 @@ _WARM_UP = 20
 _START_S = 2.0
 
 
-def latency(spec: Spec, effort: Effort) -> Job:
+def latency(spec: Spec, effort: Effort) -> Invocation:
     """One operation at a time: ping-pong of ``tag``, ``put`` and ``am``; ``get`` brings its own answer."""
     test = _test(spec, LATENCY)
     what = "the whole of a get" if test == "ucp_get" else "half the round trip"
     definition = f"ucx_perftest {test}: latency is {what}; the mean of all iterations, the median of the newest."
-    return _job(spec, effort, ["-t", test], definition, timed=True)
+    return _invocation(spec, effort, ["-t", test], definition, timed=True)
 
 
-def bandwidth(spec: Spec, effort: Effort) -> Job:
+def bandwidth(spec: Spec, effort: Effort) -> Invocation:
     """Operations in one direction as fast as they go, 32 under way."""
     test = _test(spec, BANDWIDTH)
     deep = ["-O", str(_IN_FLIGHT)] if test == "ucp_get" else []
     definition = f"ucx_perftest {test}: bytes over the time of all operations, {_IN_FLIGHT} under way."
-    return _job(spec, effort, ["-t", test, *deep], definition, timed=False)
+    return _invocation(spec, effort, ["-t", test, *deep], definition, timed=False)
 
 
 def _test(spec: Spec, tests: dict[str, str]) -> str:
@@ -54,7 +54,7 @@ def _test(spec: Spec, tests: dict[str, str]) -> str:
     return tests[operation]
 
 
-def _job(spec: Spec, effort: Effort, test: list[str], definition: str, *, timed: bool) -> Job:
+def _invocation(spec: Spec, effort: Effort, test: list[str], definition: str, *, timed: bool) -> Invocation:
     """A run of one test.
 
     Raises
@@ -72,7 +72,7 @@ def _job(spec: Spec, effort: Effort, test: list[str], definition: str, *, timed:
     def parsed(text: str, folder: Path) -> Parsed:
         return Parsed(reported=tuple(layout.parse(text, latency=timed)))
 
-    return Job(
+    return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,

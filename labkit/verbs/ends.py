@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit.verbs.meeting import Meeting
 from labkit.verbs.objects import Device, VerbsError
-from labkit.verbs.pairs import GRH, Pair
+from labkit.verbs.pairs import GRH, QueuePair
 from labkit.verbs.plan import ONE_SIDED, PAGE, Plan
 
 
@@ -56,7 +56,7 @@ class End:
         self.held: list[Any] = []
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> QueuePair:
         """The first queue pair."""
         return self.pairs[0]
 
@@ -65,11 +65,11 @@ class End:
         """B before the data of a message that arrives."""
         return GRH if self.plan.connection == "UD" else 0
 
-    def post_receive(self, pair: Pair, slot: int = 0) -> None:
+    def post_receive(self, pair: QueuePair, slot: int = 0) -> None:
         """A receive for one message."""
         pair.receive(self.memory.part(self.into + slot * self.stride, self.plan.size + GRH))
 
-    def request(self, slot: int = 0, *, signalled: bool = True, pair: Pair | None = None, **more: Any) -> Any:
+    def request(self, slot: int = 0, *, signalled: bool = True, pair: QueuePair | None = None, **more: Any) -> Any:
         """The piece of work of the plan's operation, from or into a slot; the peer's slot is the same."""
         plan, used = self.plan, pair or self.pair
         one_sided = plan.operation in ONE_SIDED

@@ -9,7 +9,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from labkit.verbs.pairs import Pair
+from labkit.verbs.pairs import QueuePair
 
 
 class Meeting:
@@ -60,8 +60,8 @@ class Meeting:
         self.tell(what)
         return self.hear()
 
-    def connect(self, pair: Pair, **how: Any) -> Any:
-        """Connect a queue pair with the other end's; `how` goes to `Pair.ready_to_receive`. The peer's address."""
+    def connect(self, pair: QueuePair, **how: Any) -> Any:
+        """Connect a queue pair with the other end's; `how` goes to `QueuePair.ready_to_receive`. The peer's address."""
         peer = self.swap(pair.address)
         pair.ready_to_receive(peer, **how)
         pair.ready_to_send()

@@ -24,7 +24,7 @@ from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsError, PyverbsRDMAError
 from pyverbs.wr import SGE
 
-from labkit.verbs.pairs import ACCESS, Pair, Service
+from labkit.verbs.pairs import ACCESS, QueuePair, Service
 
 WORDS = {getattr(e, name): name.removeprefix("IBV_WC_").lower().replace("_", " ")
          for name in dir(e) if name.startswith("IBV_WC_") and name.endswith(("_ERR", "SUCCESS"))}  # fmt: skip
@@ -196,9 +196,9 @@ class Device:
 
     def pair(
         self, service: Service, queue: Queue, receives: Queue | None = None, *, depth: int = 16, inline: int = 0
-    ) -> Pair:
+    ) -> QueuePair:
         """A queue pair in the state INIT."""
-        pair = self._kept(Pair(self, service, queue, receives, depth=depth, inline=inline))
+        pair = self._kept(QueuePair(self, service, queue, receives, depth=depth, inline=inline))
         pair.init()
         return pair
 

@@ -27,7 +27,7 @@ OPERATIONS = {
 }  # fmt: skip
 
 
-class Pair:
+class QueuePair:
     """A queue pair: one end of a connection (RC, UC), or a place to send datagrams from (UD).
 
     Parameters

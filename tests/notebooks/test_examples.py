@@ -13,10 +13,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from labkit import batch, load, project, studies
-from labkit.batch import rereading
+from labkit import load, project, studies, suites
 from labkit.campaign import Campaign
 from labkit.figures import style
+from labkit.suites import rereading
 
 EXAMPLES = sorted(p.parent for p in (project.SHIPPED / "data" / "campaigns" / "examples").glob("**/campaign.json"))
 RECORDED = {
@@ -55,18 +55,18 @@ def test_a_notebook_reads_the_example_and_shows_figures(name: str, where: str, e
     held = Campaign(example.parent / where)
     [entry] = [one for one in rereading.missing(held) if one.name == name]
     before = held.done()
-    done = batch.execute(entry, held)
+    done = suites.execute(entry, held)
     assert not done.error
     assert held.done() == before, "measured"
     assert name not in [one.name for one in rereading.missing(held)]
     book = nbformat.read(done.path, as_version=4)
     outputs = [o for cell in book.cells if cell.cell_type == "code" for o in cell.outputs if "data" in o]
-    figures = [o["data"][batch.PLOTLY] for o in outputs if batch.PLOTLY in o["data"]]
+    figures = [o["data"][suites.PLOTLY] for o in outputs if suites.PLOTLY in o["data"]]
     assert len(figures) >= 2
     for figure in figures:
         assert any(len(trace.get("x", trace.get("z", ()))) for trace in figure["data"]), "a figure without a point"
         assert figure["layout"]["template"] == style.TEMPLATE
-    shown = [o["data"].get("text/markdown", "") for o in outputs if batch.PLOTLY not in o["data"]]
+    shown = [o["data"].get("text/markdown", "") for o in outputs if suites.PLOTLY not in o["data"]]
     sentences = [text for text in shown if text and not text.startswith(("|", studies.LEFT_OUT))]
     assert any(re.search(r"\d (µs|MB/s|GB/s|%|KiB|B|ns|times|of \d)", text) for text in sentences), "no result in words"
 

@@ -16,10 +16,10 @@ import psutil
 import pytest
 
 from labkit import cli, jobs, measuring, records
-from labkit.batch import load
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
 from labkit.notes import has
+from labkit.suites import load
 from tests.slurm.cluster import until
 from tests.slurm.conftest import Lab
 

@@ -57,10 +57,10 @@ def test_lines_for_classes() -> None:
 
 def test_two_jobs_have_hosts_of_their_own() -> None:
     spec = benchmarks.resolve(Spec(benchmark="congestion.interference", size=10_000, ranks=2, testbed=TREE))
-    victim, others = interference.jobs(spec, testbeds.outline(TREE))
+    victim, others = interference.split(spec, testbeds.outline(TREE))
     assert (victim.benchmark, victim.hosts, others) == ("apps.fft_subcom3d", ("vc0", "vc2"), ("vc1", "vc3"))
     with pytest.raises(SpecError, match="each of the two jobs needs two"):
-        interference.jobs(spec, testbeds.outline("virtual-cluster:2"))
+        interference.split(spec, testbeds.outline("virtual-cluster:2"))
 
 
 @pytest.mark.parametrize("limit", [1.0, 60.0, 86400.0])

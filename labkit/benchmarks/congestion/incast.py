@@ -60,6 +60,6 @@ BENCHMARK = ToolBenchmark(
     max_size=2**20,
     check=_check,
     metrics={"bandwidth_MBps": lambda spec: spec.size},
-    jobs=(iperf3.incast, perftest.incast),
+    tools=(iperf3.incast, perftest.incast),
     cadence="streaming",
 )

@@ -22,7 +22,7 @@ from labkit.spec import Spec
 from labkit.tools import iperf3
 
 if TYPE_CHECKING:
-    from labkit.tools import Job
+    from labkit.tools import Invocation
 
 _VICTIMS = {"fft": "apps.fft_subcom3d", "latency": "mpi.latency", "allreduce": "mpi.allreduce"}
 _DATAGRAM, _CALL, _VALUE = 1400, 128 * 1024, 8  # B, unless given
@@ -73,7 +73,7 @@ def _ranks(spec: Spec, hosts: Sequence[str]) -> Spec | None:
     )  # fmt: skip
 
 
-def _flows(spec: Spec, hosts: int, seconds: int) -> "list[tuple[Job, int, int]]":
+def _flows(spec: Spec, hosts: int, seconds: int) -> "list[tuple[Invocation, int, int]]":
     """Floods from the first half of the hosts to the second, or connections of all into the last."""
     values, size = spec.values, spec.option("aggressor_size")
     if values["aggressor"] == "udp":

@@ -54,12 +54,12 @@ class Layout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair(Layout, Timed):
+class TwoRanks(Layout, Timed):
     """Options of messages between two ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FromAny(Pair):
+class FromAny(TwoRanks):
     """Options of messages between two ranks whose receiver may not name the sender.
 
     Parameters
@@ -71,7 +71,7 @@ class FromAny(Pair):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window(Pair):
+class Window(TwoRanks):
     """Options of windows of messages.
 
     Parameters

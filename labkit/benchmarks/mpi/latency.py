@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import FromAny, Pair, allowed, first_half, from_peer
+from labkit.benchmarks.mpi import FromAny, TwoRanks, allowed, first_half, from_peer
 from labkit.spec import Spec
 
 
@@ -61,7 +61,7 @@ FORMS = {
     "latency_persistent": KernelBenchmark(
         title="latency, persistent requests",
         kernel="latency_persistent",
-        options=Pair,
+        options=TwoRanks,
         check=allowed,
         ranks=(2, 2),
         requests=lambda spec: 2,

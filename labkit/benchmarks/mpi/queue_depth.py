@@ -8,12 +8,12 @@ InfiniBand, Myrinet and Quadrics" (2003), section 4.1.
 from dataclasses import dataclass
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Pair, allowed, first_half, from_active
+from labkit.benchmarks.mpi import TwoRanks, allowed, first_half, from_active
 from labkit.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Pair):
+class Options(TwoRanks):
     """Options of mpi.queue_depth.
 
     Parameters

@@ -35,6 +35,6 @@ BENCHMARK = ToolBenchmark(
     max_size=2**20,
     check=lambda spec: "" if spec.option("provider") else "provider is empty. Set provider=tcp.",
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
-    jobs=(fi_pingpong.pingpong,),
+    tools=(fi_pingpong.pingpong,),
     cadence="streaming",
 )

@@ -45,6 +45,6 @@ BENCHMARK = ToolBenchmark(
     options=Options,
     sized=False,
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 1},
-    jobs=(netpipe.ladder,),
+    tools=(netpipe.ladder,),
     cadence="streaming",
 )

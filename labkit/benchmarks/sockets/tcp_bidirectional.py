@@ -32,6 +32,6 @@ BENCHMARK = ToolBenchmark(
     max_size=2**20,
     check=stream,
     metrics={"bandwidth_MBps": lambda spec: 2 * spec.size},
-    jobs=(iperf3.tcp_bidirectional, iperf.tcp_bidirectional),
+    tools=(iperf3.tcp_bidirectional, iperf.tcp_bidirectional),
     cadence="streaming",
 )

@@ -36,6 +36,6 @@ BENCHMARK = ToolBenchmark(
     max_size=2**20 - 1,
     check=lambda spec: "" if spec.size else "size=0, but a request has at least 1 B. Set size=1.",
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
-    jobs=(netperf.tcp_rr, sockperf.tcp_rr, qperf.tcp_rr, iperf.tcp_rr, netpipe.tcp_rr),
+    tools=(netperf.tcp_rr, sockperf.tcp_rr, qperf.tcp_rr, iperf.tcp_rr, netpipe.tcp_rr),
     cadence="streaming",
 )

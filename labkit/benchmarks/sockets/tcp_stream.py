@@ -33,6 +33,6 @@ BENCHMARK = ToolBenchmark(
     max_size=2**20,
     check=stream,
     metrics={"bandwidth_MBps": lambda spec: spec.size},
-    jobs=(netperf.tcp_stream, iperf3.tcp_stream, iperf.tcp_stream, qperf.tcp_stream),
+    tools=(netperf.tcp_stream, iperf3.tcp_stream, iperf.tcp_stream, qperf.tcp_stream),
     cadence="streaming",
 )

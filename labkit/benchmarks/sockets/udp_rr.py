@@ -32,6 +32,6 @@ BENCHMARK = ToolBenchmark(
     max_size=65507,
     check=lambda spec: "" if spec.size else "size=0, but a request has at least 1 B. Set size=1.",
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
-    jobs=(netperf.udp_rr, sockperf.udp_rr, qperf.udp_rr),
+    tools=(netperf.udp_rr, sockperf.udp_rr, qperf.udp_rr),
     cadence="streaming",
 )

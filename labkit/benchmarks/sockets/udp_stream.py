@@ -37,6 +37,6 @@ BENCHMARK = ToolBenchmark(
     max_size=65507,
     check=stream,
     metrics={"bandwidth_MBps": lambda spec: spec.size},
-    jobs=(netperf.udp_stream, iperf3.udp_stream, iperf.udp_stream, qperf.udp_stream),
+    tools=(netperf.udp_stream, iperf3.udp_stream, iperf.udp_stream, qperf.udp_stream),
     cadence="streaming",
 )

@@ -47,6 +47,6 @@ BENCHMARK = ToolBenchmark(
     max_size=2**20 - 1,
     check=_check,
     metrics={"round_trip_us": lambda spec: 1},
-    jobs=(sockperf.under_load,),
+    tools=(sockperf.under_load,),
     cadence="paced",
 )

@@ -14,6 +14,6 @@ BENCHMARK = ToolBenchmark(
     max_size=2**20,
     check=lambda spec: "" if spec.size else "size=0, but a message has at least 1 B. Set size=1.",
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
-    jobs=(fio.unix_rr,),
+    tools=(fio.unix_rr,),
     cadence="streaming",
 )

@@ -67,7 +67,7 @@ _READ = ToolBenchmark(
         "iops_per_s": lambda spec: spec.option("depth"),
         "bandwidth_MBps": lambda spec: spec.option("depth") * spec.size,
     },
-    jobs=(fio.read,),
+    tools=(fio.read,),
     cadence="streaming",
     doc="""Time of one read from a file, and how many a second.
 
@@ -82,7 +82,7 @@ FORMS = {
         _READ,
         title="file write",
         options=Write,
-        jobs=(fio.write,),
+        tools=(fio.write,),
         doc="""Time of one write to a file, and how many a second.
 
 A sample is fio's completion latency of one write. With `depth` writes under way at once, their rate is `depth` over

@@ -44,6 +44,6 @@ BENCHMARK = ToolBenchmark(
     options=Options,
     sized=False,
     metrics={"bandwidth_MBps": lambda spec: 1},
-    jobs=(iozone.table,),
+    tools=(iozone.table,),
     cadence="streaming",
 )

@@ -10,9 +10,9 @@ from labkit.benchmarks import ToolBenchmark
 from labkit.spec import Effort, Spec
 
 if TYPE_CHECKING:
-    from labkit.tools import Job
+    from labkit.tools import Invocation
 
-    Jobs = tuple[Callable[[Spec, Effort], Job], ...]
+    Jobs = tuple[Callable[[Spec, Effort], Invocation], ...]
 
 Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
 MTUS = (0, 256, 512, 1024, 2048, 4096)
@@ -189,7 +189,7 @@ def latency(
         max_size=max_size,
         check=lambda spec: check(spec, operation),
         metrics={"latency_us": lambda spec: 1},
-        jobs=jobs,
+        tools=jobs,
         cadence="streaming",
     )
 
@@ -203,14 +203,14 @@ def bandwidth(title: str, operation: str, jobs: Jobs, options: type[Stream] = St
         max_size=2**30,
         check=lambda spec: check(spec, operation),
         metrics={"bandwidth_MBps": lambda spec: spec.size * window(spec), "message_rate_per_s": window},
-        jobs=jobs,
+        tools=jobs,
         cadence="streaming",
     )
 
 
 def program(
     title: str,
-    job: Callable[[Spec, Effort], Job],
+    job: Callable[[Spec, Effort], Invocation],
     options: type[Served],
     sizes: str = "16:1Ki:*4",
     max_size: int = 4096,
@@ -223,7 +223,7 @@ def program(
         max_size=max_size,
         check=scenario,
         metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.option("clients")},
-        jobs=(job,),
+        tools=(job,),
         cadence="streaming",
     )
 

@@ -26,6 +26,6 @@ BENCHMARK = ToolBenchmark(
     metrics={
         "message_rate_per_s": window,
     },
-    jobs=(perftest.atomic_bandwidth, pyverbs.atomic_bandwidth, qperf.atomic_bandwidth),
+    tools=(perftest.atomic_bandwidth, pyverbs.atomic_bandwidth, qperf.atomic_bandwidth),
     cadence="streaming",
 )

@@ -16,5 +16,5 @@ BENCHMARK = ToolBenchmark(
     check=lambda spec: "" if spec.size else "size=0, but a region has at least 1 B. Set size=4096.",
     metrics={"latency_us": lambda spec: 1},
     phases={"deregistration_ns": "deregistration_us"},
-    jobs=(pyverbs.registration,),
+    tools=(pyverbs.registration,),
 )

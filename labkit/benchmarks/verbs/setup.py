@@ -22,5 +22,5 @@ BENCHMARK = ToolBenchmark(
     sized=False,
     metrics={"latency_us": lambda spec: 1},
     phases=STEPS,
-    jobs=(pyverbs.setup,),
+    tools=(pyverbs.setup,),
 )

@@ -16,6 +16,6 @@ BENCHMARK = ToolBenchmark(
     max_size=2**26,
     check=lambda spec: "" if spec.size else "size=0, but ucx_perftest moves at least 1 B. Set size=65536.",
     metrics={"bandwidth_MBps": lambda spec: spec.size, "message_rate_per_s": lambda spec: 1},
-    jobs=(ucx_perftest.bandwidth,),
+    tools=(ucx_perftest.bandwidth,),
     cadence="streaming",
 )

@@ -16,6 +16,6 @@ BENCHMARK = ToolBenchmark(
     max_size=2**26,
     check=lambda spec: "" if spec.size else "size=0, but ucx_perftest moves at least 1 B. Set size=8.",
     metrics={"latency_us": lambda spec: 1},
-    jobs=(ucx_perftest.latency,),
+    tools=(ucx_perftest.latency,),
     cadence="streaming",
 )

@@ -14,10 +14,10 @@ import ipywidgets as widgets
 from labkit import benchmarks, campaign, launch
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.explorer import availability, job, store
+from labkit.explorer import availability, measurement, store
 from labkit.explorer.folds import Folds
 from labkit.explorer.form import Choices, Form, levels
-from labkit.explorer.job import Job
+from labkit.explorer.measurement import Measurement
 from labkit.explorer.selection import PLAIN, Selection
 from labkit.explorer.session import Session
 from labkit.spec import Effort, Spec
@@ -38,7 +38,7 @@ class _Measure:
 
     def __init__(self, session: Session) -> None:
         self._session, self._seen, self._cut, self._busy = session, 0, "", False
-        self._job: Job | None = None
+        self._measurement: Measurement | None = None
         self._task: asyncio.Task[None] | None = None  # the loop itself keeps none alive
         look = {"layout": {"width": "auto"}, "style": {"description_width": "96px"}}
         self._lacking = "" if launch.installed() else "no MPI launcher"
@@ -159,7 +159,7 @@ class _Measure:
                 store.place(self.into.value)
         except LabkitError as error:
             why = str(error)
-        busy = self._job is not None and self._job.running
+        busy = self._measurement is not None and self._measurement.running
         self.run.disabled = bool(why) or busy
         self.run.tooltip = why or ("a run is in progress" if busy else "start")
         self.why.value = (
@@ -169,23 +169,23 @@ class _Measure:
     def _offer(self) -> None:
         """Offer to go on with the newest campaign whose run was cut off."""
         root = campaign.root()
-        cut = [name for name in store.names()[:20] if job.unfinished(root / name)]
+        cut = [name for name in store.names()[:20] if measurement.unfinished(root / name)]
         self._cut = next((name for name in self._session.campaigns if name in cut), cut[0] if cut else "")
-        idle = self._job is None or not self._job.running
+        idle = self._measurement is None or not self._measurement.running
         self.resume.layout.display = "" if self._cut and idle else "none"
         self.resume.tooltip = f"measure what is missing in {self._cut}"
 
     def _continue(self) -> None:
-        words = job.unfinished(campaign.root() / self._cut)
+        words = measurement.unfinished(campaign.root() / self._cut)
         if words:
             self._start(words, self._cut)
 
     def _start(self, words: list[str], name: str) -> None:
         """Start a run, and follow it from the kernel's own loop, so that no cell is busy meanwhile."""
-        if self._job is not None and self._job.running:
+        if self._measurement is not None and self._measurement.running:
             return
         try:
-            self._job = Job(Campaign(store.place(name)), words)
+            self._measurement = Measurement(Campaign(store.place(name)), words)
         except (LabkitError, OSError) as error:
             self.why.value = html.escape(str(error))
             return
@@ -194,21 +194,21 @@ class _Measure:
         self._session.started(name.strip(), words[1])
         self.tick()
         with suppress(RuntimeError):  # no loop: whoever made the panel calls `tick`
-            self._task = asyncio.get_running_loop().create_task(self._follow(self._job))
+            self._task = asyncio.get_running_loop().create_task(self._follow(self._measurement))
 
     def _stop(self) -> None:
-        if self._job is not None:
+        if self._measurement is not None:
             self.halt.disabled = True
-            self._job.stop()
+            self._measurement.stop()
             self.tick()
 
-    def _gone(self, one: Job) -> bool:
+    def _gone(self, one: Measurement) -> bool:
         """Whether the campaign of a run was deleted; the run is ended then, and the form is free for another."""
         if (one.campaign.path / "campaign.json").exists():
             return False
-        if self._job is one:
+        if self._measurement is one:
             one.stop()
-            self._job, self._session.running, self.halt.disabled = None, False, True
+            self._measurement, self._session.running, self.halt.disabled = None, False, True
             self._session.campaigns = [name for name in self._session.campaigns if name != one.campaign.name]
             self.bar.value, self.log.value = 0.0, ""
             told = (
@@ -220,7 +220,7 @@ class _Measure:
             self._changed()
         return True
 
-    async def _follow(self, one: Job) -> None:
+    async def _follow(self, one: Measurement) -> None:
         while one.running and not self._gone(one):
             await asyncio.sleep(EVERY)
             self.tick()
@@ -228,13 +228,13 @@ class _Measure:
 
     def tick(self) -> None:
         """Show where the run stands, and tell of points that came in."""
-        one = self._job
+        one = self._measurement
         if one is None or self._gone(one):
             return
         seen = one.progress()
         self.bar.value = seen.done / max(1, seen.total) if seen else 0.0
         self.status.value = html.escape(one.state())
-        self.log.value = f"<pre>{html.escape(job.log(one.campaign.path))}</pre>"
+        self.log.value = f"<pre>{html.escape(measurement.log(one.campaign.path))}</pre>"
         count = len(one.campaign.done())
         if count != self._seen:
             self._seen = count

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit import campaign
-from labkit.batch.suites import Entry, Suite
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.measuring import Point
+from labkit.suites.definition import Entry, Suite
 
 
 @dataclass(frozen=True)

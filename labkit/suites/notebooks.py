@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 
 from labkit import measuring, outside, project, studies, writing
-from labkit.batch.suites import Entry
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, LaunchError, SpecError, of_point
+from labkit.suites.definition import Entry
 
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
@@ -73,7 +73,7 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     import papermill
     from papermill.exceptions import PapermillException
 
-    from labkit.batch import kernels
+    from labkit.suites import kernels
 
     if not NAME.fullmatch(entry.name):
         raise SpecError(f"The notebook name {entry.name[:80]!r} is not valid: use {ALLOWED}. Sweep other values.")

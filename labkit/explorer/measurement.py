@@ -21,7 +21,7 @@ NOTE = "explorer.json"
 GRACE = 1.0  # s that ranks have to end by themselves
 
 
-class Job:
+class Measurement:
     """One ``labkit measure`` into a campaign, noted in it so that a later kernel can go on with it.
 
     Parameters

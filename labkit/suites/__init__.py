@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from labkit import campaign, extras, measuring, outside, writing
 from labkit.analysis import doubts
-from labkit.batch.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, measure_only, room
-from labkit.batch.suites import Entry, Suite, load, names
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.records import kept, tables
+from labkit.suites.definition import Entry, Suite, load, names
+from labkit.suites.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, measure_only, room
 from labkit.units import format_duration
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from labkit import outside, project, ranges, studies
-from labkit.batch.written import Notebook, Sweep, Written
 from labkit.errors import DataError, SpecError, alike, known, named
 from labkit.spec import validated
+from labkit.suites.written import Notebook, Sweep, Written
 
 SETTING = "setting "  # keeps names of settings apart from those of parameters
 SETTINGS = ("launcher", "bind", "transport", "hosts")

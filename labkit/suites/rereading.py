@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from labkit import outside, project, studies
-from labkit.batch.notebooks import NAME, execute, finish, inherited
-from labkit.batch.suites import Entry
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError
 from labkit.spec import validated
+from labkit.suites.definition import Entry
+from labkit.suites.notebooks import NAME, execute, finish, inherited
 
 _EFFORT = (*studies.EFFORT, "measure", "campaign")  # parameters that say not what is measured
 FOLDER, AGAIN = "notebooks", "notebooks-again"

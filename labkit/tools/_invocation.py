@@ -1,4 +1,4 @@
-"""What one run of a tool is (`Job`), and what it gives (`Outcome`)."""
+"""What one run of a tool is (`Invocation`), and what it gives (`Outcome`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Parsed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class Invocation:
     """One run of a tool.
 
     In both commands ``{port}``, ``{data_port}`` and ``{address}`` stand for what `run` chooses, and in those of RDMA

@@ -15,10 +15,10 @@ import pandas as pd
 import papermill
 import pytest
 
-from labkit import batch, project, show, studies
-from labkit.batch import plan, suites
+from labkit import project, show, studies, suites
 from labkit.errors import SpecError
 from labkit.spec import Spec
+from labkit.suites import definition, plan
 
 NOTEBOOKS = sorted(project.NOTEBOOKS.glob("[0-9]*.ipynb"))
 TINY = """
@@ -41,9 +41,9 @@ def suite(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", batch.names())
+@pytest.mark.parametrize("name", suites.names())
 def test_every_suite_loads(name: str) -> None:
-    loaded = batch.load(name)
+    loaded = suites.load(name)
     assert loaded.entries
     assert len({entry.name for entry in loaded.entries}) == len(loaded.entries)
 
@@ -103,7 +103,7 @@ def test_a_notebook_is_prose_with_calls(path: Path) -> None:
 )
 def test_a_wrong_suite_is_refused_before_anything_starts(tmp_path: Path, text: str, error: str) -> None:
     with pytest.raises(SpecError, match=error):
-        batch.load(suite(tmp_path, text))
+        suites.load(suite(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -136,39 +136,39 @@ def test_a_suite_of_the_wrong_shape_is_one_sentence(tmp_path: Path, text: bytes,
     path = tmp_path / "own.toml"
     path.write_bytes(text)
     with pytest.raises(SpecError, match=error):
-        batch.load(path)
+        suites.load(path)
 
 
 def test_a_suite_is_a_name_or_a_toml_file() -> None:
     with pytest.raises(SpecError, match="a path is not a name"):
-        batch.load("../suites/quick")
+        suites.load("../suites/quick")
 
 
 def test_the_command_line_wins_over_what_a_suite_sets_and_sweeps(tmp_path: Path) -> None:
     text = TINY + "[notebook.sweep]\nseed = [1, 2]\n"
-    loaded = batch.load(suite(tmp_path, text), ["sizes=8", "launches=4", "seed=7"], {"launches": 1})
+    loaded = suites.load(suite(tmp_path, text), ["sizes=8", "launches=4", "seed=7"], {"launches": 1})
     (entry,) = loaded.entries
     assert (entry.parameters["sizes"], entry.parameters["launches"], entry.parameters["seed"]) == ("8", 4, 7)
-    (entry,) = batch.load(suite(tmp_path, TINY), [], {"launches": 1}).entries
+    (entry,) = suites.load(suite(tmp_path, TINY), [], {"launches": 1}).entries
     assert (entry.parameters["sizes"], entry.parameters["launches"]) == ("0,8,4Ki", 2)
 
 
 def test_an_unknown_suite_lists_those_there_are() -> None:
     with pytest.raises(SpecError, match=r"There is no suite 'quik'. Did you mean quick"):
-        batch.load("quik")
+        suites.load("quik")
 
 
 def test_overrides_reach_every_notebook_that_has_the_parameter(tmp_path: Path) -> None:
-    loaded = batch.load(suite(tmp_path, TINY), ["launches=4", "clock=false"])
+    loaded = suites.load(suite(tmp_path, TINY), ["launches=4", "clock=false"])
     assert loaded.entries[0].parameters["launches"] == 4
     assert loaded.entries[0].parameters["clock"] is False
     with pytest.raises(SpecError, match="not of the form NAME=VALUE"):
-        batch.load(suite(tmp_path, TINY), ["launches"])
+        suites.load(suite(tmp_path, TINY), ["launches"])
 
 
 def test_a_sweep_makes_a_notebook_of_every_combination(tmp_path: Path) -> None:
     text = TINY + "[notebook.sweep]\nseed = [1, 2]\nci = [0.02, 0.05]\n"
-    assert [entry.name for entry in batch.load(suite(tmp_path, text)).entries] == [
+    assert [entry.name for entry in suites.load(suite(tmp_path, text)).entries] == [
         "10-latency-1-0.02", "10-latency-1-0.05", "10-latency-2-0.02", "10-latency-2-0.05"]  # fmt: skip
 
 
@@ -187,7 +187,7 @@ ci = [0.02, 0.05, 0.1]
 "env.OMPI_MCA_btl_tcp_eager_limit" = ["1024", "65536"]
 """
     )
-    loaded = batch.load(suite(tmp_path, text))
+    loaded = suites.load(suite(tmp_path, text))
     names = [entry.name for entry in loaded.entries]
     assert names[:2] == ["10-latency-0.02-1024", "10-latency-0.02-65536"]
     assert len(names) == 7
@@ -195,7 +195,7 @@ ci = [0.02, 0.05, 0.1]
     assert sorted(order) == sorted(names)
     assert order != names
     assert order[-1] == "20-bandwidth"
-    assert [entry.name for entry in batch.load(suite(tmp_path, text)).order] == order
+    assert [entry.name for entry in suites.load(suite(tmp_path, text)).order] == order
     assert loaded.entries[0].setting == {"env.OMPI_MCA_btl_tcp_eager_limit": "1024"}
     first, second = (loaded.entries[i].study().points for i in (0, 1))
     assert {p.spec.setting.get("env.OMPI_MCA_btl_tcp_eager_limit") for p in first if "mpi." in p.spec.benchmark} == {
@@ -207,7 +207,7 @@ ci = [0.02, 0.05, 0.1]
 
 def test_a_plan_says_what_is_missing_and_how_the_time_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path / "all"))
-    loaded = batch.load(suite(tmp_path, TINY))
+    loaded = suites.load(suite(tmp_path, TINY))
     (one,) = plan.plan(loaded, tmp_path / "c")
     assert (one.points, one.missing, one.known) == (10, 10, 0)
     assert one.seconds == pytest.approx(10 * 0.02)
@@ -223,7 +223,7 @@ def test_a_plan_says_what_is_missing_and_how_the_time_is_known(tmp_path: Path, m
 
 def test_hosts_are_a_setting_of_ranks_that_can_have_several(tmp_path: Path) -> None:
     text = TINY + '[[sweep]]\nsetting = {hosts = ["same-leaf", "a,b"]}\n'
-    assert [entry.setting["hosts"] for entry in batch.load(suite(tmp_path, text)).entries] == ["same-leaf", "a,b"]
+    assert [entry.setting["hosts"] for entry in suites.load(suite(tmp_path, text)).entries] == ["same-leaf", "a,b"]
     latency = Spec(benchmark="mpi.latency")
     assert studies.settled(latency, {"hosts": "a,b"}).hosts == ("a", "b")
     assert studies.settled(latency, {"hosts": "same-leaf", "transport": "tcp"}).hosts == ("same-leaf",)
@@ -247,7 +247,7 @@ def test_hosts_are_a_setting_of_ranks_that_can_have_several(tmp_path: Path) -> N
 )
 def test_a_wrong_sweep_is_refused(tmp_path: Path, sweep: str, error: str) -> None:
     with pytest.raises(SpecError, match=error):
-        batch.load(suite(tmp_path, TINY + sweep))
+        suites.load(suite(tmp_path, TINY + sweep))
 
 
 def run(path: Path, into: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -337,7 +337,7 @@ def test_too_few_descriptors_are_told_before_a_notebook_starts(tmp_path: Path) -
     assert done.returncode == 1
     assert "The limit of open files is 64, but a notebook needs 256. Raise it with `ulimit -n 4096`" in done.stderr
     assert not (tmp_path / "c").exists()
-    raised = "from labkit.batch.notebooks import room; import resource; room(); print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    raised = "from labkit.suites.notebooks import room; import resource; room(); print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     done = subprocess.run(
         ["bash", "-c", f"ulimit -Sn 64; exec {sys.executable} -c '{raised}'"], capture_output=True, text=True
     )
@@ -346,7 +346,7 @@ def test_too_few_descriptors_are_told_before_a_notebook_starts(tmp_path: Path) -
 
 def test_long_values_that_are_swept_give_names_of_their_own() -> None:
     paths = [f"/opt/{'software/' * 30}openmpi-{version}/bin/mpirun" for version in ("4.1", "5.0")]
-    names = [suites._part(path) for path in paths]
+    names = [definition._part(path) for path in paths]
     assert len(set(names)) == 2
-    assert all(len(name) == suites.PART and name.endswith("_bin_mpirun") for name in names)
-    assert suites._part("4Ki") == "4Ki"
+    assert all(len(name) == definition.PART and name.endswith("_bin_mpirun") for name in names)
+    assert definition._part("4Ki") == "4Ki"
