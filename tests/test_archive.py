@@ -61,7 +61,7 @@ def test_a_changed_a_truncated_and_a_missing_file_are_named(tmp_path: Path, comp
     gone.unlink()
     wrong = archive.verify(held.path)[1]
     assert [text.split(":")[0].rpartition("/")[2] for text in wrong] == [cut.name, gone.name]
-    assert "missing; log.txt lists it as saved" in wrong[1]
+    assert "missing; events.jsonl lists it as saved" in wrong[1]
     with pytest.raises(DataError, match=f"is damaged: .*{cut.name}"):
         merging.merge([held.path], tmp_path / "d")
 

@@ -130,7 +130,7 @@ def test_following_tells_results_as_they_come_until_the_run_ends(tmp_path: Path)
         progress = Progress(1, 3, "mpi.allreduce 8 B", 1.0, 2.0)
         (tmp_path / "progress.json").write_text(json.dumps(dataclasses.asdict(progress)))
         assert next(told) == progress
-        held.log("failed mpi.allreduce 8 B launch 0: wrong bytes")
+        held.tell("failed", what="mpi.allreduce 8 B launch 0", reason="wrong bytes")
         assert next(told) == "failed mpi.allreduce 8 B launch 0: wrong bytes"
     held.save(some(launch=2), "0" * 16)
     assert [str(one).split(":")[0] for one in told] == ["mpi.allreduce 4 B, launch 3"]

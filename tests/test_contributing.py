@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -68,13 +69,6 @@ def test_the_examples_are_written_as_labkit_is(copy: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_benchmark_and_the_tool_are_listed_and_described(copy: Path) -> None:
-    names = {one["name"] for one in json.loads(run(copy, "-m", "labkit.cli", "list", "--format", "json"))}
-    assert {"mpi.round_trip", "sockets.icmp_rr"} <= names
-    assert "Round trip of a message between two ranks" in run(copy, "-m", "labkit.cli", "describe", "mpi.round_trip")
-    assert "BusyBox" in run(copy, "-c", "from labkit import tools; print(tools.programs()['busybox'].pattern)")
-
-
 @pytest.mark.mpi
 def test_the_benchmark_measures_and_verifies_its_bytes(copy: Path, tmp_path: Path) -> None:
     asked = ["measure", "mpi.round_trip", "-m", "8:16", "-i", "50", "--launches", "1", "--format", "json"]
@@ -91,18 +85,6 @@ def test_the_tool_measures(copy: Path, tmp_path: Path) -> None:
     (record,) = json.loads(run(copy, "-m", "labkit.cli", *asked, "--into", tmp_path / "campaign"))["records"]
     assert (record["engine"], record["n"], record["origin"]) == ("busybox", 20, "measured")
     assert record["round_trip_us_p50"] > 0
-
-
-def test_the_parser_refuses_what_it_does_not_understand(copy: Path) -> None:
-    program = (
-        "from labkit.formats import ping; from labkit.errors import DataError\n"
-        "print(ping.round_trips('64 bytes from 127.0.0.1: seq=0 ttl=64 time=0.084 ms\\n').tolist())\n"
-        "try: ping.round_trips('no answer')\nexcept DataError as error: print(error)"
-    )
-    assert run(copy, "-c", program).splitlines() == [
-        "[84000]",
-        "ping output: found 'no answer', wanted a line that ends in time=… ms for each answer.",
-    ]
 
 
 @pytest.mark.mpi
@@ -164,42 +146,81 @@ def test_the_notebook_of_the_study_runs(copy: Path, tmp_path: Path) -> None:
     assert "shared memory" in warnings["text/markdown"]
 
 
-def test_the_figure_draws_recorded_samples_and_refuses_none(copy: Path) -> None:
-    program = (
-        "from labkit.campaign import Campaign; from labkit.figures.ecdf import ecdf; from labkit.errors import DataError\n"
-        "samples = [one for one in Campaign('data/campaigns/examples/two-cores').samples('mpi.latency')][:3]\n"
-        "print(len(ecdf(samples, 'latency_us').data), all(len(t.x) == one.n for t, one in zip(ecdf(samples, 'latency_us').data, samples)))\n"
-        "try: ecdf([], 'latency_us')\nexcept DataError as error: print(error)"
-    )
-    assert run(copy, "-c", program).splitlines() == [
-        "3 True",
-        "There are no samples to draw. Measure, or choose a point that has samples.",
-    ]
+TRIED = """
+import contextlib, io, json, sys, warnings
+warnings.simplefilter("ignore")
+from labkit import benchmarks, launch, studies, tools
+from labkit.campaign import Campaign
+from labkit.errors import DataError
+from labkit.explorer import panels
+from labkit.explorer.session import Session
+from labkit.figures.ecdf import ecdf
+from labkit.formats import ping
+from labkit.teaching import begin, definition
+
+def refused(call, *given):
+    try:
+        call(*given)
+    except DataError as error:
+        return str(error)
+
+found = {"benchmarks": list(benchmarks.find()), "doc": benchmarks.get("mpi.round_trip").doc, "tools": list(tools.programs()),
+         "launchers": launch.names(), "studies": studies.names(), "labs": definition.names()}
+found["parsed"] = ping.round_trips("64 bytes from 127.0.0.1: seq=0 ttl=64 time=0.084 ms\\n").tolist()
+found["unparsed"] = refused(ping.round_trips, "no answer")
+samples = list(Campaign("data/campaigns/examples/two-cores").samples("mpi.latency"))[:3]
+drawn = ecdf(samples, "latency_us").data
+found["drawn"] = [len(trace.x) for trace in drawn] == [one.n for one in samples] and [max(trace.y) for trace in drawn]
+found["undrawn"] = refused(ecdf, [], "latency_us")
+panel = {module.__name__.rpartition(".")[2]: module for module in panels.find()}["count"]
+session = Session([])
+widget = panel.build(session)
+found["panel"] = [panel.TITLE, widget.value]
+session.add("data/campaigns/examples/virtual-cluster")
+found["panel"].append(widget.value)
+with contextlib.redirect_stdout(io.StringIO()):
+    lab = begin("two_paths", {"source": "recorded", "folder": sys.argv[1]})
+    lab.measure()
+    right = definition.get("two_paths").questions[0].of(lab.results).centre
+found["lab"] = [right, lab.verdict("ratio", right), lab.verdict("ratio", 1e6), lab.hint("ratio")]
+print(json.dumps(found))
+"""
 
 
-def test_the_panel_is_on_the_page_and_counts(copy: Path) -> None:
-    program = (
-        "import warnings; warnings.simplefilter('ignore')\n"
-        "from labkit.explorer import panels; from labkit.explorer.session import Session\n"
-        "found = {module.__name__.rpartition('.')[2]: module for module in panels.find()}\n"
-        "session = Session([]); widget = found['count'].build(session); print(found['count'].TITLE, '|', widget.value)\n"
-        "session.add('data/campaigns/examples/virtual-cluster'); print(widget.value)"
-    )
-    first, second = run(copy, "-c", program).splitlines()
-    assert first == "Points | 0 points in 0 campaigns"
-    assert re.fullmatch(r"[1-9]\d* points in 1 campaigns", second)
+@pytest.fixture(scope="module")
+def tried(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What one process found of the examples that need no ranks."""
+    return json.loads(run(copy, "-c", TRIED, tmp_path_factory.mktemp("run") / "lab"))
 
 
-def test_the_lab_judges_an_answer_by_the_run(copy: Path, tmp_path: Path) -> None:
-    program = (
-        "from labkit.teaching import begin, definition\n"
-        "assert 'two_paths' in definition.names()\n"
-        f"lab = begin('two_paths', {{'source': 'recorded', 'folder': {str(tmp_path / 'run')!r}}})\n"
-        "lab.measure(); right = definition.get('two_paths').questions[0].of(lab.results).centre\n"
-        "print('|', right > 1, '|', lab.verdict('ratio', right), '|', lab.verdict('ratio', 1e6), '|', lab.hint('ratio'))"
-    )
-    said = run(copy, "-c", program).splitlines()[-1].split(" | ")
-    assert said[1:2] == ["True"] or said[0].endswith("True")
-    assert any(words.startswith("right: inside the") for words in said)
-    assert any("too high" in words or "too large" in words or "too " in words for words in said)
-    assert said[-1] == "1. The table has both latencies."
+def test_the_examples_are_found(tried: Any) -> None:
+    assert {"mpi.round_trip", "sockets.icmp_rr"} <= set(tried["benchmarks"])
+    assert tried["doc"].startswith("Round trip of a message between two ranks")
+    assert "busybox" in tried["tools"]
+    assert "site" in tried["launchers"]
+    assert "round_trip" in tried["studies"]
+    assert "two_paths" in tried["labs"]
+
+
+def test_the_parser_refuses_what_it_does_not_understand(tried: Any) -> None:
+    assert tried["parsed"] == [84000]
+    assert tried["unparsed"].startswith("ping output: found 'no answer', wanted a line that ends in time=… ms")
+
+
+def test_the_figure_draws_recorded_samples_and_refuses_none(tried: Any) -> None:
+    assert tried["drawn"] == [100.0, 100.0, 100.0]
+    assert tried["undrawn"] == "There are no samples to draw. Measure, or choose a point that has samples."
+
+
+def test_the_panel_is_on_the_page_and_counts(tried: Any) -> None:
+    title, before, after = tried["panel"]
+    assert (title, before) == ("Points", "0 points in 0 campaigns")
+    assert re.fullmatch(r"[1-9]\d* points in 1 campaigns", after)
+
+
+def test_the_lab_judges_an_answer_by_the_run(tried: Any) -> None:
+    right, good, bad, hint = tried["lab"]
+    assert right > 1
+    assert good.startswith("right: inside the")
+    assert "too high" in bad or "too large" in bad
+    assert hint == "1. The table has both latencies."

@@ -131,7 +131,7 @@ def test_an_archive_is_bounded_before_and_while_it_is_unpacked(
     assert "but the limit is 2,048" in capsys.readouterr().err
     monkeypatch.setenv(packing.ENTRIES, "3")
     assert main(["verify", str(good)]) == 1
-    assert "6 entries, but the limit is 3" in capsys.readouterr().err
+    assert "7 entries, but the limit is 3" in capsys.readouterr().err
     monkeypatch.setenv(packing.ENTRIES, "x")
     with pytest.raises(SpecError, match="LABKIT_ARCHIVE_ENTRIES: size='x'"):
         packing.Limits.usual()
@@ -297,7 +297,7 @@ def test_a_point_is_never_written_through_a_link_that_leaves_the_campaign(tmp_pa
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["campaign.json", "log.txt", "lease.json", "progress.json"])
+@pytest.mark.parametrize("name", ["campaign.json", "log.txt", "events.jsonl", "lease.json", "progress.json"])
 def test_a_pipe_in_a_campaign_blocks_nobody(tmp_path: Path, name: str) -> None:
     held = filled(tmp_path / "c", 2)
     (held.path / name).unlink(missing_ok=True)

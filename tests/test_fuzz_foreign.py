@@ -173,14 +173,16 @@ def facts(chance: random.Random, folder: Path) -> Path:
 def headers(chance: random.Random, folder: Path) -> Path:
     name = chance.choice([name for name in template() if name.endswith(".parquet") and "compacted" not in name])
     files = {**template(), name: table(template()[name], chance, header=True)}
-    files["log.txt"] = b"x\n"  # the checksums of log.txt would tell otherwise, and hide what the header does
+    files["log.txt"] = files["events.jsonl"] = (
+        b"x\n"  # the checksums of the events would tell otherwise, and hide what the header does
+    )
     return zipped(files, folder / "c.zip") if chance.random() < 0.5 else laid(files, folder / "c")
 
 
 def columns(chance: random.Random, folder: Path) -> Path:
     name = parquet(chance)
     content = table(template()[name], chance, header=False)
-    files = {**template(), "log.txt": b"x\n"}
+    files = {**template(), "log.txt": b"x\n", "events.jsonl": b"x\n"}
     del files[name]
     if "compacted" in name:
         name = f"{name.rpartition('/')[0]}/compacted-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
@@ -189,7 +191,9 @@ def columns(chance: random.Random, folder: Path) -> Path:
 
 def bytes_of_parquet(chance: random.Random, folder: Path) -> Path:
     name = parquet(chance)
-    return laid({**template(), "log.txt": b"x\n", name: mutated(template()[name], chance)}, folder / "c")
+    return laid(
+        {**template(), "log.txt": b"x\n", "events.jsonl": b"x\n", name: mutated(template()[name], chance)}, folder / "c"
+    )
 
 
 def strange_files(chance: random.Random, folder: Path) -> Path:

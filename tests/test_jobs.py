@@ -1,5 +1,6 @@
 """Sites, job scripts, what batch systems say, estimates: everything about jobs that needs no batch system."""
 
+import dataclasses
 import json
 import os
 import re
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import jobs, launch, measuring, project, suites
+from labkit import cli, jobs, launch, measuring, project, suites
 from labkit.campaign import Campaign, lease
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.host import allocation
@@ -53,6 +54,13 @@ def test_empty_values_leave_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.findall("#SBATCH (--gres.*|--qos.*)", text) == ["--gres=gpu:1", "--qos=low"]
     assert "#SBATCH --output='/x y/c'/jobs/1-%j.out" in text
     assert text.splitlines()[-1].startswith("exec ")
+
+
+def test_the_command_line_and_a_request_have_the_same_defaults() -> None:
+    given, usual = cli.parser().parse_args(["submit", "quick"]), jobs.Request(suite="quick")
+    names = {"minutes": "time", "beside": "side_by_side", "parameters": "parameter"}
+    told = {field.name: getattr(given, names.get(field.name, field.name)) for field in dataclasses.fields(usual)}
+    assert told | {"parameters": tuple(told["parameters"])} == dataclasses.asdict(usual)
 
 
 @pytest.mark.parametrize("system", ["slurm", "pbs", "flux"])

@@ -36,7 +36,7 @@ def test_no_verb_prints_control_codes(words: str, tmp_path: Path, capsys: pytest
     one = point("mpi.latency", 8, "shm", 0)
     meta = {**one.meta, "library": EVIL, "warnings": [f"{EVIL} load 5.1"], "badges": [EVIL]}
     held.save(dataclasses.replace(one, meta=meta, host={"hostname": EVIL}), f"{1:016x}")
-    held.log(f"failed {EVIL}: {EVIL}")
+    held.tell("failed", what=EVIL, reason=EVIL)
     with contextlib.suppress(SystemExit):
         cli.main([word.format(held.path) for word in words.split(" ")])
     said = "".join(capsys.readouterr())

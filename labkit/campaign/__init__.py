@@ -5,7 +5,8 @@ samples/<benchmark>/<fingerprint>-<launch>.parquet
 samples/<benchmark>/compacted-<digest>.parquet   finished points, many in one file
 notebooks/      executed
 report/         staged copies and results
-log.txt         one line for everything that happened, the acknowledgement of each point among them
+events.jsonl    what other processes must know, the acknowledgement of each point among it
+log.txt         one line for everything that happened, for people
 lease.json      while somebody measures into it
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 from labkit import __version__, outside, samples
 from labkit.campaign import derived, lease, names
 from labkit.campaign.anchor import Anchor
+from labkit.campaign.events import Event
 from labkit.campaign.files import Files
 from labkit.campaign.folder import Folder
 from labkit.campaign.places import HOME, find, fresh, root
@@ -139,7 +141,7 @@ class Campaign(Folder):
         return Files.of(self.path / "samples" / benchmark)
 
     def save(self, point: Samples, fingerprint: str) -> Path:
-        """Keep a point; it is acknowledged in log.txt once it is on disk.
+        """Keep a point; it is acknowledged in events.jsonl once it is on disk.
 
         Raises
         ------
@@ -151,7 +153,7 @@ class Campaign(Folder):
             names.inside(self._place, name)  # refuses links that lead out
             path = self._place / name  # the open folder: a move at this moment breaks nothing
             samples.save(point, path)
-            self._line(f"sha256:{compacted.digest(path)} saved {name}")
+            self._event(Event("saved", {"file": name, "sha256": compacted.digest(path)}))
         if self._anchor:
             self._anchor.saved += 1
         return self.path / name
@@ -197,7 +199,7 @@ class Campaign(Folder):
                 files = self.files(name)
                 if len(files.points) >= least and files.compactable():
                     done[name] = files.compact()
-                    self.log(f"compacted {name}: {done[name]} points in one file")
+                    self.tell("compacted", benchmark=name, points=done[name])
         return done
 
     @contextmanager

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from labkit import samples, writing
-from labkit.campaign import Campaign, find, names, packing, reading
+from labkit.campaign import Campaign, events, find, names, packing, reading
 from labkit.campaign.packing import BROKEN, PIECE, Limits
 from labkit.errors import DataError, LabkitWarning
 from labkit.notes import joined
@@ -159,7 +159,7 @@ def _archive(place: Path, into: Path, limits: Limits) -> Examined:
 
 
 def _folder(folder: Path, *, fresh: bool = False) -> Examined:
-    """A campaign's folder: links, names, facts, checksums, what the samples hold, and what log.txt acknowledges.
+    """A campaign's folder: links, names, facts, checksums, what the samples hold, and what its events acknowledge.
 
     Parameters
     ----------
@@ -179,24 +179,25 @@ def _folder(folder: Path, *, fresh: bool = False) -> Examined:
         elif path.suffix == ".parquet" and path.is_file():  # the others may be written again: a log, a report
             with path.open("rb") as file:
                 wrong += [] if _digest(file) == digest else [f"{name}: changed"]
-    seen, log = set[tuple[str, str, int]](), _log(folder)
+    seen = set[tuple[str, str, int]]()
+    source, acknowledged = _acknowledged(folder)
     for name in held.benchmarks():
         own, bad = _points(held, name, _told(wrong))
         seen |= own
         wrong += bad
     told = _told(wrong)
-    for name, digest in log.items():
+    for name, digest in acknowledged.items():
         match, path = re.fullmatch(r"samples/([^/]+)/([0-9a-f]{16})-(\d{1,9})\.parquet", name), folder / name
         if match is None or name in told:
             continue
         if (match[1], match[2], int(match[3])) not in seen:
-            wrong.append(f"{name}: missing; log.txt lists it as saved")
+            wrong.append(f"{name}: missing; {source} lists it as saved")
         elif digest and path.is_file() and compacted.digest(path) != digest:
-            wrong.append(f"{name}: changed; log.txt has another checksum")
+            wrong.append(f"{name}: changed; {source} has another checksum")
     if listed:
         later = re.compile(rf"samples/[^/]+/(?!{compacted.PREFIX}).*\.parquet")
-        new = (name for name in inner if later.fullmatch(name) and name not in listed and name not in log)
-        wrong += [f"{name}: not listed in {MANIFEST}, and not in log.txt" for name in new]
+        new = (name for name in inner if later.fullmatch(name) and name not in listed and name not in acknowledged)
+        wrong += [f"{name}: not listed in {MANIFEST}, and not in {source}" for name in new]
     return Examined(folder, len(paths), tuple(wrong))
 
 
@@ -285,9 +286,8 @@ def _manifest(path: Path, where: Path) -> dict[str, str]:
     return found
 
 
-def _log(folder: Path) -> dict[str, str]:
-    """Files that log.txt acknowledges, with the checksum it has of each, empty where it has none."""
-    log = folder / "log.txt"
-    lines = reading.text(log, reading.LOG).splitlines() if log.exists() else []
-    found = (re.fullmatch(r"\S+ (?:sha256:([0-9a-f]+) )?saved (\S+)", line) for line in lines)
-    return {match[2]: match[1] or "" for match in found if match}
+def _acknowledged(folder: Path) -> tuple[str, dict[str, str]]:
+    """Name of the file that tells which files were saved, and their checksums, empty where there is none."""
+    reader = events.Reader(folder)
+    saved = {one["file"]: one["sha256"] for one in reader.new() if one.kind == "saved"}
+    return reader.source, saved

@@ -18,6 +18,7 @@ EXAMPLES = project.CAMPAIGNS / "examples"
 HOME = "derived"
 WRITTEN = (
     "log.txt",
+    "events.jsonl",
     "lease.json",
     "notebooks",
     "notebooks-again",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import outside, writing
-from labkit.campaign import identity, reading
+from labkit.campaign import earlier, events, identity, reading
 from labkit.campaign.anchor import Anchor, unwritable
 from labkit.errors import DataError
 
@@ -27,6 +27,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path, self._file = path, path / "campaign.json"
         self._anchor: Anchor | None = None
+        self._telling = False
 
     def begin(self, usual: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Make the folder and its campaign.json; of two processes that do so at once, one makes it."""
@@ -97,16 +98,51 @@ class Folder:
         self.put("campaign.json", _json(self.facts | dict(facts)), durable=True)
 
     def log(self, text: str) -> None:
-        """One line with the time, in one write."""
+        """One line with the time for people, in one write; no program reads it."""
         with self.writing():
             self._line(text)
+
+    def tell(self, kind: str, **facts: Any) -> None:
+        """Write an event for other processes, and its line of the log for people.
+
+        Parameters
+        ----------
+        kind : of `labkit.campaign.events.KINDS`.
+        facts : what an event of that kind holds.
+        """
+        with self.writing():
+            self._event(events.Event(kind, facts))
+
+    def _event(self, event: events.Event) -> None:
+        """An event in the folder that is open, wherever it was moved."""
+        path = self._place / events.NAME
+        if not self._telling or not path.exists():
+            self._begin_events(path)
+            self._telling = True
+        _append(path, event.line())
+        if event.text:
+            self._line(event.text)
+
+    def _begin_events(self, path: Path) -> None:
+        """Have a file of events to add to; a campaign from before gets those that its log tells, so none is lost."""
+        if path.exists():
+            if not reading.ends_a_line(path):  # whoever wrote here before was cut off
+                _append(path, b"\n")
+            return
+        log = reading.text(self._place / earlier.LOG, reading.LOG) if (self._place / earlier.LOG).exists() else ""
+        writing.create(path, events.converted(log.encode().splitlines()).decode())
 
     def _line(self, text: str) -> None:
         """A line of the log in the folder that is open, wherever it was moved."""
         line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe is refused, not waited for
-        with open(os.open(self._place / "log.txt", how, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
-            file.write(line.encode(errors="replace"))
+        _append(self._place / earlier.LOG, line.encode(errors="replace"))
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Add a line to a file, in one write; a pipe in its place is refused, not waited for."""
+    how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+    with open(os.open(path, how, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
+        file.write(line)
 
 
 def _json(facts: Mapping[str, Any]) -> str:

@@ -50,6 +50,15 @@ def first_line(path: Path) -> str:
         return ""
 
 
+def ends_a_line(path: Path) -> bool:
+    """Whether a file ends with a line end, or is empty."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode) or not file.seek(0, os.SEEK_END):
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
 def table(path: Path) -> dict[str, Any]:
     """The JSON object that a file holds.
 

@@ -80,4 +80,6 @@ class Keep:
             folder.mkdir(parents=True, exist_ok=True)
             shutil.move(path, folder / path.name)
             writing.settle(folder)
-            held.log(f"sha256:{compacted.digest(folder / path.name)} imported samples/{folder.name}/{path.name}")
+            held.tell(
+                "imported", file=f"samples/{folder.name}/{path.name}", sha256=compacted.digest(folder / path.name)
+            )

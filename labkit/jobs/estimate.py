@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from labkit import campaign, outside
+from labkit import campaign
+from labkit.campaign import events
 from labkit.errors import DataError, LabkitError
 from labkit.suites import Suite
 from labkit.units import format_duration
 
-_BEGINS = re.compile(r"\S+ notebook (\S+) begins")
-_DONE = re.compile(r"\S+ notebook (\S+) done after ([\d.]+) s")
-
 
 def rates(folders: Iterable[Path]) -> dict[str, list[float]]:
-    """Notebook → s per point of every run of it that measured something, from the logs of campaigns."""
+    """Notebook → s per point of every run of it that measured something, from the events of campaigns."""
     found: dict[str, list[float]] = {}
     for folder in folders:
         name, saved = "", 0
         try:
-            lines = outside.text(folder / "log.txt", "replace").splitlines()
+            held = events.read(folder)
         except DataError:
             continue
-        for line in lines:
-            begins, done = _BEGINS.match(line), _DONE.match(line)
-            if begins:
-                name, saved = begins[1], 0
-            elif " saved " in line:
+        for one in held:
+            if one.kind == "saved":
                 saved += 1
-            elif done and done[1] == name and saved:
-                found.setdefault(name, []).append(float(done[2]) / saved)
+            elif one.kind == "notebook" and one["state"] == "begins":
+                name, saved = one["name"], 0
+            elif one.kind == "notebook" and (one["name"], one["state"]) == (name, "done") and saved:
+                found.setdefault(name, []).append(float(one.facts.get("seconds", 0.0)) / saved)
     return found
 
 

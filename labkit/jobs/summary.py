@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from labkit.analysis import doubts
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, events
 from labkit.jobs.inside import left_out
 from labkit.jobs.submitted import read
 from labkit.units import format_duration
@@ -43,12 +44,21 @@ def summary(held: Campaign, going: Collection[str] = ()) -> str:
             hosts, ago = ", ".join(note["allocation"]["hosts"]), format_duration(round(time.time() - note["start"]))
             lines.append(f"          job {note['allocation']['name']} on {hosts}: runs since {ago}")
         else:
-            lines.append(f"          job {note['allocation']['name']}: did not finish")
+            lines.append(f"          job {note['allocation']['name']}: did not finish{_heard(held, note)}")
     lines += [f"skipped:  {name}: {reason}" for name, reason in facts.get("absent", {}).items()]
     lines += [f"left out: node {host}: {reason}" for host, reason in left_out(held.path).items()]
     lines += [f"failed:   {name}: {error.splitlines()[0]}" for name, error in failed.items()]
     lines += [f"warning:  {text} ({count} of {done} points)" for text, count in warnings(held)]
     return "\n".join([*lines, f"campaign: {held.path}"])
+
+
+def _heard(held: Campaign, note: Mapping[str, Any]) -> str:
+    """When the campaign gave its last sign of life since a job began, and how far it was."""
+    since = datetime.fromtimestamp(float(note["start"]), UTC).isoformat(timespec="milliseconds")
+    told = [one for one in events.read(held.path) if one.time >= since]
+    beats = [one for one in told if one.kind == "heartbeat"]
+    far = f" at {beats[-1]['done']} of {beats[-1]['total']} points" if beats else ""
+    return f"; last sign of life {told[-1].time[:19]} UTC{far}" if told else ""
 
 
 def warnings(held: Campaign) -> list[tuple[str, int]]:

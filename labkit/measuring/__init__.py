@@ -11,10 +11,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from labkit import benchmarks, campaign, host, outside, testbeds
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign
+from labkit.campaign.lease import HEARTBEAT
 from labkit.errors import AbsentError, DataError, Failed, LabkitError
 from labkit.measuring import nodes
 from labkit.measuring.order import starts
@@ -131,7 +133,7 @@ def measure(
         return held
     with held.lease():
         held.update({"host": dict(host.describe())})
-        held.log(f"measuring {len(missing)} of {len(points)} points, seed {effort.seed}")
+        held.tell("measuring", points=len(missing), total=len(points), seed=effort.seed)
         failures = list(_run(missing, effort, held, _published(held, progress)))
     _complain(failures, len(missing), held)
     return held
@@ -139,12 +141,15 @@ def measure(
 
 def _published(held: Campaign, listener: Report | None) -> Report:
     """The listener, and `PROGRESS` in the campaign for whoever follows from another process."""
-    told = 0.0
+    told = beat = 0.0
 
     def tell(state: Progress) -> None:
-        nonlocal told
+        nonlocal told, beat
         if listener is not None:
             listener(state)
+        if time.monotonic() - beat > HEARTBEAT:
+            beat = time.monotonic()
+            held.tell("heartbeat", done=state.done, total=state.total, label=state.label)
         if time.monotonic() - told > 0.2 or state.done == state.total:
             told = time.monotonic()
             held.put(PROGRESS, json.dumps(dataclasses.asdict(state)))
@@ -204,7 +209,7 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
 
     def again(failure: Failure) -> Point:
         point = _again(failure)
-        held.log(f"retrying {_where(point)} in a fresh start: {point.retried}")
+        held.tell("retried", what=_where(point), **_known(failure))
         counter.done -= 1
         return point
 
@@ -224,9 +229,16 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
                 testbed = opened.get(spec.testbed)
                 serve = partial(run, effort=effort, held=held, testbed=testbed, counter=counter)
                 for failure in nodes.run_concurrently(some, barred.watched(serve, untried), held, again):
-                    held.log(f"failed {_where(failure.point)}: {failure.error.brief}")
+                    held.tell("failed", what=_where(failure.point), **_known(failure))
                     held.log(f"in full: {failure.error}")
                     yield failure
+
+
+def _known(failure: Failure) -> dict[str, Any]:
+    """What an event tells of a failure: the point, and its error with command, exit status and standard error."""
+    point = failure.point
+    which = {"benchmark": point.spec.benchmark, "fingerprint": point.fingerprint, "launch": point.launch}
+    return failure.error.facts() | which
 
 
 def _where(point: Point) -> str:

@@ -176,7 +176,7 @@ def left_out(hosts: Iterable[str], held: Campaign) -> list[str]:
         for name, reason in bad.items():
             file.write(f"{name}\tranks and a trivial step failed there in job {job.name}: {reason}\n")
     for name, reason in bad.items():
-        held.log(f"node {name} is excluded: {reason}")
+        held.tell("left_out", host=name, reason=reason, job=job.name)
     return list(bad)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labkit import records, samples
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, events
 from labkit.errors import DataError
 from labkit.suites.notebooks import NAME
 from labkit.suites.rereading import AGAIN, FOLDER
@@ -34,7 +33,7 @@ class Source:
     records : a row per point and launch.
     summary : a row per point.
     raw : numbers of values: samples times ranks.
-    failed : what was skipped or failed, with the reason; from campaign.json and log.txt.
+    failed : what was skipped or failed, with the reason; from campaign.json and its events.
     folders : where executed notebooks are looked for; the first that holds one of a name is taken.
     """
 
@@ -138,11 +137,7 @@ def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Itera
     for entry in _entries(facts):
         if not any((folder / f"{entry['name']}.ipynb").exists() for folder in folders):
             found[f"notebook {entry['name']}", str(entry.get("error") or "it did not run")] = None
-    log = path / "log.txt"
-    lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
-    for line in lines:
-        match = re.match(r"\S+ (failed|skipped) (.*)$", line)
-        if match:
-            what, _, reason = match[2].partition(": ")
-            found[what, reason or match[1]] = None
+    for one in events.read(path):
+        if one.kind in ("failed", "skipped"):
+            found[one["what"], one["reason"] or one.kind] = None
     yield from found

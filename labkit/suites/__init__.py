@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import campaign, extras, measuring, outside, writing
+from labkit import campaign, extras, measuring, writing
 from labkit.analysis import doubts
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, events
 from labkit.errors import LabkitError
 from labkit.records import kept, tables
 from labkit.suites.definition import Entry, Suite, load, names
@@ -109,7 +108,7 @@ def run(
     before, executed = held.done(), []
     carry_out = measure_only if extras.absent(*extras.NOTEBOOKS) else execute
     with held.lease(), inherited(held):
-        held.log(f"run of {suite.name} begins")
+        held.tell("run", suite=suite.name)
         held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
         if suite.seed is not None:
             settings = {entry.name: dict(entry.setting) for entry in suite.entries}
@@ -134,11 +133,11 @@ def run(
 
 
 def _told(held: Campaign) -> tuple[tuple[str, ...], int]:
-    """What log.txt says of this run: points that failed with their reasons, and how many were retried."""
-    lines = outside.text(held.path / "log.txt", "replace").splitlines()
-    last = max((i for i, line in enumerate(lines) if re.match(r"\S+ run of \S+ begins$", line)), default=0)
-    failed = [match[1][:300] for line in lines[last:] if (match := re.match(r"\S+ failed (.*)$", line))]
-    return tuple(dict.fromkeys(failed)), sum(bool(re.match(r"\S+ retrying ", line)) for line in lines[last:])
+    """What the events say of this run: points that failed with their reasons, and how many were retried."""
+    told = events.read(held.path)
+    last = max((i for i, one in enumerate(told) if one.kind == "run"), default=0)
+    failed = [f"{one['what']}: {one['reason']}"[:300] for one in told[last:] if one.kind == "failed"]
+    return tuple(dict.fromkeys(failed)), sum(one.kind == "retried" for one in told[last:])
 
 
 def save_records(frame: pd.DataFrame, target: str | Path) -> None:

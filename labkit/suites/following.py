@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 
-from labkit import benchmarks, outside, records, samples
-from labkit.campaign import Campaign, names
+from labkit import benchmarks, records, samples
+from labkit.campaign import Campaign, events, names
+from labkit.campaign.events import Event
 from labkit.errors import LabkitError
 from labkit.measuring import Progress
 from labkit.notes import joined
 
 POLL = 0.5  # s
-_LINE = re.compile(r"\S+ (?:sha256:\w+ )?(saved|failed|retrying|notebook|compacted|measuring) (.*)")
+_SHOWN = ("failed", "retried", "notebook", "compacted", "measuring")  # told in the words of the log
 
 
 def news(held: Campaign, *, poll: float = POLL) -> Iterator[str | Progress]:
@@ -23,15 +23,10 @@ def news(held: Campaign, *, poll: float = POLL) -> Iterator[str | Progress]:
     ------
     A line for each point with its result so far, failure or notebook; `Progress` of the point in flight. Never writes.
     """
-    log, place, before = held.path / "log.txt", 0, None
+    reader, before = events.Reader(held.path), None
     while True:
-        over = not held.in_use  # asked first, so that the last lines are read after the end
-        if log.exists():
-            with outside.regular(log).open("rb") as file:
-                file.seek(place)
-                *lines, _ = file.read().split(b"\n")
-            place += sum(len(line) + 1 for line in lines)
-            yield from (text for line in lines if (text := _told(held, line.decode(errors="replace"))))
+        over = not held.in_use  # asked first, so that the last events are read after the end
+        yield from (text for one in reader.new() if (text := _told(held, one)))
         if over:
             return
         if (state := Progress.at(held)) is not None and state != before:
@@ -40,12 +35,9 @@ def news(held: Campaign, *, poll: float = POLL) -> Iterator[str | Progress]:
         time.sleep(poll)
 
 
-def _told(held: Campaign, line: str) -> str:
-    """A line of the log for people; empty for others."""
-    match = _LINE.fullmatch(line)
-    if match is None:
-        return ""
-    return _result(held, match[2]) if match[1] == "saved" else f"{match[1]} {match[2]}"
+def _told(held: Campaign, one: Event) -> str:
+    """An event for people; empty for those that say nothing by themselves."""
+    return _result(held, one["file"]) if one.kind == "saved" else one.text if one.kind in _SHOWN else ""
 
 
 def _result(held: Campaign, name: str) -> str:

@@ -25,7 +25,7 @@ DESCRIPTORS = 256  # that a run may open
 ALLOWED = "at most 200 characters without / and \\, and a letter or digit first"
 
 
-def _silent(text: str) -> None:
+def _silent(kind: str, **facts: object) -> None:
     """Tell nobody."""
 
 
@@ -85,8 +85,8 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
             left.unlink()  # of a run that was killed: who holds the campaign is the only one to write here
     running = target.with_name(f".{target.name}.{os.getpid()}.ipynb")  # papermill asks for the suffix
     began, error = time.monotonic(), ""
-    log = _silent if into else held.log
-    log(f"notebook {entry.name} begins")
+    tell = _silent if into else held.tell
+    tell("notebook", name=entry.name, state="begins")
     try:
         with entry.settled(), kernels.kept() as kind:
             papermill.execute_notebook(
@@ -105,21 +105,21 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
         finally:
             running.unlink(missing_ok=True)
     seconds = time.monotonic() - began
-    log(f"notebook {entry.name} {'failed: ' + error if error else 'done'} after {seconds:.1f} s")
+    tell("notebook", name=entry.name, state="failed" if error else "done", error=error, seconds=seconds)
     return Executed(entry.name, target, seconds, error)
 
 
 def measure_only(entry: Entry, held: Campaign) -> Executed:
     """Measure what a notebook would measure, where the packages that execute it are not installed."""
     began, error = time.monotonic(), ""
-    held.log(f"notebook {entry.name} begins; it is not executed")
+    held.tell("notebook", name=entry.name, state="begins")
     try:
         with entry.settled():
             entry.study().run()
     except LabkitError as raised:  # the others go on
         error = f"{type(raised).__name__}: {of_point(raised)}"
     seconds = time.monotonic() - began
-    held.log(f"notebook {entry.name} {'failed: ' + error if error else 'measured'} after {seconds:.1f} s")
+    held.tell("notebook", name=entry.name, state="failed" if error else "measured", error=error, seconds=seconds)
     return Executed(entry.name, held.path / "notebooks" / f"{entry.name}.ipynb", seconds, error)
 
 

@@ -1,0 +1,184 @@
+"""Events of a campaign: one writer, one reader, bounded; campaigns from before have a log instead."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit import suites
+from labkit.campaign import Campaign, archive, earlier, events, merging
+from labkit.errors import DataError, LaunchError
+from labkit.jobs import estimate
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+
+OLD = (
+    "2026-01-01T00:00:00.000+00:00 run of quick begins",
+    "2026-01-01T00:00:00.000+00:00 notebook 10-latency begins",
+    "2026-01-01T00:00:01.000+00:00 measuring 2 of 3 points, seed 1",
+    "2026-01-01T00:00:02.000+00:00 retrying mpi.latency 8 B launch 0 by a fresh start: the switch: down",
+    "2026-01-01T00:00:03.000+00:00 failed mpi.latency 8 B launch 0: exit status 1: the switch is down",
+    "2026-01-01T00:00:03.000+00:00 in full: whatever failed here: it is for people",
+    "2026-01-01T00:00:04.000+00:00 node n1 is left out: no answer",
+    "2026-01-01T00:00:05.000+00:00 notebook 10-latency done after 5.5 s",
+)
+
+
+def point(launch: int = 0) -> Samples:
+    """A launch of a point."""
+    spec = Spec(benchmark="mpi.latency", size=8, ranks=2)
+    times = np.full((1, 20), 2000)
+    return Samples(
+        spec=spec, effort=Effort(), host={}, launch=launch, time_ns=times, ranks=(0,), meta={"fingerprint": "a" * 16}
+    )
+
+
+def kinds(held: Campaign) -> list[str]:
+    """Kinds of all events."""
+    return [one.kind for one in events.read(held.path)]
+
+
+def test_what_is_told_is_read_and_stands_in_the_log_for_people(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c")
+    held.save(point(), "a" * 16)
+    error = LaunchError("the ranks ended", command=["mpirun", "x"], exit_status=7, stderr="far\n" * 9999 + "end")
+    held.tell("failed", what="mpi.latency 8 B launch 1", **error.facts())
+    held.tell("heartbeat", done=1, total=2, label="mpi.latency 8 B")
+    saved, failed, beat = events.read(held.path)
+    assert (saved.kind, saved["file"]) == ("saved", f"samples/mpi.latency/{'a' * 16}-0.parquet")
+    assert (failed["reason"], failed["command"], failed["exit_status"]) == (error.brief, ["mpirun", "x"], 7)
+    assert failed["stderr"].endswith("end")
+    assert (beat["done"], beat["total"]) == (1, 2)
+    log = (held.path / "log.txt").read_text().splitlines()
+    assert [line.split(" ", 1)[1] for line in log] == [saved.text, failed.text]
+
+
+def test_a_reader_gives_each_event_once(tmp_path: Path) -> None:
+    held, reader = Campaign(tmp_path / "c"), events.Reader(tmp_path / "c")
+    assert reader.new() == []
+    held.tell("run", suite="quick")
+    assert [one.kind for one in reader.new()] == ["run"]
+    with (held.path / events.NAME).open("ab") as file:
+        file.write(b'{"kind": "run", "suite": "half')
+    assert reader.new() == []
+    with (held.path / events.NAME).open("ab") as file:
+        file.write(b'", "time": "T"}\n')
+    assert [one["suite"] for one in reader.new()] == ["half"]
+
+
+WRONG = (
+    b"x", b"[]", b'{"kind": "saved", "time": "T"}', b'{"kind": "of others", "time": "T"}', b'{"kind": ["run"]}',
+    b'{"kind": "run", "suite": 3, "time": "T"}', b'{"kind": "run", "suite": "s", "time": 3}', b"[" * 9999,
+    b'{"kind": "heartbeat", "done": true, "total": 1, "label": "", "time": "T"}', b"\xff\xfe\0", b" " * (1 << 17),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", WRONG, ids=range(len(WRONG)))
+def test_a_line_of_others_that_is_no_event_is_passed_over(line: bytes, tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c")
+    held.save(point(), "a" * 16)
+    with (held.path / events.NAME).open("ab") as file:
+        file.write(line + b"\n")
+    held.tell("run", suite="quick")
+    assert kinds(held) == ["saved", "run"]
+    reader = events.Reader(held.path)
+    assert len(reader.new()) == 2
+    assert reader.damaged == [2]
+    assert archive.verify(held.path)[1] == []
+    merging.merge([held.path], tmp_path / "d")
+    assert kinds(Campaign(tmp_path / "d")) == ["saved"]
+
+
+@settings(max_examples=50)
+@given(st.lists(st.binary(max_size=60)))
+def test_no_content_of_the_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
+    folder = tmp_path_factory.mktemp("c")
+    (folder / events.NAME).write_bytes(b"\n".join(lines))
+    (folder / earlier.LOG).write_bytes(b"\n".join(lines))
+    assert events.read(folder) == []
+    (folder / events.NAME).unlink()
+    events.read(folder)
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_an_event_survives_its_line(what: str, reason: str) -> None:
+    one = events.Event("failed", {"what": what, "reason": reason, "command": ["a", what]}, "T")
+    assert events.parsed(one.line().rstrip(b"\n")) == one
+
+
+def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c")
+    held.tell("run", suite="one")
+    with (held.path / events.NAME).open("r+b") as file:
+        file.truncate(file.seek(0, os.SEEK_END) - 3)
+    Campaign(tmp_path / "c").tell("run", suite="two")
+    assert [one["suite"] for one in events.read(held.path)] == ["two"]
+
+
+def test_a_long_event_is_cut_not_lost() -> None:
+    one = events.parsed(events.Event("failed", {"what": "w", "reason": "é" * (1 << 20)}).line().rstrip(b"\n"))
+    assert one["reason"].startswith("ééé")
+    assert len(one["reason"]) < events.LINE
+
+
+def test_campaigns_from_before_tell_the_same_by_their_log(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c")
+    held.save(point(), "a" * 16)
+    (saved,) = (held.path / "log.txt").read_text().splitlines()
+    (held.path / events.NAME).unlink()
+    (held.path / "log.txt").write_text("\n".join([*OLD[:2], saved, *OLD[2:]]) + "\n")
+    found = ["run", "notebook", "saved", "measuring", "retried", "failed", "left_out", "notebook"]
+    assert kinds(held) == found
+    failed = events.read(held.path)[5]
+    assert (failed["what"], failed["reason"]) == ("mpi.latency 8 B launch 0", "exit status 1: the switch is down")
+    assert suites._told(held) == (("mpi.latency 8 B launch 0: exit status 1: the switch is down",), 1)
+    assert estimate.rates([held.path]) == {"10-latency": [5.5]}
+    assert archive.verify(held.path)[1] == []
+    reader = events.Reader(held.path)
+    assert len(reader.new()) == len(found)
+    held.save(point(1), "a" * 16)  # the first event of this labkit: nothing of the log is lost or told twice
+    assert [one.kind for one in reader.new()] == ["saved"]
+    assert kinds(held) == [*found, "saved"]
+    held.file("mpi.latency", "a" * 16, 0).unlink()
+    assert "missing; events.jsonl lists it as saved" in archive.verify(held.path)[1][0]
+
+
+def test_a_pipe_or_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Campaign(tmp_path / "c")
+    os.mkfifo(held.path / events.NAME)
+    with pytest.raises(DataError, match="no regular file"):
+        events.read(held.path)
+    (held.path / events.NAME).unlink()
+    held.tell("run", suite="quick")
+    monkeypatch.setattr("labkit.campaign.reading.LOG", 10)
+    with pytest.raises(DataError, match="longer than 10 B"):
+        events.read(held.path)
+
+
+def test_an_archive_holds_the_events(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c")
+    held.save(point(), "a" * 16)
+    archive.export(held.path, tmp_path / "c.zip")
+    assert archive.verify(tmp_path / "c.zip")[1] == []
+    merging.merge([tmp_path / "c.zip"], tmp_path / "d")
+    assert kinds(Campaign(tmp_path / "d")) == ["saved"]
+    assert (tmp_path / "d" / "origins" / "c" / events.NAME).exists()
+
+
+def test_every_kind_has_words_or_is_a_sign_of_life() -> None:
+    made = {"saved": "s", "file": "f", "sha256": "0", "what": "w", "reason": "r", "host": "h", "suite": "q",
+            "benchmark": "b", "points": 1, "total": 2, "seed": 3, "name": "n", "state": "begins", "done": 1, "label": "l"}  # fmt: skip
+    for kind, wanted in events.KINDS.items():
+        one = events.Event(kind, {name: made[name] for name in wanted}, "T")
+        assert events.parsed(one.line().rstrip(b"\n")) == one
+        assert bool(one.text) == (kind != "heartbeat")
+        if one.text:  # what the log of this labkit says is what an earlier reader would find
+            assert earlier.event(f"T {one.text}") is not None, kind
+    assert json.loads(dataclasses.replace(one, time="").line())["time"]
