@@ -117,6 +117,9 @@ format: setup $(VENV)/.tests ## format the source
 	$(if $(KERNELS),$(BIN)/clang-format -i $(KERNELS))
 	$(if $(NOTEBOOKS),$(BIN)/nbstripout --keep-id $(NOTEBOOKS))
 
+docs: .venv-docs/.labkit ## build the documentation site with a reference of the Python names into build/docs
+	@.venv-docs/bin/python $(SETUP)/docs/build.py build/docs && echo "Documentation: build/docs/index.html"
+
 dist: .venv-dist/.packages ## build a source archive and wheels for x86_64 and aarch64 into dist/, and check them
 	@$(SETUP)/dist.sh .venv-dist/bin/python dist
 

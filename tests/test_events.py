@@ -18,7 +18,9 @@ from labkit.errors import DataError, LaunchError
 from labkit.jobs import estimate
 from labkit.jobs.summary import summary
 from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.spec import Spec
+
+from . import made
 
 OLD = (
     "2026-01-01T00:00:00.000+00:00 run of quick begins",
@@ -35,10 +37,7 @@ OLD = (
 def point(launch: int = 0) -> Samples:
     """A launch of a point."""
     spec = Spec(benchmark="mpi.latency", size=8, ranks=2)
-    times = np.full((1, 20), 2000)
-    return Samples(
-        spec=spec, effort=Effort(), host={}, launch=launch, time_ns=times, ranks=(0,), meta={"fingerprint": "a" * 16}
-    )
+    return made.samples(spec, np.full(20, 2000), launch=launch, meta={"fingerprint": "a" * 16})
 
 
 def kinds(held: Campaign) -> list[str]:

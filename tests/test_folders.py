@@ -72,5 +72,5 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytes
     folders.runtime()
     monkeypatch.setattr(os, "getuid", lambda: 4242)
     (tmp_path / "labkit-4242").mkdir()
-    with pytest.raises(LaunchError, match="somebody else"):
+    with pytest.raises(LaunchError, match="belongs to another user"):
         folders.runtime()

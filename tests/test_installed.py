@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from labkit import cli, project
-from labkit.errors import DataError, SpecError
+from labkit.errors import DataError, LaunchError, SpecError
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = "import sys, setuptools.build_meta as b; print(b.build_wheel(sys.argv[1]))"
@@ -221,3 +222,41 @@ def test_an_installed_labkit_finds_its_folders(installed: Path, tmp_path: Path) 
     assert not (tmp_path / "data").exists()
     assert labkit(installed, tmp_path, "init", "mine").returncode == 0
     assert laid_out(tmp_path / "mine")["suites/quick.toml"] == (ROOT / "templates/suites/quick.toml").read_bytes()
+
+
+# ---- packages of a testbed -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("answer", "called"), [("y\n", True), ("\n", False)])
+def test_a_testbed_offers_to_install_what_it_needs(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, called: bool
+) -> None:
+    from labkit.cli import testbed
+    from labkit.testbeds import soft_roce
+
+    packages = sorted(soft_roce.PURPOSES)
+    apt = here / "apt-get"
+    apt.write_text('#!/bin/sh\necho "$@" > called\nexit 7\n')
+    apt.chmod(0o755)
+    stdin = io.StringIO(answer)
+    monkeypatch.setattr(stdin, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", stdin)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(soft_roce, "absent", lambda inside: packages)
+    monkeypatch.setenv("PATH", str(here), prepend=os.pathsep)
+    if called:
+        with pytest.raises(LaunchError, match=r"(?s)apt could not install.*exit status: 7"):
+            testbed._provided("soft-roce")
+        assert (here / "called").read_text().split() == ["install", "-y", "--no-install-recommends", *packages]
+    else:
+        testbed._provided("soft-roce")
+        assert not (here / "called").exists()
+    said = capsys.readouterr().err
+    assert all(f"{name}: {purpose}\n" in said for name, purpose in soft_roce.PURPOSES.items())
+
+
+def test_every_package_of_a_testbed_has_a_purpose() -> None:
+    from labkit.testbeds import _guest, soft_roce
+
+    kernels = {f"linux-image-{processor}" for processor in ("amd64", "arm64")}
+    assert {*soft_roce.NEEDS.values(), *_guest.needs().values(), *kernels} <= set(soft_roce.PURPOSES)

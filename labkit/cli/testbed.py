@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
 
 from labkit import ranges
 from labkit.cli.console import OK, say
-from labkit.errors import SpecError
+from labkit.errors import LaunchError, SpecError
 
 
 def options(verb: argparse.ArgumentParser) -> None:
@@ -65,7 +69,9 @@ def _up(options: argparse.Namespace) -> int:
     from labkit import testbeds
 
     ranges.check("lifetime", options.lifetime, word="--lifetime ")
-    text, began = _asked(_text(options)), time.monotonic()
+    text = _asked(_text(options))
+    _provided(text)
+    began = time.monotonic()
     say(f"starting {text} …")
     kept = testbeds.bring_up(text, lifetime=options.lifetime)
     say(
@@ -89,6 +95,34 @@ def _asked(text: str) -> str:
     )
     yes = sys.stdin.readline().strip().lower() in ("y", "yes")
     return testbeds.text_of(name, argument, own | {"where": "host"}) if yes else text
+
+
+def _provided(text: str) -> None:
+    """Offer to install the packages that a testbed needs, where somebody can answer.
+
+    Raises
+    ------
+    LaunchError
+        If apt fails.
+    """
+    from labkit import testbeds
+    from labkit.testbeds import soft_roce
+
+    name, _, own = testbeds.parse(text)
+    packages = soft_roce.absent(own.get("where", "guest") == "guest") if name == "soft-roce" else []
+    if not packages or not sys.stdin.isatty() or not shutil.which("apt-get"):
+        return  # bringing it up names the packages that are missing
+    say(f"{name} needs Debian packages that are not installed:")
+    for package in packages:
+        say(f"  {package}: {soft_roce.PURPOSES[package]}")
+    sudo = [] if os.geteuid() == 0 else ["sudo"]
+    command = [*sudo, "apt-get", "install", "-y", "--no-install-recommends", *packages]
+    say(f"Install them with '{shlex.join(command)}'? [y/N]")
+    if sys.stdin.readline().strip().lower() in ("y", "yes") and (status := subprocess.call(command)):
+        raise LaunchError(
+            "apt could not install these packages. Run 'apt-get update', and try again.",
+            command=command, exit_status=status,
+        )  # fmt: skip
 
 
 def _down(options: argparse.Namespace) -> int:

@@ -8,7 +8,9 @@ read in pieces; all of them are read before the campaign is touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,16 +87,30 @@ def bring(
         known = Known({text.digest[:16] for text in texts})
         with held.lease(), Keep(path, known) as keep:
             known.read(held)
-            present, warnings = _read(texts, given, keep, known, progress)
+            with _uncollected():
+                present, warnings = _read(texts, given, keep, known, progress)
             keep.publish(held)
     else:
         known = Known(())
         with Keep(path, known) as keep:
-            present, warnings = _read(texts, given, keep, known, progress)
+            with _uncollected():
+                present, warnings = _read(texts, given, keep, known, progress)
             held = into if isinstance(into, Campaign) else Campaign(into or campaign.fresh("import"))
             with held.lease():
                 keep.publish(held)
     return Outcome(held, keep.added, present, tuple(dict.fromkeys(warnings)))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Rows hold no cycles, but many of them make the collector of cycles look at all of them again and again."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _read(texts: Sequence[Text], given: Given, keep: Keep, known: Known, progress: Progress) -> tuple[int, list[str]]:

@@ -32,6 +32,19 @@ NEEDS = {
     "ip": "iproute2", "rdma": "iproute2", "tc": "iproute2", "sysctl": "procps",
     "ibv_devinfo": "ibverbs-utils", "/etc/libibverbs.d/rxe.driver": "ibverbs-providers",
 }  # fmt: skip
+PURPOSES = {
+    "iproute2": "the commands ip, tc and rdma",
+    "procps": "the command sysctl",
+    "ibverbs-utils": "lists RDMA devices",
+    "ibverbs-providers": "the driver of soft-RoCE for programs",
+    "qemu-system-x86": "emulates the guest",
+    "qemu-system-arm": "emulates the guest",
+    "busybox-static": "starts the guest",
+    "cpio": "packs what the guest starts with",
+    "kmod": "loads modules of the kernel",
+    "linux-image-amd64": "the guest's kernel; the running kernel stays",
+    "linux-image-arm64": "the guest's kernel; the running kernel stays",
+}
 _SETUP = str(Path(__file__).parent / "_soft_roce.sh")
 _MODULES = ("rdma_rxe", "ib_uverbs", "rdma_ucm", "veth", "virtio_console")
 # class of traffic by its --tclass (the byte of DSCP and ECN); what has neither is in the last one

@@ -1,0 +1,112 @@
+"""Builds the documentation site: docs/, README, CONTRIBUTING, CHANGELOG, and a reference of the public names.
+
+build.py FOLDER    writes FOLDER/index.html and what it needs; a broken link or reference ends it
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from sphinx.cmd.build import main as sphinx
+
+import labkit
+from labkit import lab
+
+ROOT = Path(__file__).resolve().parents[3]
+TOP = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
+PARTS = {
+    "Measure": ("guide", "benchmarks", "sockets", "verbs", "congestion", "on-a-cluster", "virtual-cluster"),
+    "Read and publish": ("explorer", "statistics", "data-dictionary", "parity", "report", "teaching"),
+    "How labkit works": ("performance", "reliability", "security", "architecture", "CONTRIBUTING", "CHANGELOG"),
+}
+
+
+def staged(folder: Path) -> None:
+    """Copy the pages into one folder, with links that hold there."""
+    shutil.copytree(ROOT / "docs", folder, dirs_exist_ok=True)
+    for name, target in TOP.items():
+        (folder / target).write_text((ROOT / name).read_text())
+    (folder / "api.md").write_text("\n".join(reference()))
+    for page in folder.glob("*.md"):
+        page.write_text(re.sub(r"\]\(([^)\s]+)\)", lambda match: f"]({link(match[1], folder)})", page.read_text()))
+    with (folder / "index.md").open("a") as index:
+        index.write("".join(toctree(title, names) for title, names in contents(folder).items()))
+
+
+def link(target: str, folder: Path) -> str:
+    """A link of the repository as a link of the site; files that are no pages are copied."""
+    path, anchor = re.fullmatch(r"([^#]*)(#.*)?", target).groups()  # type: ignore[union-attr]
+    if "://" in target or not path:
+        return target
+    inside = re.sub(r"^(?:\.\./|docs/)+", "", path)
+    if (folder / TOP.get(inside, inside)).is_file():
+        return TOP.get(inside, inside) + (anchor or "")
+    source = ROOT / inside
+    if not source.is_file():
+        raise SystemExit(f"docs: the link to {target} leads nowhere.")
+    (folder / inside).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, folder / inside)
+    return inside
+
+
+def contents(folder: Path) -> dict[str, list[str]]:
+    """Parts of the table of contents; a page that no part names is in the last."""
+    parts = {title: list(names) for title, names in PARTS.items()}
+    named = {name for names in parts.values() for name in names} | {"index", "api"}
+    parts["How labkit works"] += sorted(page.stem for page in folder.glob("*.md") if page.stem not in named)
+    return parts | {"Python": ["api"]}
+
+
+def toctree(title: str, names: list[str]) -> str:
+    """A part of the table of contents."""
+    return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {title}", "", *names, "```", ""])
+
+
+def reference() -> Iterator[str]:
+    """The page of the public names: those of `labkit`, and what notebooks call."""
+    yield "# Python reference\n\n`from labkit import …` offers these names.\n"
+    for name in sorted(labkit.__all__):
+        thing = getattr(labkit, name)
+        yield from directive(name, thing, members=inspect.isclass(thing) and not issubclass(thing, Exception))
+    yield "## labkit.lab\n\nWhat a notebook calls.\n"
+    for name, thing in vars(lab).items():
+        if inspect.isfunction(thing) and thing.__module__ == lab.__name__ and not name.startswith("_"):
+            yield from directive(name, thing, members=False, heading="###")
+
+
+def directive(name: str, thing: object, *, members: bool, heading: str = "##") -> Iterator[str]:
+    """The entry of a name, taken from its docstring where it is defined."""
+    kind = "function" if inspect.isfunction(thing) else "exception" if issubclass(thing, Exception) else "class"  # type: ignore[arg-type]
+    yield f"{heading} {name}\n\n```{{eval-rst}}"
+    yield f".. auto{kind}:: {thing.__module__}.{thing.__qualname__}"  # type: ignore[attr-defined]
+    yield "   :members:\n```\n" if members else "```\n"
+
+
+def main(target: Path) -> int:
+    """Stage and build; warnings, such as a broken link, are errors."""
+    with tempfile.TemporaryDirectory(prefix="labkit-docs-") as scratch:
+        source = Path(scratch) / "source"
+        staged(source)
+        shutil.rmtree(target, ignore_errors=True)
+        words = [
+            "-q",
+            "-W",
+            "--keep-going",
+            "-b",
+            "html",
+            "-d",
+            f"{scratch}/doctrees",
+            "-c",
+            str(Path(__file__).parent),
+        ]
+        return int(sphinx([*words, str(source), str(target)]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
