@@ -63,7 +63,7 @@ class SpecError(LabkitError):
 
 
 class LaunchError(LabkitError):
-    """Ranks or a tool could not be started, died, or did not end in time.
+    """Ranks or a tool failed to start, died, or did not end in time.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class LaunchError(LabkitError):
 
     @property
     def cause(self) -> causes.Cause | None:
-        """What the program said went wrong, where labkit knows it."""
+        """The cause that the program printed, if labkit knows it."""
         return causes.known(self.stderr)
 
     @property
@@ -137,7 +137,7 @@ class KernelError(LabkitError):
 
 
 class AbsentError(KernelError):
-    """The MPI library at hand does not have what a benchmark calls; the others are measured all the same."""
+    """The MPI library lacks a function that a benchmark calls; other benchmarks continue."""
 
 
 class DataError(LabkitError):
@@ -145,7 +145,7 @@ class DataError(LabkitError):
 
 
 class LostError(DataError):
-    """The campaign that is measured into was moved, replaced, deleted or cannot be written: the run stops at once."""
+    """Someone moved, replaced or deleted the campaign of a run, or it is no longer writable. The run stops at once."""
 
 
 def of_point(error: LabkitError) -> LabkitError:

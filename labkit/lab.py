@@ -50,7 +50,7 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
 
 
 def measure(study: Study) -> None:
-    """Measure what is missing of a study, with live progress, and say what was done."""
+    """Measure the missing points of a study with live progress, and summarise."""
     handle = display(Markdown("Starting …"), display_id=True)
     last: list[Progress] = []
 
@@ -66,7 +66,7 @@ def measure(study: Study) -> None:
 
 
 def follow(campaign: str, lines: int = 10) -> None:
-    """Show live what a run that goes on elsewhere measures, until it ends.
+    """Show the progress of a run in another process until it ends.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ def finite(what: str, values: Mapping[str, Any]) -> None:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """A value for a message, cut where it is long.
+    """A value for a message, cut if it is long.
 
     Examples
     --------

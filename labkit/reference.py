@@ -1,4 +1,4 @@
-"""Numbers that others published, each with its place in the paper; sums are worked out anew and never replace them."""
+"""Published numbers, each with its place in the paper. labkit recomputes sums but never replaces published ones."""
 
 from __future__ import annotations
 

@@ -106,14 +106,14 @@ class Spec:
         return dataclasses.replace(self, **changes)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; `from_dict` takes them back. What came later is left out where it is usual."""
+        """Plain values, ready for JSON; `from_dict` reverses it. Omits newer fields that have their default."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         values |= {"hosts": list(self.hosts), "options": dict(self.options), "environment": dict(self.environment)}
         return {name: value for name, value in values.items() if name not in _LATER or value != _LATER[name]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Spec:
-        """A spec from what `as_dict` gave; keys it does not know are refused."""
+        """Make a spec from the result of `as_dict`; refuses unknown keys."""
         unknown = set(values) - {f.name for f in dataclasses.fields(cls)}
         if unknown:
             raise SpecError(
@@ -123,17 +123,17 @@ class Spec:
 
     @property
     def setting(self) -> dict[str, str]:
-        """How the work is done, by name: what may be varied without changing the work."""
+        """How the work is done, by name: settings that do not change the work."""
         plain = {name: str(getattr(self, name)) for name in ("launcher", "transport", "device", "ppn", "bind")}
         return plain | {"hosts": ",".join(self.hosts)} | {f"env.{name}": value for name, value in self.environment}
 
     @property
     def work(self) -> Spec:
-        """The spec without its setting: specs that compare with one another have equal work."""
+        """The spec without its setting. Comparable specs have equal work."""
         return self.replace(launcher="auto", transport="auto", device="", ppn=0, bind="auto", hosts=(), environment=())
 
     def fingerprint(self, identity: Mapping[str, str]) -> str:
-        """Sixteen hex digits that name this work on this system.
+        """Sixteen hex digits that identify this work on this system.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Spec:
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How long to measure a point, and how often to start afresh.
+    """How long to measure a point, and in how many launches.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Reported:
-    """A value that a tool worked out itself; never a sample.
+    """A statistic that a tool computed; never a sample.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class Reported:
 
 
 def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
-    """An instance of a frozen dataclass from text or plain values, checked strictly.
+    """Make a frozen dataclass from text or plain values, with strict checks.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def _variables(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> tuple[tu
 
 
 def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **fields: Any) -> list[Spec]:
-    """Specs over the product of everything given as a list.
+    """Specs for the Cartesian product of all arguments given as lists.
 
     Parameters
     ----------

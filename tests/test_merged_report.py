@@ -115,4 +115,4 @@ def test_a_report_of_several_campaigns_has_the_titles_of_all() -> None:
     assert heading(content, "labkit")["title"] == " · ".join(titles)
     text = campaigns(content)
     assert all(one.name in text and "virtual-cluster" in text for one in everyone(content))
-    assert "never averaged" in text
+    assert "never averages" in text

@@ -540,7 +540,7 @@ def test_unknown_style_and_engine_and_no_campaign(campaign: Path, tmp_path: Path
         report.build([campaign], style="bold", engine="plain")
     with pytest.raises(ReportError, match="must be auto, quarto or plain"):
         report.build([campaign], engine="word")  # type: ignore[arg-type]
-    with pytest.raises(ReportError, match="needs at least one"):
+    with pytest.raises(ReportError, match="Name at least one campaign"):
         report.build([])
     with pytest.raises(DataError, match="is no campaign"):
         report.build([tmp_path], engine="plain")

@@ -99,7 +99,7 @@ def jain_fairness(values: ArrayLike) -> float:
 
 
 def interference(without: Sequence[ArrayLike], beside: Sequence[ArrayLike], statistic: str = "p50") -> Factor:
-    """How much longer a victim takes beside an aggressor than alone.
+    """Ratio of a victim's time beside an aggressor to its time alone.
 
     Parameters
     ----------

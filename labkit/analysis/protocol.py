@@ -124,6 +124,7 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
             "Measure more sizes. "
             "Measure more sizes. "
             "Measure more sizes. "
+            "Measure more sizes. "
             "Measure more sizes."
         )
     if not ((np.diff(m) > 0).all() and m[0] >= 0 and np.isfinite(t).all() and (t > 0).all()):

@@ -33,7 +33,7 @@ __all__ = ["FORMAT", "HOME", "Campaign", "find", "fresh", "root"]
 
 
 class Campaign(Folder):
-    """A campaign folder, made when it is not there.
+    """A campaign folder; created if it does not exist.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class Selection:
                      **levels, **self.options)  # fmt: skip
 
     def problem(self) -> str:
-        """Why this cannot be measured here, as a sentence; empty where it can. Starts nothing."""
+        """Why this cannot be measured here, as a sentence; empty if it can. Starts nothing."""
         if empty := [name for name, levels in self.levels.items() if not len(levels)]:
             return f"No {empty[0]} is selected. Select at least one."
         try:

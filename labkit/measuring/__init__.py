@@ -101,7 +101,7 @@ def measure(
     into: Campaign | str | Path | None = None,
     progress: Report | None = None,
 ) -> Campaign:
-    """Measure what is missing of some specs, and keep every sample.
+    """Measure the missing points of some specs, and keep every sample.
 
     Parameters
     ----------

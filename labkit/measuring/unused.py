@@ -48,7 +48,7 @@ def refuse(specs: Iterable[Spec]) -> None:
 
 
 def _reason(spec: Spec, field: str) -> str:
-    """Why a benchmark does not follow a setting; empty where it does."""
+    """Why a benchmark ignores a setting; empty if it follows it."""
     benchmark = benchmarks.get(spec.benchmark)
     if isinstance(benchmark, ToolBenchmark) and field in ("device", "transport", "hosts"):
         return _of_tool(spec, field)

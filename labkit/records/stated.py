@@ -19,7 +19,7 @@ def numbers(samples: Samples) -> dict[str, float]:
 
 
 def orderly(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without those percentiles of a tool that lie beyond its own extremes, or below a smaller percentile.
+    """A row without a tool's inconsistent percentiles: those beyond its own extremes, or below a smaller percentile.
 
     Tools that count in a histogram can state a percentile above the maximum; what contradicts itself is not shown.
     """

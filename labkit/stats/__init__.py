@@ -183,7 +183,7 @@ def clock_step(time_ns: NDArray[np.int64]) -> int:
 
 
 def mean_rate(work: ArrayLike, seconds: ArrayLike) -> float:
-    """Σ work / Σ time: what was really moved per time, never the mean of rates.
+    """Σ work / Σ time, never the mean of rates.
 
     Parameters
     ----------

@@ -234,7 +234,7 @@ class Study(studies.Study):
         )
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._verdicts(), *self._by_themselves(), *self._false_alarms()]) or LEFT_OUT
 
     def _verdicts(self) -> Iterator[str]:

@@ -71,7 +71,7 @@ class Study(studies.Study):
         return self.drawn(figures.versus_size, self.of("sockets.tcp_rr"), "round_trip_us", tail="p99")
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         found = []
         for path, group in self.of("mpi.bandwidth").groupby("transport", sort=False):
             best = group.loc[group["bandwidth_MBps_p50"].idxmax()]

@@ -102,7 +102,7 @@ class Study(studies.Study):
         return pd.DataFrame(found, columns=names).sort_values(["layer", "message_size_B"], ignore_index=True)
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         found = []
         for name in (b for b in BOUND if b != "mpi.bandwidth"):
             for layer, rows in self.cost(name).groupby("layer", sort=False):

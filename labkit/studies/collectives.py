@@ -229,7 +229,7 @@ class Study(studies.Study):
         return rows.assign(way=rows[name].astype(bool).map(WAYS[option])).sort_values(["collective", "way"])
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         found = [*self._times(), *self._slowest(), *self._cadences(), *self._odd()]
         return markdown_list(found) or LEFT_OUT
 

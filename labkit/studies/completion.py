@@ -138,7 +138,7 @@ class Study(_rdma.Study):
     # ---- sentences
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._noticed(), *self._sends(), *self._streams()]) or LEFT_OUT
 
     def _noticed(self) -> Iterator[str]:

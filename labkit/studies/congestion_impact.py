@@ -1,4 +1,4 @@
-"""What do others on the network cost: isolated, loaded and recovered times of victims beside congestors."""
+"""Congestion impact: isolated, loaded and recovered times of victims beside congestors."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class Study(studies.Study):
     # ---- sentences ---------------------------------------------------------------------------------------------
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._impacts(), *self._sweeps(), *self._loads()]) or LEFT_OUT
 
     def _impacts(self) -> Iterator[str]:

@@ -105,7 +105,7 @@ class Study(_rdma.Study):
     # ---- sentences
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._echo(), *self._counter(), *self._more()]) or LEFT_OUT
 
     def _echo(self) -> Iterator[str]:

@@ -170,7 +170,7 @@ class Study(studies.Study):
     # ---- sentences ---------------------------------------------------------------------------------------------
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         found = [*self._neighbours(), *self._wraps(), *self._transposes(), *self._ranks(), *self._paper()]
         return markdown_list(found) or LEFT_OUT
 

@@ -142,7 +142,7 @@ class Study(studies.Study):
         )  # fmt: skip
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         found = [*self._overhead(), *self._availability(), *self._turns(), *self._reuse(), *self._hot()]
         return markdown_list(found) or LEFT_OUT
 

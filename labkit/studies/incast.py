@@ -1,4 +1,4 @@
-"""What do senders get that all send to one host: their sum, each stream's share, and what is sent again."""
+"""Incast: total bandwidth, share of each stream, retransmissions."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Study(studies.Study):
     # ---- sentences
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         if not len(self.summary):
             return LEFT_OUT
         return markdown_list([*self._sum(), *self._fair(), *self._again(), *self._verbs()]) or LEFT_OUT

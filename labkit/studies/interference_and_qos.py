@@ -172,7 +172,7 @@ class Study(studies.Study):
     # ---- sentences
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._rises(), *self._classes()]) or LEFT_OUT
 
     def _rises(self) -> Iterator[str]:

@@ -125,7 +125,7 @@ class Study(studies.Study):
         return figures.launches(rows[rows["message_size_B"] == self._least()], "latency_us")
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         rows = self.of("mpi.latency")
         found = []
         for path, group in rows.groupby("transport", sort=False):

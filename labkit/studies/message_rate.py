@@ -116,7 +116,7 @@ class Study(studies.Study):
         return self.drawn(figures.versus_size, rows, "latency_us", series=["transport", "pairs"])
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._peaks(), *self._windows(), *self._queues()]) or LEFT_OUT
 
     def _peaks(self) -> Iterator[str]:

@@ -119,7 +119,7 @@ class Study(studies.Study):
         return self.drawn(figures.several_metrics, self.of("mpi.file_iwrite"), names, label="time")
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         found = []
         for name, rows in self._ways().groupby("benchmark", sort=False):
             best = rows.loc[rows["latency_us_p50"].idxmin()]

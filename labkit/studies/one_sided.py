@@ -99,7 +99,7 @@ class Study(studies.Study):
         return self.summary[self.summary["benchmark"].isin(ATOMICS)]
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         found, usual = [], self._usual(("mpi.latency", *CALLS))
         for name in ("mpi.latency", *CALLS):
             rows = usual[usual["benchmark"] == name].sort_values("message_size_B")

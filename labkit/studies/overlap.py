@@ -107,7 +107,7 @@ class Study(studies.Study):
         return self.drawn(figures.versus_size, rows, "latency_us", series=["benchmark"])
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         found = []
         for name, group in self._overlapped().groupby("benchmark", sort=False):
             for tests, rows in group.groupby("option_tests", sort=False):

@@ -135,7 +135,7 @@ class Study(_rdma.Study):
     # ---- sentences
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._registration(), *self._setup(), *self._buffers(), *self._pairs()]) or LEFT_OUT
 
     def _registration(self) -> Iterator[str]:

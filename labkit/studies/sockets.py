@@ -65,7 +65,7 @@ class Study(studies.Study):
     values: Parameters
 
     def specs(self) -> list[Spec]:
-        """What is asked for; of that, what the tools that are installed here can measure, unless it is only read."""
+        """The requested specs that the installed tools can measure; all of them if the study only reads."""
         return [spec for spec in self._wanted() if not self.values.measure or not self._missing(spec)]
 
     def _missing(self, spec: Spec) -> str:
@@ -212,13 +212,13 @@ class Study(studies.Study):
         return self.drawn(figures.versus_size, rows, "round_trip_us", series=[], tail=None)
 
     def warnings(self) -> str:
-        """Badges and warnings of all points, and what was left out for want of a tool."""
+        """Badges and warnings of all points, and benchmarks omitted because a tool is missing."""
         why = [self._missing(spec) for spec in self._wanted()] if self.values.measure else []
         missing = dict.fromkeys(text.splitlines()[0] for text in why if text)
         return "\n".join([super().warnings(), *(f"- left out: {text}" for text in missing)])
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         trips = [*self._trips_said(), *self._tools_said()]
         return markdown_list([*trips, *self._streams_said(), *self._datagrams_said(), *self._load_said()])
 

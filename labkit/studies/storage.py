@@ -74,7 +74,7 @@ class Study(studies.Study):
         return figures.heat_map(cells[cells["test"] == test], "file_size_B", "record_size_B", "bandwidth_MBps")
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         found = []
         for name in ("storage.read", "storage.write"):
             rows = self.of(name)

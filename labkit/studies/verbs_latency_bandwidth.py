@@ -146,7 +146,7 @@ class Study(_rdma.Study):
     # ---- sentences
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._latency(), *self._services(), *self._bandwidth()]) or LEFT_OUT
 
     def _latency(self) -> Iterator[str]:

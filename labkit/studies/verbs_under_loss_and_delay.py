@@ -123,7 +123,7 @@ class Study(_rdma.Study):
     # ---- sentences
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._delay(), *self._window(), *self._loss(), *self._rate()]) or LEFT_OUT
 
     def _ends(self, benchmark: str, factor: str) -> list[Any]:

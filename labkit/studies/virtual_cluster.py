@@ -1,4 +1,4 @@
-"""What is the virtual cluster, do its links do what they claim, and what can be believed of it?"""
+"""The virtual cluster: verifies its links and states its limits."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Study(studies.Study):
     # ---- sentences
 
     def findings(self) -> str:
-        """What the numbers say, as a Markdown list."""
+        """Findings as a Markdown list."""
         return markdown_list([*self._claims(), *self._trips()]) or LEFT_OUT
 
     def _claims(self) -> Iterator[str]:

@@ -22,8 +22,9 @@ from labkit.notes import joined
 from labkit.studies import number
 from labkit.teaching import definition, sources
 from labkit.teaching.attempts import Attempts
+from labkit.teaching.expected import Expected
 from labkit.teaching.panels import Panel
-from labkit.teaching.questions import Expected, Question, compared, judge, plain
+from labkit.teaching.questions import Question, compared, judge, plain
 from labkit.teaching.results import Results
 from labkit.teaching.summary import of_session
 from labkit.units import format_duration
@@ -83,7 +84,7 @@ class Session:
         self._show(Panel(question, "Predict", keep, value=self.attempts.predictions.get(name)), question)
 
     def measure(self) -> None:
-        """Measure, or read what was measured, and say where the numbers come from."""
+        """Measure, or read recorded data, and name the source of the numbers."""
         handle = DisplayHandle()
         handle.display(Markdown("Starting …"))
 

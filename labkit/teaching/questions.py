@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from labkit import stats
-from labkit.errors import DataError, SpecError
+from labkit.errors import SpecError
+from labkit.teaching.expected import Expected
+from labkit.teaching.results import Results
 from labkit.units import format_number
 
-if TYPE_CHECKING:
-    from labkit.teaching.results import Results
-
 Given = float | str | None
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What a run answers to a question.
-
-    Parameters
-    ----------
-    centre : the value; a text for a question with choices.
-    low, high : ends of what counts as right; NaN for a choice.
-    basis : what the ends are, such as ``95 % interval of 6 launches``.
-    by : whose answer it is.
-    """
-
-    centre: float | str
-    low: float = math.nan
-    high: float = math.nan
-    basis: str = ""
-    by: str = "your run"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,32 +45,6 @@ class Verdict:
 
     right: bool
     text: str
-
-
-def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
-    """An answer from one value of each launch: their median, and the interval over launches.
-
-    Parameters
-    ----------
-    values : one for each launch.
-    also : values that count as right too, such as the same worked out from medians over launches.
-
-    Raises
-    ------
-    DataError
-        If there are none.
-
-    Examples
-    --------
-    >>> aggregate([1.0, 2.0, 4.0])
-    Expected(centre=2.0, low=1.0, high=4.0, basis='range of 3 launches', by='your run')
-    """
-    held = [float(value) for value in values]
-    over = stats.headline(held)
-    if over.launches == 1:
-        raise DataError("There is 1 launch, but a tolerance needs at least 2. Measure again with launches=6.")
-    ends = [over.low, over.high, *map(float, also)]
-    return Expected(over.centre, min(ends), max(ends), over.label)
 
 
 def tolerance(expected: Expected) -> tuple[float, float]:
@@ -130,7 +83,7 @@ def plain(question: Question, given: Any) -> float | str:
 
 
 def judge(question: Question, expected: Expected, given: Any) -> Verdict:
-    """Whether an answer is right; what is said never names the answer.
+    """Check an answer; the message never reveals the solution.
 
     Raises
     ------
@@ -156,7 +109,7 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
 
 
 def compared(question: Question, expected: Expected, given: Any) -> str:
-    """A prediction beside the result, in words; unlike a verdict it names the result."""
+    """Compare a prediction with the result, in words; unlike a verdict, it names the result."""
     if given is None:
         return "no prediction"
     if question.choices:

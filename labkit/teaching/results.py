@@ -17,7 +17,7 @@ from labkit.records import headline_statistic
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec
-from labkit.teaching.questions import Expected, aggregate
+from labkit.teaching.expected import Expected, aggregate
 
 if TYPE_CHECKING:
     import pandas as pd

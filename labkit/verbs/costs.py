@@ -14,8 +14,7 @@ from pyverbs.device import Context
 from pyverbs.mr import MR
 from pyverbs.pd import PD
 
-from labkit.verbs.objects import Device
-from labkit.verbs.pairs import ACCESS
+from labkit.verbs.objects import ACCESS, Device
 from labkit.verbs.plan import Plan
 
 

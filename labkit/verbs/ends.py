@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.verbs.meeting import Meeting
-from labkit.verbs.objects import Device, VerbsError
-from labkit.verbs.pairs import GRH, QueuePair
+from labkit.verbs.objects import GRH, Device, QueuePair, VerbsError
 from labkit.verbs.plan import ONE_SIDED, PAGE, Plan
 
 

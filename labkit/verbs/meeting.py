@@ -9,7 +9,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from labkit.verbs.pairs import QueuePair
+from labkit.verbs.objects import QueuePair
 
 
 class Meeting:

@@ -17,7 +17,7 @@ class Plan:
     Parameters
     ----------
     program : loop or scenario to run: ``latency``, ``bandwidth``, …
-    operation : one of `labkit.verbs.pairs.OPERATIONS`.
+    operation : one of `labkit.verbs.objects.OPERATIONS`.
     connection : ``RC``, ``UC`` or ``UD``.
     size : B of a message.
     iterations : exact count of samples; 0 for as many as fit into `time_cap`.

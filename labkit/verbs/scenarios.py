@@ -16,8 +16,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from labkit.verbs.meeting import Meeting
-from labkit.verbs.objects import Device, VerbsError
-from labkit.verbs.pairs import GRH
+from labkit.verbs.objects import GRH, Device, VerbsError
 from labkit.verbs.plan import PAGE, Plan
 
 _SIZE = 16  # B; the shortest message: slot, number, body, stamp

@@ -8,7 +8,7 @@ import resource
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,53 +18,11 @@ from labkit.benchmarks import KernelBenchmark, StartBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB
 from labkit.worker import ABSENT, Frame, Plan, links
+from labkit.worker.group import Alone, Together
 from labkit.worker.setting import Setting
 from labkit.worker.stop import CHUNK, Stop
 from labkit.worker.verify import verify
 from labkit.worker.windows import Windows
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-
-class Alone:
-    """The one rank of a kernel that needs no MPI."""
-
-    rank, size = 0, 1
-
-    def barrier(self) -> None:
-        """Nobody to wait for."""
-
-    def bcast(self, value: int) -> int:
-        """The value."""
-        return value
-
-    def gather(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The one row."""
-        return values[None, :]
-
-
-class Together:
-    """Ranks of a communicator; what they tell one another outside the timed loops."""
-
-    def __init__(self, comm: MPI.Intracomm) -> None:
-        self._comm, self.rank, self.size = comm, comm.rank, comm.size
-
-    def barrier(self) -> None:
-        """Wait for all."""
-        self._comm.Barrier()
-
-    def bcast(self, value: int) -> int:
-        """Rank 0's value."""
-        held = np.array([value], np.int64)
-        self._comm.Bcast(held, 0)
-        return int(held[0])
-
-    def gather(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Every rank's values, (ranks, n), on rank 0."""
-        held = np.empty((self.size, len(values)), np.int64)
-        self._comm.Gather(values, held if self.rank == 0 else None, 0)
-        return held
 
 
 class Worker:

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import kernels
 from labkit.benchmarks import KernelBenchmark, OneSidedBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB, MiB
-from labkit.worker.setting import packed
-
-if TYPE_CHECKING:
-    from labkit.worker.rank import Worker
+from labkit.worker.group import Alone, Together
+from labkit.worker.setting import Setting, packed
 
 PIECE = 256 * KiB  # B that are compared at once
 VERIFY_ROOM = 2 * MiB  # B of a window that are verified; a rank must stay small
 
 
-def verify(worker: Worker, spec: Spec, benchmark: KernelBenchmark) -> tuple[str, bool]:
+class Prepares(Protocol):
+    """A rank that can prepare the loop of a point."""
+
+    ranks: Alone | Together
+
+    def prepared(
+        self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
+    ) -> AbstractContextManager[tuple[kernels.Loop, Setting]]:
+        """The loop and its buffers, for as long as the context lasts."""
+
+
+def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[str, bool]:
     """Run untimed iterations on patterns; what was wrong on this rank, empty when nothing, and whether it looked."""
     if not benchmark.mpi or spec.size == 0:
         return "", False
@@ -33,7 +44,7 @@ def verify(worker: Worker, spec: Spec, benchmark: KernelBenchmark) -> tuple[str,
     return next((found for found, _ in rounds if found), ""), any(looked for _, looked in rounds)
 
 
-def _round(worker: Worker, spec: Spec, benchmark: KernelBenchmark, iteration: int) -> tuple[str, bool]:
+def _round(worker: Prepares, spec: Spec, benchmark: KernelBenchmark, iteration: int) -> tuple[str, bool]:
     """One iteration on a pattern, in poisoned buffers; what was wrong here, and whether it looked."""
     rank, options = worker.ranks.rank, spec.values
     largest = max(*benchmark.buffers(spec), spec.size, 1)

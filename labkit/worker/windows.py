@@ -8,15 +8,13 @@ shortest round trip; half of that round trip bounds their error.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit import kernels
-
-if TYPE_CHECKING:
-    from labkit.worker.rank import Alone, Together
+from labkit.worker.group import Alone, Together
 
 PINGS = 200
 MARGIN = 500_000  # ns from agreeing on a start to the first iteration

@@ -1,5 +1,5 @@
 #!/bin/bash
-# {{ title }}. Submitted again, it measures only what is missing.
+# {{ title }}. Submit it again to measure what is missing.
 # flux: --job-name={{ name }}
 # flux: --nodes={{ nodes }}
 # flux: --exclusive

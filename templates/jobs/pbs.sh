@@ -1,5 +1,5 @@
 #!/bin/bash
-# {{ title }}. Submitted again, it measures only what is missing.
+# {{ title }}. Submit it again to measure what is missing.
 #PBS -N {{ name }}
 #PBS -l select={{ nodes }}:ncpus={{ ppn }}:mpiprocs={{ ppn }}
 #PBS -l place=scatter:excl

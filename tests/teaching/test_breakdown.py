@@ -11,8 +11,9 @@ from labkit import figures, reference, teaching
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.teaching import sources
+from labkit.teaching.expected import Expected
 from labkit.teaching.labs import breakdown
-from labkit.teaching.questions import Expected, Question, compared, judge
+from labkit.teaching.questions import Question, compared, judge
 from labkit.teaching.results import Results
 from labkit.teaching.what_if import WhatIf
 

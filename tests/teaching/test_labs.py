@@ -15,7 +15,8 @@ from labkit import project, teaching
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.teaching import definition, sources
 from labkit.teaching.attempts import Attempts
-from labkit.teaching.questions import Expected, Question, compared, judge, tolerance
+from labkit.teaching.expected import Expected
+from labkit.teaching.questions import Question, compared, judge, tolerance
 from labkit.teaching.summary import collected, of_class
 
 LABS = sorted((project.NOTEBOOKS / "labs").glob("*/*.ipynb"))

@@ -1,14 +1,12 @@
 """Transposes of a distributed FFT: MPI_Alltoall in the rows, the columns and the pillars of a grid of ranks.
 
-The ranks form a grid of px x py x pz; in one iteration every rank takes part in three MPI_Alltoall, one after the
-other, each among the ranks of its line along one side. The size is that of the message between two ranks along x;
-`size_y` and `size_z` may differ. The time of an iteration on the slowest rank counts; the bus bandwidth counts what a
-rank sends to others.
+The ranks form a grid of px x py x pz. In one iteration every rank takes part in three consecutive MPI_Alltoall, one
+along each side of the grid. The size is that of a message between two ranks along x; `size_y` and `size_z` may differ.
+The time of an iteration on the slowest rank counts; the bus bandwidth counts what a rank sends to others.
 
-The kernel of subcom3d-a2a (Chatterbug), which sends and receives in one buffer all three times; here each of the
-three has its own, so that all bytes can be verified. `preset=ethernet2020` asks for the arguments of Kenny et al., "An
-evaluation of Ethernet performance for scientific workloads" (2020), Fig. 6: 10 000 B between any two ranks, and a grid
-of 4 x 4 x 3 on their 48 ranks.
+The kernel of subcom3d-a2a (Chatterbug), which uses one buffer for all three. Here each has its own, so that labkit can
+verify all bytes. `preset=ethernet2020` uses the arguments of Kenny et al., "An evaluation of Ethernet performance for
+scientific workloads" (2020), Fig. 6: 10 000 B between any two ranks, and a grid of 4 x 4 x 3 on their 48 ranks.
 """
 
 from collections.abc import Callable

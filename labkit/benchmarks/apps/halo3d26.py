@@ -2,9 +2,9 @@
 
 Every rank holds nx x ny x nz cells of `vars` variables and sends the outermost layer: 6 faces, 12 edges and 8 corners.
 The size is that of a variable in one cell, 8 B for a double, so that a face has ny·nz·vars·size B. An iteration is a
-time step: a sleep of `sleep_us` in the place of the computation, then all receives and sends at once and one wait. Its
-time on the slowest rank counts, with the sleep inside; `exchange_us` is the time behind the sleep. The bandwidth
-counts all bytes that the rank with the most neighbours sends and receives.
+time step: a sleep of `sleep_us` instead of the computation, then all receives and sends at once and one wait. The
+slowest rank's time counts, including the sleep; `exchange_us` excludes it. The bandwidth counts all bytes that the rank
+with the most neighbours sends and receives.
 
 The motif of Ember's halo3d-26 (SST, mpi/halo3d-26). Its published source computes the 8 corners and never sends them:
 `neighbours=18` is what it does, and its KBytesXchng counts the faces of one iteration only. `preset=ethernet2020` has

@@ -1,9 +1,9 @@
-"""GPCNeT's congestors without victims: what load they put on the network.
+"""GPCNeT's congestors without victims: the load that they put on the network.
 
-A sample is one round of a group: every rank exchanges a message with every other in pairs (`alltoall`), all send or
-put one to the first rank (`incast`, `put_incast`), or all get one from it (`get_broadcast`); a barrier follows every
-eighth round, outside the timed part. The slowest rank counts. The bandwidth is what all groups together move in the
-time of the slowest. As GPCNeT 1.3 runs them, where 4096 B is the size.
+A sample is one round of a group: every rank exchanges a message with every other in pairs (`alltoall`), all send or put
+one to the first rank (`incast`, `put_incast`), or all get one from it (`get_broadcast`); a barrier follows every eighth
+round, outside the timed part. The slowest rank counts. The bandwidth is what all groups move in the time of the
+slowest. GPCNeT 1.3 uses 4096 B.
 """
 
 from dataclasses import dataclass

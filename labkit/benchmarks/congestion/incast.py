@@ -1,9 +1,9 @@
-"""Incast: senders on hosts of their own, with some streams each, all into one host at the same time.
+"""Incast: several hosts send to one host at the same time, each with one or more streams.
 
-The sum of what arrives, and beside it each stream's part: whether the receiver's link stays full, and whether it is
-shared fairly. Over TCP every sender is an iperf3 client with `streams` connections to a server of its own on the
-receiver; over verbs every stream is an ib_write_bw with a server of its own. They begin at an agreed moment. All values
-are the tools' own; `labkit.analysis.congestion.jain_fairness` makes the fairness of the streams' bandwidths.
+The benchmark reports the total bandwidth at the receiver and each stream's share. Over TCP every sender is an iperf3
+client with `streams` connections to its own server on the receiver. Over verbs every stream is an ib_write_bw with its
+own server. All start at an agreed time. All values are reported by the tools;
+`labkit.analysis.congestion.jain_fairness` computes the fairness of the streams.
 
 The incast benchmark of Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Fig. 4:
 a driver of iperf3 and ib_write_bw that scans senders, processes and sizes from 8 B to 1 MB.

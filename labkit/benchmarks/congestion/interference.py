@@ -1,11 +1,10 @@
-"""Interference of two jobs: a victim, whose ranks are timed alone and beside an aggressor on other hosts.
+"""Interference of two jobs: times of a victim alone and beside an aggressor on other hosts.
 
-Every launch is a pair: a start of the victim alone and one beside the aggressor, in turns first and second, with as
-many iterations. The aggressor begins `lead` seconds before the victim and is ended after it; nobody's load goes
-on for more than ten minutes. The headline is the
-victim's time beside it, of its slowest rank; `alone_us` is that without; `impact_p50_times` the ratio of the medians.
-All ranks' iterations of both phases are kept. Hosts go to the two jobs by turns, the first to the victim, so that on a
-tree of switches both cross it.
+Every launch is a pair of starts with the same number of iterations: the victim alone and beside the aggressor, in
+alternating order. The aggressor starts `lead` seconds before the victim and stops after it, at the latest after ten
+minutes. The headline is the time of the victim's slowest rank beside the aggressor; `alone_us` is the time without it;
+`impact_p50_times` is the ratio of the medians. labkit keeps all iterations of both phases and all ranks. The two jobs
+get hosts in turn, the victim first, so both cross a tree of switches.
 
 Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Figs. 8 to 10: the transposes of
 an FFT beside the halo exchange of a simulation, which is started 10 s before.

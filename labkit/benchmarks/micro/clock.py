@@ -1,7 +1,7 @@
 """Cost and resolution of the clock that times everything else.
 
-A sample is the time between two reads of the clock with nothing between them: what a pair of stamps adds to an
-iteration. The resolution is the greatest common divisor of all samples: the step in which the clock counts.
+A sample is the time between two consecutive clock reads: the cost that timing adds to an iteration. The resolution is
+the greatest common divisor of all samples: the step of the clock.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Latency of MPI_Accumulate: a vector combined with what another rank's window holds.
+"""Latency of MPI_Accumulate: combines a vector with the content of another rank's window.
 
 Under pscw and fence the ranks write to each other in turn and latency is half of that, as in osu_acc_latency (OMB
 7.4, mpi/one-sided/osu_acc_latency.c); IMB-RMA Accumulate, and IMB-EXT Accumulate (fence).

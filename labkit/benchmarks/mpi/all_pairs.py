@@ -1,11 +1,10 @@
-"""Ping-pong between all pairs of ranks, in turns that do not collide: the rounds of a tournament.
+"""Ping-pong between all pairs of ranks, in the rounds of a round-robin tournament.
 
-An iteration is a round: every rank has one partner, and all pairs of the round ping-pong at once, the lower rank
-first, then the other way round, and a barrier follows. n - 1 rounds (n for an odd number of ranks, one of which sits
-out) bring every rank together with every other; then they begin anew, and a chunk of iterations goes on where the last
-one ended. Every rank keeps the time of its own round trip, so that `labkit.analysis.all_pairs` has the whole matrix;
-the latency of a record is half the round trip of the slowest pair of a round. The schedule of LinkTest (FZ Jülich) and
-ClusterKit.
+An iteration is a round: every rank has one partner, and all pairs of the round ping-pong at once, first started by the
+lower rank, then by the higher one. A barrier follows. After n - 1 rounds (n if the number of ranks is odd) every rank
+has met every other; then the rounds start again. A chunk of iterations continues where the last one ended. Every rank
+keeps the time of its own round trip: `labkit.analysis.all_pairs` computes the whole matrix. The latency of a record is
+half the round trip of the slowest pair of a round. The schedule of LinkTest (FZ Jülich) and ClusterKit.
 """
 
 from functools import lru_cache

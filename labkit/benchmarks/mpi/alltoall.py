@@ -1,10 +1,10 @@
-"""Latency of MPI_Alltoall: every rank sends one message of its own to every rank.
+"""Latency of MPI_Alltoall: every rank sends a different message to every rank.
 
-Every rank times every iteration; the slowest rank counts, and OSU's mean over ranks is given beside it. With
-`cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_alltoall (OMB 7.4,
-mpi/collective/blocking/osu_alltoall.c) and in IMB-MPI1 Alltoall (its default, -sync on); `streaming` runs them back
-to back, as IMB-MPI1 Alltoall -sync off does; `synchronised` starts each at a moment agreed on synchronised clocks.
-The size is that of the message between two ranks. Bus bandwidth is (n-1) times size over time (nccl-tests).
+Every rank times every iteration; the slowest rank counts. OSU's mean over ranks is also given. With `cadence=isolated`
+a barrier follows each iteration outside the timed part, as in osu_alltoall (OMB 7.4,
+mpi/collective/blocking/osu_alltoall.c) and in IMB-MPI1 Alltoall (its default, -sync on); `streaming` runs them back to
+back, as IMB-MPI1 Alltoall -sync off does; `synchronised` starts each at an agreed time on synchronised clocks. The size
+is the size of the message between two ranks. Bus bandwidth is (n-1) times size over time (nccl-tests).
 """
 
 from labkit.benchmarks import CollectiveBenchmark

@@ -1,8 +1,8 @@
-"""Bandwidth while the sender computes: how much of its time is free before the bandwidth drops.
+"""Bandwidth while the sender computes: the processor time that is free before the bandwidth drops.
 
-As mpi.bandwidth, with a computation of `compute_us` between posting a window and waiting for it. Swept over that time,
-the bandwidth stays level as long as the messages move by themselves; the part of the running time that is computed at
-the point where it drops is the CPU availability. The bandwidth test of host overhead in Liu et al. (2003),
+As mpi.bandwidth, with a computation of `compute_us` between posting a window and waiting for it. In a sweep over that
+time, the bandwidth stays constant while messages progress without the processor. The CPU availability is the computed
+share of the running time at which the bandwidth drops. The bandwidth test of host overhead in Liu et al. (2003),
 section 4.3.
 """
 

@@ -1,8 +1,7 @@
-"""Latency of MPI_Barrier: no rank leaves before all have come.
+"""Latency of MPI_Barrier: no rank leaves before all ranks have entered.
 
-Every rank times every iteration, back to back; the slowest rank counts, and OSU's mean over ranks is given beside it,
-as in osu_barrier (OMB 7.4, mpi/collective/blocking/osu_barrier.c) and IMB-MPI1 Barrier. No bytes move, so none are
-verified.
+Every rank times every iteration, back to back; the slowest rank counts. OSU's mean over ranks is also given, as in
+osu_barrier (OMB 7.4, mpi/collective/blocking/osu_barrier.c) and IMB-MPI1 Barrier. No bytes move, so none are verified.
 """
 
 from labkit.benchmarks import CollectiveBenchmark

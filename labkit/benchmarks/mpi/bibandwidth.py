@@ -1,4 +1,4 @@
-"""Bandwidth both ways at once: each of two ranks sends a window to the other.
+"""Bidirectional bandwidth: each of two ranks sends a window to the other at the same time.
 
 A sample is one window each way and the short answer; the bytes of both directions count. The definition of osu_bibw
 (OMB 7.4, mpi/pt2pt/osu_bibw.c).

@@ -1,9 +1,9 @@
-"""Latency when messages come from many buffers: ping-pong, one-way time, a buffer of its own for every message.
+"""Latency with many buffers: ping-pong, one-way time, another buffer for every message.
 
-`buffers_in_turn` buffers are used one after the other (scheme 1: the working set), or, with `reuse` above 0, a
-message uses the first buffer with that chance and else one drawn from all of them (scheme 2). What a network card must
-translate or register anew, and what no longer fits a cache, shows. From Liu et al. (2003), section 4.5; without a
-card that reads memory by itself only the caches show.
+`buffers_in_turn` buffers are used one after the other (scheme 1: the working set), or, with `reuse` above 0, a message
+uses the first buffer with that probability, else a random one (scheme 2). This shows the cost of address translation
+and registration in the adapter, and of cache misses. From Liu et al. (2003), section 4.5. Without an adapter that reads
+memory, only the caches show.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Latency of MPI_Compare_and_swap: one element of another rank's window replaced if it is what was expected.
+"""Latency of MPI_Compare_and_swap: replaces one element in another rank's window if it has the expected value.
 
 The element has the size of the message, 4 or 8 B. As osu_cas_latency (OMB 7.4, mpi/one-sided/osu_cas_latency.c) and
 IMB-RMA Compare_and_swap.

@@ -1,4 +1,4 @@
-"""Latency of MPI_Fetch_and_op: one element combined with what another rank's window holds, whose old value comes back.
+"""Latency of MPI_Fetch_and_op: combines one element with another rank's window and returns the old value.
 
 The element has the size of the message, 4 or 8 B. As osu_fop_latency (OMB 7.4, mpi/one-sided/osu_fop_latency.c) and
 IMB-RMA Fetch_and_op.

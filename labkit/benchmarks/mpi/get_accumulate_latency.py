@@ -1,4 +1,4 @@
-"""Latency of MPI_Get_accumulate: a vector combined with what another rank's window holds, whose old content comes back.
+"""Latency of MPI_Get_accumulate: combines a vector with another rank's window and returns the old content.
 
 Under pscw and fence the ranks do so in turn and latency is half of that, as in osu_get_acc_latency (OMB 7.4,
 mpi/one-sided/osu_get_acc_latency.c); IMB-RMA Get_accumulate.

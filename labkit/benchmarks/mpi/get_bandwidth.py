@@ -1,7 +1,7 @@
 """Bandwidth of MPI_Get: a window of messages in one epoch.
 
-A sample is one epoch of `window` calls. As osu_get_bw (OMB 7.4, mpi/one-sided/osu_get_bw.c). Of many pairs the bytes
-of all count, over the mean time of the origins.
+A sample is one epoch of `window` calls. As osu_get_bw (OMB 7.4, mpi/one-sided/osu_get_bw.c). With many pairs, the
+bandwidth is the bytes of all pairs over the mean time of the origins.
 
 osu_get_bw prints the rate over its whole loop, clock reads included: that is `bandwidth_MBps_osu_mean` here, and what
 `--format omb` prints; the headline is that of the median epoch.

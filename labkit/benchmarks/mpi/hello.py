@@ -1,7 +1,7 @@
-"""Time of a whole MPI program that does nothing: from starting the launcher to its end, one value for each launch.
+"""Time of an empty MPI program, from the start of the launcher to its end; one value per launch.
 
-The program is a rank of this lab: starting Python and loading mpi4py are part of it on every host, as they are of every
-Python program with MPI. With a C program osu_hello (OMB 7.4, mpi/startup/osu_hello.c) asks the same.
+The program is a rank of labkit: its time includes starting Python and loading mpi4py. osu_hello (OMB 7.4,
+mpi/startup/osu_hello.c) measures the same with a C program.
 """
 
 from labkit.benchmarks import StartBenchmark

@@ -1,4 +1,4 @@
-"""What a message costs the host's processor: the time inside the calls that post and complete it.
+"""Processor time of a message: the time inside the calls that post and complete it.
 
 A ping-pong with non-blocking calls. Of each round trip the host's share is the time to post the send and the receive,
 the one MPI_Test that finds the message there, and the completion of the send; the unsuccessful tests in between are

@@ -1,8 +1,8 @@
 """Latency of a message between two ranks: ping-pong, one-way time.
 
 Rank 0 sends and waits for an answer of the same size; latency is half the round trip. The definition of osu_latency
-(OMB 7.4, mpi/pt2pt/osu_latency.c) and IMB-MPI1 PingPong; `source=any` is PingPongAnySource. Size 0 is a message
-without data. `binding` runs the same pattern as C kernel, with mpi4py's buffers, or with its pickled objects.
+(OMB 7.4, mpi/pt2pt/osu_latency.c) and IMB-MPI1 PingPong; `source=any` is PingPongAnySource. Size 0 is a message without
+data. `binding` selects the C kernel, mpi4py with buffers, or mpi4py with pickled objects.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Whether a put needs the target's help: its latency while the target computes, and while it waits inside MPI.
+"""Progress of a put: its latency while the target computes, and while the target waits inside MPI.
 
 Rank 0 puts and flushes, once while rank 1 computes for `compute_us` without calling MPI, once while it waits in a
-barrier. If puts are truly passive both take the same; if not, the first takes as long as the computation. The
-question of IMB-RMA Truly_passive_put.
+barrier. If puts are truly passive, both take the same time; if not, the first takes as long as the computation. IMB-RMA
+Truly_passive_put measures the same.
 """
 
 from dataclasses import dataclass

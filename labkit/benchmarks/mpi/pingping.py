@@ -1,7 +1,7 @@
-"""Two messages that meet: both ranks of a pair send at once, then receive.
+"""Two messages in opposite directions: both ranks of a pair send at once, then receive.
 
-The time of one iteration, not halved, as IMB-MPI1 PingPing counts it: a message that is obstructed by one coming the
-other way. With more than two ranks, rank r of the first half is paired with rank r + ranks/2.
+The time of one iteration, not halved, as IMB-MPI1 PingPing counts it: a message obstructed by one in the other
+direction. With more than two ranks, rank r of the first half is paired with rank r + ranks/2.
 """
 
 from labkit.benchmarks import KernelBenchmark

@@ -1,11 +1,11 @@
-"""Messages between ranks that chance pairs anew for every iteration, so that they cross the whole network.
+"""Messages between random pairs of ranks, drawn again for every iteration, to cover the whole network.
 
 `direction=uni`: a random half of the ranks sends, each to a partner of the other half; `bi`: the partners of a pair
-send to each other; `co`: all ranks form a random ring and send to the next in it. The pairs of all iterations come
-from a table with a fixed seed, the same on every rank; with an odd number of ranks one sits out. The time of one
-iteration on the slowest rank; the bandwidth counts all bytes sent. IMB-P2P Corandom is the
-same, divided by the two messages of a rank; Unirandom and Birandom draw one pair after the other instead, so that one
-message, or two, are under way where here half of the ranks send, or all.
+send to each other; `co`: all ranks form a random ring and send to the next in it. The pairs of all iterations come from
+a table with a fixed seed, the same on every rank; with an odd number of ranks one sits out. The time of one iteration
+on the slowest rank; the bandwidth counts all bytes sent. IMB-P2P Corandom is the same, divided by the two messages of a
+rank; Unirandom and Birandom draw one pair after the other instead: they have one or two messages in flight, where here
+half of the ranks or all of them send.
 """
 
 from collections.abc import Callable

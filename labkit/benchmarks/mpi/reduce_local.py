@@ -1,7 +1,7 @@
-"""Cost of MPI_Reduce_local: two vectors in memory combined, no message at all.
+"""Cost of MPI_Reduce_local: combines two vectors in memory, without a message.
 
-What the arithmetic of a reduction takes. The time of the slowest rank, all ranks at once; the bandwidth is that of
-the vector. The definition of IMB-MPI1 Reduce_local.
+It shows the cost of the arithmetic of a reduction. The time of the slowest rank, all ranks at once; the bandwidth is
+that of the vector. The definition of IMB-MPI1 Reduce_local.
 """
 
 from labkit.benchmarks import KernelBenchmark

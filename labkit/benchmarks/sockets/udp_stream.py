@@ -1,4 +1,4 @@
-"""UDP datagrams in one direction: what was sent, what arrived, what was lost.
+"""UDP datagrams in one direction: sent, received and lost.
 
 The definition of netperf's UDP_STREAM, where the bandwidth is that of what the receiver got and the sender may be
 faster, because nothing holds it back. With ``offered`` the sender keeps to a rate, which iperf3 and iperf can;

@@ -1,4 +1,4 @@
-"""Round trip of messages that are sent at a rate of their own, whatever has come back.
+"""Round trip of messages sent at a fixed rate, without waiting for answers.
 
 sockperf's under-load with an answer to every message: one thread sends, another one receives, so that a late answer
 keeps nothing back, and the messages behind it are late in the samples as they would be for a program (no coordinated

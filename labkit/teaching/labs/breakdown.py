@@ -9,7 +9,8 @@ import pandas as pd
 from labkit import figures, reference
 from labkit.spec import Effort, Spec, sweep
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question
+from labkit.teaching.expected import Expected
+from labkit.teaching.questions import Question
 from labkit.teaching.results import Results
 from labkit.teaching.what_if import WhatIf, Whole
 

@@ -9,7 +9,8 @@ from labkit.analysis.congestion import jain_fairness
 from labkit.spec import Effort, Spec, sweep
 from labkit.studies import number
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question, aggregate
+from labkit.teaching.expected import Expected, aggregate
+from labkit.teaching.questions import Question
 from labkit.teaching.results import Results
 
 TREE = "virtual-cluster:8,per_leaf=4,rate=50mbit,uplink=67mbit"

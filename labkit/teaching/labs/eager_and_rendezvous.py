@@ -9,7 +9,8 @@ from labkit.analysis import protocol
 from labkit.figures.marks import mark_breaks
 from labkit.spec import Effort, Spec, sweep
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question
+from labkit.teaching.expected import Expected
+from labkit.teaching.questions import Question
 from labkit.teaching.results import Results
 
 POINT = ("mpi.latency", "latency_us")

@@ -8,8 +8,9 @@ from labkit import figures
 from labkit.spec import Spec, sweep
 from labkit.studies import Study
 from labkit.teaching.definition import Lab
+from labkit.teaching.expected import Expected, aggregate
 from labkit.teaching.fits import alpha_beta, off_the_line
-from labkit.teaching.questions import Expected, Question, aggregate
+from labkit.teaching.questions import Question
 from labkit.teaching.results import Results
 
 LATENCY = ("mpi.latency", "latency_us")

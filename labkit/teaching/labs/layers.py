@@ -8,7 +8,8 @@ import pandas as pd
 
 from labkit.spec import Effort, Spec, sweep
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question
+from labkit.teaching.expected import Expected
+from labkit.teaching.questions import Question
 from labkit.teaching.results import Results
 
 Point = tuple[str, str, dict[str, Any]]

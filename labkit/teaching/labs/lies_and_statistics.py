@@ -10,7 +10,8 @@ from labkit import figures, records, stats
 from labkit.samples import Samples
 from labkit.spec import Spec, sweep
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question, aggregate
+from labkit.teaching.expected import Expected, aggregate
+from labkit.teaching.questions import Question
 from labkit.teaching.results import Results
 
 NAME, TIME, SIZE = "mpi.latency", "latency_us", 256

@@ -7,7 +7,8 @@ import pandas as pd
 from labkit import figures
 from labkit.spec import Spec, sweep
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question
+from labkit.teaching.expected import Expected
+from labkit.teaching.questions import Question
 from labkit.teaching.results import Results
 
 NAME = "mpi.iallreduce"

@@ -10,7 +10,8 @@ from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import Study
 from labkit.teaching.definition import Lab
-from labkit.teaching.questions import Expected, Question
+from labkit.teaching.expected import Expected
+from labkit.teaching.questions import Question
 from labkit.teaching.results import Results
 
 WRITE, READ, TIME = "storage.write", "storage.read", "latency_us"
