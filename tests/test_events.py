@@ -16,6 +16,7 @@ from labkit import suites
 from labkit.campaign import Campaign, archive, earlier, events, merging
 from labkit.errors import DataError, LaunchError
 from labkit.jobs import estimate
+from labkit.jobs.summary import summary
 from labkit.samples import Samples
 from labkit.spec import Spec
 
@@ -181,3 +182,16 @@ def test_every_kind_has_words_or_is_a_sign_of_life() -> None:
         if one.text:  # what the log of this labkit says is what an earlier reader would find
             assert earlier.event(f"T {one.text}") is not None, kind
     assert json.loads(dataclasses.replace(one, time="").line())["time"]
+
+
+def test_a_job_that_did_not_finish_was_last_heard_of(tmp_path: Path) -> None:
+    held = Campaign(tmp_path / "c")
+    (held.path / "jobs").mkdir()
+    note = {"allocation": {"name": "7", "job": "7", "hosts": ["n1"]}, "start": 1.0, "before": 0}
+    (held.path / "jobs" / "1-7.json").write_text(json.dumps(note))
+    assert "job 7: did not finish\n" in summary(held)
+    held.tell("heartbeat", done=3, total=9, label="mpi.latency 8 B")
+    assert "did not finish; last sign of life 20" in summary(held)
+    assert "at 3 of 9 points" in summary(held)
+    (held.path / "jobs" / "1-7.json").write_text(json.dumps(note | {"start": 1e300}))
+    assert "job 7: did not finish\n" in summary(held)

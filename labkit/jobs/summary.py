@@ -54,7 +54,10 @@ def summary(held: Campaign, going: Collection[str] = ()) -> str:
 
 def _heard(held: Campaign, note: Mapping[str, Any]) -> str:
     """When the campaign gave its last sign of life since a job began, and how far it was."""
-    since = datetime.fromtimestamp(float(note["start"]), UTC).isoformat(timespec="milliseconds")
+    try:
+        since = datetime.fromtimestamp(float(note["start"]), UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):  # a note of others
+        return ""
     told = [one for one in events.read(held.path) if one.time >= since]
     beats = [one for one in told if one.kind == "heartbeat"]
     far = f" at {beats[-1]['done']} of {beats[-1]['total']} points" if beats else ""

@@ -60,10 +60,11 @@ def _stamp(folder: Path) -> bytes:
 @cache
 def _rules() -> str:
     """What turns samples into records: its source, for a version of labkit does not change with every commit."""
-    from labkit import benchmarks, columns, records, stats
+    from labkit import benchmarks, columns, notes, records, stats
+    from labkit.samples import facts
 
     parts = [
-        Path(str(columns.__file__)),
+        *(Path(str(module.__file__)) for module in (columns, notes, facts)),
         *(p for m in (benchmarks, records, stats) for p in Path(str(m.__file__)).parent.rglob("*.py")),
     ]
     return hashlib.sha256(b"".join(part.read_bytes() for part in sorted(parts))).hexdigest()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
 EFFORT = ("launches", "ci", "time_cap", "seed")
-LEFT_OUT = "*Omitted: the parameters select nothing to measure here.*"
+LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,7 @@ def test_mpich_between_hosts_that_share_ipc_is_found_out_wherever_it_is_shown(
     rows = records.summary(records.table([one]))
     figure = figures.versus_size(rows, "bandwidth_MBps")
     assert BADGE in figure.data[0].hovertemplate  # what all points of a line share
-    study = bandwidth.Study(campaign=str(held.path), measure=False)
+    study = bandwidth.Study(campaign=str(held.path), measure=False, testbed=one.spec.testbed)
     assert BADGE in study.warnings()
     assert f"**{BADGE}**: 1 of 1 launches" in summary.warnings(Content((sources.read(held.path),), {}))
 
