@@ -60,7 +60,7 @@ def bare(core: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[s
         ["list"],
         ["describe", "mpi.latency"],
         ["show", "examples/two-cores", "--benchmark", "mpi.latency", "--format", "csv"],
-        ["plan", "quick", "-p", "launches=1"],
+        pytest.param(["plan", "quick", "-p", "launches=1"], marks=pytest.mark.mpi),
         ["testbed", "list"],
         ["submit", "quick", "--site", "slurm-modules", "--dry-run"],
     ],

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import cli, project
+from labkit import cli, project, suites
 from labkit.errors import DataError, LaunchError, SpecError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -123,7 +123,8 @@ def test_what_a_project_holds_comes_before_what_labkit_ships(here: Path, monkeyp
     assert project.notebooks()["11-message-rate"] == project.NOTEBOOKS / "11-message-rate.ipynb"
     assert project.config() == here / "mine/_quarto.yml"
     assert project.to_edit() == here / "mine/notebooks"
-    assert cli.main(["plan", "own", "-p", "launches=1"]) == 0
+    (entry,) = suites.load("own", ["launches=1"]).entries
+    assert (entry.notebook, entry.parameters["launches"]) == (here / "mine/notebooks/10-latency-mine.ipynb", 1)
 
 
 def test_a_project_of_another_user_counts_only_where_it_is_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
