@@ -344,6 +344,11 @@ importing.bring([sys.argv[1]], into=sys.argv[2], progress=progress)
 """
 
 
+def test_the_root_of_the_file_system_is_no_campaign() -> None:
+    with pytest.raises(DataError, match="root of the file system"):
+        importing.bring([MPI1], into="/")
+
+
 @pytest.mark.parametrize("new", [True, False])
 def test_what_a_killed_import_left_goes_with_the_next(tmp_path: Path, new: bool) -> None:
     into = tmp_path / "c"

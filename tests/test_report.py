@@ -542,7 +542,7 @@ def test_unknown_style_and_engine_and_no_campaign(campaign: Path, tmp_path: Path
         report.build([campaign], engine="word")  # type: ignore[arg-type]
     with pytest.raises(ReportError, match="Name at least one campaign"):
         report.build([])
-    with pytest.raises(DataError, match="is no campaign"):
+    with pytest.raises(DataError, match="is not a campaign"):
         report.build([tmp_path], engine="plain")
 
 

@@ -14,7 +14,7 @@ from labkit.units import format_duration
 if TYPE_CHECKING:
     from labkit.measuring import Progress
 
-OK, ERROR, GATE, INTERVAL = 0, 1, 2, 3
+OK, ERROR, INTERVAL = 0, 1, 3
 RESULTS = ("table", "json", "csv", "parquet", "omb", "imb", "gpcnet")  # formats of results
 
 

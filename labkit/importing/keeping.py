@@ -37,7 +37,8 @@ class Keep:
         self.added = 0
 
     def __enter__(self) -> Self:
-        above = next(folder for folder in self._into.absolute().parents if folder.is_dir())
+        into = self._into.absolute()
+        above = next((folder for folder in into.parents if folder.is_dir()), into)
         there = self._into if self._into.is_dir() else above
         scratch.clear(BEGINS, above)  # one may have been ended before its campaign was there
         with ExitStack() as stack:
