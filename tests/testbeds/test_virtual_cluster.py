@@ -116,13 +116,13 @@ def test_options_and_what_follows_from_them() -> None:
         (":4,rate=fast", "'fast' is not a rate. Write it like 200mbit"),
         (":4,rate=1kbit", "1mbit to 100gbit"),
         (":4,per_leaf=4", "below nodes=4"),
-        (":4,uplink=100mbit", "a single switch has none"),
+        (":4,uplink=100mbit", "a single switch has no uplink"),
         (":4,per_leaf=2,uplink=0mbit", "1mbit to 100gbit"),
         (":4,delay=soon", "like 1ms or 500us"),
         (":4,loss=99", "0 to 50 %"),
         (":4,loss", "key=value"),
         (":4,throttle=vc4:20mbit", "one of its hosts"),
-        (":4,throttle=vc1:fast", "is no rate"),
+        (":4,throttle=vc1:fast", "is not a rate"),
     ],
 )
 def test_impossible_options_are_refused(text: str, complaint: str) -> None:
@@ -196,7 +196,7 @@ def test_ranks_go_to_the_hosts_that_are_named() -> None:
     assert command[command.index("--host") + 1] == "vc0:1,vc3:1"
     with pytest.raises(SpecError, match="vc9"):
         placed("openmpi", hosts=("vc9",))
-    with pytest.raises(SpecError, match="share one machine's cores"):
+    with pytest.raises(SpecError, match="share the cores of one machine"):
         placed("openmpi", bind="core")
     with pytest.raises(SpecError, match="share no memory"):
         placed("openmpi", transport="shm")
@@ -233,7 +233,7 @@ def test_a_tree_is_drawn_with_its_loads() -> None:
     assert "vc0 – leaf0, up: 200 Mbit/s<br>carried 12.5 MB<br>load 50%" in shown
     assert "leaf0 – spine, up: 133 Mbit/s<br>carried 12.5 MB<br>load 75%" in shown
     assert "taper 3:1" in figure.layout.xaxis.title.text
-    with pytest.raises(DataError, match="no nodes"):
+    with pytest.raises(DataError, match="missing nodes"):
         figures.topology({})
 
 
