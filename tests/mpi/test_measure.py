@@ -20,6 +20,7 @@ from labkit import cli, launch, measuring, records
 from labkit.campaign import Campaign
 from labkit.errors import KernelError, LaunchError
 from labkit.measuring import ranks
+from labkit.records.factors import differing
 from labkit.show import results
 from labkit.spec import Effort, Spec, sweep
 
@@ -98,7 +99,7 @@ def test_libraries_take_turns_in_one_call(tmp_path: Path) -> None:
     for one in found:
         assert launch.library(one.meta["mpi_library"]) == one.meta["library"]
         assert not [text for text in one.meta["warnings"] if "the ranks loaded" in text]
-    assert "library" in results.factors(records.summary(records.table(found)))
+    assert "library" in differing(records.summary(records.table(found)))
 
 
 def test_more_launches_add_to_those_there_are(held: Campaign, tmp_path: Path) -> None:

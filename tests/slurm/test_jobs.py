@@ -71,7 +71,7 @@ def background(lab: Lab) -> Iterator[Background]:
 def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]) -> None:
     job = background.cut
     assert until(lambda: len(saved(job)) >= 2, 60), job.output()
-    threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     assert cli.main(["attach", "cut"]) == 130
     shown = capfd.readouterr().err
     assert f"labkit: job {job.number}: RUNNING on vc2" in shown

@@ -116,7 +116,7 @@ def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: P
     with opened(server, chromium, STEM) as page:
         page.locator(".lab-tcp-8 input").fill("12")
         page.locator(".lab-tcp-8 .lab-press").click()
-        page.wait_for_selector(".lab-tcp-8 .lab-said:has-text('kept')")
+        page.wait_for_selector(".lab-tcp-8 .lab-said:has-text('saved')")
         asked = page.locator(".lab-alpha").first
         right = asked.locator("input").input_value()
         asked.scroll_into_view_if_needed()

@@ -230,8 +230,8 @@ def test_a_tree_is_drawn_with_its_loads() -> None:
     figure = figures.topology(facts, {"vc0.eth0.tx_bytes": 12_500_000, "leaf0.up.tx_bytes": 12_500_000}, seconds=1)
     shown = {trace.text for trace in figure.data if trace.mode == "lines" and trace.x[0] is not None}
     assert len(shown) == 12  # both directions of four hosts and two uplinks
-    assert "vc0 – leaf0, up: 200 Mbit/s<br>carried 12.5 MB<br>load 50%" in shown
-    assert "leaf0 – spine, up: 133 Mbit/s<br>carried 12.5 MB<br>load 75%" in shown
+    assert "vc0 – leaf0, up: 200 Mbit/s<br>carried 12.5 MB<br>load 50 %" in shown
+    assert "leaf0 – spine, up: 133 Mbit/s<br>carried 12.5 MB<br>load 75 %" in shown
     assert "taper 3:1" in figure.layout.xaxis.title.text
     with pytest.raises(DataError, match="missing nodes"):
         figures.topology({})
@@ -365,7 +365,7 @@ def test_one_that_is_kept_up_is_used_and_goes_with_all_that_runs_in_it(
     with guest:
         assert guest.wait(10)
     assert gone(networks)
-    with pytest.raises(LaunchError, match="is down"):
+    with pytest.raises(LaunchError, match="is stopped"):
         cluster.evidence()
 
 
