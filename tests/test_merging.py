@@ -44,7 +44,7 @@ def test_two_days_of_the_same_suite_are_two_campaigns(tmp_path: Path, capsys: py
     for held, value in ((monday, 10), (tuesday, 20)):
         held.save(some(np.full((2, 3), value), launch=0), "0" * 16)
     assert main(["merge", str(monday.path), str(tuesday.path), "--into", str(tmp_path / "week")]) == 0
-    assert "merged: 2 new points, 0 there already" in capsys.readouterr().out
+    assert "merged: 2 new points, 0 skipped" in capsys.readouterr().out
     week = Campaign(tmp_path / "week")
     assert sorted(int(one.time_ns[0, 0]) for one in week.samples()) == [10, 20]
     frame = records.table(week.samples(), campaign=week.name)
@@ -58,7 +58,7 @@ def test_an_archive_of_a_campaign_adds_nothing_to_it(tmp_path: Path, capsys: pyt
     assert main(["export", str(held.path), "--output", str(tmp_path / "m.zip")]) == 0
     before = contents(held)
     assert main(["merge", str(tmp_path / "m.zip"), "--into", str(held.path)]) == 0
-    assert "merged: 0 new points, 7 there already" in capsys.readouterr().out
+    assert "merged: 0 new points, 7 skipped" in capsys.readouterr().out
     assert contents(held) == before
     assert not (held.path / "origins").exists()
     gone = next(iter(held.files("mpi.allreduce").points.values()))

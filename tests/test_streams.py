@@ -26,8 +26,8 @@ def shell(line: str, folder: Path, **variables: str) -> subprocess.CompletedProc
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (f"{SHOW} >/dev/full", b"standard output: No space left on device. Make room"),
-        (f"{SHOW} >&-", b"standard output: Bad file descriptor. It is closed"),
+        (f"{SHOW} >/dev/full", b"standard output: No space left on device. Free space"),
+        (f"{SHOW} >&-", b"standard output: Bad file descriptor. The stream is closed"),
         (f"{' '.join(LABKIT)} list >/dev/full", b"standard output: No space left on device."),
         (
             f"ulimit -f 1; {SHOW} --output big.csv --format csv",
