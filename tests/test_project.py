@@ -89,8 +89,9 @@ def test_every_marker_has_a_time_budget() -> None:
     markers = {entry.partition(":")[0] for entry in PYPROJECT["tool"]["pytest"]["ini_options"]["markers"]}
     budgets = PYPROJECT["tool"]["labkit"]["test-budgets"]
     assert set(budgets) == markers | {"pure"}
-    assert sum(seconds for name, seconds in budgets.items() if name != "slow") <= 15 * 60
-    assert sum(budgets.values()) <= 50 * 60
+    together = sum(budgets.values()) - budgets["pure"] / 2  # those run on two cores
+    assert together - budgets["slow"] <= 12 * 60
+    assert together <= 50 * 60
 
 
 def test_make_help_lists_the_fixed_words() -> None:

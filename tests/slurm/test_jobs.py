@@ -86,9 +86,9 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd
     before = saved(job)
     assert 2 <= len(before) < 12
     assert cli.main(["attach", "cut"]) == 1
-    assert f"It was ended with {len(before)} of 12 points there" in capfd.readouterr().err
+    assert f"It was cancelled with {len(before)} of 12 points there" in capfd.readouterr().err
     assert cli.main(["cancel", "cut"]) == 1
-    assert "ended already" in capfd.readouterr().err
+    assert "already ended" in capfd.readouterr().err
     again = jobs.Request(suite=str(lab.folder / "cut.toml"), nodes=1, parameters=("time_cap=0.02",))
     text = followed(lab.submit(again, lab.site("vc2")))
     assert f"{12 - len(before)} points measured, {len(before)} were there already" in text
@@ -220,6 +220,7 @@ def test_a_folder_that_nodes_do_not_see_is_told(lab: Lab, background: Background
         followed(jobs.submit(request, lab.site("vc[1-2]"), hidden / "c", print))
 
 
+@pytest.mark.slow  # Slurm counts in minutes
 def test_a_job_whose_time_is_over_keeps_what_it_measured(background: Background) -> None:
     job = background.limit
     with pytest.raises(LaunchError, match="TIMEOUT") as caught:
