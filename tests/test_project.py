@@ -201,7 +201,7 @@ def test_a_skip_of_a_required_marker_fails(tmp_path: Path) -> None:
     assert "LABKIT_REQUIRE=netns allows no skip: Skipped: on purpose" in text
     assert re.search(r"netns +2 tests +required +available", text)
     assert re.search(r"slurm +0 tests +required +no tests ran", text)
-    assert re.search(r"^netns +[\d.]+/90 s", text, flags=re.MULTILINE)
+    assert re.search(r"^netns +[\d.]+/\d+ s", text, flags=re.MULTILINE)
     assert "1 failed, 2 passed" in text.splitlines()[-1]
 
 

@@ -256,6 +256,7 @@ def run(path: Path, into: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=clean)
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_a_second_run_measures_only_what_is_missing(tmp_path: Path) -> None:
     path, into = suite(tmp_path, TINY), tmp_path / "c"

@@ -235,6 +235,7 @@ def test_a_job_whose_time_is_over_keeps_what_it_measured(background: Background)
     assert note["allocation"]["hosts"] == ["vc3"]
 
 
+@pytest.mark.slow
 def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab, capfd: pytest.CaptureFixture[str]) -> None:
     suite, site = lab.suite("beside", sizes="8", transports="auto,tcp"), str(lab.site("vc[0-3]"))
     assert cli.main(["submit", suite, "--nodes", "4", "--side-by-side", "--site", site]) == 0

@@ -145,6 +145,7 @@ def test_a_victim_suffers_beside_an_incast_in_every_pair(tmp_path: Path) -> None
     assert {study.findings(), studies.LEFT_OUT} <= set(shown.texts)
 
 
+@pytest.mark.slow
 @pytest.mark.netns
 @pytest.mark.mpi
 def test_the_cluster_proves_its_links(tmp_path: Path) -> None:

@@ -159,6 +159,7 @@ def test_tools_and_loops_measure_in_the_guest(
     assert (table.loc[table["benchmark"] == "verbs.write_latency", "latency_us_p50"] > 0).all()
 
 
+@pytest.mark.slow
 def test_the_link_has_the_delay_and_the_rate_that_were_asked_for(kept: Kept, tmp_path: Path) -> None:
     specs = [
         Spec(benchmark="verbs.read_latency", size=8, testbed="soft-roce,delay=5ms"),
