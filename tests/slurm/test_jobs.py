@@ -68,6 +68,8 @@ def background(lab: Lab) -> Iterator[Background]:
             jobs.cancel(job)
 
 
+# the interrupt may come while a question to Slurm is being started
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]) -> None:
     job = background.cut
     assert until(lambda: len(saved(job)) >= 2, 60), job.output()
