@@ -110,19 +110,20 @@ def incast(spec: Spec, effort: Effort) -> Invocation:
     """Writers at once, every stream a process with a server of its own at the other end."""
     _incast.check(spec, effort, "verbs", "ib_write_bw needs RDMA")
     values = spec.values
-    job, classes = _invocation(spec, effort, "write", "bw"), values["classes"].split(":") if values["classes"] else []
+    one_flow = _invocation(spec, effort, "write", "bw")
+    classes = values["classes"].split(":") if values["classes"] else []
     streams = values["senders"] * values["streams"]
     mark = ("--tclass={tclass}",) if classes else ()
 
     def parsed(text: str, folder: Path) -> Parsed:
-        one = job.parse(text, folder)
+        one = one_flow.parse(text, folder)
         mean = next(v.value for v in one.reported if v.name == "bandwidth_MBps" and v.statistic == "mean")
         return replace(one, facts={"payload_B": round(mean * 1e6 * values["duration"] / 2)})
 
     return replace(
-        job,
-        server=(*job.server, *mark),
-        client=(*job.client[:-1], *mark, job.client[-1]),
+        one_flow,
+        server=(*one_flow.server, *mark),
+        client=(*one_flow.client[:-1], *mark, one_flow.client[-1]),
         each=tuple({"tclass": classes[k % len(classes)]} if classes else {} for k in range(streams)),
         parse=parsed,
         combine=_incast.combine,

@@ -12,7 +12,7 @@ from labkit.spec import Effort, Spec
 if TYPE_CHECKING:
     from labkit.tools import Invocation
 
-    Jobs = tuple[Callable[[Spec, Effort], Invocation], ...]
+    Tools = tuple[Callable[[Spec, Effort], Invocation], ...]
 
 Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
 MTUS = (0, 256, 512, 1024, 2048, 4096)
@@ -176,7 +176,7 @@ class Served(Addressed):
 def latency(
     title: str,
     operation: str,
-    jobs: Jobs,
+    tools: Tools,
     options: type[Verbs] = InTurn,
     sizes: str = "2:64Ki",
     max_size: int = 2**30,
@@ -189,12 +189,12 @@ def latency(
         max_size=max_size,
         check=lambda spec: check(spec, operation),
         metrics={"latency_us": lambda spec: 1},
-        tools=jobs,
+        tools=tools,
         cadence="streaming",
     )
 
 
-def bandwidth(title: str, operation: str, jobs: Jobs, options: type[Stream] = Stream) -> ToolBenchmark:
+def bandwidth(title: str, operation: str, tools: Tools, options: type[Stream] = Stream) -> ToolBenchmark:
     """A benchmark of a stream of operations, several of them under way."""
     return ToolBenchmark(
         title=title,
@@ -203,14 +203,14 @@ def bandwidth(title: str, operation: str, jobs: Jobs, options: type[Stream] = St
         max_size=2**30,
         check=lambda spec: check(spec, operation),
         metrics={"bandwidth_MBps": lambda spec: spec.size * window(spec), "message_rate_per_s": window},
-        tools=jobs,
+        tools=tools,
         cadence="streaming",
     )
 
 
 def program(
     title: str,
-    job: Callable[[Spec, Effort], Invocation],
+    tool: Callable[[Spec, Effort], Invocation],
     options: type[Served],
     sizes: str = "16:1Ki:*4",
     max_size: int = 4096,
@@ -223,7 +223,7 @@ def program(
         max_size=max_size,
         check=scenario,
         metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.option("clients")},
-        tools=(job,),
+        tools=(tool,),
         cadence="streaming",
     )
 
