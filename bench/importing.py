@@ -20,8 +20,13 @@ OMB = "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Late
 END = "# All processes entering MPI_Finalize\n\n"
 SIZES = [0, *(1 << power for power in range(23))]
 TEXTS = (
-    "IMB, 24 rows", "OMB, 24 rows", "OMB, one table", "imb/MPI1.txt", "omb/pt2pt_latency.txt", "omb/opt_allreduce_f.txt",
-)  # fmt: skip
+    "IMB, 24 rows",
+    "OMB, 24 rows",
+    "OMB, one table",
+    "imb/MPI1.txt",
+    "omb/pt2pt_latency.txt",
+    "omb/opt_allreduce_f.txt",
+)
 ASK = """
 import json, sys, time
 from labkit import importing

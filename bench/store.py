@@ -54,10 +54,16 @@ def points(benchmark: str, count: int, like: Samples) -> Iterator[tuple[tuple[st
         fingerprint, launch = f"{i // LAUNCHES:016x}", i % LAUNCHES
         spec = Spec(benchmark=benchmark, size=1 + i // LAUNCHES, ranks=2, launcher="openmpi", transport="shm")
         header = {
-            "format": samples.FORMAT, "spec": spec.as_dict(), "effort": Effort().as_dict(), "host": dict(like.host),
-            "launch": launch, "origin": "simulated", "meta": {**like.meta, "fingerprint": fingerprint},
-            "reported": [], "source": "",
-        }  # fmt: skip
+            "format": samples.FORMAT,
+            "spec": spec.as_dict(),
+            "effort": Effort().as_dict(),
+            "host": dict(like.host),
+            "launch": launch,
+            "origin": "simulated",
+            "meta": {**like.meta, "fingerprint": fingerprint},
+            "reported": [],
+            "source": "",
+        }
         times = chance.integers(250, 2000, SAMPLES)
         yield (fingerprint, launch), Raw(json.dumps(header).encode(), (0,), {"time_ns": times})
 

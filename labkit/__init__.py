@@ -25,9 +25,14 @@ if TYPE_CHECKING:
     from labkit.spec import Effort, Spec, sweep
 
 _HOMES = {
-    "Campaign": "labkit.campaign", "Effort": "labkit.spec", "LabkitError": "labkit.errors",
-    "LabkitWarning": "labkit.errors", "Spec": "labkit.spec", "sweep": "labkit.spec", "measure": "labkit.measuring",
-}  # fmt: skip
+    "Campaign": "labkit.campaign",
+    "Effort": "labkit.spec",
+    "LabkitError": "labkit.errors",
+    "LabkitWarning": "labkit.errors",
+    "Spec": "labkit.spec",
+    "sweep": "labkit.spec",
+    "measure": "labkit.measuring",
+}
 
 
 def __getattr__(name: str) -> Any:

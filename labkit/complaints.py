@@ -12,12 +12,22 @@ from labkit.errors import alike
 
 MOST = 5  # complaints in one message
 WANTED: Mapping[str, str] = {
-    "int_parsing": "a whole number", "int_type": "a whole number", "int_from_float": "a whole number",
-    "int_parsing_size": "a whole number of at most 64 bits", "float_parsing": "a number", "float_type": "a number",
-    "finite_number": "a finite number", "bool_parsing": "true or false", "bool_type": "true or false",
-    "string_type": "text", "list_type": "a list", "tuple_type": "a list", "dict_type": "a table of keys and values",
-    "mapping_type": "a table of keys and values", "dataclass_type": "a table of keys and values",
-}  # fmt: skip
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a whole number of at most 64 bits",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a table of keys and values",
+    "mapping_type": "a table of keys and values",
+    "dataclass_type": "a table of keys and values",
+}
 UNKNOWN, MISSING = ("unexpected_keyword_argument", "extra_forbidden"), ("missing", "missing_argument")
 
 

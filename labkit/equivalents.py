@@ -250,9 +250,11 @@ def _facts(group: Sequence[Samples]) -> list[str]:
     start = str(START.of(first.meta) or "")
     known = {
         "Date": datetime.fromisoformat(start).ctime() if start else "",
-        "Machine": first.host.get("architecture"), "System": "Linux", "Release": first.host.get("kernel"),
+        "Machine": first.host.get("architecture"),
+        "System": "Linux",
+        "Release": first.host.get("kernel"),
         "MPI Version": LIBRARY.of(first.meta),
-    }  # fmt: skip
+    }
     lines = [f"{key:22}: {value}" for key, value in known.items() if value]
     lines += [f"{'Measured by':22}: {text}" for text in dict.fromkeys(map(_measured_by, group))]
     lengths = [

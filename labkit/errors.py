@@ -116,9 +116,13 @@ class LaunchError(LabkitError):
         """The same error below another first line; command, exit status, rank and standard error stay its own."""
         said = "\n".join([headline, *super().__str__().splitlines()[1:]])
         return LaunchError(
-            said, command=self.command, exit_status=self.exit_status, rank=self.rank, stderr=self.stderr,
+            said,
+            command=self.command,
+            exit_status=self.exit_status,
+            rank=self.rank,
+            stderr=self.stderr,
             lasting=self.lasting,
-        )  # fmt: skip
+        )
 
     @property
     def cause(self) -> causes.Cause | None:

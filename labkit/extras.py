@@ -14,11 +14,22 @@ from labkit.errors import LaunchError
 
 PACKAGES = {
     "report": (
-        "plotly", "papermill", "nbclient", "nbformat", "nbconvert", "IPython", "ipykernel", "jupyter_client", "kaleido",
-        "choreographer", "pypandoc", "yaml", "typst",
+        "plotly",
+        "papermill",
+        "nbclient",
+        "nbformat",
+        "nbconvert",
+        "IPython",
+        "ipykernel",
+        "jupyter_client",
+        "kaleido",
+        "choreographer",
+        "pypandoc",
+        "yaml",
+        "typst",
     ),
     "lab": ("jupyterlab", "ipywidgets", "anywidget", "traitlets"),
-}  # fmt: skip
+}
 NOTEBOOKS = ("papermill", "nbformat", "ipykernel", "IPython", "plotly")  # what executing a notebook takes
 
 

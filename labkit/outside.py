@@ -41,9 +41,12 @@ _REMEDIES = {
     errno.EIO: "Check the disk, and restore the file from a copy",
 }
 _KINDS = {
-    stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a folder",
-}  # fmt: skip
+}
 
 
 def explained(error: BaseException, path: str | Path = "") -> DataError:

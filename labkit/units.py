@@ -18,10 +18,21 @@ KiB, MiB, GiB = 2**10, 2**20, 2**30
 KB, MB, GB = 10**3, 10**6, 10**9
 
 _SIZE = {
-    "": 1, "B": 1,
-    "K": KiB, "KI": KiB, "KIB": KiB, "M": MiB, "MI": MiB, "MIB": MiB, "G": GiB, "GI": GiB, "GIB": GiB,
-    "KB": KB, "MB": MB, "GB": GB,
-}  # fmt: skip
+    "": 1,
+    "B": 1,
+    "K": KiB,
+    "KI": KiB,
+    "KIB": KiB,
+    "M": MiB,
+    "MI": MiB,
+    "MIB": MiB,
+    "G": GiB,
+    "GI": GiB,
+    "GIB": GiB,
+    "KB": KB,
+    "MB": MB,
+    "GB": GB,
+}
 _TIME = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 

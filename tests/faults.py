@@ -82,9 +82,13 @@ class Run:
         """Start labkit with nothing between it and us."""
         with (self.folder / "said").open("w") as out:
             return subprocess.Popen(
-                [*prefix, *(command or self.command())], env=self.environment(**more), stdout=subprocess.DEVNULL,
-                stderr=out, text=True, cwd=ROOT,
-            )  # fmt: skip
+                [*prefix, *(command or self.command())],
+                env=self.environment(**more),
+                stdout=subprocess.DEVNULL,
+                stderr=out,
+                text=True,
+                cwd=ROOT,
+            )
 
     def said(self) -> str:
         """What labkit wrote on standard error."""

@@ -101,8 +101,10 @@ def test_at_most_ten_public_names() -> None:
     for name in labkit.__all__:
         assert callable(getattr(labkit, name)), name
     # what is defined here without an underscore, or looked up when first used, is public
-    script = "import labkit, types; print(*(n for n, v in vars(labkit).items() if not n.startswith('_') and " \
-             "isinstance(v, (type, types.FunctionType)) and v.__module__ == 'labkit'), *labkit._HOMES)"  # fmt: skip
+    script = (
+        "import labkit, types; print(*(n for n, v in vars(labkit).items() if not n.startswith('_') and "
+        "isinstance(v, (type, types.FunctionType)) and v.__module__ == 'labkit'), *labkit._HOMES)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert sorted(done.stdout.split()) == sorted(labkit.__all__)
 

@@ -27,13 +27,17 @@ This usually is caused by:
         ("root@n1: Permission denied (publickey,password).", "", "ssh-copy-id", True),
         ("There are not enough slots available in the system to satisfy the 8", "", "fewer --ranks", True),
         ("bash: line 1: orted: command not found", "", "same MPI", True),
-        ("python: error while loading shared libraries: libmpi.so.40: cannot open shared object file: No such file or directory",
-         "", "Install the library libmpi.so.40", True),
+        (
+            "python: error while loading shared libraries: libmpi.so.40: cannot open shared object file: No such file or directory",
+            "",
+            "Install the library libmpi.so.40",
+            True,
+        ),
         ("[vm:1] socket() failed: Too many open files (24)", "", "ulimit -n 4096", False),
         ("/opt/venv/bin/python: No module named labkit.worker", "", "Install labkit at the same path", True),
         ("OSError: [Errno 28] No space left on device", "", "Free space", False),
     ],
-)  # fmt: skip
+)
 def test_a_known_cause_comes_first_with_what_to_do(said: str, line: str, remedy: str, lasting: bool) -> None:
     error = LaunchError("the ranks ended.", command=["mpirun", "a b"], exit_status=1, stderr=f"{said}\n{BANNER}")
     text = str(error)

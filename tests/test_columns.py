@@ -25,9 +25,14 @@ def test_the_dictionary_has_every_name_once() -> None:
 
 # unit → end of the name, units in a second, in a second's work or in the whole
 UNITS = {
-    "µs": ("_us", 1e6), "ns": ("_ns", 1e9), "times": ("_times", 1), "%": ("_percent", 1),
-    "MB/s": ("_MBps", 1e-6), "GB/s": ("_GBps", 1e-9), "1/s": ("_per_s", 1),
-}  # fmt: skip
+    "µs": ("_us", 1e6),
+    "ns": ("_ns", 1e9),
+    "times": ("_times", 1),
+    "%": ("_percent", 1),
+    "MB/s": ("_MBps", 1e-6),
+    "GB/s": ("_GBps", 1e-9),
+    "1/s": ("_per_s", 1),
+}
 GOOD_WHEN_LARGE = {"overlap_osu_percent", "overlap_imb_percent", "available_percent"}  # of those without a time
 
 

@@ -73,9 +73,15 @@ def test_impossible_options_are_named(options: dict[str, object], said: str) -> 
 
 
 def launch(
-    factor: float, *, number: int = 0, n: int = 1500, victims: int = 2, ranks: int = 10, congestor: int = 20_000,
+    factor: float,
+    *,
+    number: int = 0,
+    n: int = 1500,
+    victims: int = 2,
+    ranks: int = 10,
+    congestor: int = 20_000,
     **meta: object,
-) -> Samples:  # fmt: skip
+) -> Samples:
     """Times that scatter alike in all phases but for a factor: what a launch of gpcnet_loaded leaves behind."""
     chance = np.random.default_rng(100 + number)
     times = [chance.lognormal(9, 0.3, (victims, n)).astype(np.int64) for _ in range(3)]
@@ -235,10 +241,20 @@ def test_windows_are_allocated_as_gpcnet_does_and_old_samples_say_that_theirs_we
     ("name", "options"),
     [
         ("congestion.gpcnet_isolated", {**RMA, "pattern": "latency"}),
-        ("congestion.gpcnet_loaded", {**RMA, "pattern": "allreduce", "congestor": "incast", "fan_in": 0, "seed": 1,
-                                      "share": 80.0, "congestor_size": 4096}),
+        (
+            "congestion.gpcnet_loaded",
+            {
+                **RMA,
+                "pattern": "allreduce",
+                "congestor": "incast",
+                "fan_in": 0,
+                "seed": 1,
+                "share": 80.0,
+                "congestor_size": 4096,
+            },
+        ),
     ],
-)  # fmt: skip
+)
 def test_points_without_windows_are_the_same_as_before(name: str, options: dict[str, object]) -> None:
     old = Spec(benchmark=name, size=8, ranks=4, options=options)
     for memory in ("allocate", "create"):

@@ -50,8 +50,12 @@ def run(copy: Path, *command: str | Path, **environment: str) -> str:
     """What a command prints that finds labkit in the copy."""
     done = subprocess.run(
         [sys.executable, *map(str, command)],
-        cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)} | environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=copy,
+        env=os.environ | {"PYTHONPATH": str(copy)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

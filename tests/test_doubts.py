@@ -29,7 +29,7 @@ def test_a_kind_says_median_and_range_instead_of_its_first_number() -> None:
         (["12,800 of 1e5 lost", "900 of 1e5 lost"], ["6,850 (median; range 900 to 12,800) of 1e5 lost"]),
         (["load 7.95458984375", "load 8"], ["load 7.98 (median; range 7.95 to 8.00)"]),
     ],
-)  # fmt: skip
+)
 def test_only_numbers_of_their_own_are_ranged(texts: list[str], found: list[str]) -> None:
     assert [text for text, _ in kinds([badge(text)] for text in texts)] == found
 

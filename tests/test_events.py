@@ -74,10 +74,18 @@ def test_a_reader_gives_each_event_once(tmp_path: Path) -> None:
 
 
 WRONG = (
-    b"x", b"[]", b'{"kind": "saved", "time": "T"}', b'{"kind": "of others", "time": "T"}', b'{"kind": ["run"]}',
-    b'{"kind": "run", "suite": 3, "time": "T"}', b'{"kind": "run", "suite": "s", "time": 3}', b"[" * 9999,
-    b'{"kind": "heartbeat", "done": true, "total": 1, "label": "", "time": "T"}', b"\xff\xfe\0", b" " * (1 << 17),
-)  # fmt: skip
+    b"x",
+    b"[]",
+    b'{"kind": "saved", "time": "T"}',
+    b'{"kind": "of others", "time": "T"}',
+    b'{"kind": ["run"]}',
+    b'{"kind": "run", "suite": 3, "time": "T"}',
+    b'{"kind": "run", "suite": "s", "time": 3}',
+    b"[" * 9999,
+    b'{"kind": "heartbeat", "done": true, "total": 1, "label": "", "time": "T"}',
+    b"\xff\xfe\0",
+    b" " * (1 << 17),
+)
 
 
 @pytest.mark.parametrize("line", WRONG, ids=range(len(WRONG)))
@@ -173,8 +181,23 @@ def test_an_archive_holds_the_events(tmp_path: Path) -> None:
 
 
 def test_every_kind_has_words_or_is_a_sign_of_life() -> None:
-    made = {"saved": "s", "file": "f", "sha256": "0", "what": "w", "reason": "r", "host": "h", "suite": "q",
-            "benchmark": "b", "points": 1, "total": 2, "seed": 3, "name": "n", "state": "begins", "done": 1, "label": "l"}  # fmt: skip
+    made = {
+        "saved": "s",
+        "file": "f",
+        "sha256": "0",
+        "what": "w",
+        "reason": "r",
+        "host": "h",
+        "suite": "q",
+        "benchmark": "b",
+        "points": 1,
+        "total": 2,
+        "seed": 3,
+        "name": "n",
+        "state": "begins",
+        "done": 1,
+        "label": "l",
+    }
     for kind, wanted in events.KINDS.items():
         one = events.Event(kind, {name: made[name] for name in wanted}, "T")
         assert events.parsed(one.line().rstrip(b"\n")) == one

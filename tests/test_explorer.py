@@ -368,8 +368,24 @@ def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["..", "../out", "a/../../out", "/tmp/out", "~/out", "~", ".", "", " ", "link/x", "loop", ".hidden", "a\0b", "x" * 300]
-)  # fmt: skip
+    "name",
+    [
+        "..",
+        "../out",
+        "a/../../out",
+        "/tmp/out",
+        "~/out",
+        "~",
+        ".",
+        "",
+        " ",
+        "link/x",
+        "loop",
+        ".hidden",
+        "a\0b",
+        "x" * 300,
+    ],
+)
 def test_keep_in_stays_below_the_folder_of_campaigns(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,9 +56,11 @@ def text(figure) -> str:
 
 
 def test_a_figure_carries_the_small_template_alone() -> None:
-    for figure in (figures.versus_size(records.summary(table()), "latency_us"),
-                   figures.bars(records.summary(table(sizes=(8,))), "transport", "latency_us"),
-                   figures.distribution([latency()], "latency_us")):  # fmt: skip
+    for figure in (
+        figures.versus_size(records.summary(table()), "latency_us"),
+        figures.bars(records.summary(table(sizes=(8,))), "transport", "latency_us"),
+        figures.distribution([latency()], "latency_us"),
+    ):
         drawn = json.loads(figure.to_json())["layout"]["template"]
         assert len(json.dumps(drawn)) < 1024, "plotly's own templates have 6.5 kB"
         assert drawn["layout"]["font"]["family"].split(", ")[:2] == ["Liberation Sans", "Arial"], "of equal widths"
@@ -404,10 +406,18 @@ def cells(launches: int = 3) -> pd.DataFrame:
     found = []
     for launch in range(launches):
         values = tuple(
-            Reported("bandwidth_MBps", "MB/s", "value", f / r + launch,
-                     labels={"file_size_B": f, "record_size_B": r, "test": test})
-            for f in (2**16, 2**17, 2**18) for r in (2**12, 2**14, 2**17) for test in ("read", "write") if r <= f
-        )  # fmt: skip
+            Reported(
+                "bandwidth_MBps",
+                "MB/s",
+                "value",
+                f / r + launch,
+                labels={"file_size_B": f, "record_size_B": r, "test": test},
+            )
+            for f in (2**16, 2**17, 2**18)
+            for r in (2**12, 2**14, 2**17)
+            for test in ("read", "write")
+            if r <= f
+        )
         spec = Spec(benchmark="storage.iozone", size=0, ranks=1)
         found.append(made.samples(spec, launch=launch, host=HOST, reported=values))
     return records.reported(found)

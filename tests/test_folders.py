@@ -14,8 +14,11 @@ from labkit.errors import DataError, LaunchError
 from labkit.host import programs
 from labkit.jobs import site
 
-VARIABLES = {"cache": ("XDG_CACHE_HOME", ".cache"), "config": ("XDG_CONFIG_HOME", ".config"),
-             "state": ("XDG_STATE_HOME", ".local/state")}  # fmt: skip
+VARIABLES = {
+    "cache": ("XDG_CACHE_HOME", ".cache"),
+    "config": ("XDG_CONFIG_HOME", ".config"),
+    "state": ("XDG_STATE_HOME", ".local/state"),
+}
 
 
 def no_such_user(uid: int) -> None:
@@ -59,8 +62,13 @@ def test_notes_of_running_processes_stay_where_other_versions_look(
     assert folders.runtime() == found
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     script = "from labkit import folders; print(folders.runtime())"
-    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(tmp_path)},
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.strip() == str(found)
 
 

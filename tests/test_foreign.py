@@ -183,18 +183,37 @@ def spec(**changes: object) -> dict[str, object]:
 
 
 HEADERS = {
-    "no JSON": b"{", "pickle": pickle.dumps(Evil()), "deep": DEEP, "a list": b"[1]", "empty": b"", "bytes": b"\xff\xfe",
+    "no JSON": b"{",
+    "pickle": pickle.dumps(Evil()),
+    "deep": DEEP,
+    "a list": b"[1]",
+    "empty": b"",
+    "bytes": b"\xff\xfe",
     "many digits": b'{"format": ' + b"9" * 5000 + b"}",
-    "no spec": header(spec=3), "a path": header(spec=spec(benchmark="x./../../evil")),
-    "absolute": header(spec=spec(benchmark="/tmp/x.y")), "options": header(spec=spec(options=[[1]])),
-    "huge": header(spec=spec(size=10**30)), "unknown key": header(spec=spec(evil=1)), "hosts": header(spec=spec(hosts="a")),
-    "launch": header(launch="x"), "negative": header(launch=-1), "true": header(launch=True), "meta": header(meta=[]),
-    "badges": header(meta={"badges": 3}), "nested": header(meta={"badges": [{}]}), "origin": header(origin="guessed"),
-    "host": header(host=None), "effort": header(effort={"launches": "x"}), "reported": header(reported=[{"name": 1}]),
+    "no spec": header(spec=3),
+    "a path": header(spec=spec(benchmark="x./../../evil")),
+    "absolute": header(spec=spec(benchmark="/tmp/x.y")),
+    "options": header(spec=spec(options=[[1]])),
+    "huge": header(spec=spec(size=10**30)),
+    "unknown key": header(spec=spec(evil=1)),
+    "hosts": header(spec=spec(hosts="a")),
+    "launch": header(launch="x"),
+    "negative": header(launch=-1),
+    "true": header(launch=True),
+    "meta": header(meta=[]),
+    "badges": header(meta={"badges": 3}),
+    "nested": header(meta={"badges": [{}]}),
+    "origin": header(origin="guessed"),
+    "host": header(host=None),
+    "effort": header(effort={"launches": "x"}),
+    "reported": header(reported=[{"name": 1}]),
     "value": header(reported=[{"name": "a", "unit": "s", "statistic": "p50", "value": "x"}]),
-    "source": header(source=3), "first": header(meta={"first_launch": "x"}), "campaign": header(meta={"campaign": 3}),
-    "missing": b'{"format": 1}', "text": header(effort="x"),
-}  # fmt: skip
+    "source": header(source=3),
+    "first": header(meta={"first_launch": "x"}),
+    "campaign": header(meta={"campaign": 3}),
+    "missing": b'{"format": 1}',
+    "text": header(effort="x"),
+}
 TABLES = {
     "texts": {"rank": ["a"], "iteration": ["b"], "time_ns": ["c"]},
     "nulls": {"rank": [0, None], "iteration": [0, 1], "time_ns": [1, 2]},
@@ -212,8 +231,14 @@ def written(path: Path, text: bytes, columns: dict[str, Any] | None = None) -> N
     """A Parquet file with this metadata."""
     import hashlib
 
-    table = pa.table(columns or {"rank": pa.array([], pa.int32()), "iteration": pa.array([], pa.int32()),
-                                 "time_ns": pa.array([], pa.int64())})  # fmt: skip
+    table = pa.table(
+        columns
+        or {
+            "rank": pa.array([], pa.int32()),
+            "iteration": pa.array([], pa.int32()),
+            "time_ns": pa.array([], pa.int64()),
+        }
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     told = {b"labkit": text, b"labkit-sha256": hashlib.sha256(text).hexdigest().encode()}
     pq.write_table(table.replace_schema_metadata(told), path)
@@ -311,9 +336,15 @@ def test_a_pipe_in_a_campaign_blocks_nobody(tmp_path: Path, name: str) -> None:
 
 
 LEASES = {
-    "future": {}, "no pid": {"pid": "x"}, "minus one": {"pid": "-1"}, "list": {"pid": [1]}, "began": {"began": 3},
-    "one": {"began": ["x"]}, "token": {"token": 3}, "beat": {"heartbeat": "x"},
-}  # fmt: skip
+    "future": {},
+    "no pid": {"pid": "x"},
+    "minus one": {"pid": "-1"},
+    "list": {"pid": [1]},
+    "began": {"began": 3},
+    "one": {"began": ["x"]},
+    "token": {"token": 3},
+    "beat": {"heartbeat": "x"},
+}
 
 
 @pytest.mark.parametrize(("what", "changes"), LEASES.items(), ids=list(LEASES))
@@ -351,8 +382,16 @@ def test_kept_records_that_somebody_else_made_are_not_believed(tmp_path: Path, m
 
 def test_what_a_foreign_campaign_derived_does_not_travel(tmp_path: Path) -> None:
     held = filled(tmp_path / "c", 2)
-    for name in ("records/mpi.allreduce.parquet", "lease.json", "progress.json", "explorer.json", "records.parquet",
-                 "jobs/1.json", "report/index.html", "notebooks-again/10-latency.ipynb"):  # fmt: skip
+    for name in (
+        "records/mpi.allreduce.parquet",
+        "lease.json",
+        "progress.json",
+        "explorer.json",
+        "records.parquet",
+        "jobs/1.json",
+        "report/index.html",
+        "notebooks-again/10-latency.ipynb",
+    ):
         (held.path / name).parent.mkdir(exist_ok=True)
         (held.path / name).write_text("{}")
     (held.path / "lease.json").unlink()

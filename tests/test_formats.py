@@ -255,10 +255,19 @@ PARSERS: dict[str, Callable[[str], list[Reported]]] = {
     "iozone": iozone.parse,
 }
 RESULTS = [
-    "netperf/TCP_RR_confidence.txt", "netperf/TCP_STREAM_k.txt", "netperf/omni_udp_rr_k.txt", "iperf3/tcp.json",
-    "iperf3/tcp_n10M_l1K.json", "iperf3/udp.json", "sockperf/pingpong_tcp.txt", "qperf/tcp_lat_uu.txt",
-    "qperf/qperf_uu.txt", "fio/fsync.json", "fio/randrw_sync.json", "iozone/auto_R_nosync.txt",
-]  # fmt: skip
+    "netperf/TCP_RR_confidence.txt",
+    "netperf/TCP_STREAM_k.txt",
+    "netperf/omni_udp_rr_k.txt",
+    "iperf3/tcp.json",
+    "iperf3/tcp_n10M_l1K.json",
+    "iperf3/udp.json",
+    "sockperf/pingpong_tcp.txt",
+    "qperf/tcp_lat_uu.txt",
+    "qperf/qperf_uu.txt",
+    "fio/fsync.json",
+    "fio/randrw_sync.json",
+    "iozone/auto_R_nosync.txt",
+]
 # qperf's text has no end that proves it whole, and these of netperf were not asked for in labkit's order
 OPEN = ("qperf/", "netperf/TCP_RR", "netperf/omni")
 WHOLE = [*(name for name in RESULTS if not name.startswith(OPEN)), "sockperf/pingpong_log.csv"]

@@ -90,9 +90,11 @@ def test_omb_latency_and_bandwidth() -> None:
 def test_omb_percentiles_of_bandwidth_become_those_of_the_slow_side() -> None:
     found = values(omb, one("omb/opt_bw_z"), 64)
     assert found == {
-        ("bandwidth_MBps", "mean"): 0.88, ("bandwidth_MBps", "p50"): 451.25,
-        ("bandwidth_MBps", "p10"): 492.84, ("bandwidth_MBps", "p1"): 796.58,
-    }  # fmt: skip
+        ("bandwidth_MBps", "mean"): 0.88,
+        ("bandwidth_MBps", "p50"): 451.25,
+        ("bandwidth_MBps", "p10"): 492.84,
+        ("bandwidth_MBps", "p1"): 796.58,
+    }
     asked = text("omb/opt_bw_z").replace("P50 Tail BW", " P1 Tail BW").replace("P90 Tail BW", " P5 Tail BW")
     (table,) = omb.parse(asked)
     found = values(omb, table, 64)
@@ -121,9 +123,11 @@ def test_omb_collectives_are_means_over_ranks_and_so_are_their_percentiles() -> 
 def test_omb_overlap() -> None:
     found = values(omb, one("omb/coll_iallgather"), 1)
     assert found == {
-        ("latency_us", "osu_mean"): 1.60, ("compute_us", "osu_mean"): 1.06, ("pure_us", "osu_mean"): 0.76,
+        ("latency_us", "osu_mean"): 1.60,
+        ("compute_us", "osu_mean"): 1.06,
+        ("pure_us", "osu_mean"): 0.76,
         ("overlap_osu_percent", "value"): 29.38,
-    }  # fmt: skip
+    }
     assert values(omb, one("omb/coll_ibarrier"), None)["overlap_osu_percent", "value"] == 29.30
     full = values(omb, one("omb/opt_iallreduce_f"), 4)
     assert (full["init_us", "osu_mean"], full["wait_us", "osu_mean"], full["pure_us", "rank_max"]) == (0.23, 0.27, 1.12)
@@ -151,8 +155,10 @@ def test_omb_prose() -> None:
     (init,) = omb.parse("# OSU MPI Init Test v7.4\nnprocs: 2, min: 105 ms, max: 119 ms, avg: 112 ms\n")
     assert init.parameters == {"nprocs": "2"}
     assert values(omb, init, None) == {
-        ("init_ms", "rank_min"): 105, ("init_ms", "rank_max"): 119, ("init_ms", "osu_mean"): 112,
-    }  # fmt: skip
+        ("init_ms", "rank_min"): 105,
+        ("init_ms", "rank_max"): 119,
+        ("init_ms", "osu_mean"): 112,
+    }
     hello = "# OSU MPI Hello World Test v7.4\nThis is a test with 4 processes\n"
     (table,) = omb.parse(hello)
     assert (table.test, table.parameters, table.rows) == ("osu_hello", {"processes": "4"}, ())
@@ -185,18 +191,22 @@ def test_imb_mpi1() -> None:
     assert values(imb, pingpong, 64) == {("latency_us", "mean"): 0.31, ("bandwidth_MBps", "mean"): 204.05}
     assert values(imb, pingpong, 0) == {("latency_us", "mean"): 0.23}
     assert values(imb, tables["IMB-MPI1 Sendrecv"], 64) == {
-        ("latency_us", "rank_min"): 0.41, ("latency_us", "rank_max"): 0.41, ("latency_us", "osu_mean"): 0.41,
+        ("latency_us", "rank_min"): 0.41,
+        ("latency_us", "rank_max"): 0.41,
+        ("latency_us", "osu_mean"): 0.41,
         ("bandwidth_MBps", "mean"): 310.94,
-    }  # fmt: skip
+    }
     assert values(imb, tables["IMB-MPI1 Barrier"], None)["latency_us", "rank_max"] == 0.40
 
 
 def test_imb_nbc() -> None:
     tables = {table.test: table for table in imb.parse(text("imb/NBC"))}
     assert values(imb, tables["IMB-NBC Ibcast"], 1) == {
-        ("latency_us", "mean"): 0.47, ("pure_us", "mean"): 0.80, ("compute_us", "mean"): 0.16,
+        ("latency_us", "mean"): 0.47,
+        ("pure_us", "mean"): 0.80,
+        ("compute_us", "mean"): 0.16,
         ("overlap_imb_percent", "value"): 61.69,
-    }  # fmt: skip
+    }
     assert not tables["IMB-NBC Ibarrier"].sized
 
 
@@ -246,7 +256,7 @@ IMB_BLOCKS = {
         f"{RULE}# Benchmarking Alltoall \n# #processes = 2 \n{RULE}"
         "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
         "            1           20         0.03         0.03         0.03\n"
-        "      4194304 out-of-mem.; needed X=   1.002 GB; use flag \"-mem X\" or MAX_MEM_USAGE>=X (IMB_mem_info.h)\n",
+        '      4194304 out-of-mem.; needed X=   1.002 GB; use flag "-mem X" or MAX_MEM_USAGE>=X (IMB_mem_info.h)\n',
         {"#processes": "2"},
     ),
     "passive": (
@@ -256,7 +266,7 @@ IMB_BLOCKS = {
         "            1          100         1.25         9.50\n",
         {"#processes": "2"},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", IMB_BLOCKS)
@@ -322,13 +332,18 @@ def test_what_is_not_finite_is_no_value_and_stays_in_the_text(number: str) -> No
         ("omb/opt_latency_typeall", "MPI_INT", "MPI_CHAR", "the datatype is the same as before"),
         ("omb/opt_mbw_V", "# Message Rate Profile", "", "wanted '# Message Rate Profile'"),
         ("omb/opt_allreduce_fz", "    50              0.68", "    50", "line 5: found '4  "),
-        ("imb/MPI1", "# All processes entering MPI_Finalize", "", "found 'the end of the text', wanted '# All processes"),
+        (
+            "imb/MPI1",
+            "# All processes entering MPI_Finalize",
+            "",
+            "found 'the end of the text', wanted '# All processes",
+        ),
         ("imb/MPI1", "# Benchmarking Exchange \n", "", "line 93: found '#bytes #repetitions  t_min[usec]"),
         ("imb/MPI1", "Benchmarks 2021.11, MPI-1", "Benchmarks 2021.11, MPI-9", "line 2: found"),
         ("imb/MPI1", "       #bytes #rep", "       #bites #rep", "line 52: found '#bites"),
         ("imb/MPI1", "            0           20", "            0", "line 53: found '0         0.23"),
     ],
-)  # fmt: skip
+)
 def test_other_text_is_one_clear_error(name: str, old: str, new: str, said: str) -> None:
     form = omb if name.startswith("omb") else imb
     assert old in text(name)

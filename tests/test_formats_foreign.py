@@ -16,8 +16,12 @@ from labkit.formats._lines import KINDS, Lines
 GOLDEN = Path(__file__).parent / "golden"
 LATENCY, MPI1 = (GOLDEN / "omb" / "pt2pt_latency.txt").read_text(), (GOLDEN / "imb" / "MPI1.txt").read_text()
 MT = (GOLDEN / "imb" / "MT.txt").read_text()
-CASES = {"omb": (omb, LATENCY), "imb": (imb, MPI1), "mt": (imb, MT), "allreduce": (
-    omb, (GOLDEN / "omb" / "opt_allreduce_fz.txt").read_text())}  # fmt: skip
+CASES = {
+    "omb": (omb, LATENCY),
+    "imb": (imb, MPI1),
+    "mt": (imb, MT),
+    "allreduce": (omb, (GOLDEN / "omb" / "opt_allreduce_fz.txt").read_text()),
+}
 every = pytest.mark.parametrize("case", CASES)
 # what launchers, libraries, batch systems and shells print
 NOISE = [

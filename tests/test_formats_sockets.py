@@ -197,14 +197,24 @@ def test_fio_over_a_unix_socket() -> None:
 # ---- all of them
 
 RESULTS: list[tuple[Parse, str]] = [
-    (netperf.parse, "netperf/UDP_STREAM_k.txt"), (netperf.parse, "netperf/UDP_RR_k.txt"),
-    (qperf.parse, "qperf/udp_bw_uu.txt"), (qperf.parse, "qperf/udp_lat_uu.txt"), (iperf3.both, "iperf3/tcp_bidir.json"),
-    (iperf3.parse, "iperf3/udp_P2.json"), (iperf.stream, "iperf/tcp.txt"), (two, "iperf/tcp_P2.txt"),
-    (iperf.both, "iperf/full_duplex.txt"), (two_ways, "iperf/full_duplex_P2.txt"), (iperf.datagrams, "iperf/udp.txt"),
-    (iperf.bounces, "iperf/bounceback.txt"), (netpipe.ladder, "netpipe/ladder.out"),
-    (netpipe.round_trip, "netpipe/one.out"), (fi_pingpong.parse, "fi_pingpong/tcp_64.client.txt"),
-    (unix, "fio/unix_pingpong.json"), (sockperf.parse, "sockperf/under_load_udp.txt"),
-]  # fmt: skip
+    (netperf.parse, "netperf/UDP_STREAM_k.txt"),
+    (netperf.parse, "netperf/UDP_RR_k.txt"),
+    (qperf.parse, "qperf/udp_bw_uu.txt"),
+    (qperf.parse, "qperf/udp_lat_uu.txt"),
+    (iperf3.both, "iperf3/tcp_bidir.json"),
+    (iperf3.parse, "iperf3/udp_P2.json"),
+    (iperf.stream, "iperf/tcp.txt"),
+    (two, "iperf/tcp_P2.txt"),
+    (iperf.both, "iperf/full_duplex.txt"),
+    (two_ways, "iperf/full_duplex_P2.txt"),
+    (iperf.datagrams, "iperf/udp.txt"),
+    (iperf.bounces, "iperf/bounceback.txt"),
+    (netpipe.ladder, "netpipe/ladder.out"),
+    (netpipe.round_trip, "netpipe/one.out"),
+    (fi_pingpong.parse, "fi_pingpong/tcp_64.client.txt"),
+    (unix, "fio/unix_pingpong.json"),
+    (sockperf.parse, "sockperf/under_load_udp.txt"),
+]
 # without an end that proves them whole: qperf's text, a ladder, of which each line is a result, and iperf with several
 # streams, where more follows what counts
 OPEN = ("qperf/", "netpipe/ladder", "iperf/tcp_P2", "iperf/full_duplex_P2")
@@ -274,8 +284,20 @@ def test_a_spoiled_output_is_a_result_or_an_error(parse: Parse, name: str, data:
 @pytest.mark.parametrize(
     ("parse", "name", "old", "new", "message"),
     [
-        (netperf.parse, "netperf/UDP_STREAM_k.txt", "REMOTE_RECV_CALLS=53125", "REMOTE_RECV_CALLS=99999", "99999 of 85811"),
-        (qperf.parse, "qperf/udp_bw_uu.txt", "recv_msgs   =      38898", "recv_msgs   =      99999", "no more than were"),
+        (
+            netperf.parse,
+            "netperf/UDP_STREAM_k.txt",
+            "REMOTE_RECV_CALLS=53125",
+            "REMOTE_RECV_CALLS=99999",
+            "99999 of 85811",
+        ),
+        (
+            qperf.parse,
+            "qperf/udp_bw_uu.txt",
+            "recv_msgs   =      38898",
+            "recv_msgs   =      99999",
+            "no more than were",
+        ),
         (iperf.datagrams, "iperf/udp.txt", "3/4468", "5000/4468", "lost of those sent"),
         (iperf.both, "iperf/full_duplex.txt", "[FD1]", "[FD2]", r"a line \[FD1\]"),
         (iperf.stream, "iperf/tcp.txt", "16127969 Kbits", "0 Kbits", "above 0"),
@@ -283,7 +305,7 @@ def test_a_spoiled_output_is_a_result_or_an_error(parse: Parse, name: str, data:
         (fi_pingpong.parse, "fi_pingpong/tcp_64.client.txt", "=1k", "=999", "as many answers"),
         (fi_pingpong.parse, "fi_pingpong/tcp_64.client.txt", "1181.18", "0.00", "above 0"),
     ],
-)  # fmt: skip
+)
 def test_a_contradiction_is_named(parse: Parse, name: str, old: str, new: str, message: str) -> None:
     assert old in text(name)
     with pytest.raises(DataError, match=message):

@@ -52,10 +52,15 @@ def test_latencies_are_those_of_the_table(name: str) -> None:
     assert [(v.name, v.statistic, v.value) for v in found] == [
         ("latency_us", statistic, float(row[column]))
         for statistic, column in (
-            ("min", "t_min[usec]"), ("max", "t_max[usec]"), ("p50", "t_typical[usec]"), ("mean", "t_avg[usec]"),
-            ("stddev", "t_stdev[usec]"), ("p99", "99% percentile[usec]"), ("p999", "99.9% percentile[usec]"),
+            ("min", "t_min[usec]"),
+            ("max", "t_max[usec]"),
+            ("p50", "t_typical[usec]"),
+            ("mean", "t_avg[usec]"),
+            ("stddev", "t_stdev[usec]"),
+            ("p99", "99% percentile[usec]"),
+            ("p999", "99.9% percentile[usec]"),
         )
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -86,8 +91,19 @@ def test_a_run_by_time_has_mean_and_rate() -> None:
         assert 2 * mean * rate == pytest.approx(1e6, rel=1e-3)
 
 
-BANDWIDTHS = ["write_bw", "send_bw", "read_bw", "atomic_bw", "write_bw_bidir", "write_bw_q2", "write_bw_post_list",
-              "write_bw_Q", "write_bw_rdmacm", "send_bw_ud", "send_bw_event"]  # fmt: skip
+BANDWIDTHS = [
+    "write_bw",
+    "send_bw",
+    "read_bw",
+    "atomic_bw",
+    "write_bw_bidir",
+    "write_bw_q2",
+    "write_bw_post_list",
+    "write_bw_Q",
+    "write_bw_rdmacm",
+    "send_bw_ud",
+    "send_bw_event",
+]
 
 
 @pytest.mark.parametrize("name", BANDWIDTHS)
@@ -209,10 +225,14 @@ def test_json_with_gigabits_must_be_told() -> None:
 @pytest.mark.parametrize(
     ("name", "median", "mean"),
     [
-        ("rc_tag_lat", 24.0, 27.418), ("rc_put_lat", 25.0, 29.233), ("rc_get", 42.0, 46.721),
-        ("rc_tag_lat_csv", 23.5, 26.625), ("ud_tag_lat", 37.0, 130.925), ("tcp_tag_lat", 3.418, 787.295),
+        ("rc_tag_lat", 24.0, 27.418),
+        ("rc_put_lat", 25.0, 29.233),
+        ("rc_get", 42.0, 46.721),
+        ("rc_tag_lat_csv", 23.5, 26.625),
+        ("ud_tag_lat", 37.0, 130.925),
+        ("tcp_tag_lat", 3.418, 787.295),
     ],
-)  # fmt: skip
+)
 def test_ucx_latency_is_the_median_and_the_mean_of_all(name: str, median: float, mean: float) -> None:
     found = ucx_perftest.parse(text(f"ucx_perftest/{name}.txt"))
     assert value(found, "latency_us", "p50") == median
@@ -251,9 +271,10 @@ def test_ucx_without_progress_and_with_another_percentile() -> None:
 @pytest.mark.parametrize(
     ("name", "latency"),
     [
-        ("rc_lat", 2181.425), ("rc_rdma_read_lat", 55.336),
+        ("rc_lat", 2181.425),
+        ("rc_rdma_read_lat", 55.336),
     ],
-)  # fmt: skip
+)
 def test_qperf_latency_over_rdma_is_one_way(name: str, latency: float) -> None:
     found = qperf.parse(text(f"qperf/{name}.txt"))
     assert value(found, "latency_us", "mean") == pytest.approx(latency)

@@ -36,15 +36,65 @@ from .test_store import filled
 
 LONGEST = 30  # s of one command
 HOSTILE: list[Any] = [
-    None, True, -1, 0, 2**63, 10**40, 1e308, float("nan"), "", "x", "/etc/passwd", "../../../evil", "a\x00b", "a\nb",
-    "\x1b[2J\x1b]0;x\x07", "\ud800", "<script>alert(1)</script>", "{{7*7}}", "$(touch evil)", "x" * 5000, "µ" * 300, [],
-    {}, [[]], {"": {}}, [None], {"__reduce__": "os.system"}, {"a": {"b": {"c": [1, {"d": 2}]}}}, "mpi.bcast", "1e999",
-]  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    2**63,
+    10**40,
+    1e308,
+    float("nan"),
+    "",
+    "x",
+    "/etc/passwd",
+    "../../../evil",
+    "a\x00b",
+    "a\nb",
+    "\x1b[2J\x1b]0;x\x07",
+    "\ud800",
+    "<script>alert(1)</script>",
+    "{{7*7}}",
+    "$(touch evil)",
+    "x" * 5000,
+    "µ" * 300,
+    [],
+    {},
+    [[]],
+    {"": {}},
+    [None],
+    {"__reduce__": "os.system"},
+    {"a": {"b": {"c": [1, {"d": 2}]}}},
+    "mpi.bcast",
+    "1e999",
+]
 NAMES = [
-    "/tmp/labkit-evil", "../evil", "a/../../evil", "..", ".", "a//b", "a\\b", "C:\\x", "x" * 300, "\x1b[2J", "a\nb",
-    "\u202etxt", "LOG.TXT", "log.txt/x", "campaign.json", "samples/x/y.parquet", "samples/mpi.allreduce/evil.parquet",
-    "lease.json", "records/mpi.allreduce.parquet", "origins/../../x", "notebooks/x.ipynb", "~/x", "-rf", "con", " a", "ü/ß",
-]  # fmt: skip
+    "/tmp/labkit-evil",
+    "../evil",
+    "a/../../evil",
+    "..",
+    ".",
+    "a//b",
+    "a\\b",
+    "C:\\x",
+    "x" * 300,
+    "\x1b[2J",
+    "a\nb",
+    "\u202etxt",
+    "LOG.TXT",
+    "log.txt/x",
+    "campaign.json",
+    "samples/x/y.parquet",
+    "samples/mpi.allreduce/evil.parquet",
+    "lease.json",
+    "records/mpi.allreduce.parquet",
+    "origins/../../x",
+    "notebooks/x.ipynb",
+    "~/x",
+    "-rf",
+    "con",
+    " a",
+    "ü/ß",
+]
 
 
 @cache
@@ -102,22 +152,36 @@ def table(content: bytes, chance: random.Random, *, header: bool) -> bytes:
     found = pq.read_table(io.BytesIO(content))
     told = dict(found.schema.metadata or {})
     if header and b"labkit" in told:
-        raw = chance.choice((DEEP, pickle.dumps(Evil()), b"", b"\xff")) if chance.random() < 0.1 else json.dumps(
-            twisted(json.loads(told[b"labkit"]), chance)
-        ).encode()  # fmt: skip
+        raw = (
+            chance.choice((DEEP, pickle.dumps(Evil()), b"", b"\xff"))
+            if chance.random() < 0.1
+            else json.dumps(twisted(json.loads(told[b"labkit"]), chance)).encode()
+        )
         told |= {b"labkit": raw, b"labkit-sha256": hashlib.sha256(raw).hexdigest().encode()}
     else:
         name = chance.choice(found.column_names)
         place, rows = found.column_names.index(name), len(found)
-        column = chance.choice((
-            ["x"] * rows, [None] * rows, [[1]] * rows, [0.5] * rows, [pickle.dumps(Evil())] * rows, [-1] * rows, [2**62] * rows,
-            [True] * rows,
-        ))  # fmt: skip
-        found = chance.choice((
-            lambda: found.drop_columns([name]), lambda: found.set_column(place, name, pa.array(column)),
-            lambda: found.append_column(str(chance.choice(HOSTILE[8:20])).replace("\ud800", "?"), pa.array(column)),
-            lambda: found.slice(0, rows // 2), lambda: pa.concat_tables([found, found]),
-        ))()  # fmt: skip
+        column = chance.choice(
+            (
+                ["x"] * rows,
+                [None] * rows,
+                [[1]] * rows,
+                [0.5] * rows,
+                [pickle.dumps(Evil())] * rows,
+                [-1] * rows,
+                [2**62] * rows,
+                [True] * rows,
+            )
+        )
+        found = chance.choice(
+            (
+                lambda: found.drop_columns([name]),
+                lambda: found.set_column(place, name, pa.array(column)),
+                lambda: found.append_column(str(chance.choice(HOSTILE[8:20])).replace("\ud800", "?"), pa.array(column)),
+                lambda: found.slice(0, rows // 2),
+                lambda: pa.concat_tables([found, found]),
+            )
+        )()
         told |= dict(chance.choice(((), ((b"pandas", b"{"), (b"ARROW:schema", chance.randbytes(40))))))
     out = io.BytesIO()
     pq.write_table(found.replace_schema_metadata(told), out)
@@ -199,19 +263,52 @@ def bytes_of_parquet(chance: random.Random, folder: Path) -> Path:
 def strange_files(chance: random.Random, folder: Path) -> Path:
     """Links, pipes, folders and rubbish where labkit expects files."""
     held = laid(template(), folder / "c")
-    name = chance.choice([*template(), "lease.json", "progress.json", "jobs/1.json", "explorer.json", "records", "samples",
-                          "records/mpi.allreduce.parquet", "samples/mpi.allreduce", "origins", archive.MANIFEST, "notebooks"])  # fmt: skip
+    name = chance.choice(
+        [
+            *template(),
+            "lease.json",
+            "progress.json",
+            "jobs/1.json",
+            "explorer.json",
+            "records",
+            "samples",
+            "records/mpi.allreduce.parquet",
+            "samples/mpi.allreduce",
+            "origins",
+            archive.MANIFEST,
+            "notebooks",
+        ]
+    )
     path = held / name
     path.parent.mkdir(exist_ok=True, parents=True)
     if path.is_dir():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
-    chance.choice((
-        lambda: os.mkfifo(path), lambda: path.symlink_to(chance.choice(("/etc", "/etc/passwd", "loop", "..", "/dev/zero", "c"))),
-        path.mkdir, lambda: path.write_bytes(chance.choice((b"", b"{}", b"[]", DEEP, b"\xff\xfe", b"x" * 10000))),
-        lambda: path.write_text(json.dumps(twisted({"pid": "1", "token": "x", "host": "h", "start": "s", "heartbeat": 4e9,
-                                                    "began": ["a", "b"], "system": "slurm", "number": "1"}, chance))),
-    ))()  # fmt: skip
+    chance.choice(
+        (
+            lambda: os.mkfifo(path),
+            lambda: path.symlink_to(chance.choice(("/etc", "/etc/passwd", "loop", "..", "/dev/zero", "c"))),
+            path.mkdir,
+            lambda: path.write_bytes(chance.choice((b"", b"{}", b"[]", DEEP, b"\xff\xfe", b"x" * 10000))),
+            lambda: path.write_text(
+                json.dumps(
+                    twisted(
+                        {
+                            "pid": "1",
+                            "token": "x",
+                            "host": "h",
+                            "start": "s",
+                            "heartbeat": 4e9,
+                            "began": ["a", "b"],
+                            "system": "slurm",
+                            "number": "1",
+                        },
+                        chance,
+                    )
+                )
+            ),
+        )
+    )()
     return held
 
 

@@ -16,12 +16,39 @@ from labkit.host import machine, others, programs
 from labkit.notes import texts
 
 KEYS = {
-    "hostname", "architecture", "kernel", "distribution", "virtualisation", "container", "cpu_model", "cpu_threads",
-    "cpu_cores", "cpu_sockets", "frequency_nominal_MHz", "frequency_max_MHz", "numa_nodes", "memory_total_B", "nics",
-    "rdma_devices", "versions", "cpus_online", "cpu_affinity", "cpu_quota", "cpus_usable", "smt", "governor",
-    "numa_balancing", "huge_pages", "memory_available_B", "shared_memory_free_B", "memory_lock_limit_B",
-    "clock_source", "clock_sources", "uptime_s", "load",
-}  # fmt: skip
+    "hostname",
+    "architecture",
+    "kernel",
+    "distribution",
+    "virtualisation",
+    "container",
+    "cpu_model",
+    "cpu_threads",
+    "cpu_cores",
+    "cpu_sockets",
+    "frequency_nominal_MHz",
+    "frequency_max_MHz",
+    "numa_nodes",
+    "memory_total_B",
+    "nics",
+    "rdma_devices",
+    "versions",
+    "cpus_online",
+    "cpu_affinity",
+    "cpu_quota",
+    "cpus_usable",
+    "smt",
+    "governor",
+    "numa_balancing",
+    "huge_pages",
+    "memory_available_B",
+    "shared_memory_free_B",
+    "memory_lock_limit_B",
+    "clock_source",
+    "clock_sources",
+    "uptime_s",
+    "load",
+}
 
 QUIET = {
     "monotonic_s": 1000.0,
@@ -35,19 +62,48 @@ QUIET = {
 }
 # a node of a cluster as it should be
 NODE = {
-    "hostname": "n017", "architecture": "x86_64", "kernel": "5.14.0-427.el9.x86_64", "distribution": "Rocky Linux 9.4",
-    "virtualisation": "none", "container": "none", "cpu_model": "AMD EPYC 9354 32-Core Processor", "cpu_threads": 64,
-    "cpu_cores": 64, "cpu_sockets": 2, "frequency_nominal_MHz": 3500.0, "frequency_max_MHz": 3799.0, "numa_nodes": 2,
-    "memory_total_B": 400 * 2**30, "nics": [],
+    "hostname": "n017",
+    "architecture": "x86_64",
+    "kernel": "5.14.0-427.el9.x86_64",
+    "distribution": "Rocky Linux 9.4",
+    "virtualisation": "none",
+    "container": "none",
+    "cpu_model": "AMD EPYC 9354 32-Core Processor",
+    "cpu_threads": 64,
+    "cpu_cores": 64,
+    "cpu_sockets": 2,
+    "frequency_nominal_MHz": 3500.0,
+    "frequency_max_MHz": 3799.0,
+    "numa_nodes": 2,
+    "memory_total_B": 400 * 2**30,
+    "nics": [],
     "rdma_devices": [
-        {"name": "mlx5_0", "type": "MT4129", "firmware": "28.39.2048", "link_layer": "InfiniBand",
-         "rate": "400 Gb/sec (4X NDR)", "state": "ACTIVE"},
+        {
+            "name": "mlx5_0",
+            "type": "MT4129",
+            "firmware": "28.39.2048",
+            "link_layer": "InfiniBand",
+            "rate": "400 Gb/sec (4X NDR)",
+            "state": "ACTIVE",
+        },
     ],
-    "versions": {}, "cpus_online": "0-63", "cpu_affinity": list(range(64)), "cpu_quota": None, "cpus_usable": 64,
-    "smt": False, "governor": "performance", "numa_balancing": False, "huge_pages": "madvise",
-    "memory_available_B": 390 * 2**30, "shared_memory_free_B": 200 * 2**30, "memory_lock_limit_B": None,
-    "clock_source": "tsc", "clock_sources": ["tsc", "hpet"], "uptime_s": 1e6, "load": QUIET,
-}  # fmt: skip
+    "versions": {},
+    "cpus_online": "0-63",
+    "cpu_affinity": list(range(64)),
+    "cpu_quota": None,
+    "cpus_usable": 64,
+    "smt": False,
+    "governor": "performance",
+    "numa_balancing": False,
+    "huge_pages": "madvise",
+    "memory_available_B": 390 * 2**30,
+    "shared_memory_free_B": 200 * 2**30,
+    "memory_lock_limit_B": None,
+    "clock_source": "tsc",
+    "clock_sources": ["tsc", "hpet"],
+    "uptime_s": 1e6,
+    "load": QUIET,
+}
 PROGRAMS = launch.programs() | tools.programs() | host.PROGRAMS
 ASKED = {name: program for name, program in PROGRAMS.items() if program.commands}
 EVERYTHING = {
@@ -57,12 +113,22 @@ EVERYTHING = {
 }
 # a laptop's guest as it should not be
 SPOILT = {
-    "virtualisation": "kvm", "container": "docker", "cpu_threads": 8, "cpu_quota": 1.5, "cpus_usable": 1, "smt": True,
-    "governor": "powersave", "numa_balancing": True, "huge_pages": "always", "memory_available_B": 2**26,
-    "shared_memory_free_B": 64 * 2**20, "memory_lock_limit_B": 8 * 2**20, "clock_source": "hpet",
+    "virtualisation": "kvm",
+    "container": "docker",
+    "cpu_threads": 8,
+    "cpu_quota": 1.5,
+    "cpus_usable": 1,
+    "smt": True,
+    "governor": "powersave",
+    "numa_balancing": True,
+    "huge_pages": "always",
+    "memory_available_B": 2**26,
+    "shared_memory_free_B": 64 * 2**20,
+    "memory_lock_limit_B": 8 * 2**20,
+    "clock_source": "hpet",
     "clock_sources": ["hpet", "acpi_pm"],
     "load": QUIET | {"others": {"span_s": 1.0, "processors": 0.97, "unseen": 0.0, "named": [["burn", 7, 0.96]]}},
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -183,9 +249,11 @@ def test_identity_is_stable_and_names_the_library():
 def test_identity_leaves_out_what_comes_and_goes(node, monkeypatch):
     nic = {"name": "eth0", "driver": "ice", "model": "8086:159b", "speed_Mbps": 25000, "physical": True, "state": "up"}
     node["nics"] = [
-        nic, nic | {"name": "eth1"}, nic | {"name": "eth2", "state": "down", "driver": "igb"},
+        nic,
+        nic | {"name": "eth1"},
+        nic | {"name": "eth2", "state": "down", "driver": "igb"},
         nic | {"name": "docker0", "physical": False, "driver": "bridge"},
-    ]  # fmt: skip
+    ]
     monkeypatch.setattr(machine, "_lasting", lambda: node)
     assert host.identity("x")["nic"] == "MT4129 400 Gb/sec (4X NDR), ice 8086:159b 25000 Mbit/s"
     node |= {"nics": [], "rdma_devices": []}
@@ -229,8 +297,19 @@ def test_every_program_that_is_missing_names_its_package_and_its_stand_in(node):
 
 
 def test_facts_that_are_not_known_are_passed_over(node):
-    unknown = dict.fromkeys(("smt", "governor", "numa_balancing", "huge_pages", "clock_source", "memory_available_B",
-                             "shared_memory_free_B", "frequency_max_MHz", "memory_lock_limit_B"))  # fmt: skip
+    unknown = dict.fromkeys(
+        (
+            "smt",
+            "governor",
+            "numa_balancing",
+            "huge_pages",
+            "clock_source",
+            "memory_available_B",
+            "shared_memory_free_B",
+            "frequency_max_MHz",
+            "memory_lock_limit_B",
+        )
+    )
     load = QUIET | {"pressure": dict.fromkeys(("cpu", "memory", "io")), "frequency_MHz": None, "cpu_steal_s": None}
     checks = host.checks(node | unknown | {"load": load}, EVERYTHING, PROGRAMS)
     assert {check.state for check in checks} == {"ok"}

@@ -35,13 +35,24 @@ SVG = (
     '<text x="1" y="5">kept</text></svg>'
 )
 FIGURE = {
-    "data": [{"type": "scatter", "name": f"{TAG}<a href='javascript:{RUN}'>a</a>", "x": [1, 2], "y": [1, 2],
-              "text": [TAG, TAG], "hovertemplate": f"<a href='{BEACON}'>x</a>"}],
-    "layout": {"height": f'1"><img src=x onerror="{RUN}">', "title": {"text": f"</script>{TAG}"},
-               "images": [{"source": f"{BEACON}/plot.png", "x": 0, "y": 0}],
-               "updatemenus": [{"buttons": [{"label": TAG, "method": "skip", "args": []}]}]},
+    "data": [
+        {
+            "type": "scatter",
+            "name": f"{TAG}<a href='javascript:{RUN}'>a</a>",
+            "x": [1, 2],
+            "y": [1, 2],
+            "text": [TAG, TAG],
+            "hovertemplate": f"<a href='{BEACON}'>x</a>",
+        }
+    ],
+    "layout": {
+        "height": f'1"><img src=x onerror="{RUN}">',
+        "title": {"text": f"</script>{TAG}"},
+        "images": [{"source": f"{BEACON}/plot.png", "x": 0, "y": 0}],
+        "updatemenus": [{"buttons": [{"label": TAG, "method": "skip", "args": []}]}],
+    },
     "config": {"plotlyServerURL": BEACON, "showSendToCloud": True, "displaylogo": False},
-}  # fmt: skip
+}
 MAP = {"data": [{"type": "choropleth", "locations": ["FRA"], "z": [1]}], "layout": {}}
 
 PROSE = [
@@ -61,15 +72,20 @@ PROSE = [
 def hostile_notebook() -> Any:
     """Everything that a report once let through, in one notebook."""
     outputs = [
-        new_output("display_data", data={"text/html": f"<p>page</p>{TAG}<iframe src='{BEACON}'></iframe><a href='javascript:{RUN}'>a</a>"
-                                                      f"<svg onload='{RUN}'></svg><form action='{BEACON}'><button>b</button></form>\n```\n{TAG}\n"}),
+        new_output(
+            "display_data",
+            data={
+                "text/html": f"<p>page</p>{TAG}<iframe src='{BEACON}'></iframe><a href='javascript:{RUN}'>a</a>"
+                f"<svg onload='{RUN}'></svg><form action='{BEACON}'><button>b</button></form>\n```\n{TAG}\n"
+            },
+        ),
         new_output("display_data", data={"application/javascript": RUN, "text/plain": "js"}),
         new_output("display_data", data={"image/svg+xml": SVG, "text/plain": "svg"}),
         new_output("display_data", data={figures.PLOTLY: FIGURE, figures.SVG: SVG, "text/html": TAG}),
         new_output("display_data", data={figures.PLOTLY: MAP, "text/html": TAG}),
         new_output("display_data", data={"text/markdown": "\n\n".join(PROSE)}),
         new_output("stream", name="stdout", text="\x1b]0;title\x07{{< include /etc/passwd >}}\n```\n" + TAG),
-    ]  # fmt: skip
+    ]
     error = new_output("error", ename=TAG, evalue=f"{TAG}\x1b[2J", traceback=[TAG, "```", TAG])
     return new_notebook(
         metadata={"kernelspec": {"name": "evil", "display_name": "e", "language": "bash"}, "title": TAG},
@@ -79,11 +95,13 @@ def hostile_notebook() -> Any:
             *[new_markdown_cell(text) for text in PROSE],
             new_code_cell("open('PWNED', 'w')", outputs=outputs),
             new_code_cell("%%html\n<script>window.pwned=1</script>"),
-            new_code_cell('#| label: fig-a\n#| fig-cap: "`<script>window.pwned=1</script>`{=html} [x](javascript:window.pwned=1)"\nx',
-                          outputs=[new_output("display_data", data={figures.PLOTLY: FIGURE, figures.SVG: SVG})]),
+            new_code_cell(
+                '#| label: fig-a\n#| fig-cap: "`<script>window.pwned=1</script>`{=html} [x](javascript:window.pwned=1)"\nx',
+                outputs=[new_output("display_data", data={figures.PLOTLY: FIGURE, figures.SVG: SVG})],
+            ),
             new_code_cell("1/0", outputs=[error]),
         ],
-    )  # fmt: skip
+    )
 
 
 def hostile_campaign(folder: Path) -> Path:
@@ -95,10 +113,18 @@ def hostile_campaign(folder: Path) -> Path:
         one = dataclasses.replace(one, host=host, meta=meta)
         samples.save(one, folder / "samples" / "mpi.latency" / f"{one.meta['fingerprint']}-{launch}.parquet")
     facts = {
-        "format": 1, "name": TAG, "title": f"`{TAG}`{{=html}}", "author": TAG, "suite": TAG, "labkit": TAG, "host": host,
-        "created": "2026-11-20T10:00:00+00:00", "notebooks": [{"name": "10-a", "error": TAG}, {"name": "../../x"}, {"name": 3}],
-        "skipped": [{"point": TAG, "reason": TAG}, TAG], TAG: {TAG: TAG},
-    }  # fmt: skip
+        "format": 1,
+        "name": TAG,
+        "title": f"`{TAG}`{{=html}}",
+        "author": TAG,
+        "suite": TAG,
+        "labkit": TAG,
+        "host": host,
+        "created": "2026-11-20T10:00:00+00:00",
+        "notebooks": [{"name": "10-a", "error": TAG}, {"name": "../../x"}, {"name": 3}],
+        "skipped": [{"point": TAG, "reason": TAG}, TAG],
+        TAG: {TAG: TAG},
+    }
     (folder / "campaign.json").write_text(json.dumps(facts))
     (folder / "log.txt").write_text(f"2026-11-20T10:00:01+00:00 failed {TAG}: {TAG} {{{{< include /etc/passwd >}}}}\n")
     (folder / "notebooks").mkdir()
@@ -256,8 +282,11 @@ def look(browser: Any, address: str) -> dict[str, Any]:
         page.wait_for_timeout(50)
     page.evaluate("document.querySelectorAll('summary,[onclick],a[href^=\"java\" i]').forEach(e => e.click())")
     page.wait_for_timeout(200)
-    seen |= {"pwned": page.evaluate("window.pwned"), "refused": page.evaluate("window.refused"),
-             "plots": page.evaluate("document.querySelectorAll('.main-svg').length")}  # fmt: skip
+    seen |= {
+        "pwned": page.evaluate("window.pwned"),
+        "refused": page.evaluate("window.refused"),
+        "plots": page.evaluate("document.querySelectorAll('.main-svg').length"),
+    }
     page.close()
     return seen
 

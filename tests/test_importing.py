@@ -108,9 +108,11 @@ def test_what_the_text_tells_is_in_the_options(tmp_path: Path) -> None:
     held = importing.bring([*files, MPI1], into=tmp_path / "c", ranks=16).campaign
     found = {(one.spec.testbed, one.spec.option("datatype"), one.spec.ranks) for one in held.samples("mpi.allreduce")}
     assert found == {
-        ("opt_allreduce_f.txt", "uint8", 16), ("opt_allreduce_c_mpi_int.txt", "int32", 16),
-        ("opt_allreduce_c_mpi_float.txt", "float32", 16), ("MPI1.txt", "float32", 2),
-    }  # fmt: skip
+        ("opt_allreduce_f.txt", "uint8", 16),
+        ("opt_allreduce_c_mpi_int.txt", "int32", 16),
+        ("opt_allreduce_c_mpi_float.txt", "float32", 16),
+        ("MPI1.txt", "float32", 2),
+    }
     full = next(one for one in held.samples("mpi.allreduce") if one.spec.testbed == "opt_allreduce_f.txt")
     assert full.effort.iterations == 50
 

@@ -190,14 +190,34 @@ def test_without_a_batch_system_it_says_where_to_go(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("text", "kind", "words", "good"),
     [
-        ("JobId=12 JobState=PENDING Reason=Resources Dependency=(null) NodeList=(null) ExitCode=0:0", "pending", "PENDING (Resources)", False),
+        (
+            "JobId=12 JobState=PENDING Reason=Resources Dependency=(null) NodeList=(null) ExitCode=0:0",
+            "pending",
+            "PENDING (Resources)",
+            False,
+        ),
         ("JobId=12 JobState=RUNNING Reason=None ExitCode=0:0 NodeList=a[1-2]", "running", "RUNNING", False),
         ("JobId=12 JobState=COMPLETED Reason=None ExitCode=0:0 NodeList=a1", "ended", "COMPLETED", True),
-        ("JobId=12 JobState=FAILED Reason=NonZeroExitCode ExitCode=1:0 NodeList=a1", "ended", "FAILED (NonZeroExitCode, exit code 1:0)", False),
-        ("JobId=13 ArrayJobId=12 JobState=COMPLETED Reason=None ExitCode=0:0\nJobId=12 ArrayTaskId=1 JobState=PENDING Reason=JobArrayTaskLimit ExitCode=0:0", "pending", "PENDING (JobArrayTaskLimit)", False),
-        ("JobId=13 JobState=COMPLETED Reason=None ExitCode=0:0\nJobId=14 JobState=TIMEOUT Reason=TimeLimit ExitCode=0:0", "ended", "TIMEOUT (TimeLimit)", False),
+        (
+            "JobId=12 JobState=FAILED Reason=NonZeroExitCode ExitCode=1:0 NodeList=a1",
+            "ended",
+            "FAILED (NonZeroExitCode, exit code 1:0)",
+            False,
+        ),
+        (
+            "JobId=13 ArrayJobId=12 JobState=COMPLETED Reason=None ExitCode=0:0\nJobId=12 ArrayTaskId=1 JobState=PENDING Reason=JobArrayTaskLimit ExitCode=0:0",
+            "pending",
+            "PENDING (JobArrayTaskLimit)",
+            False,
+        ),
+        (
+            "JobId=13 JobState=COMPLETED Reason=None ExitCode=0:0\nJobId=14 JobState=TIMEOUT Reason=TimeLimit ExitCode=0:0",
+            "ended",
+            "TIMEOUT (TimeLimit)",
+            False,
+        ),
     ],
-)  # fmt: skip
+)
 def test_slurm_tells_of_a_job(text: str, kind: str, words: str, good: bool) -> None:
     state = systems.Slurm().read(text)
     assert (state.kind, state.words, state.good) == (kind, words, good)
@@ -287,9 +307,14 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         allocation._found.cache_clear()
         assert allocation.current() == Allocation("pbs", "41", "2", ("n1", "n2"), 2)
         monkeypatch.setenv("PATH", str(tmp_path))
-        for name, value in {"SLURM_JOB_ID": "13", "SLURM_ARRAY_JOB_ID": "12", "SLURM_ARRAY_TASK_ID": "1",
-                            "SLURM_JOB_NODELIST": "n[1-3]", "SLURM_NTASKS_PER_NODE": "2",
-                            "SLURM_CONF": str(tmp_path / "slurm.conf")}.items():  # fmt: skip
+        for name, value in {
+            "SLURM_JOB_ID": "13",
+            "SLURM_ARRAY_JOB_ID": "12",
+            "SLURM_ARRAY_TASK_ID": "1",
+            "SLURM_JOB_NODELIST": "n[1-3]",
+            "SLURM_NTASKS_PER_NODE": "2",
+            "SLURM_CONF": str(tmp_path / "slurm.conf"),
+        }.items():
             monkeypatch.setenv(name, value)
         (tmp_path / "topology.conf").write_text("SwitchName=s0 Nodes=n[1-3] # all\nSwitchName=t Switches=s0\n")
         allocation._found.cache_clear()
@@ -320,8 +345,14 @@ def test_what_notebooks_get_in_a_job() -> None:
 def test_an_estimate_comes_from_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "campaign.json").write_text("{}")
-    lines = ["T notebook 40-storage begins", "T saved a", "T saved b", "T notebook 40-storage done after 8.0 s",
-             "T notebook 40-storage begins", "T notebook 40-storage done after 2.0 s"]  # fmt: skip
+    lines = [
+        "T notebook 40-storage begins",
+        "T saved a",
+        "T saved b",
+        "T notebook 40-storage done after 8.0 s",
+        "T notebook 40-storage begins",
+        "T notebook 40-storage done after 2.0 s",
+    ]
     (tmp_path / "old" / "log.txt").write_text("\n".join(lines))
     assert estimate.rates([tmp_path / "old", tmp_path / "none"]) == {"40-storage": [4.0]}
     monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path))
@@ -336,8 +367,10 @@ def test_limits_of_partitions_are_read() -> None:
     text = "batch*|1-02:30:00|3|64|1-infinite\nbatch*|1-02:30:00|2|128+|1-infinite\nshort|30:00|9|8|1-4\nopen|infinite|1|4|1-infinite\nodd\n"
     found = systems.limits(text)
     assert [(one.nodes, one.minutes, one.cores, one.usual) for one in found.values()] == [
-        (5, 1590, 128, True), (4, 30, 8, False), (1, 0, 4, False),
-    ]  # fmt: skip
+        (5, 1590, 128, True),
+        (4, 30, 8, False),
+        (1, 0, 4, False),
+    ]
 
 
 def submitted(folder: Path, number: int, text: str = "") -> Path:

@@ -39,35 +39,99 @@ TWO = {"hosts": ("a", "b")}
         (OPENMPI, Placement(ranks=2, cores=2, bind="socket"), "mpirun -np 2 --bind-to socket rank"),
         (OPENMPI, Placement(ranks=2, cores=2, bind="socket", **FIVE), "mpirun -np 2 --bind-to package rank"),
         (OPENMPI, Placement(ranks=2, cores=2, bind="none"), "mpirun -np 2 --bind-to none rank"),
-        (OPENMPI, Placement(ranks=2, cores=2, transport="shm", version=(4, 1, 4)), "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl vader,self rank"),
-        (OPENMPI, Placement(ranks=2, cores=2, transport="shm", **FIVE), "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl sm,self rank"),
-        (OPENMPI, Placement(ranks=2, cores=2, transport="tcp"), "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo rank"),
-        (OPENMPI, Placement(ranks=4, cores=2), "mpirun -np 4 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 rank"),
-        (OPENMPI, Placement(ranks=4, cores=2, bind="core"), "mpirun -np 4 --oversubscribe --bind-to core:overload-allowed --mca mpi_yield_when_idle 1 rank"),
-        (OPENMPI, Placement(ranks=4, ppn=2, **TWO, transport="tcp", device="ib0"),
-         "mpirun -np 4 --host a:2,b:2 --map-by ppr:2:node --bind-to core --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include ib0 -x MPI4PY_MPIABI rank"),
-        (OPENMPI, Placement(ranks=5, hosts=("a:4", "b:2"), settings=(("OMPI_MCA_x", "1"), ("UCX_TLS", "tcp"))),
-         "mpirun -np 5 --host a:3,b:2 --bind-to core -x MPI4PY_MPIABI -x UCX_TLS rank"),
-        (OPENMPI, Placement(ranks=4, nodes=2, ppn=2, cores=2), "mpirun -np 4 --map-by ppr:2:node --bind-to core -x MPI4PY_MPIABI rank"),
+        (
+            OPENMPI,
+            Placement(ranks=2, cores=2, transport="shm", version=(4, 1, 4)),
+            "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl vader,self rank",
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=2, cores=2, transport="shm", **FIVE),
+            "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl sm,self rank",
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=2, cores=2, transport="tcp"),
+            "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo rank",
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=4, cores=2),
+            "mpirun -np 4 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 rank",
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=4, cores=2, bind="core"),
+            "mpirun -np 4 --oversubscribe --bind-to core:overload-allowed --mca mpi_yield_when_idle 1 rank",
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=4, ppn=2, **TWO, transport="tcp", device="ib0"),
+            "mpirun -np 4 --host a:2,b:2 --map-by ppr:2:node --bind-to core --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include ib0 -x MPI4PY_MPIABI rank",
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=5, hosts=("a:4", "b:2"), settings=(("OMPI_MCA_x", "1"), ("UCX_TLS", "tcp"))),
+            "mpirun -np 5 --host a:3,b:2 --bind-to core -x MPI4PY_MPIABI -x UCX_TLS rank",
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=4, nodes=2, ppn=2, cores=2),
+            "mpirun -np 4 --map-by ppr:2:node --bind-to core -x MPI4PY_MPIABI rank",
+        ),
         (MPICH, Placement(ranks=2, cores=2), "/opt/none/bin/mpiexec -n 2 -bind-to core rank"),
         (MPICH, Placement(ranks=2, cores=2, bind="none"), "/opt/none/bin/mpiexec -n 2 rank"),
         (MPICH, Placement(ranks=4, cores=2), "/opt/none/bin/mpiexec -n 4 rank"),
-        (MPICH, Placement(ranks=4, ppn=2, **TWO), "/opt/none/bin/mpiexec -n 4 -hosts a:2,b:2 -bind-to core -genv MPI4PY_MPIABI mpich rank"),
-        (MPICH, Placement(ranks=4, ppn=2, nodes=2, cores=2, bind="socket"), "/opt/none/bin/mpiexec -n 4 -ppn 2 -bind-to socket -genv MPI4PY_MPIABI mpich rank"),
+        (
+            MPICH,
+            Placement(ranks=4, ppn=2, **TWO),
+            "/opt/none/bin/mpiexec -n 4 -hosts a:2,b:2 -bind-to core -genv MPI4PY_MPIABI mpich rank",
+        ),
+        (
+            MPICH,
+            Placement(ranks=4, ppn=2, nodes=2, cores=2, bind="socket"),
+            "/opt/none/bin/mpiexec -n 4 -ppn 2 -bind-to socket -genv MPI4PY_MPIABI mpich rank",
+        ),
         (INTEL, Placement(ranks=2, cores=2), "/opt/none/bin/mpiexec -n 2 rank"),
-        (INTEL, Placement(ranks=3, **TWO), "/opt/none/bin/mpiexec -n 3 -ppn 2 -hosts a,b -genv I_MPI_JOB_RESPECT_PROCESS_PLACEMENT off -genv I_MPI_PIN 1 -genv I_MPI_PIN_DOMAIN core -genv MPI4PY_MPIABI mpich rank"),
-        (SRUN, Placement(ranks=2, cores=2, **PMIX), "srun --ntasks 2 --mpi=pmix --cpu-bind=cores --kill-on-bad-exit=1 --export=ALL rank"),
-        (SRUN, Placement(ranks=2, cores=2, nodes=1, bind="socket", library="openmpi", pmi=("pmi2", "pmix_v3", "pmix_v4")),
-         "srun --ntasks 2 --mpi=pmix_v4 --cpu-bind=sockets --overlap --kill-on-bad-exit=1 --export=ALL rank"),
-        (SRUN, Placement(ranks=4, **TWO, nodes=2, **PMI2), "srun --ntasks 4 --nodes 2 --nodelist a,b --distribution block --ntasks-per-node 2 --mpi=pmi2 --cpu-bind=cores --overlap --kill-on-bad-exit=1 --export=ALL rank"),
-        (SRUN, Placement(ranks=8, ppn=4, nodes=2, cores=2, **PMI2), "srun --ntasks 8 --ntasks-per-node 4 --mpi=pmi2 --cpu-bind=none --overcommit --overlap --kill-on-bad-exit=1 --export=ALL rank"),
+        (
+            INTEL,
+            Placement(ranks=3, **TWO),
+            "/opt/none/bin/mpiexec -n 3 -ppn 2 -hosts a,b -genv I_MPI_JOB_RESPECT_PROCESS_PLACEMENT off -genv I_MPI_PIN 1 -genv I_MPI_PIN_DOMAIN core -genv MPI4PY_MPIABI mpich rank",
+        ),
+        (
+            SRUN,
+            Placement(ranks=2, cores=2, **PMIX),
+            "srun --ntasks 2 --mpi=pmix --cpu-bind=cores --kill-on-bad-exit=1 --export=ALL rank",
+        ),
+        (
+            SRUN,
+            Placement(ranks=2, cores=2, nodes=1, bind="socket", library="openmpi", pmi=("pmi2", "pmix_v3", "pmix_v4")),
+            "srun --ntasks 2 --mpi=pmix_v4 --cpu-bind=sockets --overlap --kill-on-bad-exit=1 --export=ALL rank",
+        ),
+        (
+            SRUN,
+            Placement(ranks=4, **TWO, nodes=2, **PMI2),
+            "srun --ntasks 4 --nodes 2 --nodelist a,b --distribution block --ntasks-per-node 2 --mpi=pmi2 --cpu-bind=cores --overlap --kill-on-bad-exit=1 --export=ALL rank",
+        ),
+        (
+            SRUN,
+            Placement(ranks=8, ppn=4, nodes=2, cores=2, **PMI2),
+            "srun --ntasks 8 --ntasks-per-node 4 --mpi=pmi2 --cpu-bind=none --overcommit --overlap --kill-on-bad-exit=1 --export=ALL rank",
+        ),
     ],
-)  # fmt: skip
+)
 def test_command_lines(launcher: Launcher, placement: Placement, command: str) -> None:
     assert " ".join(launcher.command(placement, ["rank"])) == command
 
 
-TCP = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}  # fmt: skip
+TCP = {
+    "MPIR_CVAR_NOLOCAL": "1",
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "FI_PROVIDER": "tcp",
+    "FI_TCP_IFACE": "lo",
+    "UCX_TLS": "tcp,self",
+    "UCX_NET_DEVICES": "lo",
+}
 PINNED = {"MPI4PY_MPIABI": "mpich", "I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": "core"}
 YIELD = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
 
@@ -76,22 +140,50 @@ YIELD = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1
     ("launcher", "placement", "variables"),
     [
         (OPENMPI, Placement(ranks=2, cores=2), {"MPI4PY_MPIABI": "openmpi"}),
-        (OPENMPI, Placement(ranks=2, cores=2, settings=(("OMPI_MCA_btl_tcp_eager_limit", "1024"),)),
-         {"MPI4PY_MPIABI": "openmpi", "OMPI_MCA_btl_tcp_eager_limit": "1024"}),
+        (
+            OPENMPI,
+            Placement(ranks=2, cores=2, settings=(("OMPI_MCA_btl_tcp_eager_limit", "1024"),)),
+            {"MPI4PY_MPIABI": "openmpi", "OMPI_MCA_btl_tcp_eager_limit": "1024"},
+        ),
         (MPICH, Placement(ranks=2, cores=2, transport="shm"), {"MPI4PY_MPIABI": "mpich", "MPIR_CVAR_NOLOCAL": "0"}),
         (MPICH, Placement(ranks=2, cores=2, transport="tcp"), {"MPI4PY_MPIABI": "mpich", **TCP}),
         (MPICH, Placement(ranks=4, cores=2), {"MPI4PY_MPIABI": "mpich", **YIELD}),
-        (MPICH, Placement(ranks=4, cores=2, settings=(("MPIR_CVAR_POLLS_BEFORE_YIELD", "0"),)),
-         {"MPI4PY_MPIABI": "mpich", **YIELD, "MPIR_CVAR_POLLS_BEFORE_YIELD": "0"}),
+        (
+            MPICH,
+            Placement(ranks=4, cores=2, settings=(("MPIR_CVAR_POLLS_BEFORE_YIELD", "0"),)),
+            {"MPI4PY_MPIABI": "mpich", **YIELD, "MPIR_CVAR_POLLS_BEFORE_YIELD": "0"},
+        ),
         (INTEL, Placement(ranks=2, cores=2, transport="shm"), {**PINNED, "I_MPI_FABRICS": "shm"}),
-        (INTEL, Placement(ranks=2, cores=2, transport="tcp", bind="none"),
-         {"MPI4PY_MPIABI": "mpich", "I_MPI_PIN": "0", "I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo"}),
-        (INTEL, Placement(ranks=4, cores=2), {"MPI4PY_MPIABI": "mpich", "I_MPI_PIN": "0", "I_MPI_WAIT_MODE": "1", "I_MPI_THREAD_YIELD": "2"}),
-        (SRUN, Placement(ranks=4, cores=2, transport="tcp", root=True, **PMIX),
-         {"MPI4PY_MPIABI": "openmpi", "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}),
+        (
+            INTEL,
+            Placement(ranks=2, cores=2, transport="tcp", bind="none"),
+            {
+                "MPI4PY_MPIABI": "mpich",
+                "I_MPI_PIN": "0",
+                "I_MPI_FABRICS": "ofi",
+                "FI_PROVIDER": "tcp",
+                "FI_TCP_IFACE": "lo",
+            },
+        ),
+        (
+            INTEL,
+            Placement(ranks=4, cores=2),
+            {"MPI4PY_MPIABI": "mpich", "I_MPI_PIN": "0", "I_MPI_WAIT_MODE": "1", "I_MPI_THREAD_YIELD": "2"},
+        ),
+        (
+            SRUN,
+            Placement(ranks=4, cores=2, transport="tcp", root=True, **PMIX),
+            {
+                "MPI4PY_MPIABI": "openmpi",
+                "OMPI_MCA_mpi_yield_when_idle": "1",
+                "OMPI_MCA_pml": "ob1",
+                "OMPI_MCA_btl": "tcp,self",
+                "OMPI_MCA_btl_tcp_if_include": "lo",
+            },
+        ),
         (SRUN, Placement(ranks=2, cores=2, transport="tcp", **PMI2), {"MPI4PY_MPIABI": "mpich", **TCP}),
     ],
-)  # fmt: skip
+)
 def test_variables(launcher: Launcher, placement: Placement, variables: dict[str, str]) -> None:
     assert launcher.environment(placement) == variables
 
@@ -329,11 +421,14 @@ def test_wrong_hosts_are_one_clear_error(text: str, error: str, tmp_path: Path) 
     ("fields", "error"),
     [
         ({"ranks": 8, "hosts": ("a:4", "b:2")}, "ranks=8, but the slots of hosts=a:4,b:2 hold 6. Set ranks=6"),
-        ({"ranks": 8, "hosts": ("a", "b"), "ppn": 3}, "ranks=8, but ppn=3 on 2 hosts hold 6. Set ranks=6, give more slots, or set ppn=4"),
+        (
+            {"ranks": 8, "hosts": ("a", "b"), "ppn": 3},
+            "ranks=8, but ppn=3 on 2 hosts hold 6. Set ranks=6, give more slots, or set ppn=4",
+        ),
         ({"ranks": 2, "hosts": ("a", "b"), "transport": "shm"}, "transport='shm', but the ranks are on 2 hosts"),
         ({"ranks": 2, "hosts": ("a", "a:2")}, "a is given twice"),
     ],
-)  # fmt: skip
+)
 def test_hosts_that_cannot_hold_the_ranks_are_refused(fields: dict[str, Any], error: str) -> None:
     with pytest.raises(SpecError, match=re.escape(error)):
         OPENMPI.command(Placement(**fields), [])

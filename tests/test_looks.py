@@ -29,11 +29,18 @@ def rows(**columns: object) -> pd.DataFrame:
     names = ",".join(f"{key}={value}" for key, value in columns.items())
     return pd.DataFrame(
         {
-            "benchmark": "mpi.latency", "message_size_B": sizes, "transport": "auto", "ranks": 2, "launcher": "openmpi",
-            "origin": "measured", "latency_us_p50": [1.0, 2.0, 3.0, 4.0], "headline": "1 launch", "campaign": "one",
+            "benchmark": "mpi.latency",
+            "message_size_B": sizes,
+            "transport": "auto",
+            "ranks": 2,
+            "launcher": "openmpi",
+            "origin": "measured",
+            "latency_us_p50": [1.0, 2.0, 3.0, 4.0],
+            "headline": "1 launch",
+            "campaign": "one",
             "fingerprint": [f"{names},{size}" for size in sizes],
         }
-    ).assign(**columns)  # fmt: skip
+    ).assign(**columns)
 
 
 def drawn(figure: object) -> dict[str, tuple[str, str]]:

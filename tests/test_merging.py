@@ -145,8 +145,9 @@ SHAPES = st.lists(  # of each campaign: name, and points as fingerprint, launch 
         st.sets(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=4),
         st.booleans(),
     ),
-    min_size=3, max_size=3,
-)  # fmt: skip
+    min_size=3,
+    max_size=3,
+)
 
 
 def made(folder: Path, shapes: list[tuple[str, set[tuple[int, int, int]], bool]]) -> list[Campaign]:

@@ -29,8 +29,10 @@ VALUES = st.text() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) |
 NOTE = st.builds(note, st.text(max_size=20), st.text(max_size=40))
 WITH_VALUES = st.builds(
     lambda code, text, values: Note(code, text, tuple(values.items())),
-    st.text(max_size=20), st.text(max_size=40), st.dictionaries(st.text(max_size=9), VALUES, max_size=3),
-)  # fmt: skip
+    st.text(max_size=20),
+    st.text(max_size=40),
+    st.dictionaries(st.text(max_size=9), VALUES, max_size=3),
+)
 
 
 def point(launch: int = 0, badges: tuple[Note, ...] = (), warnings: tuple[Note, ...] = ()) -> Samples:

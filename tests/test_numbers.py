@@ -148,8 +148,22 @@ def test_shares_and_numbers_have_no_exponent_and_no_more_digits_than_asked(value
 
 def test_sentences_about_large_numbers_have_no_exponent() -> None:
     assert "12,346 times as long (12,000 to 13,000" in congestion._sentence(
-        pd.DataFrame([{"statistic": "mean", "phase": phase, "factor": 12345.6, "low": 12000.0, "high": 13000.0,
-                       "label": "x", "reliable": True} for phase in ("loaded", "recovered")]), ())  # fmt: skip
+        pd.DataFrame(
+            [
+                {
+                    "statistic": "mean",
+                    "phase": phase,
+                    "factor": 12345.6,
+                    "low": 12000.0,
+                    "high": 13000.0,
+                    "label": "x",
+                    "reliable": True,
+                }
+                for phase in ("loaded", "recovered")
+            ]
+        ),
+        (),
+    )
 
 
 def test_no_sentence_rounds_to_digits_by_itself() -> None:

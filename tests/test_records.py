@@ -105,9 +105,17 @@ def test_one_sided_calls_have_the_mean_of_the_whole_loop_as_osu_prints_it() -> N
 
 @pytest.mark.parametrize(
     "kept",
-    [{"loop_ns": "x"}, {"loop_ns": [["a"]]}, {"loop_ns": [[1], 2]}, {"loop_ns": [[5]]}, {"loop_ns": [[5]], "chunks": "x"},
-     {"loop_ns": [[5]], "chunks": [0]}, {"loop_ns": [], "chunks": [1]}, {"loop_ns": [[True]], "chunks": [1]}],
-)  # fmt: skip
+    [
+        {"loop_ns": "x"},
+        {"loop_ns": [["a"]]},
+        {"loop_ns": [[1], 2]},
+        {"loop_ns": [[5]]},
+        {"loop_ns": [[5]], "chunks": "x"},
+        {"loop_ns": [[5]], "chunks": [0]},
+        {"loop_ns": [], "chunks": [1]},
+        {"loop_ns": [[True]], "chunks": [1]},
+    ],
+)
 def test_times_of_loops_that_nobody_measured_are_refused(kept: dict[str, object]) -> None:
     one = samples(benchmarks.resolve(Spec(benchmark="mpi.put_latency", size=8)), [40] * 100)
     meta = {name: value for name, value in one.meta.items() if name != "chunks"} | kept

@@ -27,9 +27,12 @@ GOLDEN = Path(__file__).parent / "golden" / "samples"
 
 def some(time_ns: np.ndarray | None = None, **changes: object) -> Samples:
     values = {
-        "spec": Spec(benchmark="mpi.allreduce", size=4, options={"datatype": "float32"}), "effort": Effort(launches=2),
-        "host": {"hostname": "here", "cpu_model": "x"}, "launch": 1, "meta": {"engine": "c", "badges": ["loopback"]},
-    } | changes  # fmt: skip
+        "spec": Spec(benchmark="mpi.allreduce", size=4, options={"datatype": "float32"}),
+        "effort": Effort(launches=2),
+        "host": {"hostname": "here", "cpu_model": "x"},
+        "launch": 1,
+        "meta": {"engine": "c", "badges": ["loopback"]},
+    } | changes
     return made.samples(time_ns=np.arange(6).reshape(2, 3) if time_ns is None else time_ns, **values)
 
 
@@ -41,7 +44,13 @@ def test_saved_and_loaded_is_the_same(tmp_path: Path, time_ns: np.ndarray) -> No
     two = samples.load(tmp_path / "a.parquet")
     assert (two.time_ns == one.time_ns).all()
     assert (two.spec, two.effort, two.host, two.launch, two.ranks, two.meta) == (
-        one.spec, one.effort, one.host, one.launch, one.ranks, one.meta)  # fmt: skip
+        one.spec,
+        one.effort,
+        one.host,
+        one.launch,
+        one.ranks,
+        one.meta,
+    )
 
 
 def test_reported_values_and_source_text_are_kept_without_rows(tmp_path: Path) -> None:

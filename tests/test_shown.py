@@ -20,8 +20,14 @@ from tests.shown import Shown, shown
 QUICK = ("10-latency", "20-bandwidth", "40-storage", "51-completion")
 
 
-@pytest.fixture(scope="module", params=["two-cores", pytest.param("two-cores-all", marks=pytest.mark.slow),
-                                        pytest.param("virtual-cluster", marks=pytest.mark.slow)])  # fmt: skip
+@pytest.fixture(
+    scope="module",
+    params=[
+        "two-cores",
+        pytest.param("two-cores-all", marks=pytest.mark.slow),
+        pytest.param("virtual-cluster", marks=pytest.mark.slow),
+    ],
+)
 def drawn(request: pytest.FixtureRequest) -> list[Shown]:
     """Figures of a recorded campaign."""
     found = shown("two-cores", *QUICK) if request.param == "two-cores" else shown(request.param.removesuffix("-all"))

@@ -27,8 +27,15 @@ def test_equal_work_has_equal_names() -> None:
 
 def test_fingerprints_last() -> None:
     fields = {
-        "size": 65536, "ranks": 4, "ppn": 2, "hosts": ("a", "b"), "launcher": "openmpi", "transport": "tcp", "device": "ib0", "options": {"window": 64},
-    }  # fmt: skip
+        "size": 65536,
+        "ranks": 4,
+        "ppn": 2,
+        "hosts": ("a", "b"),
+        "launcher": "openmpi",
+        "transport": "tcp",
+        "device": "ib0",
+        "options": {"window": 64},
+    }
     assert Spec(benchmark="mpi.latency").fingerprint(IDENTITY) == "26580aa4f1f0a297"
     assert Spec(benchmark="mpi.bandwidth", **fields).fingerprint(IDENTITY) == "3aed0265f87a9ae6"
     usual = Spec(benchmark="mpi.bandwidth", **fields, bind="auto", environment={})
@@ -44,9 +51,12 @@ def test_fingerprints_of_the_recorded_campaign_are_those_of_its_files() -> None:
 def _name(one: samples.Samples) -> tuple[str, str, int]:
     """Benchmark, fingerprint and launch of a point, from what it holds."""
     links = {
-        " ".join(filter(None, [nic["driver"], nic["model"], f"{nic['speed_Mbps']} Mbit/s" if nic["speed_Mbps"] else ""]))
-        for nic in one.host["nics"] if nic["physical"] and nic["state"] == "up"
-    }  # fmt: skip
+        " ".join(
+            filter(None, [nic["driver"], nic["model"], f"{nic['speed_Mbps']} Mbit/s" if nic["speed_Mbps"] else ""])
+        )
+        for nic in one.host["nics"]
+        if nic["physical"] and nic["state"] == "up"
+    }
     identity = {
         "library": one.meta["library"],
         "cpu_model": one.host["cpu_model"],
@@ -74,9 +84,13 @@ def test_other_work_has_another_name(change: dict[str, Any]) -> None:
 
 
 @given(
-    size=st.integers(0, 2**40), ranks=st.integers(1, 10**6), transport=st.sampled_from(["auto", "shm", "tcp"]),
-    options=st.dictionaries(st.text(min_size=1, max_size=5), st.integers() | st.booleans() | st.text(max_size=5), max_size=4),
-)  # fmt: skip
+    size=st.integers(0, 2**40),
+    ranks=st.integers(1, 10**6),
+    transport=st.sampled_from(["auto", "shm", "tcp"]),
+    options=st.dictionaries(
+        st.text(min_size=1, max_size=5), st.integers() | st.booleans() | st.text(max_size=5), max_size=4
+    ),
+)
 def test_as_dict_and_back_is_the_same(size: int, ranks: int, transport: str, options: dict[str, Any]) -> None:
     spec = Spec(benchmark="a.b", size=size, ranks=ranks, transport=transport, options=tuple(options.items()))
     assert Spec.from_dict(spec.as_dict()) == spec
@@ -100,8 +114,15 @@ def test_settings_leave_the_work_as_it_is() -> None:
     assert len(set(specs)) == 16
     assert len({spec.work for spec in specs}) == 1
     assert specs[0].setting == {
-        "launcher": "openmpi", "transport": "shm", "device": "", "ppn": "0", "bind": "core", "hosts": "", "env.FIXED": "1", "env.UCX_TLS": "tcp",
-    }  # fmt: skip
+        "launcher": "openmpi",
+        "transport": "shm",
+        "device": "",
+        "ppn": "0",
+        "bind": "core",
+        "hosts": "",
+        "env.FIXED": "1",
+        "env.UCX_TLS": "tcp",
+    }
     assert specs[0].work != specs[0].replace(size=9).work
 
 

@@ -67,8 +67,10 @@ def test_no_cell_is_a_formula_and_none_is_lost(rows: list[tuple[str, str]], name
 def test_numbers_and_gaps_stay_as_they_are() -> None:
     frame = pd.DataFrame({"value": [-1.5, float("nan")], "n": [-1, 2], "sure": [True, False], "name": ["a", None]})
     assert parsed(spreadsheet.of_frame(frame)) == [
-        ["value", "n", "sure", "name"], ["-1.5", "-1", "True", "a"], ["", "2", "False", ""],
-    ]  # fmt: skip
+        ["value", "n", "sure", "name"],
+        ["-1.5", "-1", "True", "a"],
+        ["", "2", "False", ""],
+    ]
     assert spreadsheet.of_rows([{"x": -1.5}, {"y": None}]) == "x,y\n-1.5,\n,\n"
     assert spreadsheet.of_rows([]) == ""
 

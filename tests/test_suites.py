@@ -169,7 +169,11 @@ def test_overrides_reach_every_notebook_that_has_the_parameter(tmp_path: Path) -
 def test_a_sweep_makes_a_notebook_of_every_combination(tmp_path: Path) -> None:
     text = TINY + "[notebook.sweep]\nseed = [1, 2]\nci = [0.02, 0.05]\n"
     assert [entry.name for entry in suites.load(suite(tmp_path, text)).entries] == [
-        "10-latency-1-0.02", "10-latency-1-0.05", "10-latency-2-0.02", "10-latency-2-0.05"]  # fmt: skip
+        "10-latency-1-0.02",
+        "10-latency-1-0.05",
+        "10-latency-2-0.02",
+        "10-latency-2-0.05",
+    ]
 
 
 def test_a_suite_sweeps_parameters_and_settings_in_a_random_order(tmp_path: Path) -> None:

@@ -235,9 +235,12 @@ def owner(word, how):
     """Another interpreter that owns two families."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"import os\n{OWNER}", FAMILY, word, how],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert process.stdout.readline() == b"up\n"
     assert len([p for p in alive(word) if p != process.pid]) >= 6
     return process

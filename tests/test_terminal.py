@@ -29,8 +29,20 @@ def test_text_without_control_stays(text: str) -> None:
     assert terminal.plain(text) == text
 
 
-@pytest.mark.parametrize("words", ["show {0}", "show {0} --format csv", "show {0} --format json", "status {0}", "verify {0}",
-                                   "report {0} --style \x1b[31m", "show \x1b[31mx", "describe \x1b]0;x\x07", "list \x1b[2J"])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        "show {0}",
+        "show {0} --format csv",
+        "show {0} --format json",
+        "status {0}",
+        "verify {0}",
+        "report {0} --style \x1b[31m",
+        "show \x1b[31mx",
+        "describe \x1b]0;x\x07",
+        "list \x1b[2J",
+    ],
+)
 def test_no_verb_prints_control_codes(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held = Campaign(tmp_path / "foreign", {"name": EVIL, "title": EVIL, "labkit": EVIL, "host": {"hostname": EVIL}})
     one = point("mpi.latency", 8, "shm", 0)

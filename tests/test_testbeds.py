@@ -146,9 +146,17 @@ def test_the_ends_are_told_everything_that_was_asked_for() -> None:
     job = pyverbs.write_bandwidth(spec, Effort(iterations=128, warmup=0))
     plan = Plan.decode(job.client[-1])
     assert plan == Plan(
-        program="bandwidth", operation="write_with_immediate", size=4096, iterations=2, warmup=0, time_cap=2.0,
-        tx_depth=32, cq_moderation=8, post_list=4, qps=2,
-    )  # fmt: skip
+        program="bandwidth",
+        operation="write_with_immediate",
+        size=4096,
+        iterations=2,
+        warmup=0,
+        time_cap=2.0,
+        tx_depth=32,
+        cq_moderation=8,
+        post_list=4,
+        qps=2,
+    )
     assert job.server[-5:-1] == ("server", "{device}", "{gid}", "{port}")
     assert job.client[-6:-1] == ("client", "{device}", "{gid}", "{port}", "{address}")
 
@@ -196,8 +204,13 @@ def test_what_is_no_result_is_refused(text: str) -> None:
 
 
 def test_a_result_becomes_samples_with_its_facts() -> None:
-    result = {"time_ns": [5, 6], "extras": {"a_ns": [1, 2]}, "warnings": [{"code": "w", "text": "W 3", "values": {"n": 3}}], "facts": {"verified": True},
-              "reported": [["transaction_rate_per_s", "1/s", "mean", 9.0]]}  # fmt: skip
+    result = {
+        "time_ns": [5, 6],
+        "extras": {"a_ns": [1, 2]},
+        "warnings": [{"code": "w", "text": "W 3", "values": {"n": 3}}],
+        "facts": {"verified": True},
+        "reported": [["transaction_rate_per_s", "1/s", "mean", 9.0]],
+    }
     found = pyverbs.parsed("noise\n" + json.dumps(result), Path())
     assert found.time_ns.tolist() == [5, 6]
     assert found.extras["a_ns"].tolist() == [1, 2]

@@ -17,9 +17,16 @@ __all__ = ["mark"]  # a fixture
 SLOW = pytest.mark.slow  # as another test runs the same tool or the same benchmark
 Make = Callable[[Spec, Effort], Invocation]
 SPECS = {
-    "tcp_rr": 64, "udp_rr": 64, "tcp_stream": 65536, "udp_stream": 1400, "tcp_bidirectional": 65536, "under_load": 64,
-    "unix_rr": 64, "fabric_pingpong": 64, "netpipe": 0,
-}  # fmt: skip
+    "tcp_rr": 64,
+    "udp_rr": 64,
+    "tcp_stream": 65536,
+    "udp_stream": 1400,
+    "tcp_bidirectional": 65536,
+    "under_load": 64,
+    "unix_rr": 64,
+    "fabric_pingpong": 64,
+    "netpipe": 0,
+}
 
 
 def job(make: Make, name: str, effort: Effort = SHORT, **options: object) -> Invocation:
@@ -32,37 +39,95 @@ def job(make: Make, name: str, effort: Effort = SHORT, **options: object) -> Inv
 @pytest.mark.parametrize(
     ("make", "name", "options", "server", "client"),
     [
-        (netperf.udp_rr, "udp_rr", {}, "netserver -4 -L {address} -p {port} -D", "-t UDP_RR -l 1 -c -C -j -- -r 64,64 -k "),
+        (
+            netperf.udp_rr,
+            "udp_rr",
+            {},
+            "netserver -4 -L {address} -p {port} -D",
+            "-t UDP_RR -l 1 -c -C -j -- -r 64,64 -k ",
+        ),
         (netperf.udp_stream, "udp_stream", {"socket_buffer": 8192}, "", "-R 1 -m 1400 -s 8192 -S 8192 -k "),
         (netperf.tcp_rr, "tcp_rr", {"congestion": "reno"}, "", "-r 64,64 -D -K reno,reno -k "),
         (iperf3.tcp_stream, "tcp_stream", {"streams": 4, "congestion": "cubic"}, "", "-l 65536 -P 4 -C cubic -J"),
         (iperf3.tcp_bidirectional, "tcp_bidirectional", {"nodelay": True}, "", "-l 65536 -N --bidir -J"),
         (iperf3.udp_stream, "udp_stream", {}, "iperf3 -s -1 -B {address} -p {port}", "-l 1400 -u -b 0 -J"),
         (iperf3.udp_stream, "udp_stream", {"offered": 10, "streams": 4}, "", "-P 4 -u -b 20000000 -J"),
-        (iperf.tcp_rr, "tcp_rr", {}, "iperf -s -B {address} -p {port}",
-         "iperf -c {address} -p {port} -t 1 -l 64 --bounceback --bounceback-period=0 --bounceback-no-quickack -e -f k"),
-        (iperf.tcp_stream, "tcp_stream", {"ip": "ipv6", "streams": 2, "nodelay": True, "congestion": "reno"},
-         "iperf -s -V -B {address} -p {port}", "iperf -c {address} -p {port} -V -t 1 -l 65536 -N -P 2 -Z reno -e -f k"),
+        (
+            iperf.tcp_rr,
+            "tcp_rr",
+            {},
+            "iperf -s -B {address} -p {port}",
+            "iperf -c {address} -p {port} -t 1 -l 64 --bounceback --bounceback-period=0 --bounceback-no-quickack -e -f k",
+        ),
+        (
+            iperf.tcp_stream,
+            "tcp_stream",
+            {"ip": "ipv6", "streams": 2, "nodelay": True, "congestion": "reno"},
+            "iperf -s -V -B {address} -p {port}",
+            "iperf -c {address} -p {port} -V -t 1 -l 65536 -N -P 2 -Z reno -e -f k",
+        ),
         (iperf.tcp_bidirectional, "tcp_bidirectional", {"socket_buffer": 8192}, "", "-w 8192 --full-duplex -e -f k"),
-        (iperf.udp_stream, "udp_stream", {"offered": 0.5}, "iperf -s -u -B {address} -p {port}", "-u -b 4000000 -e -f k"),
-        (qperf.udp_rr, "udp_rr", {"socket_buffer": 8192}, "qperf -lp {port}", "-t 1 -m 64 -sb 8192 -uu -vvc -vvs udp_lat"),
+        (
+            iperf.udp_stream,
+            "udp_stream",
+            {"offered": 0.5},
+            "iperf -s -u -B {address} -p {port}",
+            "-u -b 4000000 -e -f k",
+        ),
+        (
+            qperf.udp_rr,
+            "udp_rr",
+            {"socket_buffer": 8192},
+            "qperf -lp {port}",
+            "-t 1 -m 64 -sb 8192 -uu -vvc -vvs udp_lat",
+        ),
         (qperf.tcp_stream, "tcp_stream", {}, "", "-m 65536 -uu -vvc -vvs tcp_bw"),
         (qperf.udp_stream, "udp_stream", {}, "", "-m 1400 -uu -vvc -vvs udp_bw"),
-        (sockperf.udp_rr, "udp_rr", {}, "sockperf server -i {address} -p {port} -m 64",
-         "sockperf ping-pong -i {address} -p {port} -m 64 -t 1 --full-log packets.csv"),
-        (sockperf.under_load, "under_load", {"message_rate": 500, "nodelay": False},
-         "sockperf server --tcp -i {address} -p {port} -m 64 --tcp-avoid-nodelay",
-         "sockperf under-load --tcp -i {address} -p {port} -m 64 --tcp-avoid-nodelay --mps 500 --reply-every 1 -t 1 "),
-        (netpipe.tcp_rr, "tcp_rr", {}, "NPtcp -P {port} -l 64 -u 64 -p 0 -o server.out",
-         "NPtcp -h {address} -P {port} -l 64 -u 64 -p 0 -o np.out"),
-        (netpipe.ladder, "netpipe", {"max_size": "1Ki", "direction": "both", "repeats": 9, "socket_buffer": 8192}, "",
-         "-l 1 -u 1024 -p 3 -2 -b 8192 -n 9 -o np.out"),
-        (fi_pingpong.pingpong, "fabric_pingpong", {}, "fi_pingpong -p tcp -e msg -I 1000 -S 64 -B {port}",
-         "fi_pingpong -p tcp -e msg -I 1000 -S 64 -P {port} {address}"),
-        (fi_pingpong.pingpong, "fabric_pingpong", {"provider": "tcp;ofi_rxm", "ip": "ipv6"}, "", "-e rdm -I 1000 -S 64 -6"),
+        (
+            sockperf.udp_rr,
+            "udp_rr",
+            {},
+            "sockperf server -i {address} -p {port} -m 64",
+            "sockperf ping-pong -i {address} -p {port} -m 64 -t 1 --full-log packets.csv",
+        ),
+        (
+            sockperf.under_load,
+            "under_load",
+            {"message_rate": 500, "nodelay": False},
+            "sockperf server --tcp -i {address} -p {port} -m 64 --tcp-avoid-nodelay",
+            "sockperf under-load --tcp -i {address} -p {port} -m 64 --tcp-avoid-nodelay --mps 500 --reply-every 1 -t 1 ",
+        ),
+        (
+            netpipe.tcp_rr,
+            "tcp_rr",
+            {},
+            "NPtcp -P {port} -l 64 -u 64 -p 0 -o server.out",
+            "NPtcp -h {address} -P {port} -l 64 -u 64 -p 0 -o np.out",
+        ),
+        (
+            netpipe.ladder,
+            "netpipe",
+            {"max_size": "1Ki", "direction": "both", "repeats": 9, "socket_buffer": 8192},
+            "",
+            "-l 1 -u 1024 -p 3 -2 -b 8192 -n 9 -o np.out",
+        ),
+        (
+            fi_pingpong.pingpong,
+            "fabric_pingpong",
+            {},
+            "fi_pingpong -p tcp -e msg -I 1000 -S 64 -B {port}",
+            "fi_pingpong -p tcp -e msg -I 1000 -S 64 -P {port} {address}",
+        ),
+        (
+            fi_pingpong.pingpong,
+            "fabric_pingpong",
+            {"provider": "tcp;ofi_rxm", "ip": "ipv6"},
+            "",
+            "-e rdm -I 1000 -S 64 -6",
+        ),
         (fio.unix_rr, "unix_rr", {}, "", "--name=listener --rw=read --runtime=600ms --name=labkit --rw=write"),
     ],
-)  # fmt: skip
+)
 def test_command_lines(make: Make, name: str, options: dict[str, object], server: str, client: str) -> None:
     made = job(make, name, **options)
     assert client in " ".join(made.client)
@@ -76,10 +141,22 @@ UDP = {("iperf", "udp_stream"), ("sockperf", "udp_rr")}  # the others are told o
 @pytest.mark.parametrize(
     ("make", "name", "options", "effort", "message"),
     [
-        (netperf.udp_stream, "udp_stream", {"offered": 5}, SHORT, r"offered=5.0, but netperf cannot.*use iperf3 or iperf"),
+        (
+            netperf.udp_stream,
+            "udp_stream",
+            {"offered": 5},
+            SHORT,
+            r"offered=5.0, but netperf cannot.*use iperf3 or iperf",
+        ),
         (netperf.tcp_stream, "tcp_stream", {"streams": 2}, SHORT, "Set streams=1, or use iperf3 or iperf"),
         (netperf.udp_stream, "udp_stream", {}, Effort(iterations=9), "netperf runs for a time, not for a count"),
-        (sockperf.tcp_rr, "tcp_rr", {"congestion": "reno"}, SHORT, "congestion=reno, but sockperf cannot.*Set congestion=''"),
+        (
+            sockperf.tcp_rr,
+            "tcp_rr",
+            {"congestion": "reno"},
+            SHORT,
+            "congestion=reno, but sockperf cannot.*Set congestion=''",
+        ),
         (sockperf.udp_rr, "udp_rr", {"ip": "ipv6"}, SHORT, "Set ip=ipv4"),
         (qperf.udp_stream, "udp_stream", {"streams": 2}, SHORT, "streams=2, but qperf"),
         (iperf.tcp_rr, "tcp_rr", {"nodelay": False}, SHORT, "nodelay=False, but iperf cannot set it. Set nodelay=True"),
@@ -89,7 +166,7 @@ UDP = {("iperf", "udp_stream"), ("sockperf", "udp_rr")}  # the others are told o
         (netpipe.tcp_rr, "tcp_rr", {"ip": "ipv6"}, SHORT, "ip=ipv6, but netpipe"),
         (netpipe.ladder, "netpipe", {"min_size": 64, "max_size": 8}, SHORT, "0 < min_size <= max_size"),
     ],
-)  # fmt: skip
+)
 def test_what_a_tool_cannot_do_is_refused(
     make: Make, name: str, options: dict[str, object], effort: Effort, message: str
 ) -> None:
@@ -100,11 +177,13 @@ def test_what_a_tool_cannot_do_is_refused(
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("tcp_stream", {"streams": 0}, "Set streams=1"), ("udp_stream", {"offered": -1}, "offered=-1"),
-        ("under_load", {"message_rate": 0}, "message_rate=0"), ("fabric_pingpong", {"provider": ""}, "provider is empty"),
+        ("tcp_stream", {"streams": 0}, "Set streams=1"),
+        ("udp_stream", {"offered": -1}, "offered=-1"),
+        ("under_load", {"message_rate": 0}, "message_rate=0"),
+        ("fabric_pingpong", {"provider": ""}, "provider is empty"),
         ("under_load", {"ip": "ipv6"}, "ip="),
     ],
-)  # fmt: skip
+)
 def test_what_no_tool_can_do_is_refused(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         resolved(f"sockets.{name}", SPECS[name], **options)
@@ -147,10 +226,15 @@ def test_hosts_that_a_cluster_has_not_are_refused_before_it_is_up(hosts: tuple[s
 @pytest.mark.parametrize(
     ("tool", "name"),
     [
-        (netperf, "udp_rr"), pytest.param(sockperf, "udp_rr", marks=SLOW), pytest.param(qperf, "udp_rr", marks=SLOW), (iperf, "tcp_rr"), (netpipe, "tcp_rr"),
-        (fi_pingpong, "fabric_pingpong"), (fio, "unix_rr"),
+        (netperf, "udp_rr"),
+        pytest.param(sockperf, "udp_rr", marks=SLOW),
+        pytest.param(qperf, "udp_rr", marks=SLOW),
+        (iperf, "tcp_rr"),
+        (netpipe, "tcp_rr"),
+        (fi_pingpong, "fabric_pingpong"),
+        (fio, "unix_rr"),
     ],
-)  # fmt: skip
+)
 def test_round_trips(tool: object, name: str, mark: str) -> None:
     need(tool)
     options = {} if name in ("fabric_pingpong", "unix_rr") else {"tool": tool.TOOL.name}  # type: ignore[attr-defined]
@@ -165,12 +249,15 @@ def test_round_trips(tool: object, name: str, mark: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "name", "options"),
     [
-        (netperf, "udp_stream", {}), (iperf, "udp_stream", {"offered": 2}), pytest.param(qperf, "udp_stream", {}, marks=SLOW),
+        (netperf, "udp_stream", {}),
+        (iperf, "udp_stream", {"offered": 2}),
+        pytest.param(qperf, "udp_stream", {}, marks=SLOW),
         (iperf3, "udp_stream", {"offered": 2, "streams": 2}),
         pytest.param(iperf, "tcp_stream", {"streams": 2}, marks=SLOW),
-        (iperf3, "tcp_bidirectional", {}), (iperf, "tcp_bidirectional", {}),
+        (iperf3, "tcp_bidirectional", {}),
+        (iperf, "tcp_bidirectional", {}),
     ],
-)  # fmt: skip
+)
 def test_streams(tool: object, name: str, options: dict[str, object], mark: str) -> None:
     need(tool)
     outcome = run(f"sockets.{name}", SPECS[name], tool=tool.TOOL.name, **options)  # type: ignore[attr-defined]

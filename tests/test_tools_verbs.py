@@ -55,35 +55,57 @@ def test_perftest_as_it_is(make: Make, program: str, rest: str) -> None:
     ("make", "size", "options", "effort", "line"),
     [
         (
-            perftest.send_latency, 64,
-            {"connection": "UD", "completion": "event", "inline": 64, "mtu": 1024, "tclass": 104, "gid": 3, "timeout": 14},
+            perftest.send_latency,
+            64,
+            {
+                "connection": "UD",
+                "completion": "event",
+                "inline": 64,
+                "mtu": 1024,
+                "tclass": 104,
+                "gid": 3,
+                "timeout": 14,
+            },
             Effort(iterations=100, warmup=5),
             "ib_send_lat -F -d {device} -x 3 -p {port} -c UD -s 64 -n 106 -e -I 64 -m 1024 -u 14 --tclass=104 -U",
         ),
         (
-            perftest.write_bandwidth, 65536,
+            perftest.write_bandwidth,
+            65536,
             {"tx_depth": 32, "qps": 4, "cq_moderation": 8, "post_list": 16, "bidirectional": True, "tclass": 0},
             SHORT,
             HEAD.format("ib_write_bw") + "-s 65536 -n 1008 -u 18 -t 32 -q 4 -Q 8 -l 16 --tclass=0 -b",
         ),
         (
-            perftest.send_bandwidth, 1048576, {"tx_depth": 0, "qps": 1, "post_list": 1, "inline": -1, "mtu": 0}, SHORT,
+            perftest.send_bandwidth,
+            1048576,
+            {"tx_depth": 0, "qps": 1, "post_list": 1, "inline": -1, "mtu": 0},
+            SHORT,
             HEAD.format("ib_send_bw") + "-s 1048576 -n 64 -u 18",
         ),
         (
-            perftest.read_bandwidth, 8388608, {"duration": 2}, SHORT,
+            perftest.read_bandwidth,
+            8388608,
+            {"duration": 2},
+            SHORT,
             HEAD.format("ib_read_bw") + "-s 8388608 -D 2 -u 18",
         ),
         (
-            perftest.atomic_bandwidth, 8, {"operation": "compare_and_swap"}, Effort(iterations=5),
+            perftest.atomic_bandwidth,
+            8,
+            {"operation": "compare_and_swap"},
+            Effort(iterations=5),
             HEAD.format("ib_atomic_bw") + "-A CMP_AND_SWAP -n 5 -u 18",
         ),
         (
-            perftest.read_latency, 8388608, {"tx_depth": 3, "bidirectional": True, "duration": 2}, SHORT,
+            perftest.read_latency,
+            8388608,
+            {"tx_depth": 3, "bidirectional": True, "duration": 2},
+            SHORT,
             HEAD.format("ib_read_lat") + "-s 8388608 -n 31 -u 18 -U",
         ),
     ],
-)  # fmt: skip
+)
 def test_perftest_with_options(make: Make, size: int, options: dict[str, object], effort: Effort, line: str) -> None:
     assert " ".join(make(verbs(size, **options), effort).server) == line
 
@@ -190,26 +212,44 @@ def test_qperf_over_rdma(make: Make, options: dict[str, object], rest: str) -> N
     ("make", "spec", "words", "rest"),
     [
         (ucx_perftest.latency, verbs(), "", "-t tag_lat -s 8 -n 1000 -w 20"),
-        (ucx_perftest.latency, verbs(8, "tcp", operation="put"), "env UCX_TLS=tcp UCX_NET_DEVICES=lo ", "-t ucp_put_lat -s 8 -n 1000 -w 20"),
-        (ucx_perftest.latency, verbs(8, "shm", operation="am"), "env UCX_TLS=sm,self ", "-t ucp_am_lat -s 8 -n 1000 -w 20"),
         (
-            ucx_perftest.latency, verbs(8, "rc", operation="get"),
-            "env UCX_TLS=rc UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX={gid} ", "-t ucp_get -s 8 -n 1000 -w 20",
+            ucx_perftest.latency,
+            verbs(8, "tcp", operation="put"),
+            "env UCX_TLS=tcp UCX_NET_DEVICES=lo ",
+            "-t ucp_put_lat -s 8 -n 1000 -w 20",
         ),
         (
-            ucx_perftest.bandwidth, verbs(1048576, "ud", operation="get", gid=0),
-            "env UCX_TLS=ud UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX=0 ", "-t ucp_get -O 32 -s 1048576 -n 64 -w 20",
+            ucx_perftest.latency,
+            verbs(8, "shm", operation="am"),
+            "env UCX_TLS=sm,self ",
+            "-t ucp_am_lat -s 8 -n 1000 -w 20",
         ),
         (
-            ucx_perftest.latency, verbs().replace(device="mlx5_1"),
-            "env UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX={gid} ", "-t tag_lat -s 8 -n 1000 -w 20",
+            ucx_perftest.latency,
+            verbs(8, "rc", operation="get"),
+            "env UCX_TLS=rc UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX={gid} ",
+            "-t ucp_get -s 8 -n 1000 -w 20",
         ),
         (
-            ucx_perftest.bandwidth, verbs(65536, "tcp").replace(device="eth0"),
-            "env UCX_TLS=tcp UCX_NET_DEVICES=eth0 ", "-t tag_bw -s 65536 -n 1000 -w 20",
+            ucx_perftest.bandwidth,
+            verbs(1048576, "ud", operation="get", gid=0),
+            "env UCX_TLS=ud UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX=0 ",
+            "-t ucp_get -O 32 -s 1048576 -n 64 -w 20",
+        ),
+        (
+            ucx_perftest.latency,
+            verbs().replace(device="mlx5_1"),
+            "env UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX={gid} ",
+            "-t tag_lat -s 8 -n 1000 -w 20",
+        ),
+        (
+            ucx_perftest.bandwidth,
+            verbs(65536, "tcp").replace(device="eth0"),
+            "env UCX_TLS=tcp UCX_NET_DEVICES=eth0 ",
+            "-t tag_bw -s 65536 -n 1000 -w 20",
         ),
     ],
-)  # fmt: skip
+)
 def test_ucx_perftest(make: Make, spec: Spec, words: str, rest: str) -> None:
     job = make(spec, SHORT)
     assert " ".join(job.server) == words + "ucx_perftest -p {port}"

@@ -247,7 +247,9 @@ def test_no_module_has_an_atomic_write_of_its_own() -> None:
     own = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")
-        if re.search(r"\bos\.(fsync|link|replace|rename)\(|\b(aside|fresh|partial|running|temporary)\.(rename|replace)\(",
-                     path.read_text())
-    }  # fmt: skip
+        if re.search(
+            r"\bos\.(fsync|link|replace|rename)\(|\b(aside|fresh|partial|running|temporary)\.(rename|replace)\(",
+            path.read_text(),
+        )
+    }
     assert own - moved == {"writing.py"}

@@ -199,8 +199,10 @@ def _causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str,
     if len(known) == 2 and len(parts) > 2:  # the pairs between two switches cross both uplinks
         parts[0] = (f"an uplink of switch {known[0]} or {known[1]}", parts[0][1])
     if len(set(hosts)) > 2:
-        parts += [(f"the card or cable of {host}", (names == host)[:, None] != (names == host)[None, :])
-                  for host in sorted(set(hosts))]  # fmt: skip
+        parts += [
+            (f"the card or cable of {host}", (names == host)[:, None] != (names == host)[None, :])
+            for host in sorted(set(hosts))
+        ]
     found: dict[tuple[int, int], str] = {}
     left = bad.copy()
     while parts:

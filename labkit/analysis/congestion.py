@@ -119,8 +119,10 @@ def interference(without: Sequence[ArrayLike], beside: Sequence[ArrayLike], stat
     known = stats.QUANTILES | {"mean": None}
     if statistic not in known:
         raise DataError(f"statistic={statistic!r}, but it must be one of {', '.join(known)}.")
-    pairs = [(np.atleast_2d(np.asarray(b, np.float64)), np.atleast_2d(np.asarray(a, np.float64)))
-             for a, b in zip(without, beside, strict=True)]  # fmt: skip
+    pairs = [
+        (np.atleast_2d(np.asarray(b, np.float64)), np.atleast_2d(np.asarray(a, np.float64)))
+        for a, b in zip(without, beside, strict=True)
+    ]
     return _factor(pairs, known[statistic], paired=False)
 
 

@@ -45,13 +45,16 @@ def _rows(samples: Iterable[Samples], columns: dict[str, Any]) -> pd.DataFrame:
     kept = [one for one in samples if EVIDENCE.of(one.meta)]
     rows = [
         {
-            "fingerprint": FINGERPRINT.of(one.meta), "benchmark": one.spec.benchmark,
-            "connection": one.spec.values.get("connection", ""), "message_size_B": one.spec.size,
-            "testbed": one.spec.testbed, "launch": one.launch,
+            "fingerprint": FINGERPRINT.of(one.meta),
+            "benchmark": one.spec.benchmark,
+            "connection": one.spec.values.get("connection", ""),
+            "message_size_B": one.spec.size,
+            "testbed": one.spec.testbed,
+            "launch": one.launch,
             **{name: value(one) for name, value in columns.items()},
         }
         for one in kept
-    ]  # fmt: skip
+    ]
     names = ["fingerprint", "benchmark", "connection", "message_size_B", "testbed", "launch"]
     return pd.DataFrame(rows, columns=[*names, *columns])
 

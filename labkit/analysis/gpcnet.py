@@ -90,9 +90,14 @@ def report(points: Sequence[Samples]) -> gpcnet.Report:
         return gpcnet.Report(spec.ranks, nodes(who.victims), tuple(_result(s, "time_ns") for s in points))
     isolated, loaded = ([_result(s, phase) for s in points] for phase in ("isolated_ns", "time_ns"))
     return gpcnet.Report(
-        spec.ranks, len(set(hosts)), tuple(isolated), tuple(loaded), nodes(who.victims), nodes(who.congestors),
+        spec.ranks,
+        len(set(hosts)),
+        tuple(isolated),
+        tuple(loaded),
+        nodes(who.victims),
+        nodes(who.congestors),
         min(nodes([group]) for group in who.congestors),
-    )  # fmt: skip
+    )
 
 
 def _result(samples: Samples, phase: str) -> gpcnet.Result:

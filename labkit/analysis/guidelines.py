@@ -98,13 +98,26 @@ GUIDELINES = (
     Guideline("reduce_scatter_block", ("reduce p", "scatter")),
     Guideline("reduce_scatter_block", ("reduce_scatter p",)),
     Guideline("scan", ("exscan", "reduce_local")),
-)  # fmt: skip
+)
 MONOTONE = tuple(
     dict.fromkeys([g.left for g in GUIDELINES] + ["exscan", "allgatherv", "alltoallv", "gatherv", "scatterv"])
 )
 # what must be the same on both sides
-_CONTEXT = ["ranks", "ppn", "transport", "launcher", "testbed", "library", "engine", "origin", "timing", "cadence",
-            "host", "cpu_model", "campaign"]  # fmt: skip
+_CONTEXT = [
+    "ranks",
+    "ppn",
+    "transport",
+    "launcher",
+    "testbed",
+    "library",
+    "engine",
+    "origin",
+    "timing",
+    "cadence",
+    "host",
+    "cpu_model",
+    "campaign",
+]
 _COLUMNS = ["guideline", "message_size_B", "ranks", "left_us", "right_us", "ratio", "certain", "basis", "right"]
 
 
@@ -198,10 +211,16 @@ def _points(group: pd.DataFrame) -> list[_Point]:
     centre = headline_statistic(group, "latency_us")
     rows = group.to_dict("records")
     return [
-        _Point(row["benchmark"], int(row["message_size_B"]), int(row["ranks"]), json.loads(row["options"] or "{}"),
-               _value(row, f"latency_us_{centre}"))
-        for row in rows if not math.isnan(row[f"latency_us_{centre}"])
-    ]  # fmt: skip
+        _Point(
+            row["benchmark"],
+            int(row["message_size_B"]),
+            int(row["ranks"]),
+            json.loads(row["options"] or "{}"),
+            _value(row, f"latency_us_{centre}"),
+        )
+        for row in rows
+        if not math.isnan(row[f"latency_us_{centre}"])
+    ]
 
 
 def _value(row: dict[str, Any], centre: str) -> _Value:
@@ -246,8 +265,17 @@ def _row(guideline: str, left: _Point, right: list[_Point]) -> dict[str, Any]:
     both = left.value + total
     certain = left.value.low > total.high  # false where an end is NaN
     said = " + ".join(f"{p.benchmark.removeprefix('mpi.')} at {format_size(p.size)}" for p in right)
-    values = (guideline, left.size, left.ranks, left.value.centre, total.centre, left.value.centre / total.centre,
-              bool(certain), joined(both.basis), said)  # fmt: skip
+    values = (
+        guideline,
+        left.size,
+        left.ranks,
+        left.value.centre,
+        total.centre,
+        left.value.centre / total.centre,
+        bool(certain),
+        joined(both.basis),
+        said,
+    )
     return dict(zip(_COLUMNS, values, strict=True))
 
 

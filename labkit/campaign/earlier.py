@@ -20,9 +20,11 @@ _LINES = (
     ("compacted", r"compacted (?P<benchmark>\S+): (?P<points>\d{1,9}) points in one file"),
     ("left_out", r"node (?P<host>\S+) is (?:left out|excluded): (?P<reason>.*)"),
     ("notebook", r"notebook (?P<name>\S+) (?P<state>begins)(?:; it is not executed)?"),
-    ("notebook",
-     r"notebook (?P<name>\S+) (?P<state>done|measured|failed)(?:: (?P<error>.*))? after (?P<seconds>[\d.]{1,20}) s"),
-)  # fmt: skip
+    (
+        "notebook",
+        r"notebook (?P<name>\S+) (?P<state>done|measured|failed)(?:: (?P<error>.*))? after (?P<seconds>[\d.]{1,20}) s",
+    ),
+)
 _KNOWN = tuple((kind, re.compile(pattern)) for kind, pattern in _LINES)
 _COUNTS = ("points", "total", "seed")
 

@@ -27,8 +27,18 @@ PIECE = 1 << 20  # B read at once
 SMALL = 1 << 20  # B; what is smaller may be packed as tightly as it is
 DIRECTORY = 1024  # B of the central directory for each entry that is allowed
 # what zipfile raises for an archive that is damaged or made to harm
-BROKEN = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError,
-          struct.error, OverflowError)  # fmt: skip
+BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+    OverflowError,
+)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,21 @@ from labkit.samples import header
 MOST = 64 << 20  # B of a JSON file
 LOG = 1 << 30  # B of log.txt, which has a line for every point
 _FACTS: Mapping[str, type] = {
-    "name": str, "created": str, "id": str, "suite": str, "title": str, "labkit": str, "host": dict, "parameters": dict,
-    "origins": dict, "absent": dict, "planned": int, "sweep": dict, "notebooks": list, "skipped": list,
-}  # fmt: skip
+    "name": str,
+    "created": str,
+    "id": str,
+    "suite": str,
+    "title": str,
+    "labkit": str,
+    "host": dict,
+    "parameters": dict,
+    "origins": dict,
+    "absent": dict,
+    "planned": int,
+    "sweep": dict,
+    "notebooks": list,
+    "skipped": list,
+}
 _TABLES = ("parameters", "origins")  # of tables
 
 

@@ -37,9 +37,13 @@ def add(verb: argparse.ArgumentParser, cls: type[Any], flags: Mapping[str, Flag]
         default = "" if usual[name] in (None, "", 0, ()) else f" (default: {usual[name]})"
         text = f"{words[name].removesuffix('.')}{default}".replace("`", "")
         verb.add_argument(
-            *([f"-{flag.short}"] if flag.short else []), f"--{name.replace('_', '-')}", dest=name, metavar=flag.metavar,
-            type=_kind(hints[name]), help=(text + (f". {flag.more}" if flag.more else "")).replace("%", "%%"),
-        )  # fmt: skip
+            *([f"-{flag.short}"] if flag.short else []),
+            f"--{name.replace('_', '-')}",
+            dest=name,
+            metavar=flag.metavar,
+            type=_kind(hints[name]),
+            help=(text + (f". {flag.more}" if flag.more else "")).replace("%", "%%"),
+        )
 
 
 def given(options: argparse.Namespace, flags: Mapping[str, Flag]) -> dict[str, Any]:

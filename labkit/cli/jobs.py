@@ -58,9 +58,17 @@ def submit(options: argparse.Namespace) -> int:
     from labkit.jobs.inside import left_out
 
     request = jobs.Request(
-        suite=options.suite, nodes=options.nodes, ppn=options.ppn, minutes=options.time, partition=options.partition,
-        account=options.account, constraint=options.constraint, array=options.array, beside=options.side_by_side, parameters=tuple(options.parameter),
-    )  # fmt: skip
+        suite=options.suite,
+        nodes=options.nodes,
+        ppn=options.ppn,
+        minutes=options.time,
+        partition=options.partition,
+        account=options.account,
+        constraint=options.constraint,
+        array=options.array,
+        beside=options.side_by_side,
+        parameters=tuple(options.parameter),
+    )
     place = sites.find(options.site)
     site = sites.load(place)
     into = jobs.folder(options.suite, options.into, site)

@@ -22,19 +22,34 @@ if TYPE_CHECKING:
 
 
 WORDS = {
-    "benchmark": "BENCHMARK as the first argument", "size": "-m SIZE", "sizes": "-m SIZES", "hosts": "--hosts A,B",
-    "environment": "--factor env.NAME=VALUE", "options": "-o NAME=VALUE", "fields": "-o NAME=VALUE",
-} | {name: f"--{name} VALUE" for name in ("ranks", "ppn", "launcher", "transport", "device", "testbed", "bind")}  # fmt: skip
+    "benchmark": "BENCHMARK as the first argument",
+    "size": "-m SIZE",
+    "sizes": "-m SIZES",
+    "hosts": "--hosts A,B",
+    "environment": "--factor env.NAME=VALUE",
+    "options": "-o NAME=VALUE",
+    "fields": "-o NAME=VALUE",
+} | {name: f"--{name} VALUE" for name in ("ranks", "ppn", "launcher", "transport", "device", "testbed", "bind")}
 LIST = "A list A,B compares"
 PLACE = {
-    "ranks": Flag(metavar="N"), "ppn": Flag(metavar="N"), "hosts": Flag(metavar="A,B|FILE", more="FILE is a hostfile"),
-    "bind": Flag(), "device": Flag(), "transport": Flag(more=LIST), "launcher": Flag(more=LIST), "testbed": Flag(),
-}  # fmt: skip
+    "ranks": Flag(metavar="N"),
+    "ppn": Flag(metavar="N"),
+    "hosts": Flag(metavar="A,B|FILE", more="FILE is a hostfile"),
+    "bind": Flag(),
+    "device": Flag(),
+    "transport": Flag(more=LIST),
+    "launcher": Flag(more=LIST),
+    "testbed": Flag(),
+}
 EFFORT = {
-    "iterations": Flag("i", "N"), "warmup": Flag("x", "N"), "launches": Flag(metavar="N"),
+    "iterations": Flag("i", "N"),
+    "warmup": Flag("x", "N"),
+    "launches": Flag(metavar="N"),
     "ci": Flag(more="With --ci, labkit exits with code 3 if a point does not reach it"),
-    "time_cap": Flag(metavar="S"), "time_limit": Flag(metavar="S"), "seed": Flag(),
-}  # fmt: skip
+    "time_cap": Flag(metavar="S"),
+    "time_limit": Flag(metavar="S"),
+    "seed": Flag(),
+}
 
 
 def options(verb: argparse.ArgumentParser) -> None:
@@ -128,9 +143,30 @@ def _no_options(given: Iterable[str], benchmark: Benchmark) -> None:
 
 
 FLAGS: Mapping[str, str] = {
-    "size": "-m ", "sizes": "-m ", "iterations": "-i ", "warmup": "-x ", **{name: f"--{name.replace('_', '-')} " for name in (
-        "ranks", "ppn", "hosts", "bind", "device", "transport", "launcher", "testbed", "launches", "ci", "time_cap", "time_limit", "seed", "format")},
-}  # fmt: skip
+    "size": "-m ",
+    "sizes": "-m ",
+    "iterations": "-i ",
+    "warmup": "-x ",
+    **{
+        name: f"--{name.replace('_', '-')} "
+        for name in (
+            "ranks",
+            "ppn",
+            "hosts",
+            "bind",
+            "device",
+            "transport",
+            "launcher",
+            "testbed",
+            "launches",
+            "ci",
+            "time_cap",
+            "time_limit",
+            "seed",
+            "format",
+        )
+    },
+}
 
 
 def as_typed(text: str, flags: Mapping[str, str]) -> str:

@@ -121,8 +121,9 @@ def _provided(text: str) -> None:
     if sys.stdin.readline().strip().lower() in ("y", "yes") and (status := subprocess.call(command)):
         raise LaunchError(
             "apt could not install these packages. Run 'apt-get update', and try again.",
-            command=command, exit_status=status,
-        )  # fmt: skip
+            command=command,
+            exit_status=status,
+        )
 
 
 def _down(options: argparse.Namespace) -> int:

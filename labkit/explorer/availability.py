@@ -38,8 +38,12 @@ def _reason(one: Benchmark, testbed: str) -> str:
         return "no MPI launcher is installed"
     try:
         size = parse_sizes(one.sizes)[0] if one.sized else 0
-        spec = Spec(benchmark=one.name, size=size, ranks=1 if one.single else max(one.ranks[0], 2),
-                    testbed=testbeds.resolved(testbed))  # fmt: skip
+        spec = Spec(
+            benchmark=one.name,
+            size=size,
+            ranks=1 if one.single else max(one.ranks[0], 2),
+            testbed=testbeds.resolved(testbed),
+        )
         spec = benchmarks.resolve(spec)
         invocation = tools.available(one.tools, spec, Effort()) if isinstance(one, ToolBenchmark) else None
     except LabkitError as error:

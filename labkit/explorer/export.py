@@ -30,8 +30,14 @@ FORMS: Mapping[str, str] = {
     "py": "Python that draws the same figure",
 }
 _LARGEST = 6_000_000  # B of a file that the page itself can hand over
-_KINDS = {"svg": "image/svg+xml", "png": "image/png", "html": "text/html", "csv": "text/csv",
-          "parquet": "application/vnd.apache.parquet", "py": "text/x-python"}  # fmt: skip
+_KINDS = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "html": "text/html",
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "py": "text/x-python",
+}
 
 
 def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:

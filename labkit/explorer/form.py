@@ -40,8 +40,9 @@ def entry(name: str, annotation: Any, default: Any, meaning: str) -> Any:
         made = box(value=default, continuous_update=False, **about)
     else:
         hint = "default" if optional else ""
-        made = widgets.Text(value="" if default is None else str(default), placeholder=hint, continuous_update=False,
-                            **about)  # fmt: skip
+        made = widgets.Text(
+            value="" if default is None else str(default), placeholder=hint, continuous_update=False, **about
+        )
     return made.add_class(f"lab-field-{name.replace('_', '-')}")
 
 
@@ -118,11 +119,15 @@ class Choices:
         before = self.value or list(chosen)
         self.boxes = {
             name: widgets.Checkbox(
-                value=name in before and not why, disabled=bool(why), indent=False, tooltip=why or name,
-                description=f"{name} ({why})" if why else name, layout={"width": "auto", "margin": "0 12px 0 4px"},
+                value=name in before and not why,
+                disabled=bool(why),
+                indent=False,
+                tooltip=why or name,
+                description=f"{name} ({why})" if why else name,
+                layout={"width": "auto", "margin": "0 12px 0 4px"},
             ).add_class("lab-choice")
             for name, why in options.items()
-        }  # fmt: skip
+        }
         for box in self.boxes.values():
             box.observe(lambda change: self._changed(), "value")
         row = widgets.HBox(list(self.boxes.values()), layout={"flex_flow": "row wrap"})

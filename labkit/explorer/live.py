@@ -87,8 +87,9 @@ def blank(height: int) -> LiveFigure:
     """A figure without points."""
     # below the buttons, and by the page and not by the axes: plotly forgets those when the page gets wider
     legend = {"yref": "container", "y": 1 - 30 / height, "yanchor": "top"}
-    made = LiveFigure(layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True,
-                              "legend": legend})  # fmt: skip
+    made = LiveFigure(
+        layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True, "legend": legend}
+    )
     made._config = {**style.CONFIG, "showSendToCloud": False}
     made.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
     return made

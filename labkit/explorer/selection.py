@@ -49,9 +49,15 @@ class Selection:
         if benchmarks.get(spec.benchmark).single:
             levels.pop("ranks", None)
         own = dict(benchmarks.identity(spec).options)
-        return cls(benchmark=spec.benchmark, sizes=str(spec.size) if benchmarks.get(spec.benchmark).sized else "",
-                   levels=levels, options=own, effort=samples.effort, hosts=spec.hosts,
-                   environment=spec.environment)  # fmt: skip
+        return cls(
+            benchmark=spec.benchmark,
+            sizes=str(spec.size) if benchmarks.get(spec.benchmark).sized else "",
+            levels=levels,
+            options=own,
+            effort=samples.effort,
+            hosts=spec.hosts,
+            environment=spec.environment,
+        )
 
     def specs(self) -> list[Spec]:
         """Every point.
@@ -64,8 +70,9 @@ class Selection:
         benchmark = benchmarks.get(self.benchmark)
         sizes = (self.sizes or benchmark.sizes) if benchmark.sized else 0
         levels = {"ranks": [1 if benchmark.single else 2]} | {k: list(v) for k, v in self.levels.items()}
-        return sweep(self.benchmark, sizes=sizes, hosts=self.hosts, environment=self.environment,
-                     **levels, **self.options)  # fmt: skip
+        return sweep(
+            self.benchmark, sizes=sizes, hosts=self.hosts, environment=self.environment, **levels, **self.options
+        )
 
     def problem(self) -> str:
         """Why this cannot be measured here, as a sentence; empty if it can. Starts nothing."""

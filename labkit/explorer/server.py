@@ -53,9 +53,10 @@ def lab(folder: Path, words: Sequence[str]) -> int:
     Its exit status.
     """
     extras.need("jupyterlab")
-    with _ended_by_signals(), supervise.start(
-        command(folder, words), env=environment(), stdout=None, stderr=None, grace=4.0
-    ) as tree:  # fmt: skip
+    with (
+        _ended_by_signals(),
+        supervise.start(command(folder, words), env=environment(), stdout=None, stderr=None, grace=4.0) as tree,
+    ):
         try:
             while tree.poll() is None:
                 time.sleep(0.3)

@@ -178,8 +178,9 @@ def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, befor
     if statistic == HEADLINE and statistics:
         statistic = statistics[0]
     x = before.x if before.x in axes_of(summary) else SIZE
-    return dataclasses.replace(before, campaigns=tuple(campaigns), benchmark=benchmark, metric=metric,
-                               statistic=statistic, x=x)  # fmt: skip
+    return dataclasses.replace(
+        before, campaigns=tuple(campaigns), benchmark=benchmark, metric=metric, statistic=statistic, x=x
+    )
 
 
 def words(name: str) -> str:

@@ -130,8 +130,13 @@ def _positions(sizes: Sequence[int]) -> list[Any]:
 
 def _axis(sizes: Sequence[int], title: str) -> dict[str, Any]:
     """Axis with a binary label at every size."""
-    return {"title": {"text": title}, "tickvals": _positions(sizes), "tickangle": 0, "showgrid": False,
-            "ticktext": [format_size(size, unit="") for size in sizes]}  # fmt: skip
+    return {
+        "title": {"text": title},
+        "tickvals": _positions(sizes),
+        "tickangle": 0,
+        "showgrid": False,
+        "ticktext": [format_size(size, unit="") for size in sizes],
+    }
 
 
 def _title(column: str) -> str:

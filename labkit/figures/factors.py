@@ -39,17 +39,27 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
         look = style.marker("measured", seen)
         ends = {"array": (rows["high"] - rows["factor"]), "arrayminus": (rows["factor"] - rows["low"])}
         number = partial(format_number, digits=3)
-        about = [f"{number(low)} to {number(high)} ({said})" if low == low else str(said)
-                 for low, high, said in zip(rows["low"], rows["high"], rows["label"], strict=True)]  # fmt: skip
+        about = [
+            f"{number(low)} to {number(high)} ({said})" if low == low else str(said)
+            for low, high, said in zip(rows["low"], rows["high"], rows["label"], strict=True)
+        ]
         figure.add_scatter(
             x=[format_exact(v) if isinstance(v, float) else style.plain(str(v)) for v in rows[category]],
-            y=rows["factor"].tolist(), name=style.plain(str(name)), mode="markers",
-            marker=look, offsetgroup=f"{n}", meta=seen.meta,
+            y=rows["factor"].tolist(),
+            name=style.plain(str(name)),
+            mode="markers",
+            marker=look,
+            offsetgroup=f"{n}",
+            meta=seen.meta,
             error_y={"type": "data", "symmetric": False, "color": look["color"], "thickness": 1.2, "width": 3}
             | {side: np.nan_to_num(values.to_numpy(float)).clip(0).tolist() for side, values in ends.items()},
-            **style.hover(["%{times} times, %{category} %{x}"], {"interval": about}, category=[category],
-                          times=[number(v) for v in rows["factor"]]),
-        )  # fmt: skip
+            **style.hover(
+                ["%{times} times, %{category} %{x}"],
+                {"interval": about},
+                category=[category],
+                times=[number(v) for v in rows["factor"]],
+            ),
+        )
     figure.add_hline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
     said = list(dict.fromkeys(str(text) for text in table["label"]))
     bars = f"bars: {', '.join(said)}"
@@ -95,17 +105,30 @@ def phases(times: dict[str, np.ndarray], *, title: str, small: str) -> go.Figure
         tail = np.unique(len(x) - 1 - np.geomspace(1, len(x), 250).astype(int).clip(1, len(x)) + 1)
         kept = np.unique(np.concatenate([np.linspace(0, len(x) - 1, 250).astype(int), tail]))
         figure.add_scatter(
-            x=[float(f"{value:.6g}") for value in x[kept]], y=[float(f"{value:.4g}") for value in above[kept]],
-            name=name, mode="lines", line={"color": seen.colour, "width": 1.8, "shape": "hv"}, meta=seen.meta,
-            **style.hover(["%{share} % take longer than %{value}"], value=[format_number(float(v)) for v in x[kept]],
-                          share=[format_number(100 * float(v), digits=3) for v in above[kept]]),
-        )  # fmt: skip
+            x=[float(f"{value:.6g}") for value in x[kept]],
+            y=[float(f"{value:.4g}") for value in above[kept]],
+            name=name,
+            mode="lines",
+            line={"color": seen.colour, "width": 1.8, "shape": "hv"},
+            meta=seen.meta,
+            **style.hover(
+                ["%{share} % take longer than %{value}"],
+                value=[format_number(float(v)) for v in x[kept]],
+                share=[format_number(100 * float(v), digits=3) for v in above[kept]],
+            ),
+        )
     shares = [1, 0.1, 0.01, 0.001, 1e-4]
     least = min((1 / np.asarray(values).size for values in times.values()), default=1e-3)
     figure.update_layout(
         xaxis={"type": "log", "title": {"text": style.note(title, small)}, "dtick": "D2"},
-        yaxis={"type": "log", "title": {"text": "share of times that are longer"}, "tickvals": shares,
-               "ticktext": ["100 %", "10 %", "1 %", "0.1 %", "0.01 %"], "range": [float(np.log10(least)), 0.1]},
-        hovermode="closest", showlegend=True,
-    )  # fmt: skip
+        yaxis={
+            "type": "log",
+            "title": {"text": "share of times that are longer"},
+            "tickvals": shares,
+            "ticktext": ["100 %", "10 %", "1 %", "0.1 %", "0.01 %"],
+            "range": [float(np.log10(least)), 0.1],
+        },
+        hovermode="closest",
+        showlegend=True,
+    )
     return style.finish(figure)

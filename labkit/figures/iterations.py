@@ -91,10 +91,17 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
         x, share = _steps(values(one, metric))
         dash = style.ORIGINS[one.origin].dash
         figure.add_trace(
-            go.Scatter(x=_brief(x), y=_brief(share), name=name, legendgroup=f"{n}", mode="lines",
-                       line={"color": seen.colour, "width": 1.8, "dash": dash, "shape": "hv"}, meta=seen.meta,
-                       **style.hover([f"%{{value}} {what.unit}, share %{{y:.4~f}}"], value=_texts(x)))
-        )  # fmt: skip
+            go.Scatter(
+                x=_brief(x),
+                y=_brief(share),
+                name=name,
+                legendgroup=f"{n}",
+                mode="lines",
+                line={"color": seen.colour, "width": 1.8, "dash": dash, "shape": "hv"},
+                meta=seen.meta,
+                **style.hover([f"%{{value}} {what.unit}, share %{{y:.4~f}}"], value=_texts(x)),
+            )
+        )
         figure.add_trace(_percentiles(one, what, seen).update(name=name, legendgroup=f"{n}", meta=seen.meta))
     figure.update_layout(
         xaxis={"type": "log", "title": {"text": style.note(what.title, _percentile_note(what))}},
@@ -179,10 +186,16 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
     for (name, line), seen in zip(lines.items(), looks.named(list(lines)), strict=True):
         x, y = thin(line, budget)
         figure.add_trace(
-            go.Scatter(x=x.tolist(), y=_brief(y), name=name, mode="lines",
-                       line={"color": seen.colour, "width": 1}, meta=seen.meta,
-                       hovertemplate="iteration %{x:,}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>")
-        )  # fmt: skip
+            go.Scatter(
+                x=x.tolist(),
+                y=_brief(y),
+                name=name,
+                mode="lines",
+                line={"color": seen.colour, "width": 1},
+                meta=seen.meta,
+                hovertemplate="iteration %{x:,}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>",
+            )
+        )
     long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
     each = "chunk" if TIMING.of(samples.meta) == "total" else "iteration"
     small = f"{benchmarks.label(samples.spec)}, launch {samples.launch}, n={samples.n:,}{long}"

@@ -14,8 +14,20 @@ from typing import Any
 import pandas as pd
 
 # Okabe and Ito (2008), then four of Tol (2021) and black
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#882255", "#332288", "#999933",
-           "#661100", "#000000")  # fmt: skip
+COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#555555",
+    "#882255",
+    "#332288",
+    "#999933",
+    "#661100",
+    "#000000",
+)
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon")  # their number is prime
 SLOTS = len(COLOURS) * len(SHAPES)
 FIXED: Mapping[str, int] = {"shm": 0, "tcp": 1}

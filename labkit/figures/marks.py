@@ -44,9 +44,17 @@ def mark_breaks(
         ends[row : row + 1] = [start + length + _LETTER]
         figure.add_vline(x, line={"color": colour, "width": 1.2, "dash": dash})
         figure.add_annotation(
-            x=math.log10(x), xref="x", y=1, yref="paper", yshift=row * _ROW, text=text, showarrow=False,
-            xanchor="right" if left else "left", yanchor="bottom", font={"size": 11, "color": colour},
-        )  # fmt: skip
+            x=math.log10(x),
+            xref="x",
+            y=1,
+            yref="paper",
+            yshift=row * _ROW,
+            text=text,
+            showarrow=False,
+            xanchor="right" if left else "left",
+            yanchor="bottom",
+            font={"size": 11, "color": colour},
+        )
     return _room(figure, len(ends))
 
 

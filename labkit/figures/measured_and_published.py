@@ -33,15 +33,20 @@ def measured_and_published(
     origins = (("measured", measured), ("published", published))
     for n, ((origin, values), seen) in enumerate(zip(origins, looks.named([o for o, _ in origins]), strict=True)):
         figure.add_bar(
-            x=list(values), y=[factor * value for value in values.values()],
+            x=list(values),
+            y=[factor * value for value in values.values()],
             name=f"{origin} ({source})" if source and n else origin,
-            marker=style.bar(origin, seen), meta=seen.meta,
-            text=[format_number(factor * value) for value in values.values()], textposition="outside",
-            hovertemplate="%{x}: %{text}<extra>%{fullData.name}</extra>", cliponaxis=False,
-        )  # fmt: skip
+            marker=style.bar(origin, seen),
+            meta=seen.meta,
+            text=[format_number(factor * value) for value in values.values()],
+            textposition="outside",
+            hovertemplate="%{x}: %{text}<extra>%{fullData.name}</extra>",
+            cliponaxis=False,
+        )
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": "path"}},
         yaxis={"type": "log", "title": {"text": title}, "dtick": 1},
-        bargap=0.4, showlegend=True,
-    )  # fmt: skip
+        bargap=0.4,
+        showlegend=True,
+    )
     return style.finish(figure)

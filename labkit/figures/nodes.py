@@ -40,13 +40,19 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
         for rank, seen, line in zip(samples.ranks, ranks, times, strict=True):
             figure.add_trace(
                 go.Scatter(
-                    x=np.arange(0, len(line), every).tolist(), y=[float(f"{y:.5g}") for y in line[::every]],
-                    mode="markers", name=seen.series, meta=seen.meta, legendgroup=str(rank), showlegend=column == 1,
+                    x=np.arange(0, len(line), every).tolist(),
+                    y=[float(f"{y:.5g}") for y in line[::every]],
+                    mode="markers",
+                    name=seen.series,
+                    meta=seen.meta,
+                    legendgroup=str(rank),
+                    showlegend=column == 1,
                     marker={"size": 4, "opacity": 0.7, "color": seen.colour, "symbol": seen.shape},
                     hovertemplate="iteration %{x}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>",
                 ),
-                row=1, col=column,
-            )  # fmt: skip
+                row=1,
+                col=column,
+            )
         figure.update_xaxes(title_text=f"iteration, {title}", row=1, col=column)
     figure.update_yaxes(type="log")
     figure.update_yaxes(title_text="time (µs)", row=1, col=1)

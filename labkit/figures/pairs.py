@@ -17,9 +17,12 @@ _NAMED = 40  # ranks up to which each has its name on the axes
 
 
 def pairs(
-    seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mapping[str, str] | None = None, *,
+    seconds: NDArray[np.float64],
+    hosts: Sequence[str],
+    switches: Mapping[str, str] | None = None,
+    *,
     bad: Sequence[tuple[int, int]] = (),
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """Draw the one-way time of all pairs; lines part the switches, crosses mark bad pairs.
 
     Parameters
@@ -43,26 +46,34 @@ def pairs(
     ordered = seconds[np.ix_(order, order)] * 1e6
     about = [
         [
-            "" if np.isnan(time)
+            ""
+            if np.isnan(time)
             else f"{_who(one, hosts, leaf)} with {_who(other, hosts, leaf)}<br><b>{format_number(time, 'µs')}</b>"
             for other, time in zip(order, row, strict=True)
         ]
         for one, row in zip(order, ordered, strict=True)
-    ]  # fmt: skip
+    ]
     values = [[None if np.isnan(time) else float(time) for time in row] for row in ordered]
     figure = go.Figure(
         go.Heatmap(
-            z=values, colorscale=SCALE, customdata=about, hovertemplate="%{customdata}<extra></extra>",
-            hoverongaps=False, colorbar={"title": {"text": "one-way time (µs)", "side": "right"}, "thickness": 14,
-                      "tickformat": ",.4~r"},
+            z=values,
+            colorscale=SCALE,
+            customdata=about,
+            hovertemplate="%{customdata}<extra></extra>",
+            hoverongaps=False,
+            colorbar={"title": {"text": "one-way time (µs)", "side": "right"}, "thickness": 14, "tickformat": ",.4~r"},
         )
-    )  # fmt: skip
+    )
     marked = [(place[a], place[b]) for one, other in bad for a, b in ((one, other), (other, one))]
     if marked:
         figure.add_scatter(
-            x=[x for _, x in marked], y=[y for y, _ in marked], mode="markers", name="slow twice", hoverinfo="skip",
+            x=[x for _, x in marked],
+            y=[y for y, _ in marked],
+            mode="markers",
+            name="slow twice",
+            hoverinfo="skip",
             marker={"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": looks.COLOURS[1]}},
-        )  # fmt: skip
+        )
     for at in range(1, ranks):
         if leaf[order[at]] != leaf[order[at - 1]]:
             figure.add_hline(at - 0.5, line={"color": "white", "width": 2})

@@ -44,16 +44,21 @@ def parts(samples: Sequence[Samples], metric: str) -> go.Figure:
         ]
         figure.add_trace(
             go.Bar(
-                x=labels, y=[v.value for v in values],
-                name=seen.series, marker=style.bar(one.origin, seen), meta=seen.meta,
+                x=labels,
+                y=[v.value for v in values],
+                name=seen.series,
+                marker=style.bar(one.origin, seen),
+                meta=seen.meta,
                 **style.hover([f"%{{x}}: %{{value}} {what.unit}"], value=[format_number(v.value) for v in values]),
             )
-        )  # fmt: skip
+        )
     if not figure.data:
         raise DataError(f"No stream has a value of {metric}. Give samples of a benchmark with streams.")
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": "stream"}},
         yaxis={"rangemode": "tozero", "title": {"text": f"{what.label} of a stream ({what.unit})"}},
-        barmode="group", bargap=0.3, showlegend=len(figure.data) > 1,
-    )  # fmt: skip
+        barmode="group",
+        bargap=0.3,
+        showlegend=len(figure.data) > 1,
+    )
     return style.finish(figure)

@@ -79,34 +79,66 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
         figure.add_trace(_bars([row[:3] for row in own], kind, origin, colours[kind], unit))
     figure.add_scatter(
         x=[begin + (part.value if part.high is None else part.high) for _, part, begin, _ in drawn],
-        y=[n for n, *_ in drawn], text=[f"  {format_number(part.value)}" for _, part, *_ in drawn],
-        mode="text", textposition="middle right", cliponaxis=False, showlegend=False, hoverinfo="skip",
-    )  # fmt: skip
+        y=[n for n, *_ in drawn],
+        text=[f"  {format_number(part.value)}" for _, part, *_ in drawn],
+        mode="text",
+        textposition="middle right",
+        cliponaxis=False,
+        showlegend=False,
+        hoverinfo="skip",
+    )
     _legend(figure, [f'<span style="color:{colours[kind]}">■</span> {kind} ({origin})' for kind, origin in pairs])
     lines = textwrap.wrap(note, _LINE)
     _small(figure, lines, 52)
     heads = [f"<b>{stack.title}</b>" if part is None else part.text for stack, part, _ in rows]
     figure.update_layout(
-        yaxis={"range": [len(rows) - 0.5, -0.5], "tickvals": list(range(len(rows))), "ticktext": heads, "ticks": "",
-               "showgrid": False},
+        yaxis={
+            "range": [len(rows) - 0.5, -0.5],
+            "tickvals": list(range(len(rows))),
+            "ticktext": heads,
+            "ticks": "",
+            "showgrid": False,
+        },
         xaxis={"rangemode": "tozero", "title": {"text": f"time ({unit})"}},
-        barmode="overlay", showlegend=False, margin={"t": 40, "r": 60, "b": 60 + 15 * len(lines)},
-    )  # fmt: skip
+        barmode="overlay",
+        showlegend=False,
+        margin={"t": 40, "r": 60, "b": 60 + 15 * len(lines)},
+    )
     return style.finish(figure, height=100 + 15 * len(lines) + _ROW * len(rows))
 
 
 def _legend(figure: go.Figure, words: Sequence[str]) -> None:
     """A line above the axes: plotly would break a legend to their width, of which names of parts leave little."""
-    figure.add_annotation(x=1, y=1, xref="paper", yref="paper", xanchor="right", yanchor="bottom", yshift=6,
-                          text="   ".join(words), showarrow=False)  # fmt: skip
+    figure.add_annotation(
+        x=1,
+        y=1,
+        xref="paper",
+        yref="paper",
+        xanchor="right",
+        yanchor="bottom",
+        yshift=6,
+        text="   ".join(words),
+        showarrow=False,
+    )
 
 
 def _small(figure: go.Figure, lines: Sequence[str], below: float) -> None:
     """Write lines in small print, so many px below the axes, where they have all the width."""
     if lines:
         text = "<br>".join(html.escape(line, quote=False) for line in lines)
-        figure.add_annotation(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="top", align="left",
-                              yshift=-below, text=text, showarrow=False, font=_QUIET)  # fmt: skip
+        figure.add_annotation(
+            x=1,
+            y=0,
+            xref="paper",
+            yref="paper",
+            xanchor="right",
+            yanchor="top",
+            align="left",
+            yshift=-below,
+            text=text,
+            showarrow=False,
+            font=_QUIET,
+        )
 
 
 def _placed(stack: Stack) -> list[tuple[Part, float]]:
@@ -124,18 +156,31 @@ def _bars(rows: Sequence[tuple[int, Part, float]], kind: str, origin: str, colou
     marker = {"color": colour, "line": {"color": colour, "width": 1}}
     look = {"shape": style.ORIGINS[origin].pattern, "fgcolor": colour, "bgcolor": "white", "size": 6}
     bar = go.Bar(
-        y=[n for n, *_ in rows], x=[part.value for part in parts], base=[begin for *_, begin in rows], width=0.75,
-        orientation="h", name=f"{kind} ({origin})", marker=marker | {"pattern": look},
+        y=[n for n, *_ in rows],
+        x=[part.value for part in parts],
+        base=[begin for *_, begin in rows],
+        width=0.75,
+        orientation="h",
+        name=f"{kind} ({origin})",
+        marker=marker | {"pattern": look},
         **style.hover(
-            [f"%{{part}}: %{{value}} {unit}"], part=[part.text for part in parts],
+            [f"%{{part}}: %{{value}} {unit}"],
+            part=[part.text for part in parts],
             value=[format_number(p.value, width=(p.high or 0) - (p.low or 0)) for p in parts],
         ),
-    )  # fmt: skip
+    )
     if any(part.low is not None for part in parts):
         above = [0.0 if part.high is None else part.high - part.value for part in parts]
         below = [0.0 if part.low is None else part.value - part.low for part in parts]
-        bar.error_x = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2,
-                       "width": 4, "color": "#222"}  # fmt: skip
+        bar.error_x = {
+            "type": "data",
+            "symmetric": False,
+            "array": above,
+            "arrayminus": below,
+            "thickness": 1.2,
+            "width": 4,
+            "color": "#222",
+        }
     return bar
 
 
@@ -161,18 +206,37 @@ def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figu
     for column, (title, lines) in enumerate(panels.items(), 1):
         for name, share in lines.items():
             figure.add_scatter(
-                x=_CHEAPER, y=[share * x / 100 for x in _CHEAPER], mode="lines", name=f"{name} (modelled)",
+                x=_CHEAPER,
+                y=[share * x / 100 for x in _CHEAPER],
+                mode="lines",
+                name=f"{name} (modelled)",
                 line={"color": seen[name].colour, "width": 2, "dash": style.ORIGINS["modelled"].dash},
-                meta=seen[name].meta, legendgroup=name, showlegend=name not in drawn, row=1, col=column,
+                meta=seen[name].meta,
+                legendgroup=name,
+                showlegend=name not in drawn,
+                row=1,
+                col=column,
                 **style.hover(
-                    ["%{name} %{x} % cheaper: %{whole} %{less} % less"], name=[name], whole=[title],
+                    ["%{name} %{x} % cheaper: %{whole} %{less} % less"],
+                    name=[name],
+                    whole=[title],
                     less=[format_number(share * x / 100, digits=3) for x in _CHEAPER],
                 ),
-            )  # fmt: skip
+            )
             drawn.add(name)
         figure.add_vline(90, line={"color": "#555", "width": 1, "dash": "dot"}, row=1, col=column)
-        figure.add_annotation(x=89, y=1, yref="y domain", yanchor="top", xanchor="right", text="10 times cheaper",
-                              showarrow=False, font=_QUIET, row=1, col=column)  # fmt: skip
+        figure.add_annotation(
+            x=89,
+            y=1,
+            yref="y domain",
+            yanchor="top",
+            xanchor="right",
+            text="10 times cheaper",
+            showarrow=False,
+            font=_QUIET,
+            row=1,
+            col=column,
+        )
         figure.update_xaxes(range=[0, 102], title={"text": "component cheaper by (%)"}, row=1, col=column)
     figure.update_yaxes(rangemode="tozero")
     figure.update_yaxes(title={"text": "saved of the whole (%)"}, row=1, col=1)

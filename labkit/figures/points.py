@@ -37,8 +37,15 @@ def error_bars(
     if np.isnan(low).all():
         return None
     up, down = np.nan_to_num(high - centre).clip(0), np.nan_to_num(centre - low).clip(0)
-    return {"type": "data", "symmetric": False, "array": up.tolist(), "arrayminus": down.tolist(),
-            "color": colour, "thickness": 1.2, "width": 3}  # fmt: skip
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": up.tolist(),
+        "arrayminus": down.tolist(),
+        "color": colour,
+        "thickness": 1.2,
+        "width": 3,
+    }
 
 
 def bars_of(line: Line, metric: str, colour: str) -> dict[str, Any] | None:
@@ -201,8 +208,13 @@ def _bound_lines(figure: go.Figure, bounds: Mapping[str, float], metric: Metric)
     for label, value in bounds.items():
         text = f"{label}: {format_number(value, metric.unit)}"
         position = "top left" if metric.kind == "rate" else "bottom right"
-        figure.add_hline(value, line={"color": "#555", "width": 1.2, "dash": "dash"}, annotation_text=text,
-                         annotation_position=position, annotation_font_size=11)  # fmt: skip
+        figure.add_hline(
+            value,
+            line={"color": "#555", "width": 1.2, "dash": "dash"},
+            annotation_text=text,
+            annotation_position=position,
+            annotation_font_size=11,
+        )
 
 
 def _beside(summary: pd.DataFrame, category: str) -> list[str]:
@@ -251,10 +263,16 @@ def bars(
             value=texts(rows, what, shown),
         )
         figure.add_trace(
-            go.Bar(x=labels, y=_with_gap(y.tolist(), range(len(y))), name=line.name,
-                   marker=style.bar(line.origin, line.look), meta=line.look.meta,
-                   error_y=bars_of(line, metric, "#222"), **about)
-        )  # fmt: skip
+            go.Bar(
+                x=labels,
+                y=_with_gap(y.tolist(), range(len(y))),
+                name=line.name,
+                marker=style.bar(line.origin, line.look),
+                meta=line.look.meta,
+                error_y=bars_of(line, metric, "#222"),
+                **about,
+            )
+        )
     small = joined((lines.meaning(drawn, metric), _lacking(summary, metric, statistic, None)))
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": style.note(column_title(category), small)}},

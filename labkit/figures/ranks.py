@@ -37,11 +37,21 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     for number, (one, seen) in enumerate(zip(have, launches, strict=True)):
         low, first, middle, third, high = np.percentile(one.seconds * 1e6, ENDS, axis=1)
         figure.add_trace(
-            go.Box(x=[str(rank) for rank in one.ranks], name=seen.series, meta=seen.meta, offsetgroup=f"{number}",
-                   lowerfence=low.tolist(), q1=first.tolist(), median=middle.tolist(), q3=third.tolist(),
-                   upperfence=high.tolist(), boxpoints=False, whiskerwidth=0.6,
-                   line={"color": seen.colour, "width": 1.2})
-        )  # fmt: skip
+            go.Box(
+                x=[str(rank) for rank in one.ranks],
+                name=seen.series,
+                meta=seen.meta,
+                offsetgroup=f"{number}",
+                lowerfence=low.tolist(),
+                q1=first.tolist(),
+                median=middle.tolist(),
+                q3=third.tolist(),
+                upperfence=high.tolist(),
+                boxpoints=False,
+                whiskerwidth=0.6,
+                line={"color": seen.colour, "width": 1.2},
+            )
+        )
     small = f"box: quartiles and median of a rank; whiskers: 1st and 99th percentile; n={have[0].n:,} in launch 0"
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": style.note("rank", small)}},

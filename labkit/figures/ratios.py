@@ -30,18 +30,27 @@ def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
     for (name, row), seen in zip(found.items(), looks.named(list(found)), strict=True):
         figure.add_trace(
             go.Scatter(
-                x=list(row), y=[name] * len(row), name=name, mode="markers", showlegend=False,
-                meta=seen.meta, marker=style.marker("measured", seen) | {"size": 9, "opacity": 0.75},
+                x=list(row),
+                y=[name] * len(row),
+                name=name,
+                mode="markers",
+                showlegend=False,
+                meta=seen.meta,
+                marker=style.marker("measured", seen) | {"size": 9, "opacity": 0.75},
                 **style.hover(["pair %{pointNumber}: %{value} times"], value=[format_number(value) for value in row]),
             )
-        )  # fmt: skip
+        )
     figure.add_vline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
     ticks = [step * 10**power for power in range(-3, 5) for step in (1, 2, 5)]
     low, high = min([0.8, *values]), max([1.25, *values])
     shown = [tick for tick in ticks if low / 2 <= tick <= high * 2]
     figure.update_layout(
-        xaxis={"type": "log", "title": {"text": style.note(title, "a dot: one pair of starts; dashed: no difference")},
-               "tickvals": shown, "ticktext": [format_number(tick) for tick in shown]},
+        xaxis={
+            "type": "log",
+            "title": {"text": style.note(title, "a dot: one pair of starts; dashed: no difference")},
+            "tickvals": shown,
+            "ticktext": [format_number(tick) for tick in shown],
+        },
         yaxis={"type": "category", "autorange": "reversed", "automargin": True, "title": {"text": ""}},
-    )  # fmt: skip
+    )
     return style.finish(figure, height=170 + 34 * len(found))

@@ -16,9 +16,13 @@ _SOUND = "not slow twice"
 
 
 def repeated_pairs(
-    first: NDArray[np.float64], again: NDArray[np.float64], hosts: Sequence[str], *,
-    limits: Sequence[float], causes: Mapping[tuple[int, int], str],
-) -> go.Figure:  # fmt: skip
+    first: NDArray[np.float64],
+    again: NDArray[np.float64],
+    hosts: Sequence[str],
+    *,
+    limits: Sequence[float],
+    causes: Mapping[tuple[int, int], str],
+) -> go.Figure:
     """Draw the time of every pair in two measurements; dashed lines are the limits from which one is suspicious.
 
     Parameters
@@ -44,14 +48,19 @@ def repeated_pairs(
         if own:
             pairs = [f"rank {one} on {hosts[one]} with rank {other} on {hosts[other]}" for one, other in own]
             figure.add_scatter(
-                x=[float(x[pair]) for pair in own], y=[float(y[pair]) for pair in own], mode="markers", name=name,
-                marker=style.marker("measured", seen), meta=seen.meta,
+                x=[float(x[pair]) for pair in own],
+                y=[float(y[pair]) for pair in own],
+                mode="markers",
+                name=name,
+                marker=style.marker("measured", seen),
+                meta=seen.meta,
                 **style.hover(
-                    ["first %{first} µs, again %{again} µs"], {"pair": pairs},
+                    ["first %{first} µs, again %{again} µs"],
+                    {"pair": pairs},
                     first=[format_number(float(x[pair])) for pair in own],
                     again=[format_number(float(y[pair])) for pair in own],
                 ),
-            )  # fmt: skip
+            )
     every = [float(one[pair]) for one in (x, y) for pair in map(tuple, known)] + [1e6 * v for v in limits if v == v]
     ends = [np.log10(min(every)) - 0.06, np.log10(max(every)) + 0.06] if every else [0, 1]
     for limit, draw in zip(limits, (figure.add_vline, figure.add_hline), strict=True):

@@ -32,8 +32,19 @@ _SMALL = "font-size:11px;color:#555"
 _FITS = 105  # characters of small print in a line
 HOVER = 76  # of hover text: all of it must be in the page
 LINES = 4  # of one of its values: plotly shows nothing of a text that is higher than the figure
-_TELLING = ("benchmark", "message_size_B", "transport", "ranks", "ppn", "engine", "library", "launcher", "testbed",
-            "host", "campaign")  # fmt: skip
+_TELLING = (
+    "benchmark",
+    "message_size_B",
+    "transport",
+    "ranks",
+    "ppn",
+    "engine",
+    "library",
+    "launcher",
+    "testbed",
+    "host",
+    "campaign",
+)
 
 
 @dataclass(frozen=True)
@@ -64,8 +75,16 @@ ORIGINS: Mapping[str, Origin] = {
     "modelled": Origin("", "longdash", "-", markers=False),
 }
 
-_AXIS = {"gridcolor": "#e4e8ee", "linecolor": "#555", "zeroline": False, "showline": True, "ticks": "outside",
-         "automargin": True, "exponentformat": "none", "separatethousands": True}  # fmt: skip
+_AXIS = {
+    "gridcolor": "#e4e8ee",
+    "linecolor": "#555",
+    "zeroline": False,
+    "showline": True,
+    "ticks": "outside",
+    "automargin": True,
+    "exponentformat": "none",
+    "separatethousands": True,
+}
 TEMPLATE: Mapping[str, Any] = {
     "layout": {
         "font": {"family": "Liberation Sans, Arial, Helvetica, sans-serif", "size": 13, "color": "#222"},
@@ -232,8 +251,16 @@ def _text(value: Any) -> str:
 
 def common(rows: pd.DataFrame) -> dict[str, Sequence[Any]]:
     """Fields that every hover text has, where the table has them."""
-    names = {"n": "n", "launches": "launches", "host": "host", "engine": "engine", "library": "library",
-             "badges": "badges", "warnings": "warnings", "campaign": "campaign"}  # fmt: skip
+    names = {
+        "n": "n",
+        "launches": "launches",
+        "host": "host",
+        "engine": "engine",
+        "library": "library",
+        "badges": "badges",
+        "warnings": "warnings",
+        "campaign": "campaign",
+    }
     found = {label: rows[name].tolist() for label, name in names.items() if name in rows}
     if "n" in found:
         found["n"] = [format_count(n, none="") for n in found["n"]]  # values that a tool stated have no samples

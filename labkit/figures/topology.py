@@ -66,11 +66,17 @@ def topology(
         own = {name: at for name, at in places.items() if name.startswith({"host": "vc"}.get(kind, kind))}
         marker = {"symbol": shape, "size": size, "color": colour, "line": {"color": "#555", "width": 1.5}}
         figure.add_trace(
-            go.Scatter(x=[x for x, _ in own.values()], y=[y for _, y in own.values()], mode="markers+text",
-                       text=[style.plain(name) for name in own],
-                       textposition="bottom center" if kind == "host" else "middle right",
-                       hoverinfo="skip", marker=marker, showlegend=False)
-        )  # fmt: skip
+            go.Scatter(
+                x=[x for x, _ in own.values()],
+                y=[y for _, y in own.values()],
+                mode="markers+text",
+                text=[style.plain(name) for name in own],
+                textposition="bottom center" if kind == "host" else "middle right",
+                hoverinfo="skip",
+                marker=marker,
+                showlegend=False,
+            )
+        )
     _explain(figure, facts, loads, seconds)
     return style.finish(figure, height=style.HEIGHT - (0 if "uplink_bps" in facts else 80))
 
@@ -127,9 +133,14 @@ def _line(
     about += [f"carried {format_number(carried / 1e6, 'MB')}"] if carried is not None else []
     about += [f"load {format_share(load)}" + ("" if seconds else " of the busiest")] if load is not None else []
     return go.Scatter(
-        x=xs, y=ys, mode="lines", showlegend=False, hoverinfo="text", text="<br>".join(about),
+        x=xs,
+        y=ys,
+        mode="lines",
+        showlegend=False,
+        hoverinfo="text",
+        text="<br>".join(about),
         line={"width": 2 + 6 * min(load or 0.0, 1.0), "color": _colour(load)},
-    )  # fmt: skip
+    )
 
 
 def _colour(load: float | None) -> str:
@@ -144,15 +155,26 @@ def _explain(
 ) -> None:
     """Rates and loads in words, and a legend of the colours."""
     rate = f"hosts {format_number(facts['rate_bps'] / 1e6, 'Mbit/s')}"
-    lines = [f"links of {rate}" if "uplink_bps" not in facts else
-             f"links of {rate}, uplinks {format_number(facts['uplink_bps'] / 1e6, 'Mbit/s')}: "
-             f"taper {format_number(facts['taper'], digits=2)}:1"]  # fmt: skip
+    lines = [
+        f"links of {rate}"
+        if "uplink_bps" not in facts
+        else f"links of {rate}, uplinks {format_number(facts['uplink_bps'] / 1e6, 'Mbit/s')}: "
+        f"taper {format_number(facts['taper'], digits=2)}:1"
+    ]
     if loads:
         whole = f"of the link's rate over {format_number(seconds, 's')}" if seconds else "of the busiest direction"
         lines.append(f"colour and width: load of a direction, as a part {whole}; right of two lines: towards the spine")
         for share, colour in _SCALE:
-            figure.add_trace(go.Scatter(x=[None], y=[None], mode="lines", name=format_share(share), hoverinfo="skip",
-                                        line={"color": colour, "width": 2 + 6 * share}))  # fmt: skip
+            figure.add_trace(
+                go.Scatter(
+                    x=[None],
+                    y=[None],
+                    mode="lines",
+                    name=format_share(share),
+                    hoverinfo="skip",
+                    line={"color": colour, "width": 2 + 6 * share},
+                )
+            )
     bare = {"showgrid": False, "showticklabels": False, "showline": False, "ticks": "", "zeroline": False}
     top = 2.3 if "uplink_bps" in facts else 1.3
     figure.update_layout(

@@ -10,15 +10,32 @@ VERSION = "2021.11"  # the layout that is written
 WIDTH = 13  # of a column
 END = "# All processes entering MPI_Finalize"
 PARTS = {
-    "MPI-1": "IMB-MPI1", "MPI-2": "IMB-EXT", "MPI-IO": "IMB-IO", "MPI-NBC": "IMB-NBC", "MPI-RMA": "IMB-RMA",
-    "RMA": "IMB-RMA", "MPI-4": "IMB-MPI4", "IMB-P2P": "IMB-P2P", "MT": "IMB-MT",
-}  # fmt: skip
+    "MPI-1": "IMB-MPI1",
+    "MPI-2": "IMB-EXT",
+    "MPI-IO": "IMB-IO",
+    "MPI-NBC": "IMB-NBC",
+    "MPI-RMA": "IMB-RMA",
+    "RMA": "IMB-RMA",
+    "MPI-4": "IMB-MPI4",
+    "IMB-P2P": "IMB-P2P",
+    "MT": "IMB-MT",
+}
 _MOVING = ("pingpong", "pingping", "sendrecv", "exchange")
 _RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
 _OVERLAP = ("t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", "overlap[%]")
-_RANGES = ("IMB-EXT Accumulate", "IMB-EXT Window", *(f"IMB-RMA {name}" for name in (
-    "All_put_all", "All_get_all", "Exchange_put", "Exchange_get",
-)))  # fmt: skip
+_RANGES = (
+    "IMB-EXT Accumulate",
+    "IMB-EXT Window",
+    *(
+        f"IMB-RMA {name}"
+        for name in (
+            "All_put_all",
+            "All_get_all",
+            "Exchange_put",
+            "Exchange_get",
+        )
+    ),
+)
 
 
 def columns(test: str) -> tuple[str, ...]:

@@ -74,9 +74,12 @@ def _risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
         if row.size is not None:
             if row.size <= last:
                 raise malformed(
-                    lines.where, row.line, row.text, f"a size above {last}",
+                    lines.where,
+                    row.line,
+                    row.text,
+                    f"a size above {last}",
                     "Two runs may have written to this file: use one file per run.",
-                )  # fmt: skip
+                )
             last = row.size
     return last
 

@@ -22,9 +22,12 @@ _INNER = f"+{_NAME}+" + ("-" * 14 + "+") * 3
 _HEADS = {ISOLATED: (28, 28), LOADED: (17, 18), IMPACT: (10, 11)}  # blanks beside a title
 _RULE = re.compile(r"\+[-+]+\+")
 _LEGEND = {
-    "RR": "random ring communication pattern", "Nat": "natural ring communication pattern", "Lat": "latency",
-    "BW": "bandwidth", "BW+Sync": "bandwidth with barrier",
-}  # fmt: skip
+    "RR": "random ring communication pattern",
+    "Nat": "natural ring communication pattern",
+    "Lat": "latency",
+    "BW": "bandwidth",
+    "BW+Sync": "bandwidth with barrier",
+}
 _RANKS = re.compile(r"  Test with (\d{1,9}) MPI ranks \((\d{1,9}) nodes\)")
 _PARTS = re.compile(r"  (\d{1,9}) nodes running (Network|Congestion) Tests(?: \(min (\d{1,9}) nodes per congestor\))?")
 _NUMBER = re.compile(r"(?:-?\d{1,12}\.\d|-?nan|-?inf)")
@@ -148,9 +151,15 @@ def parse(text: str, where: str = "GPCNeT's output") -> Report:
     isolated = _results(lines, ISOLATED)
     loaded = _results(lines, LOADED) if parts else ()
     report = Report(
-        int(counts[1]), int(counts[2]), isolated, loaded, parts.get("Network"), parts.get("Congestion"),
-        parts.get("each"), version,
-    )  # fmt: skip
+        int(counts[1]),
+        int(counts[2]),
+        isolated,
+        loaded,
+        parts.get("Network"),
+        parts.get("Congestion"),
+        parts.get("each"),
+        version,
+    )
     if parts:
         _key_results(lines, report)
     if lines.ahead:

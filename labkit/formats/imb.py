@@ -29,13 +29,18 @@ from labkit.spec import Reported
 ENDLESS = 1 << 62  # rows
 # column → metric, its unit where it is none of labkit's, statistic
 _METRICS = {
-    "t[usec]": ("latency_us", "µs", "mean"), "t_min[usec]": ("latency_us", "µs", "rank_min"),
-    "t_max[usec]": ("latency_us", "µs", "rank_max"), "t_avg[usec]": ("latency_us", "µs", "osu_mean"),
-    "t_ovrl[usec]": ("latency_us", "µs", "mean"), "t_pure[usec]": ("pure_us", "µs", "mean"),
-    "t_CPU[usec]": ("compute_us", "µs", "mean"), "overlap[%]": ("overlap_imb_percent", "%", "value"),
-    "Mbytes/sec": ("bandwidth_MBps", "MB/s", "mean"), "Msg/sec": ("message_rate_per_s", "1/s", "mean"),
+    "t[usec]": ("latency_us", "µs", "mean"),
+    "t_min[usec]": ("latency_us", "µs", "rank_min"),
+    "t_max[usec]": ("latency_us", "µs", "rank_max"),
+    "t_avg[usec]": ("latency_us", "µs", "osu_mean"),
+    "t_ovrl[usec]": ("latency_us", "µs", "mean"),
+    "t_pure[usec]": ("pure_us", "µs", "mean"),
+    "t_CPU[usec]": ("compute_us", "µs", "mean"),
+    "overlap[%]": ("overlap_imb_percent", "%", "value"),
+    "Mbytes/sec": ("bandwidth_MBps", "MB/s", "mean"),
+    "Msg/sec": ("message_rate_per_s", "1/s", "mean"),
     "defects": ("defects", "", "value"),
-}  # fmt: skip
+}
 _WHOLE = ("Group", "#bytes", "#repetitions", "Msg/sec")
 _RULE = re.compile(r"#-{20,}")
 _TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) V?([^,]{1,40}), (\S+) part(?:n#-+|.*)")

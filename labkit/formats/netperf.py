@@ -15,13 +15,21 @@ from labkit.spec import Reported
 
 _WHAT = "netperf -k output"
 _LATENCIES = {
-    "MIN_LATENCY": "min", "MEAN_LATENCY": "mean", "P50_LATENCY": "p50", "P90_LATENCY": "p90", "P99_LATENCY": "p99",
-    "MAX_LATENCY": "max", "STDDEV_LATENCY": "stddev",
-}  # fmt: skip
+    "MIN_LATENCY": "min",
+    "MEAN_LATENCY": "mean",
+    "P50_LATENCY": "p50",
+    "P90_LATENCY": "p90",
+    "P99_LATENCY": "p99",
+    "MAX_LATENCY": "max",
+    "STDDEV_LATENCY": "stddev",
+}
 _OWN = {
-    "LOCAL_CPU_UTIL": ("%", "mean"), "REMOTE_CPU_UTIL": ("%", "mean"), "LOCAL_TRANSPORT_RETRANS": ("", "total"),
-    "REMOTE_TRANSPORT_RETRANS": ("", "total"), "ELAPSED_TIME": ("s", "total"),
-}  # fmt: skip
+    "LOCAL_CPU_UTIL": ("%", "mean"),
+    "REMOTE_CPU_UTIL": ("%", "mean"),
+    "LOCAL_TRANSPORT_RETRANS": ("", "total"),
+    "REMOTE_TRANSPORT_RETRANS": ("", "total"),
+    "ELAPSED_TIME": ("s", "total"),
+}
 # the order of the command line; PROTOCOL, which is never empty, closes it and so proves the output whole
 SELECTORS = ("THROUGHPUT", "THROUGHPUT_UNITS", *_LATENCIES, *_OWN, "LOCAL_NODELAY", "PROTOCOL")
 # what left and what arrived, of datagrams; and which congestion control really was at work at both ends

@@ -154,9 +154,7 @@ def _prose(lines: Lines, test: str, title: str, version: str) -> Table:
         return Table(test, title, version, told, (), (), above, (text,), first=first, last=last, lines=kept)
     row = Row(None, tuple(int(text) for text in found.groups()[1:]), line=last, text=text)
     columns = ("min (ms)", "max (ms)", "avg (ms)")
-    return Table(
-        test, title, version, {"nprocs": found[1]}, columns, (row,), above, first=first, last=last, lines=kept
-    )  # fmt: skip
+    return Table(test, title, version, {"nprocs": found[1]}, columns, (row,), above, first=first, last=last, lines=kept)
 
 
 def _head(lines: Lines, *, first: bool) -> tuple[tuple[str, ...], dict[str, str], str]:

@@ -32,15 +32,21 @@ _COLUMN = re.compile(
 _US = {"t_min": "min", "t_max": "max", "t_typical": "p50", "t_avg": "mean", "t_stdev": "stddev"}
 _METRICS = {
     **{name: ("latency_us", statistic, 1.0) for name, statistic in _US.items()},
-    "99% percentile": ("latency_us", "p99", 1.0), "99.9% percentile": ("latency_us", "p999", 1.0),
-    "tps average": ("transaction_rate_per_s", "mean", 1.0), "MsgRate": ("message_rate_per_s", "mean", 1e6),
-    "BW peak": ("bandwidth_MBps", "max", 1.0), "BW average": ("bandwidth_MBps", "mean", 1.0),
-}  # fmt: skip
+    "99% percentile": ("latency_us", "p99", 1.0),
+    "99.9% percentile": ("latency_us", "p999", 1.0),
+    "tps average": ("transaction_rate_per_s", "mean", 1.0),
+    "MsgRate": ("message_rate_per_s", "mean", 1e6),
+    "BW peak": ("bandwidth_MBps", "max", 1.0),
+    "BW average": ("bandwidth_MBps", "mean", 1.0),
+}
 _UNITS_MBPS = {"MB/sec": 2**20 / 1e6, "MiB/sec": 2**20 / 1e6, "Gb/sec": 125.0}
 _IN_JSON = {
-    "percentile_99": "99% percentile", "percentile_99.9": "99.9% percentile", "tps_average": "tps average",
-    "BW_peak": "BW peak", "BW_average": "BW average",
-}  # fmt: skip
+    "percentile_99": "99% percentile",
+    "percentile_99.9": "99.9% percentile",
+    "tps_average": "tps average",
+    "BW_peak": "BW peak",
+    "BW_average": "BW average",
+}
 _NO_CLOCK = "a finite time and a rate above 0: perftest could not calibrate its clock. Run it again"
 
 

@@ -17,9 +17,11 @@ _WHAT = "qperf output"
 _QUANTITY = re.compile(r"latency|(send_|recv_)?bw|msg_rate")
 _VERBS = re.compile(r"(rc|uc|ud|xrc)_")
 _OF_VERBS = {
-    "latency": ("latency_us", 1e-3), "bw": ("bandwidth_MBps", 1e-6), "recv_bw": ("bandwidth_MBps", 1e-6),
+    "latency": ("latency_us", 1e-3),
+    "bw": ("bandwidth_MBps", 1e-6),
+    "recv_bw": ("bandwidth_MBps", 1e-6),
     "msg_rate": ("message_rate_per_s", 1.0),
-}  # fmt: skip
+}
 _PAIR = re.compile(r"\s+(\w+)\s+=\s+([\d.,]+)\s*(.*?)\s*")
 
 

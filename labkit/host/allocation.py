@@ -194,10 +194,13 @@ def _slurm(environment: Mapping[str, str]) -> Allocation | None:
     known = leaves(_said("scontrol", "show", "topology")) or leaves(_topology(environment))
     tasks = re.match(r"\d+", environment.get("SLURM_NTASKS_PER_NODE", ""))
     return Allocation(
-        "slurm", environment.get("SLURM_ARRAY_JOB_ID") or environment["SLURM_JOB_ID"],
-        environment.get("SLURM_ARRAY_TASK_ID", ""), hosts, int(tasks[0]) if tasks else 0,
+        "slurm",
+        environment.get("SLURM_ARRAY_JOB_ID") or environment["SLURM_JOB_ID"],
+        environment.get("SLURM_ARRAY_TASK_ID", ""),
+        hosts,
+        int(tasks[0]) if tasks else 0,
         {host: known[host] for host in hosts if host in known},
-    )  # fmt: skip
+    )
 
 
 def _topology(environment: Mapping[str, str]) -> str:

@@ -68,11 +68,12 @@ def _cores(facts: Facts, ranks: int) -> Check:
     usable, quota = facts["cpus_usable"], facts.get("cpu_quota")
     limit = f", the container may use {quota:g}" if quota else ""
     return _check(
-        "cores", usable > ranks,
+        "cores",
+        usable > ranks,
         f"{usable} for {ranks} ranks ({facts['cpu_threads']} in the machine{limit})",
         f"{ranks + 1} or more: one per rank and one for the system",
         "measure on a larger machine or allocation; do not trust p99 and max here",
-    )  # fmt: skip
+    )
 
 
 def _load(facts: Facts) -> Check | None:
@@ -81,35 +82,49 @@ def _load(facts: Facts) -> Check | None:
         return None
     who = ", ".join(f"{name} (process {pid}) {share:.2f}" for name, pid, share in others["named"])
     return _check(
-        "load", not _busy(facts, facts["load"]),
+        "load",
+        not _busy(facts, facts["load"]),
         f"other processes use {others['processors']:.2f} of {cores} cores{': ' if who else ''}{who}",
         f"at most {BUSY * cores:g}; labkit's own processes do not count",
         "top -o %CPU   # see what runs, stop it or wait; on a cluster, request whole nodes: sbatch --exclusive",
-    )  # fmt: skip
+    )
 
 
 def _governor(facts: Facts) -> Check | None:
     governor, highest = facts.get("governor"), facts.get("frequency_max_MHz")
     if governor is None:
-        return None if facts["virtualisation"] != "none" else _check(
-            "CPU frequency", True, "the kernel does not control the frequency", "the governor 'performance'", "",
-        )  # fmt: skip
+        return (
+            None
+            if facts["virtualisation"] != "none"
+            else _check(
+                "CPU frequency",
+                True,
+                "the kernel does not control the frequency",
+                "the governor 'performance'",
+                "",
+            )
+        )
     now = facts["load"]["frequency_MHz"]
     shown = f", {now:.0f} of {highest:.0f} MHz now" if now and highest else ""
     return _check(
-        "CPU frequency", governor in STEADY_GOVERNORS, f"governor {governor}{shown}", "the governor 'performance'",
+        "CPU frequency",
+        governor in STEADY_GOVERNORS,
+        f"governor {governor}{shown}",
+        "the governor 'performance'",
         "echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
-    )  # fmt: skip
+    )
 
 
 def _smt(facts: Facts) -> Check | None:
     if facts.get("smt") is None:
         return None
     return _check(
-        "SMT", not facts["smt"], "two or more threads share a core" if facts["smt"] else "each core has one thread",
+        "SMT",
+        not facts["smt"],
+        "two or more threads share a core" if facts["smt"] else "each core has one thread",
         "one core per rank",
         "echo off | sudo tee /sys/devices/system/cpu/smt/control   # or bind ranks to cores: mpirun --bind-to core",
-    )  # fmt: skip
+    )
 
 
 def _numa(facts: Facts) -> Check | None:
@@ -117,20 +132,23 @@ def _numa(facts: Facts) -> Check | None:
         return None
     nodes = facts["numa_nodes"]
     return _check(
-        "NUMA balancing", nodes == 1 or not facts["numa_balancing"],
+        "NUMA balancing",
+        nodes == 1 or not facts["numa_balancing"],
         f"{'on' if facts['numa_balancing'] else 'off'}, {nodes} NUMA node{'s' if nodes > 1 else ''}",
         "off if there are several nodes: it moves pages during a measurement",
         "sudo sysctl kernel.numa_balancing=0",
-    )  # fmt: skip
+    )
 
 
 def _huge_pages(facts: Facts) -> Check | None:
     mode = facts.get("huge_pages")
     return mode and _check(
-        "transparent huge pages", mode != "always", mode, "madvise or never: else the kernel merges pages "
-        "during a measurement",
+        "transparent huge pages",
+        mode != "always",
+        mode,
+        "madvise or never: else the kernel merges pages during a measurement",
         "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
-    )  # fmt: skip
+    )
 
 
 def _clock(facts: Facts) -> Check | None:
@@ -138,19 +156,24 @@ def _clock(facts: Facts) -> Check | None:
     better = next((name for name in GOOD_CLOCKS if name in others), None)
     switch = "echo {} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
     return source and _check(
-        "clock source", source in GOOD_CLOCKS, source, f"{better or 'tsc'}: fine, and read without a system call",
+        "clock source",
+        source in GOOD_CLOCKS,
+        source,
+        f"{better or 'tsc'}: fine, and read without a system call",
         switch.format(better) if better else "labkit measure micro.clock   # shows what a clock read costs here",
         bad=source in BAD_CLOCKS,
-    )  # fmt: skip
+    )
 
 
 def _virtualisation(facts: Facts) -> Check:
     below = facts["virtualisation"]
     return _check(
-        "virtualisation", below == "none", "bare machine" if below == "none" else f"virtual machine ({below})",
+        "virtualisation",
+        below == "none",
+        "bare machine" if below == "none" else f"virtual machine ({below})",
         "a physical machine: a hypervisor interrupts, and neighbours share cores and links",
         "measure on a physical machine, or state in your text that it was virtual",
-    )  # fmt: skip
+    )
 
 
 def _memory(facts: Facts) -> Check | None:
@@ -158,9 +181,13 @@ def _memory(facts: Facts) -> Check | None:
     if free is None or total is None:
         return None
     return _check(
-        "memory", free >= GiB, f"{free / GiB:.1f} GiB available of {total / GiB:.1f} GiB", "1 GiB or more available",
-        "close other programs, or measure smaller sizes: labkit measure BENCHMARK -m 1:1Mi", bad=free < 128 * MiB,
-    )  # fmt: skip
+        "memory",
+        free >= GiB,
+        f"{free / GiB:.1f} GiB available of {total / GiB:.1f} GiB",
+        "1 GiB or more available",
+        "close other programs, or measure smaller sizes: labkit measure BENCHMARK -m 1:1Mi",
+        bad=free < 128 * MiB,
+    )
 
 
 def _shared_memory(facts: Facts) -> Check | None:
@@ -169,10 +196,12 @@ def _shared_memory(facts: Facts) -> Check | None:
         return None
     inside = facts["container"] in ("docker", "podman")
     return _check(
-        "/dev/shm", free >= 256 * MiB, f"{format_size(free // MiB * MiB)} free",
+        "/dev/shm",
+        free >= 256 * MiB,
+        f"{format_size(free // MiB * MiB)} free",
         "256 MiB or more, for ranks on one host",
         f"{facts['container']} run --shm-size=1g ..." if inside else "sudo mount -o remount,size=1g /dev/shm",
-    )  # fmt: skip
+    )
 
 
 def _locked_memory(facts: Facts) -> Check | None:
@@ -180,14 +209,26 @@ def _locked_memory(facts: Facts) -> Check | None:
     if not facts.get("rdma_devices"):
         return None
     return _check(
-        "locked memory", limit is None, "no limit" if limit is None else f"{limit // 1024} KiB", "no limit, for RDMA",
+        "locked memory",
+        limit is None,
+        "no limit" if limit is None else f"{limit // 1024} KiB",
+        "no limit, for RDMA",
         "echo '* - memlock unlimited' | sudo tee /etc/security/limits.d/rdma.conf   # then log in again",
-    )  # fmt: skip
+    )
 
 
 _MACHINE: tuple[Callable[[Facts], Check | None], ...] = (
-    _load, _governor, _smt, _numa, _huge_pages, _clock, _virtualisation, _memory, _shared_memory, _locked_memory,
-)  # fmt: skip
+    _load,
+    _governor,
+    _smt,
+    _numa,
+    _huge_pages,
+    _clock,
+    _virtualisation,
+    _memory,
+    _shared_memory,
+    _locked_memory,
+)
 
 
 def _software(there: Facts, programs: Mapping[str, Program]) -> list[Check]:
@@ -197,25 +238,35 @@ def _software(there: Facts, programs: Mapping[str, Program]) -> list[Check]:
     here = [f"{name} {found[name]['version']} ({found[name]['path']})" for name in mpis if name in found]
     return [
         _check(
-            "MPI", bool(here), ", ".join(here) or "none", f"one of {', '.join(mpis)}",
-            f"{programs[mpis[0]].remedy}   # or load your site's module", bad=True,
+            "MPI",
+            bool(here),
+            ", ".join(here) or "none",
+            f"one of {', '.join(mpis)}",
+            f"{programs[mpis[0]].remedy}   # or load your site's module",
+            bad=True,
         ),
         _check(
-            "kernels", len(kernels) == 2,
+            "kernels",
+            len(kernels) == 2,
             f"compiled for {' and '.join(kernels)} handles" if kernels else "not compiled",
             "compiled for int and ptr handles; else mpi4py loops measure, with a higher cost per iteration",
             "make setup" if "cc" in found else f"{programs['cc'].remedy} && make setup",
         ),
         _check(
-            "fonts", there["fonts"], "Liberation Sans" if there["fonts"] else "no Liberation Sans",
-            "Liberation Sans, for figures that look the same everywhere", "sudo apt-get install fonts-liberation",
+            "fonts",
+            there["fonts"],
+            "Liberation Sans" if there["fonts"] else "no Liberation Sans",
+            "Liberation Sans, for figures that look the same everywhere",
+            "sudo apt-get install fonts-liberation",
         ),
         _check(
-            "pyverbs", bool(there.get("pyverbs", True)), there.get("pyverbs_explained", "not asked for"),
+            "pyverbs",
+            bool(there.get("pyverbs", True)),
+            there.get("pyverbs_explained", "not asked for"),
             "a Python that imports pyverbs",
             f"{programs['pyverbs'].remedy}   # perftest and qperf work without it",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _programs(facts: Facts, there: Mapping[str, Mapping[str, str]], programs: Mapping[str, Program]) -> list[Check]:
@@ -229,10 +280,13 @@ def _programs(facts: Facts, there: Mapping[str, Mapping[str, str]], programs: Ma
         without = f"; instead: {program.instead}" if program.instead else ""
         found.append(
             _check(
-                name, it is not None, f"{it['version']} ({it['path']})" if it else f"not installed{without}",
-                f"for {program.purpose}", program.remedy,
+                name,
+                it is not None,
+                f"{it['version']} ({it['path']})" if it else f"not installed{without}",
+                f"for {program.purpose}",
+                program.remedy,
             )
-        )  # fmt: skip
+        )
     return found
 
 

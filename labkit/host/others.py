@@ -159,8 +159,10 @@ def between(first: Look, last: Look, pid: int) -> dict[str, Any]:
     """
     span = max(last.moment - first.moment, 1e-9)
     mine = ours({**first.processes, **last.processes}, pid)
-    took = {key: process.own - first.processes[key].own if key in first.processes else process.own
-            for key, process in last.processes.items()}  # fmt: skip
+    took = {
+        key: process.own - first.processes[key].own if key in first.processes else process.own
+        for key, process in last.processes.items()
+    }
     worth = [key for key, s in took.items() if key[0] not in mine and s / span > _WORTH]
     marks = set().union(*map(_marks, mine)) if worth else set()
     mine |= {number for number, _ in worth if marks & _marks(number)}

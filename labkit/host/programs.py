@@ -74,29 +74,44 @@ PROGRAMS = {
     program.name: program
     for program in (
         Program(
-            name="cc", commands=("cc", "gcc", "clang"), package="gcc libc6-dev", conda="compilers",
-            purpose="compiling the kernels", instead="mpi4py loops",
+            name="cc",
+            commands=("cc", "gcc", "clang"),
+            package="gcc libc6-dev",
+            conda="compilers",
+            purpose="compiling the kernels",
+            instead="mpi4py loops",
         ),
         Program(
             name="chromium",
             commands=("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
-            package="chromium", purpose="static figures, which the PDF needs",
+            package="chromium",
+            purpose="static figures, which the PDF needs",
             instead="interactive figures in HTML only",
         ),
         Program(
-            name="quarto", commands=("quarto",), conda="quarto", how="conda install -c conda-forge quarto",
-            purpose="the report", instead="the plain engine: pandoc and typst",
+            name="quarto",
+            commands=("quarto",),
+            conda="quarto",
+            how="conda install -c conda-forge quarto",
+            purpose="the report",
+            instead="the plain engine: pandoc and typst",
         ),
         Program(
-            name="iproute2", commands=("ip",), version="-V", package="iproute2",
-            purpose="the testbed virtual-cluster", instead="the testbed local",
+            name="iproute2",
+            commands=("ip",),
+            version="-V",
+            package="iproute2",
+            purpose="the testbed virtual-cluster",
+            instead="the testbed local",
         ),
         Program(
-            name="qemu", commands=("qemu-system-x86_64", "qemu-system-aarch64"), package="qemu-system-x86",
+            name="qemu",
+            commands=("qemu-system-x86_64", "qemu-system-aarch64"),
+            package="qemu-system-x86",
             purpose="the testbed soft-roce in a guest",
         ),
     )
-}  # fmt: skip
+}
 
 
 def _paths(program: Program) -> Iterator[Path]:
@@ -113,9 +128,13 @@ def _printed(path: Path, argument: str, changed_ns: int) -> str:
     """What a program prints when asked for its version, whatever its exit status; empty if it does not answer."""
     try:
         done = subprocess.run(
-            [path, argument], stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S,
-            start_new_session=True, check=False,
-        )  # fmt: skip
+            [path, argument],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            start_new_session=True,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return (done.stdout + b"\n" + done.stderr).decode(errors="replace")
@@ -162,6 +181,9 @@ def _kernels() -> list[str]:
 
 def _fonts() -> bool:
     folders = (
-        Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), *user.fonts(), Path(sys.prefix) / "fonts",
-    )  # fmt: skip
+        Path("/usr/share/fonts"),
+        Path("/usr/local/share/fonts"),
+        *user.fonts(),
+        Path(sys.prefix) / "fonts",
+    )
     return any(next(folder.rglob("LiberationSans-Regular.*"), None) for folder in folders if folder.is_dir())

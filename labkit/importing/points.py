@@ -70,8 +70,12 @@ class _Pattern:
         header["meta"] |= {"fingerprint": _NAME, "place": _PLACE}
         form = json.dumps(header, allow_nan=False)
         for word, gap in (
-            (_SIZE, OWN), (_LAUNCH, LAUNCH), (_NAME, f'"{NAME}"'), (_PLACE, f'"{place}:{OWN}"'), (_VALUES, f"[{OWN}]"),
-        ):  # fmt: skip
+            (_SIZE, OWN),
+            (_LAUNCH, LAUNCH),
+            (_NAME, f'"{NAME}"'),
+            (_PLACE, f'"{place}:{OWN}"'),
+            (_VALUES, f"[{OWN}]"),
+        ):
             form = form.replace(json.dumps(word), gap)
         self.whole = form.replace(json.dumps(_SOURCE), SHARED)  # the source is that of all rows of a table
         self.above = form.replace(json.dumps(_SOURCE), SHARED + OWN + json.dumps("\n")[1:])  # or ends with the row
@@ -121,9 +125,7 @@ class Kind:
             rows, values = tuple(compress(rows, values)), list(filter(None, values))
         patterns = self._of(rows)
         sizes = [row.size or 0 for row in rows] if self._plain else [self._size(row) for row in rows]
-        names = [
-            pattern.known.get(size) or pattern.name(size) for pattern, size in zip(patterns, sizes, strict=True)
-        ]  # fmt: skip
+        names = [pattern.known.get(size) or pattern.name(size) for pattern, size in zip(patterns, sizes, strict=True)]
         windows = table.columns[0] == "Window"
         places = [f"{row.line}:{row.values[0]}" for row in rows] if windows else [row.line for row in rows]
         told = zip(sizes, places, values, rows, strict=True)
@@ -181,12 +183,18 @@ class Kind:
         count = table.value(row, "Iterations") or table.value(row, "#repetitions")
         checked = table.value(row, "Validation")
         meta: dict[str, Any] = {
-            "engine": self._text.kind, "library": library, "verified": checked == "Pass", "stopped_by": "tool",
+            "engine": self._text.kind,
+            "library": library,
+            "verified": checked == "Pass",
+            "stopped_by": "tool",
             "timing": options.get("timing", "total" if table.test.startswith(("IMB-IO", "IMB-RMA")) else "each"),
-            "cadence": options.get("cadence", self._benchmark.cadence), "fingerprint": "",
+            "cadence": options.get("cadence", self._benchmark.cadence),
+            "fingerprint": "",
             "test": table.test,
-            "parameters": dict(told), "file": str(self._text.path), "place": self._text.digest[:16],
-        }  # fmt: skip
+            "parameters": dict(told),
+            "file": str(self._text.path),
+            "place": self._text.digest[:16],
+        }
         origin, doubts = "imported", [*self.doubts, *doubts_of(table, checked)]
         if given.published:
             doubts.append(note("published", f"published, not measured here: {given.published}"))
@@ -223,18 +231,16 @@ class _Values:
         if self._only >= 0:
             place = self._only
             return [
-                form % value
-                if row.size and not row.remark and type(value := row.values[place]) is float
-                else each(row)
+                form % value if row.size and not row.remark and type(value := row.values[place]) is float else each(row)
                 for row in rows
-            ]  # fmt: skip
+            ]
         pick = self._pick
         return [
             form % values
             if row.size and not row.remark and set(map(type, values := pick(row.values))) == _FLOATS
             else each(row)
             for row in rows
-        ]  # fmt: skip
+        ]
 
     def _each(self, row: Row) -> str:
         """The same, value by value."""

@@ -15,10 +15,16 @@ from labkit.spec import Scalar, Spec
 
 _DATATYPES = {"MPI_CHAR": "uint8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"}
 _WINDOWS = {
-    "MPI_Win_create": "create", "MPI_Win_allocate": "allocate", "MPI_Win_create_dynamic": "dynamic",
-    "MPI_Win_lock/unlock": "lock", "MPI_Win_flush": "flush", "MPI_Win_flush_local": "flush_local",
-    "MPI_Win_lock_all/unlock_all": "lock_all", "MPI_Win_post/start/complete/wait": "pscw", "MPI_Win_fence": "fence",
-}  # fmt: skip
+    "MPI_Win_create": "create",
+    "MPI_Win_allocate": "allocate",
+    "MPI_Win_create_dynamic": "dynamic",
+    "MPI_Win_lock/unlock": "lock",
+    "MPI_Win_flush": "flush",
+    "MPI_Win_flush_local": "flush_local",
+    "MPI_Win_lock_all/unlock_all": "lock_all",
+    "MPI_Win_post/start/complete/wait": "pscw",
+    "MPI_Win_fence": "fence",
+}
 
 
 def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[Note]]:
@@ -69,9 +75,13 @@ def spec_of(
         group = table.value(row, "Group")
         where += [f"groups={told['groups']}", *([f"group={group}"] if group is not None else [])]
     return Spec(
-        benchmark=benchmark.name, size=0, ranks=max(ranks, 1), launcher="unknown", testbed=",".join(where),
+        benchmark=benchmark.name,
+        size=0,
+        ranks=max(ranks, 1),
+        launcher="unknown",
+        testbed=",".join(where),
         options=tuple(options.items()),
-    )  # fmt: skip
+    )
 
 
 def doubts_of(table: Table, checked: object) -> Sequence[Note]:

@@ -21,8 +21,23 @@ from labkit.jobs.summary import failures, summary
 from labkit.jobs.systems import State
 from labkit.measuring import Progress
 
-__all__ = ["Job", "Look", "Request", "Site", "State", "attach", "cancel", "check", "every", "folder", "jobs", "latest",
-           "of", "submit", "summary"]  # fmt: skip
+__all__ = [
+    "Job",
+    "Look",
+    "Request",
+    "Site",
+    "State",
+    "attach",
+    "cancel",
+    "check",
+    "every",
+    "folder",
+    "jobs",
+    "latest",
+    "of",
+    "submit",
+    "summary",
+]
 
 QUICK, SLOW = 0.5, 5.0  # s between two questions to the batch system; it grows while nothing changes
 

@@ -85,21 +85,37 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
     stem = Path(suite).stem
     template = _templates().get_template(SYSTEMS[site.system].template)
     return template.render(
-        title=f"labkit {__version__}: suite {stem}", name=re.sub(r"[^\w.+-]", "_", f"labkit-{stem}"),
-        nodes=request.nodes, ppn=request.ppn, minutes=request.minutes, array=request.array, partition=partition,
-        account=request.account or site.account, constraint=request.constraint or site.constraint, exclude=exclude,
-        options=site.options, submission=submission, folder=folder, home=project.home(), suite=suite,
-        python=site.python or sys.executable, setup=site.setup, modules=site.modules,
-        variables=variables(site, submission, request.beside), parameters=shlex.join([*words, "--site", str(held)]),
-    )  # fmt: skip
+        title=f"labkit {__version__}: suite {stem}",
+        name=re.sub(r"[^\w.+-]", "_", f"labkit-{stem}"),
+        nodes=request.nodes,
+        ppn=request.ppn,
+        minutes=request.minutes,
+        array=request.array,
+        partition=partition,
+        account=request.account or site.account,
+        constraint=request.constraint or site.constraint,
+        exclude=exclude,
+        options=site.options,
+        submission=submission,
+        folder=folder,
+        home=project.home(),
+        suite=suite,
+        python=site.python or sys.executable,
+        setup=site.setup,
+        modules=site.modules,
+        variables=variables(site, submission, request.beside),
+        parameters=shlex.join([*words, "--site", str(held)]),
+    )
 
 
 def _templates() -> jinja2.Environment:
     """The templates; a name without a value is an error, and the filter `quote` makes a value one word of the shell."""
     found = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True,
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
         keep_trailing_newline=True,
-    )  # fmt: skip
+    )
     found.filters["quote"] = lambda value: shlex.quote(str(value))
     return found
 

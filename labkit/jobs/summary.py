@@ -29,8 +29,10 @@ def summary(held: Campaign, going: Collection[str] = ()) -> str:
     facts, failed = held.facts, failures(held)
     notebooks = [one["name"] for one in facts.get("notebooks", [])]
     done, planned = len(held.done()), int(facts.get("planned", 0))
-    lines = [f"done:     {len(notebooks) - len(failed)} of {len(facts.get('parameters', {}))} notebooks, {done} points"
-             + (f" of {planned}" if planned else "")]  # fmt: skip
+    lines = [
+        f"done:     {len(notebooks) - len(failed)} of {len(facts.get('parameters', {}))} notebooks, {done} points"
+        + (f" of {planned}" if planned else "")
+    ]
     notes = _notes(held)
     for note in notes:
         if "end" in note:

@@ -158,9 +158,17 @@ class Loops:
     engine = "mpi4py"
     _loops: ClassVar[dict[str, Callable[[Work], tuple[Step, bool]]]] = {
         loop.__name__: loop
-        for loop in (latency, bandwidth, allreduce, bcast, latency_pickle, bandwidth_pickle, allreduce_pickle,
-                     bcast_pickle)
-    }  # fmt: skip
+        for loop in (
+            latency,
+            bandwidth,
+            allreduce,
+            bcast,
+            latency_pickle,
+            bandwidth_pickle,
+            allreduce_pickle,
+            bcast_pickle,
+        )
+    }
 
     def __init__(self, mpi: Any | None) -> None:
         self._mpi = mpi

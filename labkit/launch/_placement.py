@@ -140,13 +140,24 @@ class Placement:
         else:
             hosts = given(spec, allocation.current())
         return cls(
-            ranks=spec.ranks, ppn=spec.ppn, hosts=hosts, transport=spec.transport, device=spec.device,
-            bind=spec.bind, settings=spec.environment, cores=cores(sorted(os.sched_getaffinity(0))),
-            here=("localhost", "127.0.0.1", "[::1]", name, name.partition(".")[0]), nodes=_hosts.allocated(os.environ),
-            library=launcher.kind, version=launcher.version, pmi=launcher.pmi,
-            root=os.geteuid() == 0 or bool(shell), remote_shell=shell, network=os.environ.get(NETWORK, ""),
+            ranks=spec.ranks,
+            ppn=spec.ppn,
+            hosts=hosts,
+            transport=spec.transport,
+            device=spec.device,
+            bind=spec.bind,
+            settings=spec.environment,
+            cores=cores(sorted(os.sched_getaffinity(0))),
+            here=("localhost", "127.0.0.1", "[::1]", name, name.partition(".")[0]),
+            nodes=_hosts.allocated(os.environ),
+            library=launcher.kind,
+            version=launcher.version,
+            pmi=launcher.pmi,
+            root=os.geteuid() == 0 or bool(shell),
+            remote_shell=shell,
+            network=os.environ.get(NETWORK, ""),
             flags=tuple(shlex.split(os.environ.get(FLAGS, ""))),
-        )  # fmt: skip
+        )
 
 
 def given(spec: Spec, job: Allocation | None) -> tuple[str, ...]:

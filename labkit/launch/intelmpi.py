@@ -10,10 +10,13 @@ from labkit.host import Program
 from labkit.launch import Placement, alike, library_path
 
 PROGRAM = Program(
-    name="intelmpi", commands=("mpiexec.hydra", "mpiexec", "mpirun"),
-    pattern=r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)", how="module load intel-mpi   # or as your site calls it",
-    purpose="starting ranks", mpi=True,
-)  # fmt: skip
+    name="intelmpi",
+    commands=("mpiexec.hydra", "mpiexec", "mpirun"),
+    pattern=r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)",
+    how="module load intel-mpi   # or as your site calls it",
+    purpose="starting ranks",
+    mpi=True,
+)
 LIBRARY, SAYS, ORDER = "Intel MPI", "Intel(R) MPI", 30
 _PMI2 = ("/usr/lib64/libpmi2.so", "/usr/lib64/slurmpmi/libpmi2.so", "/usr/lib/x86_64-linux-gnu/libpmi2.so.0")
 TRANSPORTS = ("auto", "shm", "tcp")
@@ -37,8 +40,12 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
     """Variables for mpiexec and its ranks: binding, path, and the library that mpi4py is to load."""
     out = {"MPI4PY_MPIABI": "mpich"}  # the two have one ABI
     root = Path(home).resolve().parent.parent if home else Path("/nonexistent")
-    folders = [root / "lib", root / "lib" / "release", root / "opt" / "mpi" / "libfabric" / "lib",
-               root / "libfabric" / "lib"]  # fmt: skip
+    folders = [
+        root / "lib",
+        root / "lib" / "release",
+        root / "opt" / "mpi" / "libfabric" / "lib",
+        root / "libfabric" / "lib",
+    ]
     found = [folder for folder in folders if any(folder.glob("lib*.so.*"))]
     out |= library_path(*found) if found else {}
     providers = [folder / "prov" for folder in found if (folder / "prov").is_dir()]

@@ -10,10 +10,13 @@ from labkit.host import VERSION, Program, eager
 from labkit.launch import Placement, library_path
 
 PROGRAM = Program(
-    name="mpich", commands=("mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun", "mpirun.mpich"),
+    name="mpich",
+    commands=("mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun", "mpirun.mpich"),
     pattern=rf"\A(?!.*Intel\(R\) MPI).*?HYDRA[^\n]*\s+Version:\s+{VERSION}",  # Intel has a Hydra of its own
-    package="mpich", purpose="starting ranks", mpi=True,
-)  # fmt: skip
+    package="mpich",
+    purpose="starting ranks",
+    mpi=True,
+)
 LIBRARY, SAYS, ORDER = "MPICH", "MPICH", 20
 TRANSPORTS = ("auto", "shm", "tcp")
 

@@ -9,9 +9,14 @@ from labkit.host import VERSION, Program, eager
 from labkit.launch import Placement, library_path
 
 PROGRAM = Program(
-    name="openmpi", commands=("mpirun.openmpi", "mpirun", "mpiexec"), pattern=rf"(?:Open MPI|OpenRTE)\) {VERSION}",
-    package="openmpi-bin", conda="openmpi", purpose="starting ranks", mpi=True,
-)  # fmt: skip
+    name="openmpi",
+    commands=("mpirun.openmpi", "mpirun", "mpiexec"),
+    pattern=rf"(?:Open MPI|OpenRTE)\) {VERSION}",
+    package="openmpi-bin",
+    conda="openmpi",
+    purpose="starting ranks",
+    mpi=True,
+)
 LIBRARY, SAYS, ORDER = "Open MPI", "Open MPI", 10
 TRANSPORTS = ("auto", "shm", "tcp")
 _RSH = ("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "OMPI_MCA_orte_rsh_agent")
@@ -53,8 +58,12 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
     """Variables for mpirun: mpi4py is told which MPI it is, and root is allowed. mpirun brings its own library."""
     out = {"MPI4PY_MPIABI": "openmpi"}
     if placement.root:
-        out |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # fmt: skip
+        out |= {
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "PRTE_ALLOW_RUN_AS_ROOT": "1",
+            "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        }
     five = placement.version >= (5,)
     chosen = ("PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_args") if five else _RSH
     if waiting := placement.waiting(*chosen):

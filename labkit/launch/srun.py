@@ -21,9 +21,14 @@ from labkit.launch import Launcher, LauncherFile, Placement, alike
 from labkit.launch._files import below_srun
 
 PROGRAM = Program(
-    name="srun", commands=("srun",), pattern=rf"slurm\S* {VERSION}", package="slurm-client",
-    purpose="starting ranks in a Slurm job", instead="mpirun", needs="slurm",
-)  # fmt: skip
+    name="srun",
+    commands=("srun",),
+    pattern=rf"slurm\S* {VERSION}",
+    package="slurm-client",
+    purpose="starting ranks in a Slurm job",
+    instead="mpirun",
+    needs="slurm",
+)
 LIBRARY, SAYS, ORDER = "", "", 90
 TRANSPORTS = ("auto", "shm", "tcp")
 

@@ -141,8 +141,10 @@ def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
             raise LaunchError(
                 f"The aggressor ended before the victim, after {seconds} s. If the victim needs longer, "
                 f"set fewer iterations, or a longer time_limit ({LONGEST:g} s in all at most).",
-                command=tree.argv[:-1], exit_status=status, stderr=tree.stderr_text(),
-            )  # fmt: skip
+                command=tree.argv[:-1],
+                exit_status=status,
+                stderr=tree.stderr_text(),
+            )
 
 
 def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples) -> Samples:
@@ -151,16 +153,24 @@ def _together(point: Point, order: Sequence[str], alone: Samples, beside: Sample
     phases = (alone, beside)
     both = noted(notes.once(one.badges for one in phases), notes.once(one.warnings for one in phases))
     meta = {
-        **metas[1], **both,
-        "fingerprint": point.fingerprint, "order": list(order), "verified": all(VERIFIED.of(meta) for meta in metas),
-        "start": min(START.of(meta) for meta in metas), "elapsed": sum(ELAPSED.of(meta) for meta in metas),
-        "evidence_alone": EVIDENCE.of(metas[0]), "elapsed_alone": ELAPSED.of(metas[0]),
+        **metas[1],
+        **both,
+        "fingerprint": point.fingerprint,
+        "order": list(order),
+        "verified": all(VERIFIED.of(meta) for meta in metas),
+        "start": min(START.of(meta) for meta in metas),
+        "elapsed": sum(ELAPSED.of(meta) for meta in metas),
+        "evidence_alone": EVIDENCE.of(metas[0]),
+        "elapsed_alone": ELAPSED.of(metas[0]),
         "elapsed_beside": ELAPSED.of(metas[1]),
-    }  # fmt: skip
+    }
     return replace(
-        beside, spec=point.spec, launch=point.launch, meta=complete(meta, "measured"),
+        beside,
+        spec=point.spec,
+        launch=point.launch,
+        meta=complete(meta, "measured"),
         extras={"alone_ns": alone.time_ns},
-    )  # fmt: skip
+    )
 
 
 def shell(points: Sequence[Point], effort: Effort) -> list[str]:

@@ -185,11 +185,14 @@ def probed(hosts: Sequence[str]) -> dict[str, str]:
     words = ["srun", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "--immediate=10"]
     steps = {
         name: subprocess.Popen(
-            [*words, f"--nodelist={name}", "true"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True,
+            [*words, f"--nodelist={name}", "true"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for name in hosts
-    }  # fmt: skip
+    }
     found, end = {}, time.monotonic() + PROBE
     for name, step in steps.items():
         try:

@@ -60,26 +60,44 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
     meta = {
         **outcome.meta,
         **({"allocation": batch.facts()} if batch else {}),
-        "engine": job.tool, "library": point.library, "verified": VERIFIED.of(outcome.meta),
+        "engine": job.tool,
+        "library": point.library,
+        "verified": VERIFIED.of(outcome.meta),
         "commands": [list(words) for words in outcome.commands],
-        "stopped_by": "tool", "timing": "each" if sampled else "", "cadence": benchmark.cadence,
-        "fingerprint": point.fingerprint, "start": began.isoformat(timespec="milliseconds"),
-        "elapsed": took, "seed": effort.seed, "load_start": load, "load_end": load_end,
-        "testbed": dict(testbed.facts), "evidence": crossed,
+        "stopped_by": "tool",
+        "timing": "each" if sampled else "",
+        "cadence": benchmark.cadence,
+        "fingerprint": point.fingerprint,
+        "start": began.isoformat(timespec="milliseconds"),
+        "elapsed": took,
+        "seed": effort.seed,
+        "load_start": load,
+        "load_end": load_end,
+        "testbed": dict(testbed.facts),
+        "evidence": crossed,
         **point.marks[0],
         **noted(
             [
-                *testbed.badges, *outcome.badges,
+                *testbed.badges,
+                *outcome.badges,
                 *(paths.of_tool(spec, effort, outcome, crossed, took) if job.server else []),
                 *host.badges(machine, load, load_end),
             ],
             [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
         ),
-    }  # fmt: skip
+    }
     origin = "measured" if sampled else "reported"
     kept = Samples(
-        spec=spec, effort=effort, host=machine, launch=point.launch, time_ns=outcome.time_ns,
-        ranks=outcome.ranks, origin=origin, reported=outcome.reported, meta=complete(meta, origin),
-        source=outcome.source, extras=outcome.extras,
-    )  # fmt: skip
+        spec=spec,
+        effort=effort,
+        host=machine,
+        launch=point.launch,
+        time_ns=outcome.time_ns,
+        ranks=outcome.ranks,
+        origin=origin,
+        reported=outcome.reported,
+        meta=complete(meta, origin),
+        source=outcome.source,
+        extras=outcome.extras,
+    )
     held.save(kept, point.fingerprint)

@@ -182,8 +182,10 @@ class Start:
             f"the ranks of {benchmarks.label(self._current.spec)} did not connect within {limit:g} s, so labkit "
             "killed them. "
             f"{what} a longer --time-limit.",
-            command=self._shown(), stderr=stderr, lasting=bool(hosts),
-        )  # fmt: skip
+            command=self._shown(),
+            stderr=stderr,
+            lasting=bool(hosts),
+        )
 
     def _take(self, frame: Frame, tree: supervise.Tree) -> Iterator[Failure]:
         """One frame from rank 0."""
@@ -268,9 +270,15 @@ class Start:
             extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
         facts.pop("index", None)
         kept = Samples(
-            spec=spec, effort=self._effort, host=machine, launch=point.launch, time_ns=times, ranks=tuple(who),
-            meta=complete(facts, "measured"), extras=extras,
-        )  # fmt: skip
+            spec=spec,
+            effort=self._effort,
+            host=machine,
+            launch=point.launch,
+            time_ns=times,
+            ranks=tuple(who),
+            meta=complete(facts, "measured"),
+            extras=extras,
+        )
         self._held.save(kept, point.fingerprint)
         self._end(point)
 

@@ -13,9 +13,14 @@ from labkit.spec import Spec
 
 # field → values that ask for nothing; a resolved spec of a tool has launcher "none"
 USUAL: Mapping[str, tuple[Any, ...]] = {
-    "device": ("",), "transport": ("auto",), "launcher": ("auto", "none"), "ppn": (0,), "bind": ("auto",),
-    "environment": ((),), "hosts": ((),),
-}  # fmt: skip
+    "device": ("",),
+    "transport": ("auto",),
+    "launcher": ("auto", "none"),
+    "ppn": (0,),
+    "bind": ("auto",),
+    "environment": ((),),
+    "hosts": ((),),
+}
 WORDS = {"environment": "--factor env.NAME"}  # of the command line, where it is not that of the field
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 

@@ -12,13 +12,36 @@ from labkit.units import format_exact
 if TYPE_CHECKING:
     import pandas as pd
 
-_SETTING = ("origin", "testbed", "transport", "library", "launcher", "engine", "device", "hosts", "ranks", "ppn",
-            "bind", "cadence", "timing", "host", "cpu_model", "campaign")  # fmt: skip
+_SETTING = (
+    "origin",
+    "testbed",
+    "transport",
+    "library",
+    "launcher",
+    "engine",
+    "device",
+    "hosts",
+    "ranks",
+    "ppn",
+    "bind",
+    "cadence",
+    "timing",
+    "host",
+    "cpu_model",
+    "campaign",
+)
 _OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
 NONE = "-"
 # the second says nothing more where each value of the first goes with one of it
-_SAID_BY = (("library", "launcher"), ("library", "engine"), ("library", "option_tool"), ("engine", "option_tool"),
-            ("option_cadence", "cadence"), ("option_timing", "timing"), ("host", "cpu_model"))  # fmt: skip
+_SAID_BY = (
+    ("library", "launcher"),
+    ("library", "engine"),
+    ("library", "option_tool"),
+    ("engine", "option_tool"),
+    ("option_cadence", "cadence"),
+    ("option_timing", "timing"),
+    ("host", "cpu_model"),
+)
 
 
 def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:

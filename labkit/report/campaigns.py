@@ -134,11 +134,18 @@ def _table(all_of_them: list[Member]) -> str:
         hosts = dict.fromkeys(
             [str(one.host.get("hostname") or one.host.get("name") or ""), *one.records.get("host", ())]
         )
-        rows.append([
-            escape(one.name), escape(one.title), escape(one.date), escape(", ".join(kinds)),
-            escape(", ".join(host for host in hosts if host)), escape(str(one.host.get("cpu_model", ""))),
-            str(len(one.summary)), str(len(one.records)),
-        ])  # fmt: skip
+        rows.append(
+            [
+                escape(one.name),
+                escape(one.title),
+                escape(one.date),
+                escape(", ".join(kinds)),
+                escape(", ".join(host for host in hosts if host)),
+                escape(str(one.host.get("cpu_model", ""))),
+                str(len(one.summary)),
+                str(len(one.records)),
+            ]
+        )
     return markdown.table(
         ["campaign", "title", "date", "testbeds", "hosts", "processor", "points", "launches"],
         rows,

@@ -122,10 +122,17 @@ def save(samples: Samples, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing.aside(path) as fresh:
         # store_schema=False: else pyarrow keeps the metadata a second time, as part of its own schema
-        with fresh.open("xb") as file, pq.ParquetWriter(
-            file, table.schema, compression="zstd", use_dictionary=["rank"], store_schema=False,
-            write_page_checksum=True,
-        ) as out:  # fmt: skip
+        with (
+            fresh.open("xb") as file,
+            pq.ParquetWriter(
+                file,
+                table.schema,
+                compression="zstd",
+                use_dictionary=["rank"],
+                store_schema=False,
+                write_page_checksum=True,
+            ) as out,
+        ):
             out.write_table(table)
             out.add_key_value_metadata(keys)
         writing.move(fresh, path, durable=True)

@@ -37,9 +37,14 @@ def write(points: Points, folder: Path, launches: Callable[[NDArray[np.uint64]],
     sink = pa.BufferOutputStream()
     names = ["fingerprint", "launch"]  # bounds of the others would tell nobody anything
     with pq.ParquetWriter(
-        sink, patterned.layout(), compression="zstd", use_dictionary=[*names[:1], *patterned.DICTIONARIES],
-        dictionary_pagesize_limit=1 << 30, write_statistics=names, write_page_checksum=True,
-    ) as out:  # fmt: skip
+        sink,
+        patterned.layout(),
+        compression="zstd",
+        use_dictionary=[*names[:1], *patterned.DICTIONARIES],
+        dictionary_pagesize_limit=1 << 30,
+        write_statistics=names,
+        write_page_checksum=True,
+    ) as out:
         for group in points.groups(launches):
             out.write_batch(group, row_group_size=patterned.POINTS)
     held = sink.getvalue()

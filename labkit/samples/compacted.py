@@ -49,9 +49,13 @@ def layout() -> pa.Schema:
 
     values = pa.list_(pa.int64())
     fields = {
-        "fingerprint": pa.string(), "launch": pa.int32(), "header": pa.binary(), "ranks": pa.list_(pa.int32()),
-        "time_ns": values, "extras": pa.map_(pa.string(), values),
-    }  # fmt: skip
+        "fingerprint": pa.string(),
+        "launch": pa.int32(),
+        "header": pa.binary(),
+        "ranks": pa.list_(pa.int32()),
+        "time_ns": values,
+        "extras": pa.map_(pa.string(), values),
+    }
     return pa.schema(fields.items(), metadata={_KEY: json.dumps({"format": FORMAT}).encode()})
 
 
@@ -71,15 +75,17 @@ def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
     extras = [[(k, v) for k, v in raw.columns.items() if k != "time_ns"] for _, raw in points]
     flat = [pair for pairs in extras for pair in pairs]
     columns = [
-        pa.array([name[0] for name, _ in points]), pa.array([name[1] for name, _ in points], pa.int32()),
+        pa.array([name[0] for name, _ in points]),
+        pa.array([name[1] for name, _ in points], pa.int32()),
         pa.array([raw.header for _, raw in points], pa.binary()),
         lists([raw.ranks for _, raw in points], np.int32),
         lists([raw.columns["time_ns"] for _, raw in points], np.int64),
         pa.MapArray.from_arrays(
-            np.cumsum([0, *map(len, extras)]).astype(np.int32), pa.array([k for k, _ in flat], pa.string()),
+            np.cumsum([0, *map(len, extras)]).astype(np.int32),
+            pa.array([k for k, _ in flat], pa.string()),
             lists([v for _, v in flat], np.int64),
         ),
-    ]  # fmt: skip
+    ]
     return pa.Table.from_arrays(columns, schema=layout())
 
 
@@ -107,9 +113,12 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
 
     count, wanted, found = 0, hashlib.sha256(), hashlib.sha256()
     with writing.aside(folder / f"{PREFIX}.parquet") as fresh:
-        with fresh.open("xb") as file, pq.ParquetWriter(
-            file, layout(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
-        ) as out:  # fmt: skip
+        with (
+            fresh.open("xb") as file,
+            pq.ParquetWriter(
+                file, layout(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
+            ) as out,
+        ):
             held: list[tuple[Name, Raw]] = []
             values = 0
             for name, raw in points:

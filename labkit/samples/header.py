@@ -15,9 +15,15 @@ ORIGINS = ("measured", "reported", "imported", "published", "simulated", "modell
 MOST = 64 << 20  # B; what a tool printed is a part of it
 DEEPEST = 64  # levels of lists and tables
 _KINDS: Mapping[str, type] = {
-    "spec": dict, "effort": dict, "host": dict, "launch": int, "origin": str, "meta": dict, "reported": list,
+    "spec": dict,
+    "effort": dict,
+    "host": dict,
+    "launch": int,
+    "origin": str,
+    "meta": dict,
+    "reported": list,
     "source": str,
-}  # fmt: skip
+}
 _TEXTS = ("benchmark", "launcher", "transport", "device", "testbed", "bind")
 
 
@@ -84,9 +90,10 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
             raise ValueError(f"notes={why}, but it must be a table of texts with their codes and values.")
         return {
             **{name: header[name] for name in ("host", "launch", "origin", "meta", "source")},
-            "spec": _spec(header["spec"]), "effort": Effort(**header["effort"]),
+            "spec": _spec(header["spec"]),
+            "effort": Effort(**header["effort"]),
             "reported": tuple(map(_reported, header["reported"])),
-        }  # fmt: skip
+        }
     except (SpecError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError(
             f"{where}: its metadata are not from labkit: {error} Restore it from a copy, or delete it."

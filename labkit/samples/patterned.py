@@ -92,9 +92,11 @@ class Points:
         for start in range(0, len(names), POINTS):
             here = slice(start, start + POINTS)
             arrays = [
-                _named(names[here]), pa.array(numbers[here], pa.int32()),
-                *(_dictionary(texts, places[here]) for texts, places in columns), own[here],
-            ]  # fmt: skip
+                _named(names[here]),
+                pa.array(numbers[here], pa.int32()),
+                *(_dictionary(texts, places[here]) for texts, places in columns),
+                own[here],
+            ]
             yield pa.RecordBatch.from_arrays(arrays, schema=layout())
 
 

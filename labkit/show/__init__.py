@@ -98,11 +98,16 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
         for p in first
     ]
     longest = len(points) * (effort.time_cap + 0.1)
-    return "\n".join([
-        text_table(head, rows), "",
-        f"{len(rows)} points × {effort.launches} launches; at most {format_duration(longest)} of timed iterations.",
-        "Starts of a launch, in the order of the first launch:", "", *measuring.commands(points, effort),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            text_table(head, rows),
+            "",
+            f"{len(rows)} points × {effort.launches} launches; at most {format_duration(longest)} of timed iterations.",
+            "Starts of a launch, in the order of the first launch:",
+            "",
+            *measuring.commands(points, effort),
+        ]
+    )
 
 
 def suite(planned: Sequence[Planned], seed: int | None) -> str:
@@ -111,18 +116,25 @@ def suite(planned: Sequence[Planned], seed: int | None) -> str:
     for one in planned:
         source = f"{one.known} from earlier, {one.missing - one.known} from the cap" if one.missing else "nothing to do"
         given = {**one.entry.parameters, **one.entry.setting}
-        rows.append((
-            one.entry.name, f"{one.missing} of {one.points}", format_duration(one.seconds), one.problem or source,
-            ", ".join(one.on) or "-", ", ".join(f"{k}={v}" for k, v in given.items()),
-        ))  # fmt: skip
+        rows.append(
+            (
+                one.entry.name,
+                f"{one.missing} of {one.points}",
+                format_duration(one.seconds),
+                one.problem or source,
+                ", ".join(one.on) or "-",
+                ", ".join(f"{k}={v}" for k, v in given.items()),
+            )
+        )
     head = ("notebook", "points to measure", "time", "time from", "on", "parameters")
     total, left = sum(one.seconds for one in planned), sum(one.missing for one in planned)
     known = sum(one.known for one in planned)
     lines = [
-        text_table(head, rows, right=(1, 2)), "",
+        text_table(head, rows, right=(1, 2)),
+        "",
         f"{left} points to measure, about {format_duration(total)} of timed work: {known} points timed from earlier "
         f"campaigns, {left - known} from their time cap. Starts and figures take extra time.",
-    ]  # fmt: skip
+    ]
     return "\n".join([*lines, *([f"Swept notebooks run in random order, seed {seed}."] if seed is not None else [])])
 
 

@@ -86,10 +86,15 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
             cells += [_tail(row, metric, tail) for tail in tails] if metric == metrics[0] else []
         cells += [records.value_of(row, *parts).text for parts in beside]
         body.append([cell.replace("–", "-") for cell in [*cells, format_count(row["n"]), str(row["launches"])]])
-    about = " · ".join([
-        name, *dict.fromkeys(rows["library"]), first["testbed"], f"engine {', '.join(dict.fromkeys(rows['engine']))}",
-        *dict.fromkeys(rows["host"]),
-    ])  # fmt: skip
+    about = " · ".join(
+        [
+            name,
+            *dict.fromkeys(rows["library"]),
+            first["testbed"],
+            f"engine {', '.join(dict.fromkeys(rows['engine']))}",
+            *dict.fromkeys(rows["host"]),
+        ]
+    )
     notes = _notes(rows, heads, metrics[0], tails)
     return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
 

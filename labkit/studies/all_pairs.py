@@ -167,9 +167,12 @@ class Study(studies.Study):
         causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
         matrices = [all_pairs.matrix(one) for one in held]
         return figures.repeated_pairs(
-            matrices[0], matrices[1], all_pairs.hosts_of(held[0]),
-            limits=[all_pairs.limits(one, all_pairs.hosts_of(held[0]))[1] for one in matrices], causes=causes,
-        )  # fmt: skip
+            matrices[0],
+            matrices[1],
+            all_pairs.hosts_of(held[0]),
+            limits=[all_pairs.limits(one, all_pairs.hosts_of(held[0]))[1] for one in matrices],
+            causes=causes,
+        )
 
     def bad_table(self) -> pd.DataFrame:
         """Every pair that was slow twice, at every size, with its time by itself; where none was, the three slowest."""
@@ -194,10 +197,17 @@ class Study(studies.Study):
         both, (middle, _) = np.triu((seconds + seconds.T) / 2, 1), all_pairs.limits(seconds, hosts)
         worst = sorted(np.argwhere(both > 0).tolist(), key=lambda pair: -both[tuple(pair)])[:3]
         rows = [
-            (one, other, hosts[one], hosts[other], 1e6 * both[one, other], both[one, other] / middle - 1,
-             "none: not slow twice")
+            (
+                one,
+                other,
+                hosts[one],
+                hosts[other],
+                1e6 * both[one, other],
+                both[one, other] / middle - 1,
+                "none: not slow twice",
+            )
             for one, other in worst
-        ]  # fmt: skip
+        ]
         return pd.DataFrame(rows, columns=["rank", "other", "host", "other_host", "latency_us", "excess", "cause"])
 
     def _alone(self, size: int, host: str, other: str) -> float:

@@ -49,9 +49,13 @@ class Study(studies.Study):
         """A window of messages over all sizes and paths; a TCP stream; TCP request and response."""
         v = self.values
         found = sweep(
-            "mpi.bandwidth", sizes=v.sizes, window=v.window, transport=words(v.transports),
-            launcher=v.launcher, testbed=v.testbed,
-        )  # fmt: skip
+            "mpi.bandwidth",
+            sizes=v.sizes,
+            window=v.window,
+            transport=words(v.transports),
+            launcher=v.launcher,
+            testbed=v.testbed,
+        )
         for name, sizes in (("sockets.tcp_stream", v.stream_sizes), ("sockets.tcp_rr", v.request_sizes)):
             if sizes:
                 found += sweep(name, sizes=sizes, ranks=1, testbed=v.testbed)

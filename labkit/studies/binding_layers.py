@@ -55,9 +55,13 @@ class Study(studies.Study):
                     f"patterns={name!r}, but only {', '.join(b[4:] for b in BOUND)} have layers. Set those."
                 )
             found += sweep(
-                f"mpi.{name}", sizes=v.sizes, binding=list(LAYERS), transport=v.transport, launcher=v.launcher,
+                f"mpi.{name}",
+                sizes=v.sizes,
+                binding=list(LAYERS),
+                transport=v.transport,
+                launcher=v.launcher,
                 testbed=v.testbed,
-            )  # fmt: skip
+            )
         return found
 
     def layers(self, benchmark: str) -> pd.DataFrame:

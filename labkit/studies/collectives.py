@@ -21,9 +21,25 @@ if TYPE_CHECKING:
 
     from labkit.samples import Samples
 
-BLOCKING = ("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier", "bcast", "exscan",
-            "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "scatter",
-            "scatterv")  # fmt: skip
+BLOCKING = (
+    "allgather",
+    "allgatherv",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "barrier",
+    "bcast",
+    "exscan",
+    "gather",
+    "gatherv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+    "scatter",
+    "scatterv",
+)
 PLAIN = {"option_cadence": "isolated", "option_in_place": False, "option_rotate": False}  # of the first figures
 WAYS = {
     "in_place": {False: "two buffers", True: "in place"},
@@ -131,8 +147,11 @@ class Study(studies.Study):
 
     def mean_figure(self) -> go.Figure | str:
         """The slowest rank of every iteration, by median and mean, beside the mean over ranks that OSU prints."""
-        shown = {"slowest rank, median": "latency_us_p50", "slowest rank, mean": "latency_us_mean",
-                 "mean over ranks (OSU)": "latency_us_osu_mean"}  # fmt: skip
+        shown = {
+            "slowest rank, median": "latency_us_p50",
+            "slowest rank, mean": "latency_us_mean",
+            "mean over ranks (OSU)": "latency_us_osu_mean",
+        }
         return self.drawn(figures.versus, self._example(), "message_size_B", shown=shown, series=["transport"])
 
     def mean_table(self) -> pd.DataFrame:
@@ -140,8 +159,19 @@ class Study(studies.Study):
         rows = self.rows()
         by = rows.groupby("collective")["message_size_B"]
         ends = (rows["message_size_B"] == by.transform("min")) | (rows["message_size_B"] == by.transform("max"))
-        columns = ["collective", "transport", "ranks", "message_size_B", "latency_us_p50", "latency_us_low",
-                   "latency_us_high", "latency_us_p99", "latency_us_osu_mean", "n", "launches"]  # fmt: skip
+        columns = [
+            "collective",
+            "transport",
+            "ranks",
+            "message_size_B",
+            "latency_us_p50",
+            "latency_us_low",
+            "latency_us_high",
+            "latency_us_p99",
+            "latency_us_osu_mean",
+            "n",
+            "launches",
+        ]
         return rows[ends].reindex(columns=columns)
 
     def rank_figure(self) -> go.Figure | str:
@@ -195,10 +225,15 @@ class Study(studies.Study):
 
         held = [s for s in self._samples("synchronised") if SLOT_NS.given(s.meta)]
         rows = [
-            {"message_size_B": s.spec.size, "slot (µs)": SLOT_NS.of(s.meta) / 1e3,
-             "error of the clocks (µs)": CLOCK_ERROR_NS.of(s.meta) / 1e3, "late": LATE_SHARE.of(s.meta) * s.n, "n": s.n}
+            {
+                "message_size_B": s.spec.size,
+                "slot (µs)": SLOT_NS.of(s.meta) / 1e3,
+                "error of the clocks (µs)": CLOCK_ERROR_NS.of(s.meta) / 1e3,
+                "late": LATE_SHARE.of(s.meta) * s.n,
+                "n": s.n,
+            }
             for s in held
-        ]  # fmt: skip
+        ]
         columns = ["message_size_B", "slot (µs)", "error of the clocks (µs)", "late", "n"]
         table = pd.DataFrame(rows, columns=columns).groupby("message_size_B", as_index=False)
         over = table.agg({"slot (µs)": "median", "error of the clocks (µs)": "max", "late": "sum", "n": "sum"})

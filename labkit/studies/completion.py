@@ -59,18 +59,26 @@ class Study(_rdma.Study):
         v, found = self.values, list[Spec]()
         if v.sizes.strip():
             for immediate, completion in NOTICED:
-                found += sweep("verbs.write_latency", sizes=v.sizes, immediate=immediate, completion=completion,
-                               tool="pyverbs", **self.where)  # fmt: skip
-            found += sweep("verbs.send_latency", sizes=v.sizes, tool=words(v.tools), completion=["poll", "event"],
-                           **self.where)  # fmt: skip
+                found += sweep(
+                    "verbs.write_latency",
+                    sizes=v.sizes,
+                    immediate=immediate,
+                    completion=completion,
+                    tool="pyverbs",
+                    **self.where,
+                )
+            found += sweep(
+                "verbs.send_latency", sizes=v.sizes, tool=words(v.tools), completion=["poll", "event"], **self.where
+            )
         if v.stream_sizes.strip():
             stream: dict[str, Any] = {"sizes": v.stream_sizes, "tx_depth": v.depth, **self.where}
             first = (words(v.tools) or ["auto"])[0]
             each = counts(v.moderation, "moderation")
             found += sweep("verbs.send_bandwidth", cq_moderation=each, tool=first, **stream)
             for listed in counts(v.post_list, "post_list"):
-                found += sweep("verbs.send_bandwidth", cq_moderation=self._block(), post_list=listed, tool="pyverbs",
-                               **stream)  # fmt: skip
+                found += sweep(
+                    "verbs.send_bandwidth", cq_moderation=self._block(), post_list=listed, tool="pyverbs", **stream
+                )
         return found
 
     def _block(self) -> int:
@@ -131,9 +139,13 @@ class Study(_rdma.Study):
         """Messages per second of a stream against the messages to a completion, or to a post."""
         label = {"cq_moderation": "messages to a completion", "post_list": "messages posted with one call"}[by]
         return self.drawn(
-            figures.versus, self.streams(by), f"option_{by}", shown=RATE, series=["engine", "message_size_B"],
+            figures.versus,
+            self.streams(by),
+            f"option_{by}",
+            shown=RATE,
+            series=["engine", "message_size_B"],
             label=label,
-        )  # fmt: skip
+        )
 
     # ---- sentences
 

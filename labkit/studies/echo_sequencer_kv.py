@@ -55,8 +55,9 @@ class Study(_rdma.Study):
             if way not in WAYS:
                 raise SpecError(f"ways={way!r}, but there are {', '.join(WAYS)}. Set some of these.")
             request, _, connection = way.partition("/")
-            found += sweep("verbs.echo", sizes=v.sizes, request=request, connection=connection, clients=clients,
-                           **self.where)  # fmt: skip
+            found += sweep(
+                "verbs.echo", sizes=v.sizes, request=request, connection=connection, clients=clients, **self.where
+            )
         for connection in words(v.stores):
             found += sweep("verbs.key_value", sizes=v.sizes, connection=connection, clients=clients, **self.where)
         return found + sweep("verbs.sequencer", sizes=8, clients=clients, **self.where)
@@ -98,9 +99,13 @@ class Study(_rdma.Study):
             return LEFT_OUT
         smallest = rows.groupby("way")["message_size_B"].transform("min")
         return self.drawn(
-            figures.versus, rows[rows["message_size_B"] == smallest], "option_clients", shown=RATE, series=["way"],
+            figures.versus,
+            rows[rows["message_size_B"] == smallest],
+            "option_clients",
+            shown=RATE,
+            series=["way"],
             label="requests in flight",
-        )  # fmt: skip
+        )
 
     # ---- sentences
 

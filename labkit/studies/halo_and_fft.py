@@ -136,8 +136,13 @@ class Study(studies.Study):
         def order(one: Samples) -> tuple[int, int, int, bool, str]:
             options = benchmarks.resolve(one.spec).values
             near = options.get("neighbours", "0")
-            return (one.spec.ranks, one.spec.size, int(near) if near.isdigit() else 26,
-                    not options.get("periodic", False), one.spec.transport)  # fmt: skip
+            return (
+                one.spec.ranks,
+                one.spec.size,
+                int(near) if near.isdigit() else 26,
+                not options.get("periodic", False),
+                one.spec.transport,
+            )
 
         most = FINGERPRINT.of(max(held, key=order).meta)
         return sorted((s for s in held if FINGERPRINT.of(s.meta) == most), key=lambda s: s.launch)
@@ -157,8 +162,20 @@ class Study(studies.Study):
         import pandas as pd
 
         rows = pd.concat([self.rows(benchmark), self.rows(benchmark, paper=True).assign(kind="as in the paper")])
-        columns = ["kind", "ranks", "grid", "transport", "latency_us_p50", "latency_us_low", "latency_us_high",
-                   "latency_us_p99", "latency_us_osu_mean", "bandwidth_MBps_p50", "busbw_GBps_p50", "n"]  # fmt: skip
+        columns = [
+            "kind",
+            "ranks",
+            "grid",
+            "transport",
+            "latency_us_p50",
+            "latency_us_low",
+            "latency_us_high",
+            "latency_us_p99",
+            "latency_us_osu_mean",
+            "bandwidth_MBps_p50",
+            "busbw_GBps_p50",
+            "n",
+        ]
         return rows[[name for name in columns if name in rows]].rename(
             columns={
                 "bandwidth_MBps_p50": "bandwidth (MB/s)",

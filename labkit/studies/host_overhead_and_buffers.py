@@ -109,37 +109,59 @@ class Study(studies.Study):
     def computation_figure(self) -> go.Figure | str:
         """Bandwidth against the time of the computation in each window."""
         return self.drawn(
-            figures.versus, self.computed(), "option_compute_us", shown="bandwidth_MBps",
-            series=["transport", "message_size_B"], label="computation in each window (µs)",
-        )  # fmt: skip
+            figures.versus,
+            self.computed(),
+            "option_compute_us",
+            shown="bandwidth_MBps",
+            series=["transport", "message_size_B"],
+            label="computation in each window (µs)",
+        )
 
     def availability_figure(self) -> go.Figure | str:
         """Bandwidth against the part of the running time that was computed."""
         return self.drawn(
-            figures.versus, self.computed(), SHARE, shown="bandwidth_MBps", series=["transport", "message_size_B"],
-            label="computed part of the running time (%)", even=True,
-        )  # fmt: skip
+            figures.versus,
+            self.computed(),
+            SHARE,
+            shown="bandwidth_MBps",
+            series=["transport", "message_size_B"],
+            label="computed part of the running time (%)",
+            even=True,
+        )
 
     def turns_figure(self) -> go.Figure | str:
         """Latency against the number of buffers used in turn (scheme 1)."""
         return self.drawn(
-            figures.versus, self.buffers(1), "option_buffers_in_turn", shown="latency_us",
-            series=["transport", "message_size_B"], label="buffers used in turn",
-        )  # fmt: skip
+            figures.versus,
+            self.buffers(1),
+            "option_buffers_in_turn",
+            shown="latency_us",
+            series=["transport", "message_size_B"],
+            label="buffers used in turn",
+        )
 
     def reuse_figure(self) -> go.Figure | str:
         """Latency against the part of the messages that use the same buffer again (scheme 2)."""
         return self.drawn(
-            figures.versus, self.buffers(2), "option_reuse", shown="latency_us", even=True,
-            series=["transport", "message_size_B"], label="messages from the same buffer again (%)",
-        )  # fmt: skip
+            figures.versus,
+            self.buffers(2),
+            "option_reuse",
+            shown="latency_us",
+            even=True,
+            series=["transport", "message_size_B"],
+            label="messages from the same buffer again (%)",
+        )
 
     def hot_figure(self, name: str) -> go.Figure | str:
         """Time of a hot spot against the number of its peers."""
         return self.drawn(
-            figures.versus, self.hot(name), "peers", shown="latency_us", series=["transport", "message_size_B"],
+            figures.versus,
+            self.hot(name),
+            "peers",
+            shown="latency_us",
+            series=["transport", "message_size_B"],
             label="peers of the hot spot",
-        )  # fmt: skip
+        )
 
     def findings(self) -> str:
         """Findings as a Markdown list."""

@@ -137,10 +137,12 @@ class Study(studies.Study):
             return LEFT_OUT
         most = rows.loc[(rows["option_senders"] * rows["option_streams"]).idxmax()]
         chosen = [
-            s for s in self.samples
-            if s.spec.transport == "tcp" and s.spec.size == most["message_size_B"]
+            s
+            for s in self.samples
+            if s.spec.transport == "tcp"
+            and s.spec.size == most["message_size_B"]
             and (s.spec.option("senders"), s.spec.option("streams")) == (most["option_senders"], most["option_streams"])
-        ]  # fmt: skip
+        ]
         return figures.parts(chosen, "bandwidth_MBps")
 
     def classes_figure(self) -> go.Figure | str:
@@ -152,10 +154,16 @@ class Study(studies.Study):
         """All points over one transport: sum, streams, fairness, what was sent again."""
         rows = self.rows(transport=transport) if len(self.summary) else self.summary
         heads = {
-            "option_senders": "senders", "option_streams": "streams each", "message_size_B": "size (B)",
-            "bandwidth_MBps_mean": "sum (MB/s)", "least": "least stream (MB/s)", "greatest": "greatest (MB/s)",
-            "jain": "Jain's index", "again": "sent again (segments)", "launches": "launches",
-        }  # fmt: skip
+            "option_senders": "senders",
+            "option_streams": "streams each",
+            "message_size_B": "size (B)",
+            "bandwidth_MBps_mean": "sum (MB/s)",
+            "least": "least stream (MB/s)",
+            "greatest": "greatest (MB/s)",
+            "jain": "Jain's index",
+            "again": "sent again (segments)",
+            "launches": "launches",
+        }
         if len(rows) and transport == "verbs":
             heads = {"testbed": "testbed", "option_classes": "classes"} | heads
             heads.pop("again")

@@ -115,8 +115,14 @@ class Study(studies.Study):
         held: dict[tuple[Any, ...], list[Samples]] = {}
         for one in self.samples:
             held.setdefault(self._key(one), []).append(one)
-        order = sorted(held, key=lambda key: (MODES.index(key[0]), words(self.values.victims).index(key[1])
-                                              if key[1] in words(self.values.victims) else 9, key))  # fmt: skip
+        order = sorted(
+            held,
+            key=lambda key: (
+                MODES.index(key[0]),
+                words(self.values.victims).index(key[1]) if key[1] in words(self.values.victims) else 9,
+                key,
+            ),
+        )
         return [sorted(held[key], key=lambda one: one.launch) for key in order]
 
     @staticmethod
@@ -145,11 +151,20 @@ class Study(studies.Study):
                 float(np.median([np.median(s.phases[phase].max(axis=0)) for s in group])) * 1e-3 / waits
                 for phase in ("alone_ns", "time_ns")
             )
-            rows.append({
-                "victim": victim, "aggressor": aggressor, "qos": mode, "alone (µs)": alone, "beside (µs)": beside,
-                "median, times": middle.centre, "low": middle.low, "high": middle.high, "p99, times": tail.centre,
-                "interval": middle.label,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "victim": victim,
+                    "aggressor": aggressor,
+                    "qos": mode,
+                    "alone (µs)": alone,
+                    "beside (µs)": beside,
+                    "median, times": middle.centre,
+                    "low": middle.low,
+                    "high": middle.high,
+                    "p99, times": tail.centre,
+                    "interval": middle.label,
+                }
+            )
         return pd.DataFrame(rows)
 
     # ---- figures
@@ -213,8 +228,11 @@ class Study(studies.Study):
 
     def _classes(self) -> Iterator[str]:
         """What shares and priorities give back."""
-        chosen = {self._key(g[0])[0]: g for g in self.groups() if self._key(g[0])[1:3] == (
-            words(self.values.victims)[0], words(self.values.aggressors)[0])}  # fmt: skip
+        chosen = {
+            self._key(g[0])[0]: g
+            for g in self.groups()
+            if self._key(g[0])[1:3] == (words(self.values.victims)[0], words(self.values.aggressors)[0])
+        }
         off = chosen.pop("off", None)
         for mode, group in chosen.items():
             if off is None:

@@ -84,15 +84,14 @@ class Study(studies.Study):
     def rate_figure(self, name: str) -> go.Figure | str:
         """Messages per second of all pairs together against size, on a logarithm."""
         rows = self.pairs(name)
-        return self.drawn(
-            figures.versus, rows, "message_size_B", shown=RATE, series=["transport", "pairs"], log=True
-        )  # fmt: skip
+        return self.drawn(figures.versus, rows, "message_size_B", shown=RATE, series=["transport", "pairs"], log=True)
 
     def bandwidth_figure(self) -> go.Figure | str:
         """Bandwidth of all pairs together against size, one way and both ways."""
         rows = self.pairs(ONE_WAY, BOTH_WAYS)
-        return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["direction", "transport", "pairs"],
-                          tail=None)  # fmt: skip
+        return self.drawn(
+            figures.versus_size, rows, "bandwidth_MBps", series=["direction", "transport", "pairs"], tail=None
+        )
 
     def pairs_figure(self) -> go.Figure | str:
         """Messages per second against the number of pairs, at the smallest size; needs several numbers."""
@@ -106,9 +105,14 @@ class Study(studies.Study):
         """Messages per second against the messages in flight, a line for each size."""
         label = "messages in a window" if name == "mpi.bandwidth" else "most messages outstanding"
         return self.drawn(
-            figures.versus, self.in_flight(name), "in_flight", shown=RATE, series=["transport", "message_size_B"],
-            log=True, label=label,
-        )  # fmt: skip
+            figures.versus,
+            self.in_flight(name),
+            "in_flight",
+            shown=RATE,
+            series=["transport", "message_size_B"],
+            log=True,
+            label=label,
+        )
 
     def latency_figure(self) -> go.Figure | str:
         """Latency of ping-pong of all pairs at once against size, mean over pairs."""

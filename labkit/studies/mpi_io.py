@@ -17,15 +17,23 @@ PLAIN = ("mpi.file_write", "mpi.file_read")
 BEHIND = ("mpi.file_iwrite", "mpi.file_iread")
 # IMB's letters and words for the ways of access, in its order
 WAYS = (
-    ("single", "individual"), ("single", "explicit"), ("parallel", "individual"), ("parallel", "explicit"),
-    ("parallel", "shared"), ("parallel", "private"), ("collective", "individual"), ("collective", "explicit"),
+    ("single", "individual"),
+    ("single", "explicit"),
+    ("parallel", "individual"),
+    ("parallel", "explicit"),
+    ("parallel", "shared"),
+    ("parallel", "private"),
+    ("collective", "individual"),
+    ("collective", "explicit"),
     ("collective", "shared"),
-)  # fmt: skip
+)
 WHO = {"single": "one rank", "parallel": "parallel ranks", "collective": "a collective call"}
 HOW = {
-    "individual": "individual file pointers", "explicit": "explicit offsets", "shared": "a shared file pointer",
+    "individual": "individual file pointers",
+    "explicit": "explicit offsets",
+    "shared": "a shared file pointer",
     "private": "private files",
-}  # fmt: skip
+}
 WORDS = {f"{access}, {pointer}": f"{WHO[access]} with {HOW[pointer]}" for access, pointer in WAYS} | {
     "single, individual": "one rank with its own file pointer"
 }

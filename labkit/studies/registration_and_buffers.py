@@ -114,23 +114,38 @@ class Study(_rdma.Study):
     def turns_figure(self) -> go.Figure | str:
         """Latency against the number of buffers used in turn (scheme 1)."""
         return self.drawn(
-            figures.versus, self.buffers(1), "option_buffers_in_turn", shown="latency_us", series=["message_size_B"],
-            label="buffers used in turn", log=False,
-        )  # fmt: skip
+            figures.versus,
+            self.buffers(1),
+            "option_buffers_in_turn",
+            shown="latency_us",
+            series=["message_size_B"],
+            label="buffers used in turn",
+            log=False,
+        )
 
     def reuse_figure(self) -> go.Figure | str:
         """Latency against the part of the messages that use the same buffer again (scheme 2)."""
         return self.drawn(
-            figures.versus, self.buffers(2), "option_reuse", shown="latency_us", series=["message_size_B"], even=True,
-            label="messages from the same buffer again (%)", log=False,
-        )  # fmt: skip
+            figures.versus,
+            self.buffers(2),
+            "option_reuse",
+            shown="latency_us",
+            series=["message_size_B"],
+            even=True,
+            label="messages from the same buffer again (%)",
+            log=False,
+        )
 
     def pairs_figure(self) -> go.Figure | str:
         """Messages per second against the queue pairs used in turn."""
         return self.drawn(
-            figures.versus, self.pairs(), "option_qps", shown=RATE, series=["engine", "message_size_B"],
+            figures.versus,
+            self.pairs(),
+            "option_qps",
+            shown=RATE,
+            series=["engine", "message_size_B"],
             label="queue pairs used in turn",
-        )  # fmt: skip
+        )
 
     # ---- sentences
 

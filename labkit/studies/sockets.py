@@ -60,8 +60,13 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (
-        *_TRIPS, *_STREAMS, "sockets.udp_stream", "sockets.under_load", "sockets.fabric_pingpong", "sockets.netpipe",
-    )  # fmt: skip
+        *_TRIPS,
+        *_STREAMS,
+        "sockets.udp_stream",
+        "sockets.under_load",
+        "sockets.fabric_pingpong",
+        "sockets.netpipe",
+    )
     values: Parameters
 
     def specs(self) -> list[Spec]:
@@ -189,10 +194,10 @@ class Study(studies.Study):
         size, first = self.values.tool_size, [s for s in self.samples if s.n and not s.launch]
         load = [s for s in first if s.spec.benchmark == "sockets.under_load"]
         wait = [
-            s for s in first
-            if s.spec.benchmark == "sockets.tcp_rr" and s.spec.size == size
-            and s.spec.option("tool") == "sockperf"
-        ]  # fmt: skip
+            s
+            for s in first
+            if s.spec.benchmark == "sockets.tcp_rr" and s.spec.size == size and s.spec.option("tool") == "sockperf"
+        ]
         return figures.distribution([*load, *wait], "round_trip_us") if load else studies.LEFT_OUT
 
     def ladder_figure(self) -> go.Figure | str:
@@ -203,12 +208,19 @@ class Study(studies.Study):
         found = records.reported(chosen)
         found = found[found["name"] == "round_trip_us"]
         blocks = found.groupby("block_size_B")["value"].agg(["median", "min", "max", "count"]).reset_index()
-        rows = pd.DataFrame({
-            "benchmark": "sockets.netpipe", "message_size_B": blocks["block_size_B"].astype("int64"),
-            "origin": "reported", "round_trip_us_mean": blocks["median"], "round_trip_us_low": blocks["min"],
-            "round_trip_us_high": blocks["max"], "launches": blocks["count"], "n": 0,
-            "headline": [f"range of {n} launches" if n > 1 else "1 launch" for n in blocks["count"]],
-        })  # fmt: skip
+        rows = pd.DataFrame(
+            {
+                "benchmark": "sockets.netpipe",
+                "message_size_B": blocks["block_size_B"].astype("int64"),
+                "origin": "reported",
+                "round_trip_us_mean": blocks["median"],
+                "round_trip_us_low": blocks["min"],
+                "round_trip_us_high": blocks["max"],
+                "launches": blocks["count"],
+                "n": 0,
+                "headline": [f"range of {n} launches" if n > 1 else "1 launch" for n in blocks["count"]],
+            }
+        )
         return self.drawn(figures.versus_size, rows, "round_trip_us", series=[], tail=None)
 
     def warnings(self) -> str:

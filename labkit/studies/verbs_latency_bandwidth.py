@@ -94,8 +94,10 @@ class Study(_rdma.Study):
         service = rows.get("option_connection", pd.Series("", index=rows.index))
         rows = rows.assign(operation=operation, path=operation + " " + service.astype(str))
         order = {name: n for n, name in enumerate(OPERATIONS)}
-        return rows.sort_values(["operation", "path", "message_size_B"], key=lambda c: c.map(order).fillna(9)
-                                if c.name == "operation" else c)  # fmt: skip
+        return rows.sort_values(
+            ["operation", "path", "message_size_B"],
+            key=lambda c: c.map(order).fillna(9) if c.name == "operation" else c,
+        )
 
     def compared(self) -> pd.DataFrame:
         """Latency over RC, of MPI and, as half of a round trip, of TCP: what the campaign holds of each."""
@@ -212,8 +214,11 @@ def _beside(rows: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(
             path="MPI over " + rows["transport"] + " (" + rows["testbed"] + ", " + rows["launcher"] + ")"
         )
-    halves = {c: c.replace("round_trip_us", "latency_us") for c in rows
-              if (p := split(c) or split_end(c)) and p[0] == "round_trip_us"}  # fmt: skip
+    halves = {
+        c: c.replace("round_trip_us", "latency_us")
+        for c in rows
+        if (p := split(c) or split_end(c)) and p[0] == "round_trip_us"
+    }
     rows = rows.drop(columns=[c for c in rows if c.startswith("latency_us")])
     rows = rows.assign(**{c: rows[c] / 2 for c in halves}).rename(columns=halves)
     return rows.assign(path="TCP, half of a round trip (" + rows["testbed"] + ", " + rows["engine"] + ")")

@@ -116,9 +116,13 @@ class Study(_rdma.Study):
     def bandwidth_figure(self, factor: str) -> go.Figure | str:
         """Bandwidth of writes against a factor."""
         return self.drawn(
-            figures.versus, self.under(WRITE, factor), "level", shown="bandwidth_MBps", label=FACTORS[factor],
+            figures.versus,
+            self.under(WRITE, factor),
+            "level",
+            shown="bandwidth_MBps",
+            label=FACTORS[factor],
             series=["message_size_B"],
-        )  # fmt: skip
+        )
 
     # ---- sentences
 

@@ -71,9 +71,10 @@ class Study(studies.Study):
                 f"testbed={v.testbed}, but this notebook needs virtual-cluster. Set testbed={Parameters.testbed}."
             )
         found = [
-            spec for rate in words(v.rates)
+            spec
+            for rate in words(v.rates)
             for spec in sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=self.place(rate=rate))
-        ]  # fmt: skip
+        ]
         outline = testbeds.outline(self.place())
         hosts, per_leaf = len(outline.hosts), int(outline.facts["per_leaf"])
         for taper in counts(v.tapers, "tapers") if per_leaf < hosts else []:
@@ -108,17 +109,31 @@ class Study(studies.Study):
                 if name == ALL:
                     moved, allowed = _busiest(facts, float(row["message_size_B"]))
                     measured = moved / row["latency_us_p50"]
-                rows.append({
-                    **row, "what": "one stream" if name == STREAM else "all to all", "rate": 8 * rate,
-                    "narrowest": 8 * allowed, "taper": taper, "allowed": allowed, "measured": measured,
-                    "part": 100 * measured / allowed,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        **row,
+                        "what": "one stream" if name == STREAM else "all to all",
+                        "rate": 8 * rate,
+                        "narrowest": 8 * allowed,
+                        "taper": taper,
+                        "allowed": allowed,
+                        "measured": measured,
+                        "part": 100 * measured / allowed,
+                    }
+                )
         return pd.DataFrame(rows)
 
     def claim_table(self) -> pd.DataFrame:
         """The same with units in the heads."""
-        heads = {"what": "what", "rate": "hosts' links (Mbit/s)", "taper": "taper", "allowed": "link allows (MB/s)",
-                 "measured": "measured (MB/s)", "part": "part (%)", "launches": "launches"}  # fmt: skip
+        heads = {
+            "what": "what",
+            "rate": "hosts' links (Mbit/s)",
+            "taper": "taper",
+            "allowed": "link allows (MB/s)",
+            "measured": "measured (MB/s)",
+            "part": "part (%)",
+            "launches": "launches",
+        }
         return self.claims[[name for name in heads if name in self.claims]].rename(columns=heads)
 
     def trip_table(self) -> pd.DataFrame:
@@ -128,11 +143,16 @@ class Study(studies.Study):
         if rows.empty:
             return rows
         wire = rows["message_size_B"] * 8e6 / rate
-        return pd.DataFrame({
-            "message size (B)": rows["message_size_B"], "bits on the link (µs)": wire,
-            "median (µs)": rows["latency_us_p50"], "low (µs)": rows["latency_us_low"],
-            "high (µs)": rows["latency_us_high"], "launches": rows["launches"],
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                "message size (B)": rows["message_size_B"],
+                "bits on the link (µs)": wire,
+                "median (µs)": rows["latency_us_p50"],
+                "low (µs)": rows["latency_us_low"],
+                "high (µs)": rows["latency_us_high"],
+                "launches": rows["launches"],
+            }
+        )
 
     # ---- figures
 
@@ -179,9 +199,10 @@ class Study(studies.Study):
         over = self.claims[self.claims["part"] > 100 * _OVER]
         few = self.claims[self.claims["part"] < 80]
         yield (
-            "Nothing was faster than its link." if over.empty else
-            f"{len(over)} of {len(self.claims)} points were faster than their link by more than 5 %: do not trust them."
-        )  # fmt: skip
+            "Nothing was faster than its link."
+            if over.empty
+            else f"{len(over)} of {len(self.claims)} points were faster than their link by more than 5 %: do not trust them."
+        )
         if len(few):
             yield (
                 f"{len(few)} of {len(self.claims)} points stay below 80 % of it: this machine was busy, or forwards no "

@@ -90,10 +90,16 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     try:
         with entry.settled(), kernels.kept() as kind:
             papermill.execute_notebook(
-                str(entry.notebook), str(running), parameters=dict(entry.parameters), progress_bar=False,
-                log_output=False, cwd=str(project.home()), kernel_name="python3", extra_arguments=["--log-level=ERROR"],
+                str(entry.notebook),
+                str(running),
+                parameters=dict(entry.parameters),
+                progress_bar=False,
+                log_output=False,
+                cwd=str(project.home()),
+                kernel_name="python3",
+                extra_arguments=["--log-level=ERROR"],
                 kernel_manager_class=kind,
-            )  # fmt: skip
+            )
     except PapermillException as raised:
         error = f"{getattr(raised, 'ename', type(raised).__name__)}: {getattr(raised, 'evalue', raised)}"
     except Exception as raised:  # a kernel that died or could not start: the others go on
@@ -173,9 +179,13 @@ def finish(paths: Sequence[Path]) -> None:
 
     books = {path: nbformat.read(path, as_version=4) for path in paths}
     bundles = [
-        output["data"] for book in books.values() for cell in book.cells if cell.cell_type == "code"
-        for output in cell.outputs if PLOTLY in output.get("data", {})
-    ]  # fmt: skip
+        output["data"]
+        for book in books.values()
+        for cell in book.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+        if PLOTLY in output.get("data", {})
+    ]
     for bundle, svg in zip(bundles, static.svgs([bundle[PLOTLY] for bundle in bundles]), strict=True):
         if svg:
             bundle["image/svg+xml"] = svg

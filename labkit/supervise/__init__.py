@@ -232,9 +232,15 @@ def start(
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", supervisor.__file__, str(grace), str(report_end), "--", *command],
-            stdin=lifetime_end, stdout=stdout, stderr=stderr, bufsize=0, env=environment, cwd=cwd,
-            start_new_session=True, pass_fds=[report_end],
-        )  # fmt: skip
+            stdin=lifetime_end,
+            stdout=stdout,
+            stderr=stderr,
+            bufsize=0,
+            env=environment,
+            cwd=cwd,
+            start_new_session=True,
+            pass_fds=[report_end],
+        )
     except BaseException as error:
         lifetime.close()
         os.close(report)

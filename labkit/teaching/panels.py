@@ -74,7 +74,12 @@ def _field(question: Question, value: Any) -> widgets.Widget:
     """A list for choices, else a text field: a number field would turn what is no number into 0."""
     if question.choices:
         options = [("choose …", None), *((choice, choice) for choice in question.choices)]
-        return widgets.Dropdown(options=options, value=value if value in question.choices else None,
-                                layout=widgets.Layout(width="420px"))  # fmt: skip
-    return widgets.Text(value="" if value is None else f"{value}", placeholder=question.unit or "a number",
-                        description=question.unit, layout=widgets.Layout(width="260px"))  # fmt: skip
+        return widgets.Dropdown(
+            options=options, value=value if value in question.choices else None, layout=widgets.Layout(width="420px")
+        )
+    return widgets.Text(
+        value="" if value is None else f"{value}",
+        placeholder=question.unit or "a number",
+        description=question.unit,
+        layout=widgets.Layout(width="260px"),
+    )

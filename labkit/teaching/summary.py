@@ -28,11 +28,17 @@ def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
         rows.append([question.text, shown, state, str(held.get("tries", 0)), str(held.get("hints", 0))])
     predicted = [[one.text, str(attempts.predictions.get(one.name, "–"))] for one in lab.predictions]
     total = sum(question.points for question in lab.questions)
-    return "\n\n".join([
-        f"## {lab.title}: {right} of {total} points", source,
-        table(["predicted before", "prediction"], predicted),
-        table(["question", "answer", "", "tries", "hints"], rows),
-    ]) + "\n"  # fmt: skip
+    return (
+        "\n\n".join(
+            [
+                f"## {lab.title}: {right} of {total} points",
+                source,
+                table(["predicted before", "prediction"], predicted),
+                table(["question", "answer", "", "tries", "hints"], rows),
+            ]
+        )
+        + "\n"
+    )
 
 
 def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> str:
@@ -68,11 +74,16 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
         solved = sum(bool(mark.get("right")) for mark in answered)
         hints = sum(mark.get("hints", 0) for mark in marks)
         hard.append([question.name, f"{solved} of {len(held)}", str(first), str(hints)])
-    return "\n\n".join([
-        f"# {lab.title}: {len(held)} learners",
-        table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
-        table(["question", "right", "at once, without a hint", "hints asked for"], hard),
-    ]) + "\n"  # fmt: skip
+    return (
+        "\n\n".join(
+            [
+                f"# {lab.title}: {len(held)} learners",
+                table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
+                table(["question", "right", "at once, without a hint", "hints asked for"], hard),
+            ]
+        )
+        + "\n"
+    )
 
 
 def collected(folder: Path) -> dict[str, list[tuple[str, Attempts]]]:

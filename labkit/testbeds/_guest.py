@@ -72,9 +72,14 @@ class Guest:
         """
         try:
             done = subprocess.run(
-                [*self.words(), *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit,
-                check=False, errors="replace",
-            )  # fmt: skip
+                [*self.words(), *command],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=limit,
+                check=False,
+                errors="replace",
+            )
         except subprocess.TimeoutExpired:
             raise LaunchError(f"The command in the guest did not finish within {limit:g} s.", command=command) from None
         if done.returncode:
@@ -99,8 +104,9 @@ def kernel(wanted: Sequence[str], boot: Path = Path("/boot"), modules: Path = Pa
     for place in modules.glob("*"):
         release = place.name
         images = [image for image in (boot / f"vmlinuz-{release}", place / "vmlinuz") if os.access(image, os.R_OK)]
-        built = "\n".join((place / name).read_text() for name in ("modules.dep", "modules.builtin")
-                          if (place / name).exists())  # fmt: skip
+        built = "\n".join(
+            (place / name).read_text() for name in ("modules.dep", "modules.builtin") if (place / name).exists()
+        )
         if images and all(f"/{name}.ko" in built for name in wanted):
             found.append((_ordered(release), release, images[0]))
     if not found:
@@ -135,8 +141,10 @@ def needs() -> dict[str, str]:
         raise SpecError(f"This machine is a {machine}; but guests need {' or '.join(_MACHINE)}. Use another machine.")
     return {
         f"qemu-system-{machine}": f"qemu-system-{'x86' if machine == 'x86_64' else 'arm'}",
-        "/bin/busybox": "busybox-static", "cpio": "cpio", "modprobe": "kmod",
-    }  # fmt: skip
+        "/bin/busybox": "busybox-static",
+        "cpio": "cpio",
+        "modprobe": "kmod",
+    }
 
 
 @contextmanager
@@ -185,8 +193,10 @@ def boot(
     text = f"The guest did not answer within {limit:g} s." if status is None else "The guest stopped while it booted."
     raise LaunchError(
         f"{text} It ran kernel {release}.",
-        command=command[5:], exit_status=status, stderr=f"{said}\n{tree.stderr_text()}",
-    )  # fmt: skip
+        command=command[5:],
+        exit_status=status,
+        stderr=f"{said}\n{tree.stderr_text()}",
+    )
 
 
 def _qemu(folder: Path, image: Path, cpus: int, memory: str, accel: str) -> list[str]:
@@ -194,20 +204,49 @@ def _qemu(folder: Path, image: Path, cpus: int, memory: str, accel: str) -> list
     machine, fast = platform.machine(), accel == "kvm"
     serial = "ttyS0" if machine == "x86_64" else "ttyAMA0"
     command = [
-        "timeout", "--kill-after=5", str(LIFETIME_S),
-        f"qemu-system-{machine}", "-M", _MACHINE[machine], "-accel", "kvm" if fast else "tcg,thread=multi",
-        "-cpu", "host" if fast else "max", "-smp", str(cpus), "-m", memory, "-nodefaults", "-display", "none",
-        "-no-reboot", "-net", "none", "-serial", f"file:{folder}/console",
-        "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
-        "-device", "virtio-9p-pci,fsdev=root,mount_tag=hostroot",
-        "-device", "virtio-serial-pci,max_ports=31",
-        "-kernel", str(image), "-initrd", f"{folder}/initrd",
-        "-append", f"console={serial} quiet loglevel=3 panic=-1 mitigations=off audit=0 selinux=0 apparmor=0"
+        "timeout",
+        "--kill-after=5",
+        str(LIFETIME_S),
+        f"qemu-system-{machine}",
+        "-M",
+        _MACHINE[machine],
+        "-accel",
+        "kvm" if fast else "tcg,thread=multi",
+        "-cpu",
+        "host" if fast else "max",
+        "-smp",
+        str(cpus),
+        "-m",
+        memory,
+        "-nodefaults",
+        "-display",
+        "none",
+        "-no-reboot",
+        "-net",
+        "none",
+        "-serial",
+        f"file:{folder}/console",
+        "-fsdev",
+        "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+        "-device",
+        "virtio-9p-pci,fsdev=root,mount_tag=hostroot",
+        "-device",
+        "virtio-serial-pci,max_ports=31",
+        "-kernel",
+        str(image),
+        "-initrd",
+        f"{folder}/initrd",
+        "-append",
+        f"console={serial} quiet loglevel=3 panic=-1 mitigations=off audit=0 selinux=0 apparmor=0"
         + ("" if fast else " tsc=unstable"),
-    ]  # fmt: skip
+    ]
     for number in range(PORTS):
-        command += ["-chardev", f"socket,id=port{number},path={folder}/port{number},server=on,wait=off",
-                    "-device", f"virtserialport,chardev=port{number},name=labkit.{number}"]  # fmt: skip
+        command += [
+            "-chardev",
+            f"socket,id=port{number},path={folder}/port{number},server=on,wait=off",
+            "-device",
+            f"virtserialport,chardev=port{number},name=labkit.{number}",
+        ]
     return command
 
 
@@ -241,8 +280,10 @@ def _modules(release: str) -> list[Path]:
         if done.returncode:
             raise LaunchError(
                 f"Kernel {release} has no {name}. Install the full kernel of the distribution.",
-                command=command, exit_status=done.returncode, stderr=done.stderr,
-            )  # fmt: skip
+                command=command,
+                exit_status=done.returncode,
+                stderr=done.stderr,
+            )
         lines = (shlex.split(line) for line in done.stdout.splitlines())
         found |= {Path(words[1]): None for words in lines if words[0] == "insmod"}
     return list(found)

@@ -85,9 +85,15 @@ class Port:
         folder = request["cwd"] if os.path.isdir(request["cwd"]) else "/"  # noqa: PTH112
         try:
             self.process = subprocess.Popen(
-                request["argv"], env=request["env"], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, start_new_session=True, bufsize=0,
-            )  # fmt: skip
+                request["argv"],
+                env=request["env"],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                bufsize=0,
+            )
         except OSError as error:
             self.send(b"E", f"{request['argv'][0]}: {error.strerror}\n".encode())
             self.send(b"X", b"127")

@@ -187,8 +187,10 @@ def shaped(interface: str, rate_bps: float, netem: str = "", options: Options | 
         return [*lines, f"qdisc add dev {interface} parent 1:1 handle 10: {inner}"]
     numbers = [options.hosts.index(host) for host in options.bulk.split("+") if host]
     sources = [(address(number), address(number, "ipv6")) for number in numbers]
-    return [*lines, *_qos.classes(interface, rate_bps, burst, queue, mode=options.qos, shares=options.shares,
-                                  sources=sources)]  # fmt: skip
+    return [
+        *lines,
+        *_qos.classes(interface, rate_bps, burst, queue, mode=options.qos, shares=options.shares, sources=sources),
+    ]
 
 
 def plan(options: Options, ordinary: bool, ipv6: bool = False) -> dict[str, Any]:
@@ -210,8 +212,11 @@ def plan(options: Options, ordinary: bool, ipv6: bool = False) -> dict[str, Any]
     if tree:
         ip += [f"link add spine {_BRIDGE}", "link set spine addrgenmode none up"]
         for k in range(options.leaves):
-            ip += [f"link add up{k} type veth peer name down{k}", f"link set up{k} master leaf{k} addrgenmode none up",
-                   f"link set down{k} master spine addrgenmode none up"]  # fmt: skip
+            ip += [
+                f"link add up{k} type veth peer name down{k}",
+                f"link set up{k} master leaf{k} addrgenmode none up",
+                f"link set down{k} master spine addrgenmode none up",
+            ]
             tc += shaped(f"up{k}", options.uplink_bps, options=options)
             tc += shaped(f"down{k}", options.uplink_bps, options=options)
     netem = " ".join(
@@ -219,8 +224,10 @@ def plan(options: Options, ordinary: bool, ipv6: bool = False) -> dict[str, Any]
     )
     hosts = []
     for i, name in enumerate(options.hosts):
-        ip += [f"link add {name} type veth peer name eth0 netns {{{i}}}",
-               f"link set {name} master leaf{options.leaf(i)} addrgenmode none up"]  # fmt: skip
+        ip += [
+            f"link add {name} type veth peer name eth0 netns {{{i}}}",
+            f"link set {name} master leaf{options.leaf(i)} addrgenmode none up",
+        ]
         tc += shaped(name, options.link_bps(name), options=options)
         own = ["link set lo up", "link set eth0 addrgenmode none", f"addr add {address(i)}/24 dev eth0"]
         own += [f"addr add {address(i, 'ipv6')}/64 dev eth0 nodad"] if ipv6 else []

@@ -103,8 +103,10 @@ def asked(command: Sequence[str], *, limit: float = 30.0) -> str:
     if done.returncode:
         raise LaunchError(
             "this command failed. Fix the cause, and try again.",
-            command=command, exit_status=done.returncode, stderr=done.stderr,
-        )  # fmt: skip
+            command=command,
+            exit_status=done.returncode,
+            stderr=done.stderr,
+        )
     return done.stdout
 
 

@@ -29,9 +29,13 @@ ADJUSTABLE = ("delay", "loss", "rate", "ets")
 GUEST = "soft-RoCE in an emulated guest: functional, not performance"
 HOST = "soft-RoCE: functional, not performance"
 NEEDS = {
-    "ip": "iproute2", "rdma": "iproute2", "tc": "iproute2", "sysctl": "procps",
-    "ibv_devinfo": "ibverbs-utils", "/etc/libibverbs.d/rxe.driver": "ibverbs-providers",
-}  # fmt: skip
+    "ip": "iproute2",
+    "rdma": "iproute2",
+    "tc": "iproute2",
+    "sysctl": "procps",
+    "ibv_devinfo": "ibverbs-utils",
+    "/etc/libibverbs.d/rxe.driver": "ibverbs-providers",
+}
 PURPOSES = {
     "iproute2": "the commands ip, tc and rdma",
     "procps": "the command sysctl",
@@ -120,12 +124,17 @@ def link(options: Options) -> str:
         raise SpecError("testbed soft-roce: ets conflicts with delay and loss. Leave one of them out.")
     if options.ets:
         quanta = [str(3000 * int(share)) for share in options.ets.split(":")]
-        lines += ["modprobe -a sch_ets sch_tbf cls_u32",
-                  f"tc qdisc add dev v0 root handle 1: tbf rate {options.rate} burst 20k latency 200ms",
-                  f"tc qdisc add dev v0 parent 1:1 handle 10: ets bands 3 strict 1 quanta {' '.join(quanta)} "
-                  f"priomap {' '.join(['2'] * 16)}",
-                  *(f"tc filter add dev v0 parent 10: protocol ip prio 1 u32 match ip tos {tclass & 0xFC:#x} 0xfc "
-                    f"flowid 10:{band}" for band, tclass in zip((2, 3), ETS_CLASSES, strict=True))]  # fmt: skip
+        lines += [
+            "modprobe -a sch_ets sch_tbf cls_u32",
+            f"tc qdisc add dev v0 root handle 1: tbf rate {options.rate} burst 20k latency 200ms",
+            f"tc qdisc add dev v0 parent 1:1 handle 10: ets bands 3 strict 1 quanta {' '.join(quanta)} "
+            f"priomap {' '.join(['2'] * 16)}",
+            *(
+                f"tc filter add dev v0 parent 10: protocol ip prio 1 u32 match ip tos {tclass & 0xFC:#x} 0xfc "
+                f"flowid 10:{band}"
+                for band, tclass in zip((2, 3), ETS_CLASSES, strict=True)
+            ),
+        ]
     elif options.rate or netem:
         rate = ["rate", options.rate] if options.rate else []
         lines += ["modprobe sch_netem"]
@@ -229,11 +238,14 @@ def _testbed(place: Guest | _Here, facts: Mapping[str, Any]) -> Testbed:
         # UCX gets through by the link's own address alone
         places = (0, 0) if spec.benchmark.startswith("verbs.ucx") else (server.index, client.index)
         return Place(
-            address="127.0.0.1", server=words, client=words,
+            address="127.0.0.1",
+            server=words,
+            client=words,
             server_words={"device": server.device, "gid": str(places[0]), "rdma_address": server.ipv4},
             client_words={"device": client.device, "gid": str(places[1]), "rdma_address": server.ipv4},
-            listens=lambda protocol, port: _rdma.listening(words, protocol, port), loopback=False,
-        )  # fmt: skip
+            listens=lambda protocol, port: _rdma.listening(words, protocol, port),
+            loopback=False,
+        )
 
     return Testbed(
         "soft-roce",

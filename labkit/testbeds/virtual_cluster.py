@@ -80,8 +80,9 @@ def _answer(tree: supervise.Tree, command: Sequence[str]) -> str:
     line = tree.stdout.readline()
     if not line:
         status = tree.wait(10)
-        raise LaunchError("The virtual cluster did not start.", command=command, exit_status=status,
-                          stderr=tree.stderr_text())  # fmt: skip
+        raise LaunchError(
+            "The virtual cluster did not start.", command=command, exit_status=status, stderr=tree.stderr_text()
+        )
     return line.decode()
 
 
@@ -89,8 +90,10 @@ def _refusal(error: str, options: Options) -> SpecError | LaunchError:
     """What the holder could not do, with what can be done about it."""
     if "qdisc kind is unknown" in error:
         what = "delay and loss need sch_netem" if options.delay or options.loss else "shaped links need sch_htb"
-        return SpecError(f"testbed virtual-cluster: {what}, which this kernel lacks ({error}). "
-                         "Load the module as root (modprobe), or leave the option out.")  # fmt: skip
+        return SpecError(
+            f"testbed virtual-cluster: {what}, which this kernel lacks ({error}). "
+            "Load the module as root (modprobe), or leave the option out."
+        )
     if "new namespaces" in error or "Permission denied" in error or "not permitted" in error:
         allow = "sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone or AppArmor's restriction of them"
         way = f"Run it as root, or ask your administrator to allow user namespaces ({allow})"
@@ -126,11 +129,18 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
         )
 
     return Testbed(
-        shown.name, badges=shown.badges, hosts=shown.hosts, remote_shell=SHELL, on=on, place=place,
+        shown.name,
+        badges=shown.badges,
+        hosts=shown.hosts,
+        remote_shell=SHELL,
+        on=on,
+        place=place,
         wrap=lambda argv: on(options.hosts[0], argv),
-        evidence=lambda: _carried(links), links=links,
-        facts=shown.facts, handle=dict(handle),
-    )  # fmt: skip
+        evidence=lambda: _carried(links),
+        links=links,
+        facts=shown.facts,
+        handle=dict(handle),
+    )
 
 
 def outline(argument: str, options: Mapping[str, str]) -> Testbed:
@@ -143,9 +153,13 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
         return Place()
 
     return Testbed(
-        f"virtual-cluster:{chosen.nodes}", badges=(badge(BADGE),), hosts=chosen.hosts, remote_shell=SHELL, place=place,
+        f"virtual-cluster:{chosen.nodes}",
+        badges=(badge(BADGE),),
+        hosts=chosen.hosts,
+        remote_shell=SHELL,
+        place=place,
         facts=chosen.facts | {"rootless": os.geteuid() != 0},
-    )  # fmt: skip
+    )
 
 
 def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:

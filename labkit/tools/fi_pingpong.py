@@ -14,10 +14,15 @@ from labkit.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, this_machine
 
 TOOL = Tool(
-    name="fi_pingpong", commands=("fi_info",), pattern=rf"libfabric: {VERSION}",  # its own program tells none
-    package="libfabric-bin", conda="libfabric", programs=("fi_pingpong",), format=layout,
+    name="fi_pingpong",
+    commands=("fi_info",),
+    pattern=rf"libfabric: {VERSION}",  # its own program tells none
+    package="libfabric-bin",
+    conda="libfabric",
+    programs=("fi_pingpong",),
+    format=layout,
     purpose="sockets.fabric_pingpong",
-)  # fmt: skip
+)
 _PER_S = 5000  # iterations that stand for 1 s of the time cap
 _SLOWEST_S = 5e-3  # an iteration where both ends share a core
 
@@ -30,9 +35,16 @@ def pingpong(spec: Spec, effort: Effort) -> Invocation:
         endpoint = {"tcp": "msg", "udp": "dgram", "verbs": "msg", "net": "msg", "sockets": "msg"}.get(provider, "rdm")
     iterations = effort.iterations or max(100, round(effort.time_cap * _PER_S))
     both = [
-        "-p", provider, "-e", endpoint, "-I", str(iterations), "-S", str(spec.size),
+        "-p",
+        provider,
+        "-e",
+        endpoint,
+        "-I",
+        str(iterations),
+        "-S",
+        str(spec.size),
         *(["-6"] if ":" in address else []),
-    ]  # fmt: skip
+    ]
     duration = iterations * _SLOWEST_S
 
     def parsed(text: str, folder: Path) -> Parsed:

@@ -16,9 +16,16 @@ from labkit.tools import Invocation, Parsed, Tool, kept
 from labkit.tools._folder import facts
 
 TOOL = Tool(
-    name="fio", commands=("fio",), pattern=r"fio-(\d[\w.+-]*)", package="fio", conda="fio", programs=("fio",),
-    format=layout, purpose="storage.read, storage.write and sockets.unix_rr", instead="iozone, for files",
-)  # fmt: skip
+    name="fio",
+    commands=("fio",),
+    pattern=r"fio-(\d[\w.+-]*)",
+    package="fio",
+    conda="fio",
+    programs=("fio",),
+    format=layout,
+    purpose="storage.read, storage.write and sockets.unix_rr",
+    instead="iozone, for files",
+)
 MAX_IOS = 200_000
 _LOG = "io"
 _SECTOR = 512
@@ -89,11 +96,24 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
         package=TOOL.package,
         programs=TOOL.programs,
         client=(
-            "fio", "--ioengine=net", "--protocol=unix", "--filename=socket", "--pingpong", f"--bs={spec.size}",
-            f"--size={ios * spec.size}", "--percentile_list=50:95:99:99.9", f"--write_lat_log={_LOG}",
-            "--log_avg_msec=0", "--eta=never", "--output-format=json",
-            "--name=listener", "--rw=read", f"--runtime={round(whole * 1000)}ms",
-            f"--name={_CLIENT}", "--rw=write", f"--startdelay={round(_LISTEN_S * 1000)}ms",
+            "fio",
+            "--ioengine=net",
+            "--protocol=unix",
+            "--filename=socket",
+            "--pingpong",
+            f"--bs={spec.size}",
+            f"--size={ios * spec.size}",
+            "--percentile_list=50:95:99:99.9",
+            f"--write_lat_log={_LOG}",
+            "--log_avg_msec=0",
+            "--eta=never",
+            "--output-format=json",
+            "--name=listener",
+            "--rw=read",
+            f"--runtime={round(whole * 1000)}ms",
+            f"--name={_CLIENT}",
+            "--rw=write",
+            f"--startdelay={round(_LISTEN_S * 1000)}ms",
             f"--runtime={round(runtime * 1000)}ms",
         ),
         parse=parsed,
@@ -101,7 +121,7 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
         duration=whole,
         time_limit=whole + effort.time_limit,
         badges=(badge("Unix socket"),),
-    )  # fmt: skip
+    )
 
 
 def _invocation(
@@ -145,10 +165,21 @@ def _invocation(
         package=TOOL.package,
         programs=TOOL.programs,
         client=(
-            "fio", "--name=labkit", "--filename=data", f"--rw={random}{direction}", f"--bs={size}",
-            f"--size={file_size}", f"--io_size={amount}", f"--runtime={round(runtime * 1000)}ms", *engine, *how,
-            "--percentile_list=50:95:99:99.9", f"--write_lat_log={_LOG}", "--log_avg_msec=0",
-            "--eta=never", "--output-format=json",
+            "fio",
+            "--name=labkit",
+            "--filename=data",
+            f"--rw={random}{direction}",
+            f"--bs={size}",
+            f"--size={file_size}",
+            f"--io_size={amount}",
+            f"--runtime={round(runtime * 1000)}ms",
+            *engine,
+            *how,
+            "--percentile_list=50:95:99:99.9",
+            f"--write_lat_log={_LOG}",
+            "--log_avg_msec=0",
+            "--eta=never",
+            "--output-format=json",
         ),
         parse=parsed,
         directory=spec.option("directory"),
@@ -158,7 +189,7 @@ def _invocation(
         time_limit=runtime + _LAYOUT_S + effort.time_limit,
         badges=(badge("page cache"),) if cached else (),
         facts={"page_cache": page_cache},
-    )  # fmt: skip
+    )
 
 
 def _check(size: int, file_size: int, depth: int, direct: bool) -> None:

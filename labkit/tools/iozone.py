@@ -17,9 +17,17 @@ from labkit.tools._folder import facts
 from labkit.units import KiB
 
 TOOL = Tool(
-    name="iozone", commands=("iozone",), version="-v", pattern=rf"Revision: {VERSION}", package="iozone3",
-    free=False, programs=("iozone",), format=layout, purpose="storage.iozone", instead="fio",
-)  # fmt: skip
+    name="iozone",
+    commands=("iozone",),
+    version="-v",
+    pattern=rf"Revision: {VERSION}",
+    package="iozone3",
+    free=False,
+    programs=("iozone",),
+    format=layout,
+    purpose="storage.iozone",
+    instead="fio",
+)
 _LIMITS = ("min_file_size", "max_file_size", "min_record_size", "max_record_size")
 _IN_ORDER = (_LIMITS[:2], _LIMITS[2:], ("min_record_size", "min_file_size"))
 _PASSES = 4  # write, rewrite, read, reread
@@ -52,8 +60,25 @@ def table(spec: Spec, effort: Effort) -> Invocation:
         package=TOOL.package,
         programs=TOOL.programs,
         client=(
-            "iozone", "-a", "-n", low, "-g", high, "-y", shortest, "-q", longest, "-i", "0", "-i", "1",
-            *(["-o"] if sync else []), *(["-I"] if direct else []), "-R", "-f", "data",
+            "iozone",
+            "-a",
+            "-n",
+            low,
+            "-g",
+            high,
+            "-y",
+            shortest,
+            "-q",
+            longest,
+            "-i",
+            "0",
+            "-i",
+            "1",
+            *(["-o"] if sync else []),
+            *(["-I"] if direct else []),
+            "-R",
+            "-f",
+            "data",
         ),
         parse=_parsed,
         directory=spec.option("directory"),
@@ -63,7 +88,7 @@ def table(spec: Spec, effort: Effort) -> Invocation:
         time_limit=seconds + effort.time_limit,
         badges=() if direct else (badge("page cache"),),
         facts={"page_cache": said},
-    )  # fmt: skip
+    )
 
 
 def _check(limits: dict[str, int]) -> None:

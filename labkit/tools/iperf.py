@@ -18,10 +18,16 @@ from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(
-    name="iperf", commands=("iperf",), version="-v", pattern=rf"iperf version {VERSION}", package="iperf",
-    programs=("iperf",), format=layout, purpose="both ways over one connection; streams; bounce-back",
+    name="iperf",
+    commands=("iperf",),
+    version="-v",
+    pattern=rf"iperf version {VERSION}",
+    package="iperf",
+    programs=("iperf",),
+    format=layout,
+    purpose="both ways over one connection; streams; bounce-back",
     instead="iperf3 or netperf",
-)  # fmt: skip
+)
 _UNPACED_MBPS = 100_000.0  # beyond any link: iperf has no word for 'as fast as it can' over UDP
 
 
@@ -38,27 +44,48 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     # the server acknowledges at once (TCP_QUICKACK) unless it is told not to; no other tool has that
     own = ["--bounceback", "--bounceback-period=0", "--bounceback-no-quickack"]
     parse = partial(layout.bounces, congestion=spec.option("congestion"))
-    return _invocation(spec, effort, own, parse, stands_in_for="netperf", definition=(
-        "iperf bounce-back: mean and range of the round trip from request to answer: netperf's, printed to 1 µs."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        own,
+        parse,
+        stands_in_for="netperf",
+        definition=(
+            "iperf bounce-back: mean and range of the round trip from request to answer: netperf's, printed to 1 µs."
+        ),
+    )
 
 
 def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
     """Connections that send as fast as they can, the spec's size in each call."""
     values = spec.values
     parse = partial(layout.stream, streams=values["streams"], congestion=values["congestion"])
-    return _invocation(spec, effort, [], parse, stands_in_for="netperf", definition=(
-        "iperf: bytes the client wrote over its time; the last are still on their way, unlike in TCP_STREAM."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        [],
+        parse,
+        stands_in_for="netperf",
+        definition=(
+            "iperf: bytes the client wrote over its time; the last are still on their way, unlike in TCP_STREAM."
+        ),
+    )
 
 
 def tcp_bidirectional(spec: Spec, effort: Effort) -> Invocation:
     """Connections over each of which both ends send at once (``--full-duplex``)."""
     values = spec.values
     parse = partial(layout.both, streams=values["streams"], congestion=values["congestion"])
-    return _invocation(spec, effort, ["--full-duplex"], parse, stands_in_for="iperf3", definition=(
-        "iperf --full-duplex: sum of what the client wrote and what it read; both directions share each connection."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        ["--full-duplex"],
+        parse,
+        stands_in_for="iperf3",
+        definition=(
+            "iperf --full-duplex: sum of what the client wrote and what it read; both directions share each connection."
+        ),
+    )
 
 
 def udp_stream(spec: Spec, effort: Effort) -> Invocation:
@@ -72,9 +99,16 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
     only(spec, TOOL.name, "iperf3", streams=1)
     rate = (spec.option("offered") or _UNPACED_MBPS) * 8e6
     offered = ["-u", "-b", f"{rate:.0f}"]
-    return _invocation(spec, effort, offered, layout.datagrams, stands_in_for="netperf", definition=(
-        "iperf -u: bandwidth is what the server reports, beside it what was sent, what was lost, and jitter."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        offered,
+        layout.datagrams,
+        stands_in_for="netperf",
+        definition=(
+            "iperf -u: bandwidth is what the server reports, beside it what was sent, what was lost, and jitter."
+        ),
+    )
 
 
 def _invocation(
@@ -111,8 +145,20 @@ def _invocation(
         programs=TOOL.programs,
         server=("iperf", "-s", *both, "-B", "{address}", "-p", "{port}"),
         client=(
-            "iperf", "-c", "{address}", "-p", "{port}", *(["-V"] if ":" in address else []), *length,
-            "-l", str(spec.size), *how, *own, "-e", "-f", "k",
+            "iperf",
+            "-c",
+            "{address}",
+            "-p",
+            "{port}",
+            *(["-V"] if ":" in address else []),
+            *length,
+            "-l",
+            str(spec.size),
+            *how,
+            *own,
+            "-e",
+            "-f",
+            "k",
         ),
         listens="udp" if "-u" in own else "tcp",
         parse=parsed,
@@ -121,4 +167,4 @@ def _invocation(
         definition=definition,
         duration=seconds,
         time_limit=seconds + effort.time_limit,
-    )  # fmt: skip
+    )

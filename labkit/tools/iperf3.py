@@ -11,9 +11,15 @@ from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _incast, this_machine
 
 TOOL = Tool(
-    name="iperf3", commands=("iperf3",), package="iperf3", conda="iperf", programs=("iperf3",), format=layout,
-    purpose="streams over TCP and UDP, several and both ways", instead="netperf or iperf",
-)  # fmt: skip
+    name="iperf3",
+    commands=("iperf3",),
+    package="iperf3",
+    conda="iperf",
+    programs=("iperf3",),
+    format=layout,
+    purpose="streams over TCP and UDP, several and both ways",
+    instead="netperf or iperf",
+)
 _INTERVALS = 20
 _SHORTEST_S = 0.1  # interval that iperf3 allows
 MARK = 0x20  # byte of DSCP and ECN in packets of `flood` and `pour`: CS1, for what can wait (RFC 3662)
@@ -25,24 +31,40 @@ def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
 
     An exact count of iterations is one of blocks (``-k``), over all streams.
     """
-    return _invocation(spec, effort, [], stands_in_for="netperf", definition=(
-        "iperf3: bytes the receiver got over its time, which is that of netperf TCP_STREAM nearly."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        [],
+        stands_in_for="netperf",
+        definition=("iperf3: bytes the receiver got over its time, which is that of netperf TCP_STREAM nearly."),
+    )
 
 
 def tcp_bidirectional(spec: Spec, effort: Effort) -> Invocation:
     """Connections that send and as many that receive, all at once (``--bidir``)."""
-    return _invocation(spec, effort, ["--bidir"], parse=layout.both, definition=(
-        "iperf3 --bidir: sum over both directions of what the receivers got; each direction has connections of its own."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        ["--bidir"],
+        parse=layout.both,
+        definition=(
+            "iperf3 --bidir: sum over both directions of what the receivers got; each direction has connections of its own."
+        ),
+    )
 
 
 def udp_stream(spec: Spec, effort: Effort) -> Invocation:
     """Datagrams of the spec's size at the rate the option ``offered`` gives all streams together."""
     offered = spec.option("offered") * 8e6 / spec.option("streams")
-    return _invocation(spec, effort, ["-u", "-b", f"{offered:.0f}"], stands_in_for="netperf", definition=(
-        "iperf3 -u: bandwidth is what the receiver got, beside it what was sent, what was lost, and jitter."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        ["-u", "-b", f"{offered:.0f}"],
+        stands_in_for="netperf",
+        definition=(
+            "iperf3 -u: bandwidth is what the receiver got, beside it what was sent, what was lost, and jitter."
+        ),
+    )
 
 
 def incast(spec: Spec, effort: Effort) -> Invocation:
@@ -60,10 +82,20 @@ def incast(spec: Spec, effort: Effort) -> Invocation:
         programs=TOOL.programs,
         server=SERVER,
         client=(
-            "iperf3", "-c", "{address}", "-p", "{port}", "-t", str(seconds),
-            "-i", f"{max(_SHORTEST_S, round(seconds / _INTERVALS, 1)):g}", "-l", str(spec.size),
+            "iperf3",
+            "-c",
+            "{address}",
+            "-p",
+            "{port}",
+            "-t",
+            str(seconds),
+            "-i",
+            f"{max(_SHORTEST_S, round(seconds / _INTERVALS, 1)):g}",
+            "-l",
+            str(spec.size),
             *(["-P", str(values["streams"])] if values["streams"] > 1 else []),
-            *(["-C", values["congestion"]] if values["congestion"] else []), "-J",
+            *(["-C", values["congestion"]] if values["congestion"] else []),
+            "-J",
         ),
         each=({},) * values["senders"],
         parse=parsed,
@@ -72,7 +104,7 @@ def incast(spec: Spec, effort: Effort) -> Invocation:
         definition="iperf3: sum over all senders of the bytes the receiver got over the time of each.",
         duration=seconds,
         time_limit=seconds + effort.time_limit,
-    )  # fmt: skip
+    )
 
 
 def flood(offered: float, size: int, seconds: int) -> Invocation:
@@ -92,14 +124,26 @@ def _load(seconds: int, *how: str) -> Invocation:
         programs=TOOL.programs,
         server=SERVER,
         client=(
-            "iperf3", "-c", "{address}", "-p", "{port}", "-t", str(seconds), "-i", "0", "-S", str(MARK), *how, "-J",
+            "iperf3",
+            "-c",
+            "{address}",
+            "-p",
+            "{port}",
+            "-t",
+            str(seconds),
+            "-i",
+            "0",
+            "-S",
+            str(MARK),
+            *how,
+            "-J",
         ),
         parse=lambda text, folder: Parsed(),
         address="127.0.0.1",
         definition="iperf3 as a load: nothing of it is measured.",
         duration=seconds,
         time_limit=seconds,
-    )  # fmt: skip
+    )
 
 
 def _invocation(
@@ -132,8 +176,19 @@ def _invocation(
         programs=TOOL.programs,
         server=SERVER,
         client=(
-            "iperf3", "-c", "{address}", "-p", "{port}", *length, "-i", f"{interval:g}", "-l", str(spec.size),
-            *how, *own, "-J",
+            "iperf3",
+            "-c",
+            "{address}",
+            "-p",
+            "{port}",
+            *length,
+            "-i",
+            f"{interval:g}",
+            "-l",
+            str(spec.size),
+            *how,
+            *own,
+            "-J",
         ),
         parse=parsed,
         address=address,
@@ -141,4 +196,4 @@ def _invocation(
         definition=definition,
         duration=seconds,
         time_limit=seconds + effort.time_limit,
-    )  # fmt: skip
+    )

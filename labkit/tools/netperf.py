@@ -17,26 +17,46 @@ from labkit.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(
-    name="netperf", commands=("netperf",), version="-V", package="netperf", free=False,
-    programs=("netperf", "netserver"), format=layout, purpose="streams and round trips over TCP and UDP",
+    name="netperf",
+    commands=("netperf",),
+    version="-V",
+    package="netperf",
+    free=False,
+    programs=("netperf", "netserver"),
+    format=layout,
+    purpose="streams and round trips over TCP and UDP",
     instead="iperf3 (streams), sockperf or qperf (round trips)",
-)  # fmt: skip
+)
 
 
 def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Requests and responses of the spec's size, one at a time over one connection."""
     test = ["-r", f"{spec.size},{spec.size}", *(["-D"] if spec.option("nodelay") else [])]
-    return _invocation(spec, effort, "TCP_RR", test, length=effort.iterations, definition=(
-        "netperf TCP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        "TCP_RR",
+        test,
+        length=effort.iterations,
+        definition=(
+            "netperf TCP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
+        ),
+    )
 
 
 def udp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Requests and responses of the spec's size in datagrams, one at a time; one that is lost ends the run."""
     test = ["-r", f"{spec.size},{spec.size}"]
-    return _invocation(spec, effort, "UDP_RR", test, length=effort.iterations, definition=(
-        "netperf UDP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        "UDP_RR",
+        test,
+        length=effort.iterations,
+        definition=(
+            "netperf UDP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
+        ),
+    )
 
 
 def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
@@ -50,9 +70,16 @@ def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
     only(spec, TOOL.name, "iperf3 or iperf", streams=1)
     test = ["-m", str(spec.size), *(["-D"] if spec.option("nodelay") else [])]
     length = effort.iterations and effort.iterations * spec.size
-    return _invocation(spec, effort, "TCP_STREAM", test, length=length, definition=(
-        "netperf TCP_STREAM: bytes sent over the time until the receiver has them all; latencies are of send calls."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        "TCP_STREAM",
+        test,
+        length=length,
+        definition=(
+            "netperf TCP_STREAM: bytes sent over the time until the receiver has them all; latencies are of send calls."
+        ),
+    )
 
 
 def udp_stream(spec: Spec, effort: Effort) -> Invocation:
@@ -66,9 +93,17 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
     only(spec, TOOL.name, "iperf3 or iperf", offered=0.0, streams=1)
     by_time(effort, TOOL.name, "iperf")
     test = ["-R", "1", "-m", str(spec.size)]  # without -R 1 it refuses whatever a router might have to carry
-    return _invocation(spec, effort, "UDP_STREAM", test, length=None, more=layout.DATAGRAMS, definition=(
-        "netperf UDP_STREAM: bandwidth is what arrived, beside it what was sent; latencies are of send calls."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        "UDP_STREAM",
+        test,
+        length=None,
+        more=layout.DATAGRAMS,
+        definition=(
+            "netperf UDP_STREAM: bandwidth is what arrived, beside it what was sent; latencies are of send calls."
+        ),
+    )
 
 
 def _invocation(
@@ -100,12 +135,29 @@ def _invocation(
         programs=TOOL.programs,
         server=("netserver", family, "-L", "{address}", "-p", "{port}", "-D"),
         client=(
-            "netperf", "-H", "{address}", family, "-p", "{port}", "-t", test, "-l", str(-length if length else seconds),
-            "-c", "-C", "-j", "--", *own, *buffers, *control, "-k", ",".join(selectors),
+            "netperf",
+            "-H",
+            "{address}",
+            family,
+            "-p",
+            "{port}",
+            "-t",
+            test,
+            "-l",
+            str(-length if length else seconds),
+            "-c",
+            "-C",
+            "-j",
+            "--",
+            *own,
+            *buffers,
+            *control,
+            "-k",
+            ",".join(selectors),
         ),
         parse=parsed,
         address=address,
         definition=definition,
         duration=seconds,
         time_limit=seconds + effort.time_limit,
-    )  # fmt: skip
+    )

@@ -16,9 +16,16 @@ from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, only, this_machine
 
 TOOL = Tool(
-    name="netpipe", commands=("NPtcp",), version="-V", pattern="NETPIPE USAGE", package="netpipe-tcp",
-    programs=("NPtcp",), format=layout, purpose="sockets.netpipe", instead="netperf",
-)  # fmt: skip
+    name="netpipe",
+    commands=("NPtcp",),
+    version="-V",
+    pattern="NETPIPE USAGE",
+    package="netpipe-tcp",
+    programs=("NPtcp",),
+    format=layout,
+    purpose="sockets.netpipe",
+    instead="netperf",
+)
 _OUT = "np.out"
 _SIZE_S = 0.7  # a size takes that, whatever the effort
 _OPEN = "NPtcp listens on all addresses of the machine while it runs."
@@ -34,9 +41,17 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     """
     only(spec, TOOL.name, "netperf", ip="ipv4", nodelay=True, congestion="")
     both = ["-l", str(spec.size), "-u", str(spec.size), "-p", "0"]
-    return _invocation(spec, effort, both, layout.round_trip, 1, stands_in_for="netperf", definition=(
-        "NetPIPE: mean over the best of its trials; its time one way doubled to a round trip, as in netperf TCP_RR."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        both,
+        layout.round_trip,
+        1,
+        stands_in_for="netperf",
+        definition=(
+            "NetPIPE: mean over the best of its trials; its time one way doubled to a round trip, as in netperf TCP_RR."
+        ),
+    )
 
 
 def ladder(spec: Spec, effort: Effort) -> Invocation:
@@ -44,16 +59,28 @@ def ladder(spec: Spec, effort: Effort) -> Invocation:
     values = spec.values
     sizes = _rungs(values["min_size"], values["max_size"])
     both = [
-        "-l", str(values["min_size"]), "-u", str(values["max_size"]), "-p", str(values["perturbation"]),
+        "-l",
+        str(values["min_size"]),
+        "-u",
+        str(values["max_size"]),
+        "-p",
+        str(values["perturbation"]),
         *{"ping-pong": [], "stream": ["-s"], "both": ["-2"]}[values["direction"]],
-    ]  # fmt: skip
+    ]
 
     def parse(text: str) -> list[Reported]:
         return layout.ladder(text, values["direction"])
 
-    return _invocation(spec, effort, both, parse, sizes * (3 if values["perturbation"] else 1), definition=(
-        "NetPIPE: mean over the best of its trials of each size; latency is half the round trip; both ways are summed."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        both,
+        parse,
+        sizes * (3 if values["perturbation"] else 1),
+        definition=(
+            "NetPIPE: mean over the best of its trials of each size; latency is half the round trip; both ways are summed."
+        ),
+    )
 
 
 def _rungs(low: int, high: int) -> int:
@@ -77,9 +104,12 @@ def _invocation(
     address, buffer = this_machine(spec), spec.option("socket_buffer")
     repeats = effort.iterations or spec.values.get("repeats", 0)
     both = [
-        "-P", "{port}", *both, *(["-b", str(buffer)] if buffer else []),
+        "-P",
+        "{port}",
+        *both,
+        *(["-b", str(buffer)] if buffer else []),
         *(["-n", str(repeats)] if repeats else []),
-    ]  # fmt: skip
+    ]
 
     def parsed(text: str, folder: Path) -> Parsed:
         return Parsed(reported=tuple(parse((folder / _OUT).read_text())))

@@ -19,10 +19,15 @@ from labkit.tools import Invocation, Parsed, Tool, _incast, kept
 from labkit.units import MiB
 
 TOOL = Tool(
-    name="perftest", commands=("ib_write_lat", "ib_send_lat"), package="perftest", format=layout,
+    name="perftest",
+    commands=("ib_write_lat", "ib_send_lat"),
+    package="perftest",
+    format=layout,
     programs=tuple(f"ib_{verb}_{kind}" for verb in ("send", "write", "read", "atomic") for kind in ("lat", "bw")),
-    purpose="verbs", instead="the loops over pyverbs, or qperf", needs="rdma",
-)  # fmt: skip
+    purpose="verbs",
+    instead="the loops over pyverbs, or qperf",
+    needs="rdma",
+)
 LOWEST = 5  # iterations that perftest demands
 _COUNT = 1000
 _AT_MOST_B = 64 * MiB  # moved when no count is asked for
@@ -62,8 +67,11 @@ ATOMIC_B = 8
 # option → flag and the value that leaves it out
 _FLAGS: dict[str, tuple[str, Any]] = {"inline": ("-I", -1), "mtu": ("-m", 0), "timeout": ("-u", None)}
 _BW_FLAGS: dict[str, tuple[str, Any]] = {
-    "tx_depth": ("-t", 0), "qps": ("-q", 1), "cq_moderation": ("-Q", 0), "post_list": ("-l", 1),
-}  # fmt: skip
+    "tx_depth": ("-t", 0),
+    "qps": ("-q", 1),
+    "cq_moderation": ("-Q", 0),
+    "post_list": ("-l", 1),
+}
 
 
 def send_latency(spec: Spec, effort: Effort) -> Invocation:
@@ -150,10 +158,22 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
     warm = replace(effort, warmup=_WARM_UP if effort.warmup is None else effort.warmup) if every else effort
     how = ["-D", str(seconds)] if seconds else ["-n", str(_count(spec, warm, values, every))]
     both = [
-        program, "-F", "-d", "{device}", "-x", _gid(values), "-p", "{port}", "-c", values.get("connection", "RC"),
+        program,
+        "-F",
+        "-d",
+        "{device}",
+        "-x",
+        _gid(values),
+        "-p",
+        "{port}",
+        "-c",
+        values.get("connection", "RC"),
         *(["-A", _ATOMICS[values.get("operation", "fetch_and_add")]] if verb == "atomic" else ["-s", str(spec.size)]),
-        *how, *_flags(values, kind), *(["-R"] if connected else []), *(["-U"] if every else []),
-    ]  # fmt: skip
+        *how,
+        *_flags(values, kind),
+        *(["-R"] if connected else []),
+        *(["-U"] if every else []),
+    ]
     size = ATOMIC_B if verb == "atomic" else spec.size
 
     def parsed(text: str, folder: Path) -> Parsed:

@@ -22,9 +22,13 @@ from labkit.tools import Invocation, Parsed, Tool
 from labkit.verbs.plan import ONE_SIDED, Plan
 
 TOOL = Tool(
-    name="pyverbs", asked=version, package="python3-pyverbs", purpose="loops over RDMA verbs, every iteration",
-    instead="perftest or qperf", needs="rdma",
-)  # fmt: skip
+    name="pyverbs",
+    asked=version,
+    package="python3-pyverbs",
+    purpose="loops over RDMA verbs, every iteration",
+    instead="perftest or qperf",
+    needs="rdma",
+)
 ABSENT = "python3 with pyverbs"  # what is missing where no Python can import it
 _PROGRAM = str(Path(labkit.verbs.__file__).parent / "__main__.py")
 _DEFINITIONS = {
@@ -114,9 +118,11 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
     """
     given = spec.values
     refused = {
-        "connection": given.get("connection") in ("XRC", "DC", "SRD"), "rdma_cm": bool(given.get("rdma_cm")),
-        "bidirectional": bool(given.get("bidirectional")), "duration": bool(given.get("duration")),
-    }  # fmt: skip
+        "connection": given.get("connection") in ("XRC", "DC", "SRD"),
+        "rdma_cm": bool(given.get("rdma_cm")),
+        "bidirectional": bool(given.get("bidirectional")),
+        "duration": bool(given.get("duration")),
+    }
     wrong = next((name for name, is_so in refused.items() if is_so), "")
     if wrong:
         raise SpecError(f"{wrong}={given[wrong]!r} works with perftest only. Set tool=perftest, or leave it out.")
@@ -124,19 +130,36 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
         raise SpecError(
             "a plain write gives the peer no completion to wait for. Set immediate=true, or completion=poll."
         )
-    names = ("connection", "completion", "mtu", "gid", "tx_depth", "cq_moderation", "post_list", "qps", "clients",
-             "buffers_in_turn", "reuse")  # fmt: skip
+    names = (
+        "connection",
+        "completion",
+        "mtu",
+        "gid",
+        "tx_depth",
+        "cq_moderation",
+        "post_list",
+        "qps",
+        "clients",
+        "buffers_in_turn",
+        "reuse",
+    )
     found: dict[str, Any] = {name: given[name] for name in names if name in given}
     if operation in ONE_SIDED:
         found["connection"] = "RC"
     # an iteration is a message, as in perftest; a sample is a window of them
     each = given["tx_depth"] * given["qps"] if program == "bandwidth" else 1
     return Plan(
-        program=program, operation=operation, size=spec.size, iterations=-(-(effort.iterations or 0) // each),
+        program=program,
+        operation=operation,
+        size=spec.size,
+        iterations=-(-(effort.iterations or 0) // each),
         warmup=_warmup(program) if effort.warmup is None else -(-effort.warmup // each),
-        time_cap=effort.time_cap, seed=effort.seed,
-        inline=max(given.get("inline", 0), 0), tclass=max(given.get("tclass", 0), 0), **found,
-    )  # fmt: skip
+        time_cap=effort.time_cap,
+        seed=effort.seed,
+        inline=max(given.get("inline", 0), 0),
+        tclass=max(given.get("tclass", 0), 0),
+        **found,
+    )
 
 
 def _warmup(program: str) -> int:

@@ -18,16 +18,27 @@ from labkit.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(
-    name="qperf", commands=("qperf",), package="qperf", programs=("qperf",), format=layout,
-    purpose="TCP and UDP, and verbs over RC", instead="netperf or sockperf, and perftest",
-)  # fmt: skip
+    name="qperf",
+    commands=("qperf",),
+    package="qperf",
+    programs=("qperf",),
+    format=layout,
+    purpose="TCP and UDP, and verbs over RC",
+    instead="netperf or sockperf, and perftest",
+)
 _NAGLE = "qperf cannot set TCP_NODELAY: Nagle's algorithm is on."
 _BY_CM = "qperf connected with rdma_cm, which the options did not request."
 # options of the verbs benchmarks that it cannot follow, and the value at which there is nothing to follow
 _CANNOT: dict[str, Any] = {
-    "connection": "RC", "inline": -1, "mtu": 0, "tclass": -1, "gid": -1, "qps": 1, "post_list": 1,
+    "connection": "RC",
+    "inline": -1,
+    "mtu": 0,
+    "tclass": -1,
+    "gid": -1,
+    "qps": 1,
+    "post_list": 1,
     "bidirectional": False,
-}  # fmt: skip
+}
 
 
 def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
@@ -39,9 +50,9 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
         For an exact count (its latency test with ``-n`` does not end), or another congestion control.
     """
     only(spec, TOOL.name, "netperf", congestion="")
-    return _sockets(spec, effort, "tcp_lat", (
-        "qperf tcp_lat: mean only; half a round trip doubled to one, as in netperf TCP_RR."
-    ))  # fmt: skip
+    return _sockets(
+        spec, effort, "tcp_lat", ("qperf tcp_lat: mean only; half a round trip doubled to one, as in netperf TCP_RR.")
+    )
 
 
 def udp_rr(spec: Spec, effort: Effort) -> Invocation:
@@ -52,9 +63,9 @@ def udp_rr(spec: Spec, effort: Effort) -> Invocation:
     SpecError
         For an exact count.
     """
-    return _sockets(spec, effort, "udp_lat", (
-        "qperf udp_lat: mean only; half a round trip doubled to one, as in netperf UDP_RR."
-    ))  # fmt: skip
+    return _sockets(
+        spec, effort, "udp_lat", ("qperf udp_lat: mean only; half a round trip doubled to one, as in netperf UDP_RR.")
+    )
 
 
 def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
@@ -66,9 +77,12 @@ def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
         For an exact count, several streams, or another congestion control.
     """
     only(spec, TOOL.name, "iperf3", streams=1, congestion="")
-    return _sockets(spec, effort, "tcp_bw", (
-        "qperf tcp_bw: bytes the receiver got over the time of the run, which is that of netperf TCP_STREAM nearly."
-    ))  # fmt: skip
+    return _sockets(
+        spec,
+        effort,
+        "tcp_bw",
+        ("qperf tcp_bw: bytes the receiver got over the time of the run, which is that of netperf TCP_STREAM nearly."),
+    )
 
 
 def udp_stream(spec: Spec, effort: Effort) -> Invocation:
@@ -80,9 +94,12 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
         For an exact count, a rate, or several streams.
     """
     only(spec, TOOL.name, "iperf3", offered=0.0, streams=1)
-    return _sockets(spec, effort, "udp_bw", (
-        "qperf udp_bw: bandwidth is what the receiver got, beside it what was sent, as in netperf UDP_STREAM."
-    ))  # fmt: skip
+    return _sockets(
+        spec,
+        effort,
+        "udp_bw",
+        ("qperf udp_bw: bandwidth is what the receiver got, beside it what was sent, as in netperf UDP_STREAM."),
+    )
 
 
 def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Invocation:
@@ -97,8 +114,21 @@ def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Invocati
         programs=TOOL.programs,
         server=("qperf", "-lp", "{port}"),
         client=(
-            "qperf", "{address}", "-lp", "{port}", "-ip", "{data_port}", "-t", str(seconds), "-m", str(spec.size),
-            *(["-sb", str(buffer)] if buffer else []), "-uu", "-vvc", "-vvs", test,
+            "qperf",
+            "{address}",
+            "-lp",
+            "{port}",
+            "-ip",
+            "{data_port}",
+            "-t",
+            str(seconds),
+            "-m",
+            str(spec.size),
+            *(["-sb", str(buffer)] if buffer else []),
+            "-uu",
+            "-vvc",
+            "-vvs",
+            test,
         ),
         parse=_parsed,
         address=address,
@@ -107,7 +137,7 @@ def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Invocati
         duration=seconds,
         time_limit=seconds + effort.time_limit,
         warnings=nagle,
-    )  # fmt: skip
+    )
 
 
 def send_latency(spec: Spec, effort: Effort) -> Invocation:
@@ -171,9 +201,18 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Invocation:
         programs=TOOL.programs,
         server=("qperf", "-lp", "{port}"),
         client=(
-            "qperf", "{rdma_address}", "-lp", "{port}", "-cm1", "-t", str(seconds),
+            "qperf",
+            "{rdma_address}",
+            "-lp",
+            "{port}",
+            "-cm1",
+            "-t",
+            str(seconds),
             *([] if test.endswith("_mr") else ["-m", str(spec.size)]),
-            *([] if waits or "poll" in test else ["-cp1"]), "-uu", "-vvs", test,
+            *([] if waits or "poll" in test else ["-cp1"]),
+            "-uu",
+            "-vvs",
+            test,
         ),
         parse=_parsed,
         address="127.0.0.1",
@@ -185,7 +224,7 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Invocation:
         duration=seconds,
         time_limit=seconds + effort.time_limit,
         warnings=() if values.get("rdma_cm", False) else (note("rdma-cm", _BY_CM),),
-    )  # fmt: skip
+    )
 
 
 def _parsed(text: str, folder: Path) -> Parsed:

@@ -22,9 +22,14 @@ from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, kept, only, this_machine
 
 TOOL = Tool(
-    name="sockperf", commands=("sockperf",), package="sockperf", programs=("sockperf",), format=layout,
-    purpose="sockets.under_load; round trips with every sample", instead="netperf or qperf, but for under_load",
-)  # fmt: skip
+    name="sockperf",
+    commands=("sockperf",),
+    package="sockperf",
+    programs=("sockperf",),
+    format=layout,
+    purpose="sockets.under_load; round trips with every sample",
+    instead="netperf or qperf, but for under_load",
+)
 SIZES = {"tcp": (14, 2**20 - 1), "udp": (14, 65507)}  # B; the head of a message, and defs.h: MAX_TCP_SIZE, a datagram
 _LOG = "packets.csv"
 _START_S = 2.5  # it gauges its clock first
@@ -70,18 +75,32 @@ def under_load(spec: Spec, effort: Effort) -> Invocation:
 
     how = ["under-load", "--mps", str(rate), "--reply-every", "1"]
     shortest = ((effort.iterations or 0) + (effort.warmup or 0)) / rate
-    return _invocation(spec, effort, spec.option("protocol"), how, parsed, shortest, definition=(
-        "sockperf under-load: time from sending to answer of every message, sent at a rate that waits for no answer."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        spec.option("protocol"),
+        how,
+        parsed,
+        shortest,
+        definition=(
+            "sockperf under-load: time from sending to answer of every message, sent at a rate that waits for no answer."
+        ),
+    )
 
 
 def _ping_pong(spec: Spec, effort: Effort, protocol: str) -> Invocation:
     def parsed(text: str, folder: Path) -> Parsed:
         return kept(_samples(text, folder), effort)
 
-    return _invocation(spec, effort, protocol, ["ping-pong"], parsed, stands_in_for="netperf", definition=(
-        "sockperf ping-pong: time from sending to answer of every packet: netperf's round trip."
-    ))  # fmt: skip
+    return _invocation(
+        spec,
+        effort,
+        protocol,
+        ["ping-pong"],
+        parsed,
+        stands_in_for="netperf",
+        definition=("sockperf ping-pong: time from sending to answer of every packet: netperf's round trip."),
+    )
 
 
 def _samples(text: str, folder: Path) -> Parsed:
@@ -134,10 +153,16 @@ def _invocation(
     address, values = this_machine(spec), spec.values
     seconds = math.ceil(max(effort.time_cap, shortest) + _WARM_S)
     both = [
-        *(["--tcp"] if protocol == "tcp" else []), "-i", "{address}", "-p", "{port}", "-m", str(spec.size),
+        *(["--tcp"] if protocol == "tcp" else []),
+        "-i",
+        "{address}",
+        "-p",
+        "{port}",
+        "-m",
+        str(spec.size),
         *(["--buffer-size", str(values["socket_buffer"])] if values["socket_buffer"] else []),
         *(["--tcp-avoid-nodelay"] if protocol == "tcp" and not values["nodelay"] else []),
-    ]  # fmt: skip
+    ]
     mode, *own = how
     return Invocation(
         tool=TOOL.name,

@@ -13,10 +13,16 @@ from labkit.tools import Invocation, Parsed, Tool
 from labkit.units import MiB
 
 TOOL = Tool(
-    name="ucx_perftest", commands=("ucx_info",), version="-v",  # its own program does not tell
-    package="ucx-utils", conda="ucx", programs=("ucx_perftest",), format=layout,
-    purpose="verbs.ucx_latency and verbs.ucx_bandwidth", needs="rdma",
-)  # fmt: skip
+    name="ucx_perftest",
+    commands=("ucx_info",),
+    version="-v",  # its own program does not tell
+    package="ucx-utils",
+    conda="ucx",
+    programs=("ucx_perftest",),
+    format=layout,
+    purpose="verbs.ucx_latency and verbs.ucx_bandwidth",
+    needs="rdma",
+)
 LATENCY = {"tag": "tag_lat", "put": "ucp_put_lat", "get": "ucp_get", "am": "ucp_am_lat"}
 BANDWIDTH = {"tag": "tag_bw", "put": "ucp_put_bw", "get": "ucp_get", "am": "ucp_am_bw"}
 # path → UCX_TLS; over auto UCX chooses from the devices there are

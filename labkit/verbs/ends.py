@@ -77,9 +77,14 @@ class End:
         inline = 0 < plan.size <= plan.inline and not one_sided
         atomic = {"add": 1} if plan.operation == "fetch_and_add" else {}
         return used.request(
-            plan.operation, self.memory.part(place, plan.size), signalled=signalled, inline=inline,
-            remote=self.remote, offset=offset, **(atomic | more),
-        )  # fmt: skip
+            plan.operation,
+            self.memory.part(place, plan.size),
+            signalled=signalled,
+            inline=inline,
+            remote=self.remote,
+            offset=offset,
+            **(atomic | more),
+        )
 
     # ---- verification --------------------------------------------------------------------------------------
 

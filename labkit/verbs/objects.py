@@ -33,12 +33,18 @@ QKEY = 0x11111111
 TIMEOUT = 17  # 4.096 µs * 2^17 = 0.5 s without an answer until a message is sent again
 ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
 OPERATIONS = {
-    "send": e.IBV_WR_SEND, "write": e.IBV_WR_RDMA_WRITE, "write_with_immediate": e.IBV_WR_RDMA_WRITE_WITH_IMM,
-    "read": e.IBV_WR_RDMA_READ, "compare_and_swap": e.IBV_WR_ATOMIC_CMP_AND_SWP,
+    "send": e.IBV_WR_SEND,
+    "write": e.IBV_WR_RDMA_WRITE,
+    "write_with_immediate": e.IBV_WR_RDMA_WRITE_WITH_IMM,
+    "read": e.IBV_WR_RDMA_READ,
+    "compare_and_swap": e.IBV_WR_ATOMIC_CMP_AND_SWP,
     "fetch_and_add": e.IBV_WR_ATOMIC_FETCH_AND_ADD,
-}  # fmt: skip
-WORDS = {getattr(e, name): name.removeprefix("IBV_WC_").lower().replace("_", " ")
-         for name in dir(e) if name.startswith("IBV_WC_") and name.endswith(("_ERR", "SUCCESS"))}  # fmt: skip
+}
+WORDS = {
+    getattr(e, name): name.removeprefix("IBV_WC_").lower().replace("_", " ")
+    for name in dir(e)
+    if name.startswith("IBV_WC_") and name.endswith(("_ERR", "SUCCESS"))
+}
 
 _Made = TypeVar("_Made")
 
@@ -247,9 +253,15 @@ class QueuePair:
     """
 
     def __init__(
-        self, device: Device, service: Service, queue: Queue, receives: Queue | None = None, *, depth: int = 16,
+        self,
+        device: Device,
+        service: Service,
+        queue: Queue,
+        receives: Queue | None = None,
+        *,
+        depth: int = 16,
         inline: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.device, self.service, self.depth, self.inline = device, service, depth, inline
         cap = QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=1, max_recv_sge=1, max_inline_data=inline)
         init = QPInitAttr(qp_type=SERVICES[service], scq=queue.cq, rcq=(receives or queue).cq, cap=cap, sq_sig_all=0)
@@ -262,8 +274,13 @@ class QueuePair:
     @property
     def address(self) -> dict[str, Any]:
         """What the peer must know to connect: number, first packet, device's address, largest packet."""
-        return {"number": self.number, "psn": self.psn, "gid": self.device.gid, "mtu": self.device.mtu,
-                "lid": self.device.lid}  # fmt: skip
+        return {
+            "number": self.number,
+            "psn": self.psn,
+            "gid": self.device.gid,
+            "mtu": self.device.mtu,
+            "lid": self.device.lid,
+        }
 
     def init(self) -> None:
         """RESET → INIT: receives may be posted."""
@@ -312,10 +329,20 @@ class QueuePair:
         self.qp.post_recv(RecvWR(wr_id=work, sg=[part], num_sge=1))
 
     def request(
-        self, operation: str, part: SGE, *, work: int = 0, signalled: bool = True, inline: bool = False,
-        remote: Mapping[str, int] | None = None, offset: int = 0, add: int = 0, swap: int = 0, immediate: int = 0,
+        self,
+        operation: str,
+        part: SGE,
+        *,
+        work: int = 0,
+        signalled: bool = True,
+        inline: bool = False,
+        remote: Mapping[str, int] | None = None,
+        offset: int = 0,
+        add: int = 0,
+        swap: int = 0,
+        immediate: int = 0,
         following: SendWR | None = None,
-    ) -> SendWR:  # fmt: skip
+    ) -> SendWR:
         """A piece of work for `post`, which may be posted again and again.
 
         Parameters

@@ -48,11 +48,15 @@ class Wire:
         if out:
             self.work = [
                 self.pair.request(
-                    operation, self.memory.part(slot * self.stride, self.size), work=slot, inline=bool(inline),
-                    remote=remote, offset=slot * self.stride,
+                    operation,
+                    self.memory.part(slot * self.stride, self.size),
+                    work=slot,
+                    inline=bool(inline),
+                    remote=remote,
+                    offset=slot * self.stride,
                 )
                 for slot in range(self.slots)
-            ]  # fmt: skip
+            ]
         self._seen = 0
 
     def _receive(self, slot: int) -> None:
@@ -116,9 +120,13 @@ def _serve(requests: Wire, answers: Wire, handle: Handler, meeting: Meeting) -> 
 
 
 def _ask(
-    requests: Wire, answers: Wire, plan: Plan, meeting: Meeting, message: Callable[[int], bytes],
+    requests: Wire,
+    answers: Wire,
+    plan: Plan,
+    meeting: Meeting,
+    message: Callable[[int], bytes],
     check: Callable[[int, bytes], bool],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Keep `clients` requests under way; every answer is checked after the clock has stopped."""
     count = plan.iterations or 100
     _asked(requests, answers, max(plan.warmup, 1), message)
@@ -224,8 +232,11 @@ def sequencer(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dic
             f"the counter gave {len(set(values))} different numbers to {total} requests, and is {counter}."
         )
     rate = total / spent
-    return {"time_ns": times, "facts": {"verified": True, "median_us": statistics.median(times) / 1000},
-            "reported": [["transaction_rate_per_s", "1/s", "mean", rate]]}  # fmt: skip
+    return {
+        "time_ns": times,
+        "facts": {"verified": True, "median_us": statistics.median(times) / 1000},
+        "reported": [["transaction_rate_per_s", "1/s", "mean", rate]],
+    }
 
 
 def key_value(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dict[str, Any]:

@@ -37,8 +37,11 @@ def check(devices: Sequence[str], sizes: Sequence[int] = SIZES) -> dict[str, str
     for size in sizes:
         for operation in ("send", "write", "write_with_immediate", "read"):
             for connection in ("RC", "UC", "UD"):
-                usable = operation == "send" or (operation == "read" and connection == "RC") or (
-                    operation.startswith("write") and connection != "UD")  # fmt: skip
+                usable = (
+                    operation == "send"
+                    or (operation == "read" and connection == "RC")
+                    or (operation.startswith("write") and connection != "UD")
+                )
                 if usable and not (connection == "UD" and size > 1024):
                     plan = Plan(program="latency", operation=operation, connection=connection, size=size)
                     found[f"{operation} {connection} {size}"] = _tried(devices, plan)

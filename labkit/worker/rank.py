@@ -60,8 +60,12 @@ class Worker:
         if self.mpi is None:
             return facts
         hosts = self.mpi.COMM_WORLD.gather((self.mpi.Get_processor_name(), sorted(os.sched_getaffinity(0))))
-        levels = {self.mpi.THREAD_SINGLE: "single", self.mpi.THREAD_FUNNELED: "funneled",
-                  self.mpi.THREAD_SERIALIZED: "serialized", self.mpi.THREAD_MULTIPLE: "multiple"}  # fmt: skip
+        levels = {
+            self.mpi.THREAD_SINGLE: "single",
+            self.mpi.THREAD_FUNNELED: "funneled",
+            self.mpi.THREAD_SERIALIZED: "serialized",
+            self.mpi.THREAD_MULTIPLE: "multiple",
+        }
         facts["thread_level"] = levels[self.mpi.Query_thread()]
         facts["library"] = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
         facts["mpi_standard"] = ".".join(map(str, self.mpi.Get_version()))

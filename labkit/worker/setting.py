@@ -81,12 +81,19 @@ class Setting:
         spec, benchmark, options = self._spec, self._benchmark, self._options
         phases = 1 + (len(benchmark.phases) if options.get("overlap", True) else 0)
         common: dict[str, Any] = {
-            "count": spec.size // self.dtype.itemsize, "itemsize": self.dtype.itemsize,
-            "send": self.sends[thread], "recv": self.recvs[thread], "window": self.window, "stride": self.stride,
-            "requests": (benchmark.requests or benchmark.window)(spec), "phases": phases,
-            "rank": self._rank, "ranks": spec.ranks, "timing": options.get("timing", "each"),
+            "count": spec.size // self.dtype.itemsize,
+            "itemsize": self.dtype.itemsize,
+            "send": self.sends[thread],
+            "recv": self.recvs[thread],
+            "window": self.window,
+            "stride": self.stride,
+            "requests": (benchmark.requests or benchmark.window)(spec),
+            "phases": phases,
+            "rank": self._rank,
+            "ranks": spec.ranks,
+            "timing": options.get("timing", "each"),
             "isolated": options.get("cadence", benchmark.cadence) == "isolated",
-        }  # fmt: skip
+        }
         if self._mpi is None:
             return kernels.Work(comm=None, datatype=None, op=None, **common | changes, more=dict(benchmark.work(spec)))
         comm = self._comm(thread)
@@ -94,12 +101,18 @@ class Setting:
         datatype, count = self._datatype(common["count"])
         any_source = options.get("source") == "any"
         more: dict[str, Any] = {
-            "info": self._mpi.INFO_NULL, "byte": self._mpi.BYTE, "active": active,
+            "info": self._mpi.INFO_NULL,
+            "byte": self._mpi.BYTE,
+            "active": active,
             "source": self._mpi.ANY_SOURCE if any_source else peer,
-            "right": (self._rank + 1) % spec.ranks, "left": (self._rank - 1) % spec.ranks,
-            "rotate": options.get("rotate", False), "overlap": phases > 1, "tests": options.get("tests", 0),
-            **self._pieces(count, datatype, comm), **dict(benchmark.work(spec)),
-        }  # fmt: skip
+            "right": (self._rank + 1) % spec.ranks,
+            "left": (self._rank - 1) % spec.ranks,
+            "rotate": options.get("rotate", False),
+            "overlap": phases > 1,
+            "tests": options.get("tests", 0),
+            **self._pieces(count, datatype, comm),
+            **dict(benchmark.work(spec)),
+        }
         if parts := benchmark.splits(spec, self._rank):
             more["comms"] = [self._freed(comm.Split(colour, key)) for colour, key in parts]
         more |= self._window(comm) if isinstance(benchmark, OneSidedBenchmark) else {}
@@ -134,8 +147,13 @@ class Setting:
     def _datatype(self, count: int) -> tuple[Any, int]:
         """Datatype and number of elements of one message."""
         mpi, options = self._mpi, self._options
-        types = {"uint8": mpi.CHAR, "float32": mpi.FLOAT, "float64": mpi.DOUBLE, "int32": mpi.INT32_T,
-                 "int64": mpi.INT64_T}  # fmt: skip
+        types = {
+            "uint8": mpi.CHAR,
+            "float32": mpi.FLOAT,
+            "float64": mpi.DOUBLE,
+            "int32": mpi.INT32_T,
+            "int64": mpi.INT64_T,
+        }
         plain = types[self.dtype.name]
         if self.gaps == 1:
             return plain, count
@@ -221,8 +239,11 @@ class Setting:
         self._free.append(free)
         self.held["window"] = window
         return {
-            "win": window, "group": near, "lock": mpi.LOCK_SHARED, "far_bytes": base[peers] + own if peers else base,
-        }  # fmt: skip
+            "win": window,
+            "group": near,
+            "lock": mpi.LOCK_SHARED,
+            "far_bytes": base[peers] + own if peers else base,
+        }
 
     def before(self, own: NDArray[Any], peer: NDArray[Any]) -> None:
         """Put patterns where a verified iteration will read them: into the window, the comparison, the file."""

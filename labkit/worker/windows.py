@@ -40,10 +40,19 @@ class Windows:
         nothing, found, errors = np.zeros(1, np.uint8), [0], [0]
         for other in range(1, self._ranks.size):
             work = kernels.Work(
-                comm=comm, datatype=self._mpi.BYTE, op=None, count=8, itemsize=1, send=nothing, recv=nothing, rank=rank,
-                ranks=self._ranks.size, peer=-1 if rank not in (0, other) else other if rank == 0 else 0, phases=2,
+                comm=comm,
+                datatype=self._mpi.BYTE,
+                op=None,
+                count=8,
+                itemsize=1,
+                send=nothing,
+                recv=nothing,
+                rank=rank,
+                ranks=self._ranks.size,
+                peer=-1 if rank not in (0, other) else other if rank == 0 else 0,
+                phases=2,
                 more={"active": rank == 0, "byte": self._mpi.BYTE},
-            )  # fmt: skip
+            )
             offsets, trips = self._engine.prepare("clock_offset", work)(20, PINGS)[:, 0]
             best = int(np.argmin(trips))
             found.append(int(offsets[best]))

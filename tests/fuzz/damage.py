@@ -16,12 +16,27 @@ DEEP = 100_000
 OTHER: tuple[Any, ...] = (None, 3, -1, 1e308, "x", [], {}, [[]], {"a": 1}, True, "../../x", "a\nb", 10**30, "9" * 500)
 OWN = {"CAMPAIGN": "own", "ARCHIVE": "quick.zip"}
 READING = (
-    ("show", "own"), ("show", "own", "--format", "json"), ("show", "own", "--format", "omb", "--benchmark", "mpi.latency"), ("show", "own", "--format", "gpcnet"),
-    ("compact", "own"), ("export", "own", "--output", "new.zip"), ("verify", "own"), ("merge", "own", "--into", "new"), ("merge", "quick.zip", "--into", "own"),
-    ("import", "osu_latency.txt", "--into", "own"), ("status", "own"), ("status",), ("plan", "tiny.toml", "--into", "own"), ("run", "tiny.toml", "--into", "own", "-p", "measure=false"),
-    ("measure", "micro.clock", "--into", "own", "--launches", "1"), ("cancel", "own"), ("attach", "own"), ("submit", "tiny.toml", "--site", "site.toml", "--into", "own"),
-    ("show", "own", "--follow"), ("report", "own", "--no-execute", "--style", "nosuch"),
-)  # fmt: skip
+    ("show", "own"),
+    ("show", "own", "--format", "json"),
+    ("show", "own", "--format", "omb", "--benchmark", "mpi.latency"),
+    ("show", "own", "--format", "gpcnet"),
+    ("compact", "own"),
+    ("export", "own", "--output", "new.zip"),
+    ("verify", "own"),
+    ("merge", "own", "--into", "new"),
+    ("merge", "quick.zip", "--into", "own"),
+    ("import", "osu_latency.txt", "--into", "own"),
+    ("status", "own"),
+    ("status",),
+    ("plan", "tiny.toml", "--into", "own"),
+    ("run", "tiny.toml", "--into", "own", "-p", "measure=false"),
+    ("measure", "micro.clock", "--into", "own", "--launches", "1"),
+    ("cancel", "own"),
+    ("attach", "own"),
+    ("submit", "tiny.toml", "--site", "site.toml", "--into", "own"),
+    ("show", "own", "--follow"),
+    ("report", "own", "--no-execute", "--style", "nosuch"),
+)
 UNPACKING = (("verify", "quick.zip"), ("merge", "quick.zip", "--into", "new"))
 
 Change = Callable[[Path], None]

@@ -176,9 +176,13 @@ class Scene:
         before, environment = Path.cwd(), dict(os.environ)
         self.work.mkdir(parents=True, exist_ok=True)
         os.environ.update(
-            LABKIT_CAMPAIGNS=str(self.campaigns), TMPDIR=str(self.temporary), XDG_RUNTIME_DIR=str(self.home / "run"),
-            XDG_CONFIG_HOME=str(self.home / "config"), HOME=str(self.home), COLUMNS="100",
-        )  # fmt: skip
+            LABKIT_CAMPAIGNS=str(self.campaigns),
+            TMPDIR=str(self.temporary),
+            XDG_RUNTIME_DIR=str(self.home / "run"),
+            XDG_CONFIG_HOME=str(self.home / "config"),
+            HOME=str(self.home),
+            COLUMNS="100",
+        )
         for name in ("LABKIT_SITE", "LABKIT_CAMPAIGN", "LABKIT_SETTING", "SLURM_JOB_ID"):
             os.environ.pop(name, None)
         tempfile.tempdir = None

@@ -47,9 +47,12 @@ def run_plan() -> Run:
     """Run specs in one start of the ranks; the frames and how the launcher ended."""
 
     def run(
-        specs: Sequence[Spec], effort: Effort | None = None, *, program: Sequence[str] = ("-m", "labkit.worker"),
+        specs: Sequence[Spec],
+        effort: Effort | None = None,
+        *,
+        program: Sequence[str] = ("-m", "labkit.worker"),
         timeout: float = 60,
-    ) -> tuple[list[Frame], Ended]:  # fmt: skip
+    ) -> tuple[list[Frame], Ended]:
         resolved = [benchmarks.resolve(spec) for spec in specs]
         plan = Plan(tuple(enumerate(resolved)), effort or Effort(time_cap=0.05))
         launcher = launch.get("auto")
@@ -71,9 +74,21 @@ def compiled(source: Path, folder: Path) -> Path:
     handle = "PTR" if launch.get("auto").name == "openmpi" else "INT"
     headers = Path(benchmarks.__file__).parent.parent / "kernels"
     subprocess.run(
-        ["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", f"-DHANDLE_{handle}=1", f"-I{headers}", str(source), "-o", str(target)],
+        [
+            "cc",
+            "-O2",
+            "-Wall",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            f"-DHANDLE_{handle}=1",
+            f"-I{headers}",
+            str(source),
+            "-o",
+            str(target),
+        ],
         check=True,
-    )  # fmt: skip
+    )
     return target
 
 

@@ -33,9 +33,7 @@ def verdicts(run_plan: Run, delays: Path, specs: list[Spec], delay: str, rank: i
     for frame in (frame for frame in frames if frame.header["kind"] == "samples"):
         spec = benchmarks.resolve(specs[frame.header["index"]])
         times = frame.values.reshape(frame.header["shape"])[0]
-        found.append(
-            slow_ranks(made.samples(spec, times, effort=EFFORT, ranks=tuple(frame.header["rows"])))
-        )  # fmt: skip
+        found.append(slow_ranks(made.samples(spec, times, effort=EFFORT, ranks=tuple(frame.header["rows"]))))
     assert len(found) == len(specs)
     return found
 

@@ -44,8 +44,23 @@ def test_every_point_and_launch_has_its_file(held: Campaign) -> None:
 
 def test_samples_say_how_they_came_about(held: Campaign) -> None:
     for one in held.samples("mpi.*"):
-        for key in ("engine", "library", "mpi_library", "thread_level", "command", "seed", "start", "elapsed", "warmup",
-                    "stopped_by", "timer_overhead_ns", "interface_B", "load_start", "load_end", "rank_hosts"):  # fmt: skip
+        for key in (
+            "engine",
+            "library",
+            "mpi_library",
+            "thread_level",
+            "command",
+            "seed",
+            "start",
+            "elapsed",
+            "warmup",
+            "stopped_by",
+            "timer_overhead_ns",
+            "interface_B",
+            "load_start",
+            "load_end",
+            "rank_hosts",
+        ):
             assert key in one.meta, key
         assert one.meta["verified"] is True
         assert one.host["hostname"]

@@ -119,18 +119,36 @@ def variants() -> list[Spec]:
         (rooted, {"rotate": True, "ranks": 3}),
         (bound, {"binding": ["buffers", "pickle"]}),
         (("allreduce", "alltoall", "bcast"), {"cadence": ["streaming", "synchronised"]}),
-        (("allreduce",), {"datatype": ["int32", "int64"], "operation": ["sum", "prod", "max", "min", "band", "bor", "bxor"]}),
+        (
+            ("allreduce",),
+            {"datatype": ["int32", "int64"], "operation": ["sum", "prod", "max", "min", "band", "bor", "bxor"]},
+        ),
         (("reduce",), {"datatype": ["float32", "float64"], "operation": ["sum", "prod", "max", "min"]}),
         (("neighbor_alltoall", "neighbor_allgather", "ineighbor_alltoallw"), {"topology": "cart", "ranks": [2, 3, 4]}),
         (("latency", "allreduce", "bcast", "multi_bandwidth"), {"timing": "total"}),
         (("put_latency", "get_latency"), {"synchronisation": how, "memory": memory}),
         (("put_latency", "get_latency"), {"synchronisation": ["lock", "flush", "pscw", "fence"], "origins": "both"}),
-        (("put_latency", "get_latency"), {"synchronisation": ["flush", "fence"], "targets": "all", "origins": ["first", "both"], "ranks": 3}),
+        (
+            ("put_latency", "get_latency"),
+            {"synchronisation": ["flush", "fence"], "targets": "all", "origins": ["first", "both"], "ranks": 3},
+        ),
         (("put_latency", "get_latency"), {"targets": "neighbours", "origins": "both", "ranks": 3}),
         (("accumulate_latency", "get_accumulate_latency"), {"synchronisation": how, "memory": memory}),
-        (("fetch_and_op_latency", "compare_and_swap_latency"), {"size": 8, "synchronisation": how, "memory": ["create", "dynamic"]}),
-        (("put_bandwidth", "get_bandwidth", "put_bibandwidth"), {"synchronisation": how, "buffers": ["single", "multiple"]}),
-        (("file_write", "file_read", "file_iwrite", "file_iread"), {"access": ["single", "parallel", "collective"], "pointer": ["individual", "explicit", "shared", "private"]}),
+        (
+            ("fetch_and_op_latency", "compare_and_swap_latency"),
+            {"size": 8, "synchronisation": how, "memory": ["create", "dynamic"]},
+        ),
+        (
+            ("put_bandwidth", "get_bandwidth", "put_bibandwidth"),
+            {"synchronisation": how, "buffers": ["single", "multiple"]},
+        ),
+        (
+            ("file_write", "file_read", "file_iwrite", "file_iread"),
+            {
+                "access": ["single", "parallel", "collective"],
+                "pointer": ["individual", "explicit", "shared", "private"],
+            },
+        ),
         (("file_write",), {"sync": True}),
         (("iallreduce", "ialltoall"), {"tests": [0, 5], "overlap": [True, False]}),
         (("random_pairs",), {"direction": ["uni", "bi", "co"], "ranks": [2, 3, 5]}),
@@ -140,15 +158,46 @@ def variants() -> list[Spec]:
         (("queue_depth",), {"depth": [2, 64]}),
         (("availability",), {"compute_us": [0.0, 50.0]}),
         (("latency", "pingping"), {"source": "any"}),
-        (("apps.halo3d26",), {"size": 8, "neighbours": ["26", "18", "6"], "periodic": [False, True], "nx": 3, "vars": 2, "ranks": [4, 5]}),
-        (("congestion.gpcnet_isolated",), {"pattern": ["bandwidth", "bandwidth_sync", "allreduce", "alltoall", "get_latency", "put_bandwidth"], "ranks": 3}),
-        (("congestion.gpcnet_isolated",), {"pattern": ["get_latency", "put_bandwidth"], "memory": "create", "ranks": 3}),
-        (("congestion.gpcnet_congestors",), {"congestor": ["put_incast", "get_broadcast"], "memory": "create", "ranks": 4}),
-        (("congestion.gpcnet_loaded",), {"pattern": ["bandwidth", "allreduce", "alltoall", "get_latency", "put_bandwidth"], "ranks": 4}),
-        (("congestion.gpcnet_loaded",), {"congestor": ["alltoall", "incast", "put_incast", "get_broadcast"], "share": 60.0, "ranks": 5}),
-        (("congestion.gpcnet_congestors",), {"congestor": ["mixed", "incast", "put_incast", "get_broadcast"], "fan_in": [0, 1], "ranks": 4}),
+        (
+            ("apps.halo3d26",),
+            {
+                "size": 8,
+                "neighbours": ["26", "18", "6"],
+                "periodic": [False, True],
+                "nx": 3,
+                "vars": 2,
+                "ranks": [4, 5],
+            },
+        ),
+        (
+            ("congestion.gpcnet_isolated",),
+            {
+                "pattern": ["bandwidth", "bandwidth_sync", "allreduce", "alltoall", "get_latency", "put_bandwidth"],
+                "ranks": 3,
+            },
+        ),
+        (
+            ("congestion.gpcnet_isolated",),
+            {"pattern": ["get_latency", "put_bandwidth"], "memory": "create", "ranks": 3},
+        ),
+        (
+            ("congestion.gpcnet_congestors",),
+            {"congestor": ["put_incast", "get_broadcast"], "memory": "create", "ranks": 4},
+        ),
+        (
+            ("congestion.gpcnet_loaded",),
+            {"pattern": ["bandwidth", "allreduce", "alltoall", "get_latency", "put_bandwidth"], "ranks": 4},
+        ),
+        (
+            ("congestion.gpcnet_loaded",),
+            {"congestor": ["alltoall", "incast", "put_incast", "get_broadcast"], "share": 60.0, "ranks": 5},
+        ),
+        (
+            ("congestion.gpcnet_congestors",),
+            {"congestor": ["mixed", "incast", "put_incast", "get_broadcast"], "fan_in": [0, 1], "ranks": 4},
+        ),
         (("apps.fft_subcom3d",), {"size": 8, "size_y": [-1, 0, 12], "pz": 2, "py": 2, "px": 1, "ranks": 4}),
-    ]  # fmt: skip
+    ]
     return possible(
         spec
         for names, fields in axes
@@ -350,8 +399,11 @@ def test_a_rank_is_small_and_loads_no_tables(run_plan: Run, tmp_path: Path) -> N
     placement = launch.Placement.of(specs[0], launcher)
     done = subprocess.run(
         launcher.command(placement, [sys.executable, str(tmp_path / "bare.py")]),
-        env={**os.environ, **launcher.environment(placement)}, capture_output=True, timeout=60, check=True,
-    )  # fmt: skip
+        env={**os.environ, **launcher.environment(placement)},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
     above = used - int(done.stdout) * 1024
     print(f"a rank takes {above / 1e6:.1f} MB above a bare one that moves the same messages")
     assert above <= 32e6

@@ -16,16 +16,28 @@ from tests.notebooks.test_examples import EXAMPLES
 TINY: dict[str, dict[str, Any]] = {
     "11-message-rate": {"sizes": "8,4Ki", "windows": "1,64", "depths": "64", "window_sizes": "8"},
     "12-host-overhead-and-buffers": {
-        "sizes": "8,4Ki", "compute_us": "10,500", "compute_sizes": "4Ki", "buffers": "1,16", "reuse": "1,100",
-        "buffer_sizes": "4Ki", "hot_sizes": "8",
+        "sizes": "8,4Ki",
+        "compute_us": "10,500",
+        "compute_sizes": "4Ki",
+        "buffers": "1,16",
+        "reuse": "1,100",
+        "buffer_sizes": "4Ki",
+        "hot_sizes": "8",
     },
     "30-collectives": {"collectives": "allreduce,bcast,barrier", "sizes": "8,3000,4Ki"},
     "21-sockets": {
-        "sizes": "64", "tools": "netperf,sockperf,qperf", "stream_sizes": "64Ki", "streams": "1", "buffers": "0",
-        "offered": "5", "rates": "1000", "providers": "tcp", "ladder": "8",
+        "sizes": "64",
+        "tools": "netperf,sockperf,qperf",
+        "stream_sizes": "64Ki",
+        "streams": "1",
+        "buffers": "0",
+        "offered": "5",
+        "rates": "1000",
+        "providers": "tcp",
+        "ladder": "8",
     },
     "63-halo-and-fft": {"neighbours": "6,26", "fft_sizes": "64", "ranks": "2", "paper": False, "testbed": "local"},
-}  # fmt: skip
+}
 THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
 # tools take a second for each point, whatever they are told
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name == "21-sockets" else name for name in TINY]

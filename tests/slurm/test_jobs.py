@@ -107,10 +107,13 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd
         ({"nodes": 9}, r"--nodes 9, but partition batch has 4 nodes\. Set --nodes 4"),
         ({"minutes": 61}, r"--time 61, but partition batch has 60 minutes"),
         ({"ppn": 5}, r"--ppn 5, but partition batch has 4 cores on a node"),
-        ({"constraint": "gpu"}, r"sbatch refused: allocation failure: Invalid feature specification\nPartitions here: batch, shut"),
+        (
+            {"constraint": "gpu"},
+            r"sbatch refused: allocation failure: Invalid feature specification\nPartitions here: batch, shut",
+        ),
         ({"parameters": ("launches=0",)}, "launches"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_run_is_refused_before_it_is_submitted(lab: Lab, words: dict[str, Any], wanted: str) -> None:
     request = jobs.Request(suite=lab.suite("refused"), **words)
     with pytest.raises((LaunchError, SpecError), match=wanted):

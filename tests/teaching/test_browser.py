@@ -32,8 +32,15 @@ RUN = """async () => { const app = window.jupyterapp, w = app.shell.currentWidge
   await app.commands.execute('notebook:run-all-cells');
   return w.content.widgets.filter(c => c.model.type === 'code').flatMap(c => c.model.outputs.toJSON())
     .filter(o => o.output_type === 'error').map(o => o.ename + ': ' + o.evalue) }"""
-NAMES = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR",
-         "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")  # fmt: skip
+NAMES = (
+    "HOME",
+    "JUPYTER_CONFIG_DIR",
+    "JUPYTER_DATA_DIR",
+    "JUPYTER_RUNTIME_DIR",
+    "IPYTHONDIR",
+    "JUPYTERLAB_SETTINGS_DIR",
+    "JUPYTERLAB_WORKSPACES_DIR",
+)
 
 
 @pytest.fixture
@@ -53,11 +60,24 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     (settings / "notification.jupyterlab-settings").write_text(json.dumps(news))
     token = secrets.token_hex(24)
     environment = os.environ | homes | {"JUPYTER_TOKEN": token, "LABKIT_LAB_SOURCE": "recorded"}
-    words = ["--no-browser", "--ip=127.0.0.1", "--port=0", "--allow-root", "--expose-app-in-browser",
-             f"--ServerApp.root_dir={tmp_path / 'root'}", "--ServerApp.shutdown_no_activity_timeout=900"]  # fmt: skip
+    words = [
+        "--no-browser",
+        "--ip=127.0.0.1",
+        "--port=0",
+        "--allow-root",
+        "--expose-app-in-browser",
+        f"--ServerApp.root_dir={tmp_path / 'root'}",
+        "--ServerApp.shutdown_no_activity_timeout=900",
+    ]
     with (tmp_path / "log.txt").open("w") as log:
-        process = subprocess.Popen([sys.executable, "-m", "jupyterlab", *words], env=environment, stdout=log,
-                                   stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *words],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     try:
         yield f"{_address(process, Path(homes['JUPYTER_RUNTIME_DIR']), tmp_path)}lab?token={token}&reset"
     finally:

@@ -55,8 +55,10 @@ class Course:
         self.folder = folder
         shutil.copytree(project.NOTEBOOKS / "labs", folder / "source", ignore=shutil.ignore_patterns("run-*"))
         shutil.copy(ROOT / "templates" / "course" / "nbgrader_config.py", folder)
-        homes = {name: str(folder / "home" / name) for name in
-                 ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")}  # fmt: skip
+        homes = {
+            name: str(folder / "home" / name)
+            for name in ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+        }
         for home in homes.values():
             Path(home).mkdir(parents=True)
         path = f"{NBGRADER.parent}{os.pathsep}{os.environ['PATH']}"

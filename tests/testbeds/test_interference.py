@@ -88,9 +88,14 @@ def test_several_clients_become_a_sum_and_streams() -> None:
 @pytest.mark.parametrize(("each", "said"), [(0.5, "The link is used to 33 % only"), (1.4, "1 times the least.")])
 def test_shares_of_a_link_that_is_not_full_say_nothing(each: float, said: str, tmp_path: Path) -> None:
     spec = benchmarks.resolve(
-        Spec(benchmark="congestion.incast", size=10240, transport="verbs", testbed="soft-roce,ets=3:1,rate=24mbit",
-             options={"senders": 2, "classes": "104:40"})
-    )  # fmt: skip
+        Spec(
+            benchmark="congestion.incast",
+            size=10240,
+            transport="verbs",
+            testbed="soft-roce,ets=3:1,rate=24mbit",
+            options={"senders": 2, "classes": "104:40"},
+        )
+    )
     parts = [Parsed(reported=(Reported("bandwidth_MBps", "MB/s", "mean", each),))] * 2
     one = made.samples(spec, reported=_incast.combine(parts).reported, meta={"fingerprint": "0" * 16})
     Campaign(tmp_path).save(one, "0" * 16)

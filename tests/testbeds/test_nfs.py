@@ -12,9 +12,7 @@ from labkit.testbeds import _guest, soft_roce
 from tests.nfs import trials
 
 MODULES = ("nfsd", "nfsv4", "veth", "ext4", "loop", "virtio_console")
-KINDS = (
-    "both_at_once", "second_is_told", "clocks_that_differ", "points_of_a_killed_run", "seen_at_once", "compacted"
-)  # fmt: skip
+KINDS = ("both_at_once", "second_is_told", "clocks_that_differ", "points_of_a_killed_run", "seen_at_once", "compacted")
 pytestmark = [pytest.mark.verbs, pytest.mark.slow]
 
 

@@ -87,8 +87,17 @@ def test_every_operation_brings_its_bytes_over_the_link(guest: testbeds.Testbed)
     outcome = json.loads(done.stdout)
     assert set(outcome.values()) == {"ok"}
     operations = {" ".join(name.split()[:2]) for name in outcome}
-    assert {"send RC", "send UC", "send UD", "write RC", "write UC", "read RC", "write_with_immediate RC",
-            "fetch_and_add", "compare_and_swap"} <= operations  # fmt: skip
+    assert {
+        "send RC",
+        "send UC",
+        "send UD",
+        "write RC",
+        "write UC",
+        "read RC",
+        "write_with_immediate RC",
+        "fetch_and_add",
+        "compare_and_swap",
+    } <= operations
     assert {"send RC with events", "send RC inline"} <= set(outcome)
     crossed = {name: after[name] - before[name] for name in after}
     payload = sum(int(name.split()[-1]) for name in outcome if name.split()[-1].isdigit())
@@ -121,9 +130,12 @@ OTHERS = [
     ("atomic_latency", 8, {"tool": "perftest", "operation": "compare_and_swap"}),
     ("read_bandwidth", 4096, {"tool": "pyverbs", "post_list": 4, "qps": 2}),
     ("send_bandwidth", 4096, {"tool": "perftest"}),
-    ("registration", 65536, {}), ("setup", 0, {}), ("sequencer", 8, {"clients": 4}),
-    ("key_value", 64, {}), ("echo", 64, {"request": "write", "connection": "UC"}),
-]  # fmt: skip
+    ("registration", 65536, {}),
+    ("setup", 0, {}),
+    ("sequencer", 8, {"clients": 4}),
+    ("key_value", 64, {}),
+    ("echo", 64, {"request": "write", "connection": "UC"}),
+]
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,11 @@ def transfers(cluster: testbeds.Testbed, pairs: Sequence[tuple[str, str]], size:
         givers = [
             subprocess.Popen(
                 cluster.on(source, [sys.executable, "-I", "-S", "-c", GIVE, target, str(size)]),
-                stdout=subprocess.PIPE, text=True,
+                stdout=subprocess.PIPE,
+                text=True,
             )
             for source, target in pairs
-        ]  # fmt: skip
+        ]
         return [float(giver.communicate(timeout=60)[0]) for giver in givers]
 
 
@@ -208,9 +209,7 @@ def test_hosts_that_share_a_machine_share_its_cores() -> None:
     assert Placement(ranks=4, cores=2, **shell).oversubscribed  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("carried", "wrong"), [(1.0, False), (1.2, False), (0.0, True), (0.5, True), (2.0, True)]
-)  # fmt: skip
+@pytest.mark.parametrize(("carried", "wrong"), [(1.0, False), (1.2, False), (0.0, True), (0.5, True), (2.0, True)])
 def test_what_links_carried_is_compared_with_the_payload(carried: float, wrong: bool) -> None:
     spec = benchmarks.resolve(Spec(benchmark="mpi.bandwidth", size=65536, testbed="virtual-cluster:2"))
     placement = Placement(ranks=2, cores=2, hosts=("vc0", "vc1"), remote_shell="sh")
@@ -275,8 +274,13 @@ def test_two_at_once_and_the_tapered_one_is_slower() -> None:
 def test_ranks_on_its_hosts_send_over_its_links(launcher: str, tmp_path: Path) -> None:
     if launcher not in launch.installed():
         pytest.skip(f"{launcher} is not installed")
-    spec = Spec(benchmark="mpi.bandwidth", size=65536, launcher=launcher, hosts=("vc0", "vc2"),
-                testbed="virtual-cluster:3,per_leaf=2,rate=200mbit")  # fmt: skip
+    spec = Spec(
+        benchmark="mpi.bandwidth",
+        size=65536,
+        launcher=launcher,
+        hosts=("vc0", "vc2"),
+        testbed="virtual-cluster:3,per_leaf=2,rate=200mbit",
+    )
     (one,) = measuring.measure(spec, Effort(iterations=3, launches=1), into=tmp_path / "held").samples()
     assert one.meta["rank_hosts"] == ["vc0", "vc2"]
     assert one.meta["verified"]
@@ -397,11 +401,24 @@ def test_an_ordinary_user_can_have_one() -> None:
     if os.geteuid():
         pytest.skip("all of these tests already run as an ordinary user")
     found = [str(ROOT), sysconfig.get_paths()["purelib"]]
-    words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR",
-             "HOME=/", "TMPDIR=/tmp", "PYTHONDONTWRITEBYTECODE=1",
-             f"PYTHONPATH={os.pathsep.join(found)}"]  # fmt: skip
-    pythons = [one for one in (sys.executable, "/usr/bin/python3")
-               if not subprocess.run([*words, one, "-c", "import labkit.testbeds, pydantic"], capture_output=True).returncode]  # fmt: skip
+    words = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "env",
+        "-u",
+        "XDG_RUNTIME_DIR",
+        "HOME=/",
+        "TMPDIR=/tmp",
+        "PYTHONDONTWRITEBYTECODE=1",
+        f"PYTHONPATH={os.pathsep.join(found)}",
+    ]
+    pythons = [
+        one
+        for one in (sys.executable, "/usr/bin/python3")
+        if not subprocess.run([*words, one, "-c", "import labkit.testbeds, pydantic"], capture_output=True).returncode
+    ]
     if not pythons:
         pytest.skip("no Python with labkit that other users may run")
     script = """
@@ -426,9 +443,7 @@ def outcome(tool: str, **fields: Any) -> tools.Outcome:
     return tools.Outcome(tool=tool, version="", source="", commands=(), **usual | fields)
 
 
-@pytest.mark.parametrize(
-    ("carried", "wrong"), [(1.0, False), (1.4, False), (0.0, True), (0.9, True), (1.6, True)]
-)  # fmt: skip
+@pytest.mark.parametrize(("carried", "wrong"), [(1.0, False), (1.4, False), (0.0, True), (0.9, True), (1.6, True)])
 def test_what_links_carried_is_compared_with_what_a_tool_moved(carried: float, wrong: bool) -> None:
     spec = benchmarks.resolve(Spec(benchmark="sockets.tcp_stream", size=65536, testbed="virtual-cluster:2"))
     seen = {"vc0.eth0.tx_bytes": round(carried * 50 * 65536), "vc1.eth0.tx_bytes": 900}
@@ -450,9 +465,13 @@ def test_messages_of_a_warm_up_are_no_mismatch() -> None:
 @pytest.mark.netns
 @pytest.mark.parametrize(
     ("tool", "name", "iterations", "ip"),
-    [("netperf", "tcp_stream", 60, "ipv6"), ("iperf3", "tcp_stream", 60, "ipv6"), ("iperf", "tcp_stream", 60, "ipv4"),
-     ("sockperf", "tcp_rr", None, "ipv4")],
-)  # fmt: skip
+    [
+        ("netperf", "tcp_stream", 60, "ipv6"),
+        ("iperf3", "tcp_stream", 60, "ipv6"),
+        ("iperf", "tcp_stream", 60, "ipv4"),
+        ("sockperf", "tcp_rr", None, "ipv4"),
+    ],
+)
 def test_a_tool_sends_from_one_host_to_the_other_and_its_server_is_ended(
     tool: str, name: str, iterations: int | None, ip: str, tmp_path: Path
 ) -> None:

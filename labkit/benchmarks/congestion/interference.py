@@ -67,10 +67,12 @@ def _ranks(spec: Spec, hosts: Sequence[str]) -> Spec | None:
         return None
     cells = dict.fromkeys(("nx", "ny", "nz"), values["cells"])
     return spec.replace(
-        benchmark="apps.halo3d26", size=values["aggressor_size"] or _VALUE, hosts=tuple(hosts),
+        benchmark="apps.halo3d26",
+        size=values["aggressor_size"] or _VALUE,
+        hosts=tuple(hosts),
         ranks=values["aggressor_ranks"] or max(2, len(hosts) * (spec.ppn or 1)),
         options={**cells, "vars": 8, "sleep_us": 216.0},
-    )  # fmt: skip
+    )
 
 
 def _flows(spec: Spec, hosts: int, seconds: int) -> "list[tuple[Invocation, int, int]]":
@@ -88,8 +90,14 @@ def _flows(spec: Spec, hosts: int, seconds: int) -> "list[tuple[Invocation, int,
 
 def _check(spec: Spec) -> str:
     values = spec.values
-    limits = {"lead": (0, 300), "aggressor_size": (0, 2**20), "aggressor_ranks": (0, 2**20), "cells": (1, 1000),
-              "offered": (0, 1e6), "streams": (1, 128)}  # fmt: skip
+    limits = {
+        "lead": (0, 300),
+        "aggressor_size": (0, 2**20),
+        "aggressor_ranks": (0, 2**20),
+        "cells": (1, 1000),
+        "offered": (0, 1e6),
+        "streams": (1, 128),
+    }
     for name, (low, high) in limits.items():
         if not low <= values[name] <= high:
             return f"{name}={values[name]}, but it must be {low} to {high:g}. Set {name}={low}."

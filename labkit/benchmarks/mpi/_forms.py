@@ -147,12 +147,19 @@ def _nonblocking(blocking: CollectiveBenchmark, suites: Collection[str]) -> Coll
     equivalents: dict[str, dict[str, Scalar]] = {test: {} for test in (*osu, *imb)}
     equivalents |= {f"{test}_pure": {"overlap": False} for test in imb}
     return dataclasses.replace(
-        blocking, title=f"{blocking.title}, non-blocking", kernel=name, phases=PHASES, derived=OVERLAP,
-        options=_options(Overlapping, blocking.options), metrics={"latency_us": blocking.metrics["latency_us"]},
-        cadence="isolated", equivalents=equivalents, unlike={},
+        blocking,
+        title=f"{blocking.title}, non-blocking",
+        kernel=name,
+        phases=PHASES,
+        derived=OVERLAP,
+        options=_options(Overlapping, blocking.options),
+        metrics={"latency_us": blocking.metrics["latency_us"]},
+        cadence="isolated",
+        equivalents=equivalents,
+        unlike={},
         converted={f"osu_{name}": how for test, how in blocking.converted.items() if osu and test.startswith("osu_")},
         doc=_OVERLAP_DOC.format(call=call, plain=blocking.kernel, tests=_tests([*osu, *imb])),
-    )  # fmt: skip
+    )
 
 
 def _persistent(blocking: CollectiveBenchmark, suites: Collection[str]) -> CollectiveBenchmark:
@@ -168,8 +175,18 @@ def _persistent(blocking: CollectiveBenchmark, suites: Collection[str]) -> Colle
         return allowed(spec)
 
     return dataclasses.replace(
-        blocking, title=f"{blocking.title}, persistent", kernel=name, check=check, phases=PHASES, derived=OVERLAP,
-        options=_options(Started, blocking.options), metrics={"latency_us": blocking.metrics["latency_us"]},
-        calls=(f"MPI_{call}_init",), cadence="isolated", equivalents=equivalents, converted={}, unlike={},
+        blocking,
+        title=f"{blocking.title}, persistent",
+        kernel=name,
+        check=check,
+        phases=PHASES,
+        derived=OVERLAP,
+        options=_options(Started, blocking.options),
+        metrics={"latency_us": blocking.metrics["latency_us"]},
+        calls=(f"MPI_{call}_init",),
+        cadence="isolated",
+        equivalents=equivalents,
+        converted={},
+        unlike={},
         doc=_PERSISTENT_DOC.format(call=call, plain=blocking.kernel, tests=_tests([*osu, *imb])),
-    )  # fmt: skip
+    )

@@ -252,21 +252,34 @@ def exposes_nothing(spec: Spec, rank: int, send: Callable[[int], Values]) -> Non
 def latency(**fields: Any) -> OneSidedBenchmark:
     """A benchmark of one call in an epoch, timed by its origins."""
     usual: dict[str, Any] = {
-            "options": Reaching, "check": check, "ranks": (2, None), "metrics": {"latency_us": epochs},
-            "active": reaches, "peers": near, "work": lambda spec: work(spec, True), "cadence": "streaming",
-    }  # fmt: skip
+        "options": Reaching,
+        "check": check,
+        "ranks": (2, None),
+        "metrics": {"latency_us": epochs},
+        "active": reaches,
+        "peers": near,
+        "work": lambda spec: work(spec, True),
+        "cadence": "streaming",
+    }
     return OneSidedBenchmark(**(usual | fields))
 
 
 def bandwidth(**fields: Any) -> OneSidedBenchmark:
     """A benchmark of a window of calls in an epoch, timed by its origins."""
     usual: dict[str, Any] = {
-            "options": Streaming, "check": check, "ranks": (2, None), "active": reaches, "peers": near,
-            "window": lambda spec: spec.option("window"),
-            "metrics": {
-                "bandwidth_MBps": lambda spec: messages(spec) * spec.size,
-                "message_rate_per_s": messages,
-            },
-            "work": lambda spec: work(spec, False), "cadence": "windowed", "warmup": (10, 2), "reduce": "mean",
-    }  # fmt: skip
+        "options": Streaming,
+        "check": check,
+        "ranks": (2, None),
+        "active": reaches,
+        "peers": near,
+        "window": lambda spec: spec.option("window"),
+        "metrics": {
+            "bandwidth_MBps": lambda spec: messages(spec) * spec.size,
+            "message_rate_per_s": messages,
+        },
+        "work": lambda spec: work(spec, False),
+        "cadence": "windowed",
+        "warmup": (10, 2),
+        "reduce": "mean",
+    }
     return OneSidedBenchmark(**(usual | fields))

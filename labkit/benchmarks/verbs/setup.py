@@ -9,11 +9,16 @@ from labkit.benchmarks.verbs import Addressed
 from labkit.tools import pyverbs
 
 STEPS = {
-    "open_device_ns": "open_device_us", "protection_domain_ns": "protection_domain_us", "memory_4KiB_ns": "memory_us",
-    "completion_channel_ns": "completion_channel_us", "completion_queue_ns": "completion_queue_us",
-    "queue_pair_to_init_ns": "queue_pair_us", "init_to_rtr_ns": "to_rtr_us", "rtr_to_rts_ns": "to_rts_us",
+    "open_device_ns": "open_device_us",
+    "protection_domain_ns": "protection_domain_us",
+    "memory_4KiB_ns": "memory_us",
+    "completion_channel_ns": "completion_channel_us",
+    "completion_queue_ns": "completion_queue_us",
+    "queue_pair_to_init_ns": "queue_pair_us",
+    "init_to_rtr_ns": "to_rtr_us",
+    "rtr_to_rts_ns": "to_rts_us",
     "address_handle_ns": "address_handle_us",
-}  # fmt: skip
+}
 
 
 BENCHMARK = ToolBenchmark(

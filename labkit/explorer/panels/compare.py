@@ -68,8 +68,12 @@ def build(session: Session) -> Any:
     session.on("campaigns", offered)
     session.on("view", locked)
     plots[0].figure.layout.on_change(lambda layout, *ends: locked(), "xaxis.range", "yaxis.range")
-    row = widgets.HBox([widgets.VBox([chosen, _adder(session)], layout={"flex": "1 1 0%", "min_width": "200px"}),
-                        widgets.VBox([anew, second, lock])])  # fmt: skip
+    row = widgets.HBox(
+        [
+            widgets.VBox([chosen, _adder(session)], layout={"flex": "1 1 0%", "min_width": "200px"}),
+            widgets.VBox([anew, second, lock]),
+        ]
+    )
     top = [widgets.Label("campaigns, newest first"), row, note]
     page = widgets.VBox([*top, plots[0].widget])  # a figure that is hidden when it is made stays empty
     return page
@@ -112,8 +116,14 @@ class _Plot:
         self.y_log = widgets.Dropdown(description="↑ scale", options=list(_SCALES), **narrow)
         self.why = widgets.HTML().add_class("lab-why")
         self.figure = session.figures[letter] = live.blank(HEIGHT)
-        self._fields = {"benchmark": self.benchmark, "metric": self.metric, "statistic": self.statistic, "x": self.x,
-                        "x_log": self.x_log, "y_log": self.y_log}  # fmt: skip
+        self._fields = {
+            "benchmark": self.benchmark,
+            "metric": self.metric,
+            "statistic": self.statistic,
+            "x": self.x,
+            "x_log": self.x_log,
+            "y_log": self.y_log,
+        }
         for name, field in self._fields.items():
             field.add_class(f"lab-{name.replace('_', '-')}-{letter}")
             field.observe(self._picked, "value")

@@ -65,10 +65,23 @@ class _Measure:
         logs = Folds([self.log], ["log"])
         for name in ("benchmark", "sizes", "ranks", "into"):
             getattr(self, name).add_class(f"lab-field-{name}")
-        self.widget = widgets.VBox([
-            self.benchmark, self._absent, self.sizes, self.ranks, self.transports.widget, self.launchers.widget, more,
-            self.into, widgets.HBox([self.run, self.halt, self.resume]), self.why, self.bar, self.status, logs,
-        ])  # fmt: skip
+        self.widget = widgets.VBox(
+            [
+                self.benchmark,
+                self._absent,
+                self.sizes,
+                self.ranks,
+                self.transports.widget,
+                self.launchers.widget,
+                more,
+                self.into,
+                widgets.HBox([self.run, self.halt, self.resume]),
+                self.why,
+                self.bar,
+                self.status,
+                logs,
+            ]
+        )
         self._offer_benchmarks()
         self._other()
         self.benchmark.observe(lambda change: None if self._busy else self._other(), "value")
@@ -96,8 +109,10 @@ class _Measure:
         names: dict[str, list[str]] = {}
         for name, reason in why.items():
             names.setdefault(reason, []).append(name)
-        self.absent.value = "".join(f"<p>{html.escape(reason)}:<br><span class='lab-off'>{', '.join(of)}</span></p>"
-                                    for reason, of in names.items())  # fmt: skip
+        self.absent.value = "".join(
+            f"<p>{html.escape(reason)}:<br><span class='lab-off'>{', '.join(of)}</span></p>"
+            for reason, of in names.items()
+        )
         self._absent.name(0, f"{len(why)} benchmarks that cannot run here")
         self._absent.layout.display = "" if why else "none"
 
@@ -143,8 +158,13 @@ class _Measure:
         if benchmarks.get(self.benchmark.value).single:
             del chosen["ranks"]
         single = {name: [value] for name, value in self.setting.raw.items()}
-        return Selection(benchmark=self.benchmark.value, sizes=self.sizes.value, levels=chosen | single,
-                         options=self.form.differing(), effort=self.effort.value())  # fmt: skip
+        return Selection(
+            benchmark=self.benchmark.value,
+            sizes=self.sizes.value,
+            levels=chosen | single,
+            options=self.form.differing(),
+            effort=self.effort.value(),
+        )
 
     def words(self) -> list[str]:
         """The command line behind ``labkit``."""

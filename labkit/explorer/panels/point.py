@@ -126,8 +126,11 @@ def facts(found: list[Samples], row: dict[str, Any], metric: str) -> str:
         "warnings": notes.joined(notes.once(one.warnings for one in found)) or "none",
     }
     look = "text-align:left;padding-right:12px;vertical-align:top;white-space:nowrap"
-    cells = "".join(f"<tr><th style='{look}'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
-                    for name, text in lines.items() if text)  # fmt: skip
+    cells = "".join(
+        f"<tr><th style='{look}'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+        for name, text in lines.items()
+        if text
+    )
     return f"<table>{cells}</table>{_command(first)}"
 
 
@@ -167,11 +170,18 @@ def histogram(one: Samples, metric: str) -> go.Figure:
     counts, _ = np.histogram(values, edges)
     beyond, what = int((values > edges[-1]).sum()), METRICS[metric]
     figure = go.Figure(
-        go.Bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), marker={"color": looks.COLOURS[0]},
-               name=f"launch {one.launch}",
-               **style.hover([f"%{{middle}} {what.unit}: %{{y:,}} iterations"],
-                             middle=[format_number(float(x)) for x in (edges[:-1] + edges[1:]) / 2]))
-    )  # fmt: skip
+        go.Bar(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=counts,
+            width=np.diff(edges),
+            marker={"color": looks.COLOURS[0]},
+            name=f"launch {one.launch}",
+            **style.hover(
+                [f"%{{middle}} {what.unit}: %{{y:,}} iterations"],
+                middle=[format_number(float(x)) for x in (edges[:-1] + edges[1:]) / 2],
+            ),
+        )
+    )
     small = f"n={len(values):,}; {beyond} above {format_number(float(edges[-1]), what.unit)} are not shown"
     figure.update_layout(
         xaxis={"title": {"text": style.note(what.title, small)}, "type": "linear"},

@@ -20,8 +20,10 @@ UDP: Point = ("sockets.udp_rr", "round_trip_us", {})
 TCP: Point = ("sockets.tcp_rr", "round_trip_us", {})
 SHM: Point = ("mpi.latency", "latency_us", {"transport": "shm", "size": 64})
 LATENCY, RATE, OVERHEAD = (
-    ("mpi.latency", "latency_us"), ("mpi.bandwidth", "message_rate_per_s"), ("mpi.host_overhead", "overhead_us")
-)  # fmt: skip
+    ("mpi.latency", "latency_us"),
+    ("mpi.bandwidth", "message_rate_per_s"),
+    ("mpi.host_overhead", "overhead_us"),
+)
 
 PAPER = "breaking-band-2019"
 SOURCE = "Zambre et al., ICPP 2019"
@@ -30,10 +32,15 @@ MEMORY, KERNEL, IP, ORDER = "through memory", "kernel, copying, waking", "UDP an
 WIRE, SWITCH, PCIE, IO, PIO = "the wire", "the switch", "PCIe", "I/O: PCIe and memory", "the copy to the adapter (PIO)"
 HLP, LLP, SOFTWARE = "MPI and UCP", "UCT", "all software"
 COMPONENTS = {
-    WIRE: ["wire"], SWITCH: ["switch"], PCIE: ["pcie"], IO: ["pcie", "rc_to_mem"], PIO: ["pio_copy"],
-    HLP: ["hlp_post", "post_prog", "hlp_rx_prog"], LLP: ["llp_post", "llp_prog"],
+    WIRE: ["wire"],
+    SWITCH: ["switch"],
+    PCIE: ["pcie"],
+    IO: ["pcie", "rc_to_mem"],
+    PIO: ["pio_copy"],
+    HLP: ["hlp_post", "post_prog", "hlp_rx_prog"],
+    LLP: ["llp_post", "llp_prog"],
     SOFTWARE: ["hlp_post", "post_prog", "hlp_rx_prog", "llp_post", "llp_prog", "busy_posts"],
-}  # fmt: skip
+}
 NOTHING = "nothing: differences between neighbours always sum to the longest path"
 RIGHT = "that every part was measured rightly"
 APART = "that the parts do not overlap"
@@ -158,11 +165,14 @@ def _try(results: Results) -> WhatIf:
     paper, parts, whole = reference.load(PAPER), _parts(results), float(_whole(results).centre)
     wholes = [
         Whole(
-            paper[total].text, paper.sum(total), paper.unit,
-            {name: _share(paper, total, name) * paper.sum(total) / 100 for name in COMPONENTS}, "published parts",
+            paper[total].text,
+            paper.sum(total),
+            paper.unit,
+            {name: _share(paper, total, name) * paper.sum(total) / 100 for name in COMPONENTS},
+            "published parts",
         )
         for total in ("injection", "latency")
-    ]  # fmt: skip
+    ]
     own = Whole(
         "64 B over TCP", whole, "µs", {name: float(one.centre) for name, one in parts.items()}, "parts of your run"
     )
@@ -211,55 +221,107 @@ LAB = Lab(
     effort=Effort(launches=6, time_cap=0.5),
     predictions=(
         Question(
-            name="guess", unit="messages", text="MPI through shared memory, 8 B: how many messages can a rank send one after the other during the latency of a single one?",
+            name="guess",
+            unit="messages",
+            text="MPI through shared memory, 8 B: how many messages can a rank send one after the other during the latency of a single one?",
             of=lambda r: _under_way(r, "shm"),
         ),
         Question(
-            name="first", text="InfiniBand, 8 B, end to end: what would you make ten times faster to shorten the latency most?",
-            choices=(WIRE, SWITCH, IO, PIO), of=lambda _: _most("latency", WIRE, SWITCH, IO, PIO),
+            name="first",
+            text="InfiniBand, 8 B, end to end: what would you make ten times faster to shorten the latency most?",
+            choices=(WIRE, SWITCH, IO, PIO),
+            of=lambda _: _most("latency", WIRE, SWITCH, IO, PIO),
         ),
     ),
     questions=(
         Question(
-            name="waking", unit="%", text="Which share of the one-way time over TCP is spent in the kernel, on copying and waking the peer?", of=_waking,
-            hints=("A Unix socket enters the kernel, copies and wakes; shared memory does none of it.", "100 · (half a round trip of the Unix socket − latency through shared memory) / half a round trip over TCP."),
+            name="waking",
+            unit="%",
+            text="Which share of the one-way time over TCP is spent in the kernel, on copying and waking the peer?",
+            of=_waking,
+            hints=(
+                "A Unix socket enters the kernel, copies and wakes; shared memory does none of it.",
+                "100 · (half a round trip of the Unix socket − latency through shared memory) / half a round trip over TCP.",
+            ),
         ),
         Question(
-            name="proof", text="Your four parts sum to the whole. What does that prove?", choices=(RIGHT, APART, NOTHING), of=lambda _: Expected(NOTHING),
-            hints=("Write the sum down with the names of the paths instead of numbers.", "(b − a) + (c − b) is c − a, whatever b is."),
+            name="proof",
+            text="Your four parts sum to the whole. What does that prove?",
+            choices=(RIGHT, APART, NOTHING),
+            of=lambda _: Expected(NOTHING),
+            hints=(
+                "Write the sum down with the names of the paths instead of numbers.",
+                "(b − a) + (c − b) is c − a, whatever b is.",
+            ),
         ),
         Question(
-            name="under_way", unit="messages", text="The same over TCP: how many messages of 8 B leave during the latency of a single one?", of=lambda r: _under_way(r, "tcp"),
-            hints=("How many leave in a second, and how long is the latency?", "Message rate · latency; mind µs and s."),
+            name="under_way",
+            unit="messages",
+            text="The same over TCP: how many messages of 8 B leave during the latency of a single one?",
+            of=lambda r: _under_way(r, "tcp"),
+            hints=(
+                "How many leave in a second, and how long is the latency?",
+                "Message rate · latency; mind µs and s.",
+            ),
         ),
         Question(
-            name="both", text="Over TCP, suppose the peer's calls take as long as yours. Together the two overheads are …", choices=(MORE, LESS), of=_both,
-            hints=("The table has the overhead of one rank in a round trip.", "Twice the overhead beside the round trip."),
+            name="both",
+            text="Over TCP, suppose the peer's calls take as long as yours. Together the two overheads are …",
+            choices=(MORE, LESS),
+            of=_both,
+            hints=(
+                "The table has the overhead of one rank in a round trip.",
+                "Twice the overhead beside the round trip.",
+            ),
         ),
         Question(
-            name="off", unit="%", text="By how much is the paper's sum for the latency with MPI above the latency that it observed?", of=lambda _: _of_paper(_off(reference.load(PAPER), "latency")),
+            name="off",
+            unit="%",
+            text="By how much is the paper's sum for the latency with MPI above the latency that it observed?",
+            of=lambda _: _of_paper(_off(reference.load(PAPER), "latency")),
             hints=("The sum has nine parts, and PCIe is passed twice.", "100 · (sum / 1336 − 1)."),
         ),
         Question(
-            name="pays", text="To let messages leave most often: what should be ten times faster?", choices=(WIRE, PCIE, HLP, LLP),
+            name="pays",
+            text="To let messages leave most often: what should be ten times faster?",
+            choices=(WIRE, PCIE, HLP, LLP),
             of=lambda _: _most("injection", WIRE, PCIE, HLP, LLP),
-            hints=("Which of them occur between one message and the next?", "Try them in the field above, and look at the first row."),
+            hints=(
+                "Which of them occur between one message and the next?",
+                "Try them in the field above, and look at the first row.",
+            ),
         ),
         Question(
-            name="wire", unit="%", text="The wire becomes ten times faster. Which part of the latency with MPI is saved?", of=lambda _: _of_paper(reference.load(PAPER).saved("latency", ["wire"], 90)),
+            name="wire",
+            unit="%",
+            text="The wire becomes ten times faster. Which part of the latency with MPI is saved?",
+            of=lambda _: _of_paper(reference.load(PAPER).saved("latency", ["wire"], 90)),
             hints=("Ten times faster is 90 % cheaper.", "90 % of 274.81 ns, as a part of 1387.02 ns."),
         ),
         Question(
-            name="without_pcie", unit="ns", text="The adapter sits on the processor's chip and PCIe costs nothing. What is left of the latency with MPI?",
-            of=lambda _: _of_paper(reference.load(PAPER).sum("latency") * (1 - reference.load(PAPER).saved("latency", ["pcie"], 100) / 100)),
+            name="without_pcie",
+            unit="ns",
+            text="The adapter sits on the processor's chip and PCIe costs nothing. What is left of the latency with MPI?",
+            of=lambda _: _of_paper(
+                reference.load(PAPER).sum("latency") * (1 - reference.load(PAPER).saved("latency", ["pcie"], 100) / 100)
+            ),
             hints=("How often does a message pass PCIe on its way?", "1387.02 less twice 137.49."),
         ),
         Question(
-            name="bound", unit="times", text="Your own message over TCP: how many times faster can it get at most, if only kernel, copying and waking become cheaper?", of=_bound,
+            name="bound",
+            unit="times",
+            text="Your own message over TCP: how many times faster can it get at most, if only kernel, copying and waking become cheaper?",
+            of=_bound,
             hints=("What is left if they cost nothing?", "Whole / (whole − part): Amdahl's law."),
         ),
     ),
     shows={
-        "own": _own, "table": _table, "published": _published, "sums": _sums, "curves": _curves, "try": _try, "claims": _claims,
+        "own": _own,
+        "table": _table,
+        "published": _published,
+        "sums": _sums,
+        "curves": _curves,
+        "try": _try,
+        "claims": _claims,
     },
-)  # fmt: skip
+)

@@ -38,8 +38,11 @@ def _forced(algorithm: str) -> dict[str, str]:
 
 
 def _specs() -> list[Spec]:
-    here = [s for name in ("allreduce", "reduce", "bcast")
-            for s in sweep(f"mpi.{name}", sizes="8,3000,64Ki", transport="shm")]  # fmt: skip
+    here = [
+        s
+        for name in ("allreduce", "reduce", "bcast")
+        for s in sweep(f"mpi.{name}", sizes="8,3000,64Ki", transport="shm")
+    ]
     return here + [
         spec.replace(environment=_forced(algorithm))
         for algorithm in FORMS
@@ -89,8 +92,10 @@ def _ratio(results: Results) -> Expected:
     where = {"transport": "shm", "size": SIZE}
     return results.combined(
         lambda whole, reduced, sent: whole / (reduced + sent),
-        ("mpi.allreduce", TIME, where), ("mpi.reduce", TIME, where), (BCAST, TIME, where),
-    )  # fmt: skip
+        ("mpi.allreduce", TIME, where),
+        ("mpi.reduce", TIME, where),
+        (BCAST, TIME, where),
+    )
 
 
 def _violations(results: Results) -> pd.DataFrame:
@@ -116,8 +121,16 @@ def _scaling(results: Results) -> pd.DataFrame:
     rows = []
     for name, ranks in _rows(results)[["algorithm", "ranks"]].itertuples(index=False):
         found = results.combined(lambda time: time / 1e3, _point(name, ranks))
-        rows.append({"algorithm": name, "ranks": ranks, "time in ms": float(found.centre), "from": found.low,
-                     "to": found.high, "times m / rate": float(found.centre) * 1e3 * LINK / SIZE})  # fmt: skip
+        rows.append(
+            {
+                "algorithm": name,
+                "ranks": ranks,
+                "time in ms": float(found.centre),
+                "from": found.low,
+                "to": found.high,
+                "times m / rate": float(found.centre) * 1e3 * LINK / SIZE,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -128,51 +141,92 @@ LAB = Lab(
     effort=Effort(launches=6, time_cap=0.5),
     predictions=(
         Question(
-            name="alone", unit="ms", of=_linear,
+            name="alone",
+            unit="ms",
+            of=_linear,
             text="A root sends 64 KiB to seven hosts one after the other, over a link of 50 Mbit/s. How long until the last one has it?",
         ),
-        Question(name="tree", text="How many times as fast is a binomial tree, where every rank that has a segment passes it on?", of=_gain),
+        Question(
+            name="tree",
+            text="How many times as fast is a binomial tree, where every rank that has a segment passes it on?",
+            of=_gain,
+        ),
     ),
     questions=(
         Question(
-            name="linear", unit="ms", text="How long does the linear broadcast take on eight hosts?", of=_linear,
-            hints=("The table shows it.", "Seven messages of 64 KiB leave by the root's link, 10.5 ms each and a little more for headers."),
+            name="linear",
+            unit="ms",
+            text="How long does the linear broadcast take on eight hosts?",
+            of=_linear,
+            hints=(
+                "The table shows it.",
+                "Seven messages of 64 KiB leave by the root's link, 10.5 ms each and a little more for headers.",
+            ),
         ),
         Question(
-            name="gain", text="How many times as long does the linear broadcast take as the binomial tree in pieces, on eight hosts?", of=_gain,
-            hints=("The table shows both.", "Divide the first by the second. The root sends every byte seven times, or three times."),
+            name="gain",
+            text="How many times as long does the linear broadcast take as the binomial tree in pieces, on eight hosts?",
+            of=_gain,
+            hints=(
+                "The table shows both.",
+                "Divide the first by the second. The root sends every byte seven times, or three times.",
+            ),
         ),
         Question(
-            name="growth", text="From 2 to 8 hosts: by which factor does the linear broadcast's time grow?", of=lambda r: _growth(r, LINEAR),
-            hints=("Two rows of the table: the same algorithm with 8 and with 2 ranks.", "The root sends ranks − 1 messages."),
+            name="growth",
+            text="From 2 to 8 hosts: by which factor does the linear broadcast's time grow?",
+            of=lambda r: _growth(r, LINEAR),
+            hints=(
+                "Two rows of the table: the same algorithm with 8 and with 2 ranks.",
+                "The root sends ranks − 1 messages.",
+            ),
         ),
         Question(
-            name="law", text="How does the time of the tree in pieces grow with the ranks?", choices=tuple(GROWTH), of=_law,
+            name="law",
+            text="How does the time of the tree in pieces grow with the ranks?",
+            choices=tuple(GROWTH),
+            of=_law,
             hints=("Divide its time on 8 hosts by that on 2.", "Those who have the message double with every step."),
         ),
         Question(
-            name="steps", text="The tree passes on whole messages on eight hosts: how many times m / rate does that take, with 6.25 MB/s and 64 KiB?", of=_steps,
+            name="steps",
+            text="The tree passes on whole messages on eight hosts: how many times m / rate does that take, with 6.25 MB/s and 64 KiB?",
+            of=_steps,
             hints=("m / rate is 65536 B over 6.25 B/µs.", "The last column of the table has it."),
         ),
         Question(
-            name="best", text="Which algorithm is the fastest for 64 KiB on eight hosts?", choices=tuple(FORMS), of=_best,
-            hints=("Compare the four rows with 8 ranks.", "A pipeline passes on the first piece while the second arrives: nearly m / rate, however many hosts."),
+            name="best",
+            text="Which algorithm is the fastest for 64 KiB on eight hosts?",
+            choices=tuple(FORMS),
+            of=_best,
+            hints=(
+                "Compare the four rows with 8 ranks.",
+                "A pipeline passes on the first piece while the second arrives: nearly m / rate, however many hosts.",
+            ),
         ),
         Question(
-            name="ratio", text="Two ranks, shared memory, 64 KiB: how many times as long does MPI_Allreduce take as MPI_Reduce and MPI_Bcast together?", of=_ratio,
+            name="ratio",
+            text="Two ranks, shared memory, 64 KiB: how many times as long does MPI_Allreduce take as MPI_Reduce and MPI_Bcast together?",
+            of=_ratio,
             hints=("The sizes are the same on both sides.", "The time of the one over the sum of the two others."),
         ),
         Question(
-            name="verdict", text="So what about the guideline that MPI_Allreduce is no slower than MPI_Reduce with MPI_Bcast, at 64 KiB?", choices=(BROKEN, DOUBT, KEPT), of=_verdict,
-            hints=("The table of violations holds what is slower; what is not in it is not slower.", "Its column certain says whether the intervals are apart."),
+            name="verdict",
+            text="So what about the guideline that MPI_Allreduce is no slower than MPI_Reduce with MPI_Bcast, at 64 KiB?",
+            choices=(BROKEN, DOUBT, KEPT),
+            of=_verdict,
+            hints=(
+                "The table of violations holds what is slower; what is not in it is not slower.",
+                "Its column certain says whether the intervals are apart.",
+            ),
         ),
     ),
     shows={
         "growth": lambda r: figures.versus(_rows(r), "ranks", TIME, series=["algorithm"], even=True, log=False),
         "scaling": _scaling,
-        "violations": lambda r: _violations(r)[["guideline", "message_size_B", "left_us", "right_us", "ratio", "certain", "basis"]].rename(
-            columns={"left_us": "left in µs", "right_us": "right in µs"}
-        ),
+        "violations": lambda r: _violations(r)[
+            ["guideline", "message_size_B", "left_us", "right_us", "ratio", "certain", "basis"]
+        ].rename(columns={"left_us": "left in µs", "right_us": "right in µs"}),
         "guidelines": lambda r: analysis.check(r.summary[r.summary["transport"] == "shm"]).sentence,
     },
-)  # fmt: skip
+)

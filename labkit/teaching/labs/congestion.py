@@ -61,8 +61,9 @@ def _across(results: Results) -> Expected:
 def _share(results: Results) -> Expected:
     return results.combined(
         lambda four, one: 100 * four / (4 * one),
-        ("mpi.multi_bandwidth", "bandwidth_MBps", {"ranks": 8}), ("mpi.bandwidth", "bandwidth_MBps", {}),
-    )  # fmt: skip
+        ("mpi.multi_bandwidth", "bandwidth_MBps", {"ranks": 8}),
+        ("mpi.bandwidth", "bandwidth_MBps", {}),
+    )
 
 
 def _tree(results: Results) -> Expected:
@@ -83,8 +84,9 @@ def _impact(results: Results, qos: str) -> Expected:
     where = {"testbed": _place(qos)}
     return results.combined(
         lambda beside, alone: beside / alone,
-        ("congestion.interference", "latency_us", where), ("congestion.interference", "alone_us", where),
-    )  # fmt: skip
+        ("congestion.interference", "latency_us", where),
+        ("congestion.interference", "alone_us", where),
+    )
 
 
 def _waits(results: Results) -> Expected:
@@ -98,21 +100,40 @@ def _classes(results: Results) -> pd.DataFrame:
     for qos, words in QOS.items():
         found, where = _impact(results, qos), {"testbed": _place(qos)}
         times = [results.median("congestion.interference", name, **where) for name in ("alone_us", "latency_us")]
-        rows.append({"links": words, "qos": qos, "alone in µs": times[0], "beside in µs": times[1],
-                     "times": float(found.centre), "from": found.low, "to": found.high})  # fmt: skip
+        rows.append(
+            {
+                "links": words,
+                "qos": qos,
+                "alone in µs": times[0],
+                "beside in µs": times[1],
+                "times": float(found.centre),
+                "from": found.low,
+                "to": found.high,
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def _flows(results: Results) -> pd.DataFrame:
     """Who sends to whom, and what all and each of them get."""
-    rows = [("1 flow across the spine", 1, "mpi.bandwidth", 2), ("2 flows inside a leaf", 2, "mpi.multi_bandwidth", 4),
-            ("4 flows across the spine", 4, "mpi.multi_bandwidth", 8)]  # fmt: skip
+    rows = [
+        ("1 flow across the spine", 1, "mpi.bandwidth", 2),
+        ("2 flows inside a leaf", 2, "mpi.multi_bandwidth", 4),
+        ("4 flows across the spine", 4, "mpi.multi_bandwidth", 8),
+    ]
     rows += [(f"incast of {ranks - 1}", ranks - 1, "mpi.hotspot_receive", ranks) for ranks in (2, 3, 5, 8)]
     table = []
     for what, flows, benchmark, ranks in rows:
         found = results.value(benchmark, "bandwidth_MBps", ranks=ranks)
-        table.append({"what": what, "all together in MB/s": float(found.centre), "from": found.low, "to": found.high,
-                      "each in MB/s": float(found.centre) / flows})  # fmt: skip
+        table.append(
+            {
+                "what": what,
+                "all together in MB/s": float(found.centre),
+                "from": found.low,
+                "to": found.high,
+                "each in MB/s": float(found.centre) / flows,
+            }
+        )
     return pd.DataFrame(table)
 
 
@@ -122,47 +143,97 @@ LAB = Lab(
     recorded=("two-cores-labs",),
     effort=Effort(launches=6, time_cap=0.6),
     predictions=(
-        Question(name="seven", unit="MB/s", text="Seven hosts send to one at the same time. What does each sender get?", of=lambda r: _incast(r, 8)),
-        Question(name="four", unit="MB/s", text="Four hosts of one leaf send, each to its own partner on the other leaf. What do they get together?", of=_across),
-        Question(name="beside", text="A ping-pong of 1 KiB crosses the spine beside eight connections of another job that never pause. How many times as long does it take?", of=lambda r: _impact(r, "off")),
+        Question(
+            name="seven",
+            unit="MB/s",
+            text="Seven hosts send to one at the same time. What does each sender get?",
+            of=lambda r: _incast(r, 8),
+        ),
+        Question(
+            name="four",
+            unit="MB/s",
+            text="Four hosts of one leaf send, each to its own partner on the other leaf. What do they get together?",
+            of=_across,
+        ),
+        Question(
+            name="beside",
+            text="A ping-pong of 1 KiB crosses the spine beside eight connections of another job that never pause. How many times as long does it take?",
+            of=lambda r: _impact(r, "off"),
+        ),
     ),
     questions=(
         Question(
-            name="each", unit="MB/s", text="In the incast of seven, what did each sender get?", of=lambda r: _incast(r, 8),
+            name="each",
+            unit="MB/s",
+            text="In the incast of seven, what did each sender get?",
+            of=lambda r: _incast(r, 8),
             hints=("The benchmark counts what the receiver gets from all.", "Divide by the number of senders."),
         ),
         Question(
-            name="limit", text="Where do the bytes of the incast wait?", choices=(SENDER, RECEIVER), of=_limit,
+            name="limit",
+            text="Where do the bytes of the incast wait?",
+            choices=(SENDER, RECEIVER),
+            of=_limit,
             hints=("Compare the total of one sender with that of seven.", "Which link carries all of these bytes?"),
         ),
         Question(
-            name="together", unit="MB/s", text="Four flows across the spine: what do they get together?", of=_across,
-            hints=("The table shows it.", f"The uplink carries {number(UPLINK)} MB/s, and TCP's headers take 4 % of that."),
+            name="together",
+            unit="MB/s",
+            text="Four flows across the spine: what do they get together?",
+            of=_across,
+            hints=(
+                "The table shows it.",
+                f"The uplink carries {number(UPLINK)} MB/s, and TCP's headers take 4 % of that.",
+            ),
         ),
         Question(
-            name="part", unit="%", text="Which part of what four flows would get without the taper is that? Take four times the single flow.", of=_share,
+            name="part",
+            unit="%",
+            text="Which part of what four flows would get without the taper is that? Take four times the single flow.",
+            of=_share,
             hints=("The single flow across the spine has its host's link to itself.", "100 · together / (4 · single)."),
         ),
         Question(
-            name="where", text="Which link holds the four flows back?", choices=(SENDER, SPINE), of=_tree,
+            name="where",
+            text="Which link holds the four flows back?",
+            choices=(SENDER, SPINE),
+            of=_tree,
             hints=("Compare each of two flows inside a leaf with each of four across the spine.",),
         ),
         Question(
-            name="fairness", text="Seven connections of iperf3 into one host: what is Jain's index of what they get? (Median over launches.)", of=_fairness,
-            hints=("(Σx)² / (n Σx²) of the seven rates of a launch.", "labkit.analysis.congestion.jain_fairness works it out; 1 is the same for all, 1/7 all for one."),
+            name="fairness",
+            text="Seven connections of iperf3 into one host: what is Jain's index of what they get? (Median over launches.)",
+            of=_fairness,
+            hints=(
+                "(Σx)² / (n Σx²) of the seven rates of a launch.",
+                "labkit.analysis.congestion.jain_fairness works it out; 1 is the same for all, 1/7 all for one.",
+            ),
         ),
         Question(
-            name="impact", text="With one queue for both jobs: how many times as long does the ping-pong take beside the other job?", of=lambda r: _impact(r, "off"),
-            hints=("It is in the table of the classes, first row.", "Divide the time beside the job by the time alone."),
+            name="impact",
+            text="With one queue for both jobs: how many times as long does the ping-pong take beside the other job?",
+            of=lambda r: _impact(r, "off"),
+            hints=(
+                "It is in the table of the classes, first row.",
+                "Divide the time beside the job by the time alone.",
+            ),
         ),
         Question(
-            name="cure", text="How many times as long does it take where each job has a share of the link?", of=lambda r: _impact(r, "shares"),
+            name="cure",
+            text="How many times as long does it take where each job has a share of the link?",
+            of=lambda r: _impact(r, "shares"),
             hints=("The second row.",),
         ),
         Question(
-            name="waits", text="So what did the ping-pong wait for in the one queue?", choices=(QUEUE, TURN), of=_waits,
-            hints=("With shares, a frame waits for at most some frames of the other class.", "How many bytes leave a link of 25 MB/s during a round trip beside the other job? That many bytes were in the queue."),
+            name="waits",
+            text="So what did the ping-pong wait for in the one queue?",
+            choices=(QUEUE, TURN),
+            of=_waits,
+            hints=(
+                "With shares, a frame waits for at most some frames of the other class.",
+                "How many bytes leave a link of 25 MB/s during a round trip beside the other job? That many bytes were in the queue.",
+            ),
         ),
     ),
     shows={"flows": _flows, "classes": _classes},
-)  # fmt: skip
+)

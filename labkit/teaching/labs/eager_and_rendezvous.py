@@ -79,24 +79,51 @@ LAB = Lab(
     recorded=("two-cores-labs",),
     effort=Effort(launches=6, time_cap=0.1),
     predictions=(
-        Question(name="step", unit="µs", text="A message of 5000 B through shared memory: how much longer does it take than one of 4000 B?", of=_step),
-        Question(name="raise_it", text="The library's eager limit is raised to 16 KiB. What happens to a step between 4000 and 5000 B?", choices=(MOVED, STAYED), of=_cause),
+        Question(
+            name="step",
+            unit="µs",
+            text="A message of 5000 B through shared memory: how much longer does it take than one of 4000 B?",
+            of=_step,
+        ),
+        Question(
+            name="raise_it",
+            text="The library's eager limit is raised to 16 KiB. What happens to a step between 4000 and 5000 B?",
+            choices=(MOVED, STAYED),
+            of=_cause,
+        ),
     ),
     questions=(
         Question(
-            name="where", text="Between which two sizes does the time grow by the largest factor?", choices=BETWEEN, of=_where,
+            name="where",
+            text="Between which two sizes does the time grow by the largest factor?",
+            choices=BETWEEN,
+            of=_where,
             hints=("Divide each time by that of the size before.", "A line that bends has no such factor; a step has."),
         ),
         Question(
-            name="height", unit="µs", text="By how much longer does 5000 B take than 4000 B?", of=_step,
-            hints=("The difference of two medians.", "The thousand bytes themselves explain a small part of it: compare 3 KiB with 4000 B."),
+            name="height",
+            unit="µs",
+            text="By how much longer does 5000 B take than 4000 B?",
+            of=_step,
+            hints=(
+                "The difference of two medians.",
+                "The thousand bytes themselves explain a small part of it: compare 3 KiB with 4000 B.",
+            ),
         ),
         Question(
-            name="gain", text="How many times as long does 5000 B take with the usual limit as with 16 KiB?", of=_gain,
-            hints=('The points with the raised limit are those with env_OMPI_MCA_btl_vader_eager_limit="16384".', "Divide the usual median by the other."),
+            name="gain",
+            text="How many times as long does 5000 B take with the usual limit as with 16 KiB?",
+            of=_gain,
+            hints=(
+                'The points with the raised limit are those with env_OMPI_MCA_btl_vader_eager_limit="16384".',
+                "Divide the usual median by the other.",
+            ),
         ),
         Question(
-            name="cause", text="So what does the limit do to the step?", choices=(MOVED, STAYED), of=_cause,
+            name="cause",
+            text="So what does the limit do to the step?",
+            choices=(MOVED, STAYED),
+            of=_cause,
             hints=("An experiment that changes one thing tells cause from coincidence.",),
         ),
     ),
@@ -104,4 +131,4 @@ LAB = Lab(
         "curve": _figure,
         "both": _both,
     },
-)  # fmt: skip
+)

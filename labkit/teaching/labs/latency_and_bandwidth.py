@@ -33,8 +33,9 @@ def _fitted(results: Results, which: str) -> Expected:
 def _ratio(results: Results) -> Expected:
     return results.combined(
         lambda tcp, shm: tcp / shm,
-        (*LATENCY, {"transport": "tcp", "size": 8}), (*LATENCY, {"transport": "shm", "size": 8}),
-    )  # fmt: skip
+        (*LATENCY, {"transport": "tcp", "size": 8}),
+        (*LATENCY, {"transport": "shm", "size": 8}),
+    )
 
 
 def _model(results: Results) -> Expected:
@@ -52,18 +53,25 @@ LAB = Lab(
     recorded=("two-cores",),
     predictions=(
         Question(
-            name="tcp_8", unit="µs", text="How long does a message of 8 B take one way between two processes of this machine over TCP?",
+            name="tcp_8",
+            unit="µs",
+            text="How long does a message of 8 B take one way between two processes of this machine over TCP?",
             of=lambda r: r.value(*LATENCY, transport="tcp", size=8),
         ),
         Question(name="times", text="How many times as long as through shared memory is that?", of=_ratio),
     ),
     questions=(
         Question(
-            name="ratio", text="At 8 B, how many times as long does TCP take as shared memory?", of=_ratio,
+            name="ratio",
+            text="At 8 B, how many times as long does TCP take as shared memory?",
+            of=_ratio,
             hints=("The table has the median of both paths at 8 B.", "Divide the larger by the smaller."),
         ),
         Question(
-            name="alpha", unit="µs", text="Fit t = α + β·m to the TCP curve. What is α?", of=lambda r: _fitted(r, "alpha"),
+            name="alpha",
+            unit="µs",
+            text="Fit t = α + β·m to the TCP curve. What is α?",
+            of=lambda r: _fitted(r, "alpha"),
             hints=(
                 "α is what a message costs before its first byte counts: look at the flat part of the curve.",
                 "numpy.polyfit(m, t, 1, w=1/t) minimises relative residuals; it returns β first.",
@@ -71,16 +79,24 @@ LAB = Lab(
             ),
         ),
         Question(
-            name="bandwidth", unit="MB/s", text="Which bandwidth does the fit give for very long messages?",
+            name="bandwidth",
+            unit="MB/s",
+            text="Which bandwidth does the fit give for very long messages?",
             of=lambda r: _fitted(r, "bandwidth"),
             hints=("For long messages α no longer counts: t ≈ β·m.", "1/β is in B/µs, and 1 B/µs is 1 MB/s."),
         ),
         Question(
-            name="half_size", unit="B", text="At which message size is half of that bandwidth reached?", of=lambda r: _fitted(r, "half"),
+            name="half_size",
+            unit="B",
+            text="At which message size is half of that bandwidth reached?",
+            of=lambda r: _fitted(r, "half"),
             hints=("Bandwidth at size m is m / (α + β·m).", "Set it to half of 1/β and solve for m.", "n½ = α/β."),
         ),
         Question(
-            name="model", text="How well does one line describe TCP?", choices=(GOOD, BAD), of=_model,
+            name="model",
+            text="How well does one line describe TCP?",
+            choices=(GOOD, BAD),
+            of=_model,
             hints=("Compute |α + β·m − t| / t at every size.", "Look at the largest of these, not at the mean."),
         ),
     ),
@@ -88,4 +104,4 @@ LAB = Lab(
         "curve": lambda r: figures.versus_size(r.rows(LATENCY[0]), LATENCY[1], series=["transport"], tail=None),
         "table": _table,
     },
-)  # fmt: skip
+)

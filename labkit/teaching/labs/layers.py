@@ -49,8 +49,12 @@ def _most(results: Results) -> Expected:
 def _table(results: Results) -> pd.DataFrame:
     rows = []
     for path, (benchmark, metric, where), parts in (
-        ("MPI, shared memory", SHM, 1), ("Unix socket", UNIX, 2), ("UDP", UDP, 2), ("TCP", TCP, 2), ("MPI over TCP", MPI, 1),
-    ):  # fmt: skip
+        ("MPI, shared memory", SHM, 1),
+        ("Unix socket", UNIX, 2),
+        ("UDP", UDP, 2),
+        ("TCP", TCP, 2),
+        ("MPI over TCP", MPI, 1),
+    ):
         found = results.value(benchmark, metric, **where)
         rows.append(
             {
@@ -69,27 +73,51 @@ LAB = Lab(
     recorded=("two-cores-labs",),
     effort=Effort(launches=6, time_cap=0.5),
     predictions=(
-        Question(name="unix", unit="µs", text="One way of a Unix socket inside this machine, 64 B: how long?",
-                 of=lambda r: r.combined(lambda trip: trip / 2, UNIX)),
-        Question(name="largest", text="What costs a message over TCP most?", choices=(KERNEL, STACK, LIBRARY), of=_most),
+        Question(
+            name="unix",
+            unit="µs",
+            text="One way of a Unix socket inside this machine, 64 B: how long?",
+            of=lambda r: r.combined(lambda trip: trip / 2, UNIX),
+        ),
+        Question(
+            name="largest", text="What costs a message over TCP most?", choices=(KERNEL, STACK, LIBRARY), of=_most
+        ),
     ),
     questions=(
         Question(
-            name="one_way", unit="µs", text="What is half of a round trip over TCP?", of=_one_way,
+            name="one_way",
+            unit="µs",
+            text="What is half of a round trip over TCP?",
+            of=_one_way,
             hints=("The tools of sockets report round trips.", "The table shows one way already."),
         ),
         Question(
-            name="kernel", unit="µs", text="What do entering the kernel, copying through it and waking the peer add to one way? Compare a Unix socket with shared memory.",
-            of=_kernel, hints=("Through shared memory nobody calls the kernel, and the peer looks by itself.", "Half the round trip of the Unix socket, less the latency of shared memory."),
+            name="kernel",
+            unit="µs",
+            text="What do entering the kernel, copying through it and waking the peer add to one way? Compare a Unix socket with shared memory.",
+            of=_kernel,
+            hints=(
+                "Through shared memory nobody calls the kernel, and the peer looks by itself.",
+                "Half the round trip of the Unix socket, less the latency of shared memory.",
+            ),
         ),
         Question(
-            name="stack", unit="µs", text="What does the TCP/IP stack add to that? Compare TCP with a Unix socket.", of=_stack,
-            hints=("Both enter the kernel as often and wake the peer as often.", "Half the difference of the round trips."),
+            name="stack",
+            unit="µs",
+            text="What does the TCP/IP stack add to that? Compare TCP with a Unix socket.",
+            of=_stack,
+            hints=(
+                "Both enter the kernel as often and wake the peer as often.",
+                "Half the difference of the round trips.",
+            ),
         ),
         Question(
-            name="most", text="Which of the three parts is the largest?", choices=(KERNEL, STACK, LIBRARY), of=_most,
+            name="most",
+            text="Which of the three parts is the largest?",
+            choices=(KERNEL, STACK, LIBRARY),
+            of=_most,
             hints=("Put the answers before this one beside the latency through shared memory.",),
         ),
     ),
     shows={"table": _table},
-)  # fmt: skip
+)

@@ -44,8 +44,15 @@ def _advert(results: Results) -> pd.DataFrame:
     for name, samples in zip("AB", _pair(results), strict=True):
         values = records.values(samples, TIME)
         inside = stats.within(values)
-        rows.append({"library": f"library {name}", "messages": len(values), "median in µs": float(np.median(values)),
-                     "interval from": inside.low, "to": inside.high})  # fmt: skip
+        rows.append(
+            {
+                "library": f"library {name}",
+                "messages": len(values),
+                "median in µs": float(np.median(values)),
+                "interval from": inside.low,
+                "to": inside.high,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -97,36 +104,69 @@ LAB = Lab(
     recorded=("two-cores",),
     predictions=(
         Question(
-            name="believe", text="The advertisement below: what do you believe?", choices=(FASTER, SAME, SIZES),
+            name="believe",
+            text="The advertisement below: what do you believe?",
+            choices=(FASTER, SAME, SIZES),
             of=lambda r: Expected(SAME),
         ),
     ),
     questions=(
         Question(
-            name="spread", unit="%", text="By how much do the medians of all launches differ: (largest − smallest) / median?", of=_spread,
-            hints=("lab.results.launches(…) gives one median for each launch.", "Compare the result with the gain that is advertised."),
+            name="spread",
+            unit="%",
+            text="By how much do the medians of all launches differ: (largest − smallest) / median?",
+            of=_spread,
+            hints=(
+                "lab.results.launches(…) gives one median for each launch.",
+                "Compare the result with the gain that is advertised.",
+            ),
         ),
         Question(
-            name="truth", text="What explains the advertisement?", choices=(FASTER, SAME, SIZES), of=lambda r: Expected(SAME),
-            hints=("Where do its two medians stand in the figure of launches?", "How many libraries did this lab measure?"),
+            name="truth",
+            text="What explains the advertisement?",
+            choices=(FASTER, SAME, SIZES),
+            of=lambda r: Expected(SAME),
+            hints=(
+                "Where do its two medians stand in the figure of launches?",
+                "How many libraries did this lab measure?",
+            ),
         ),
         Question(
-            name="trick", text="What makes its intervals so narrow?", choices=(POOLED, RATES, SCALE),
+            name="trick",
+            text="What makes its intervals so narrow?",
+            choices=(POOLED, RATES, SCALE),
             of=lambda r: Expected(POOLED),
-            hints=("What is n in the table, and what would have to be repeated to compare two libraries?",
-                   "An interval covers only what varied while it was measured."),
+            hints=(
+                "What is n in the table, and what would have to be repeated to compare two libraries?",
+                "An interval covers only what varied while it was measured.",
+            ),
         ),
         Question(
-            name="rate", unit="MB/s", text="What is the bandwidth of these messages, as all bytes over all time?", of=_mean_rate,
-            hints=("A sample is the time of one message, in µs.", "Mean the times, not the rates: 256 B over the mean time; B/µs are MB/s."),
+            name="rate",
+            unit="MB/s",
+            text="What is the bandwidth of these messages, as all bytes over all time?",
+            of=_mean_rate,
+            hints=(
+                "A sample is the time of one message, in µs.",
+                "Mean the times, not the rates: 256 B over the mean time; B/µs are MB/s.",
+            ),
         ),
         Question(
-            name="flattered", unit="%", text="By how much more does the arithmetic mean of the rates of single messages say?", of=_wrong_rate,
+            name="flattered",
+            unit="%",
+            text="By how much more does the arithmetic mean of the rates of single messages say?",
+            of=_wrong_rate,
             hints=("mean(size / t) against size / mean(t).", "It is never less: Jensen's inequality."),
         ),
         Question(
-            name="tail", unit="µs", text="99 of 100 of these messages take at most how long? (Median over launches.)", of=_tail,
-            hints=("The 99th percentile of each launch, then the median of those.", "stats.quantile(values, 0.99) of labkit."),
+            name="tail",
+            unit="µs",
+            text="99 of 100 of these messages take at most how long? (Median over launches.)",
+            of=_tail,
+            hints=(
+                "The 99th percentile of each launch, then the median of those.",
+                "stats.quantile(values, 0.99) of labkit.",
+            ),
         ),
     ),
     shows={
@@ -135,4 +175,4 @@ LAB = Lab(
         "launches": _launches,
         "distribution": lambda r: figures.distribution(_points(r), TIME),
     },
-)  # fmt: skip
+)

@@ -31,8 +31,10 @@ def _own(results: Results, statistic: str) -> Expected:
     where = {"size": 4096, "option_tests": 8}
     return results.combined(
         lambda total, compute, pure: max(0.0, 100 * (1 - (total - compute) / pure)),
-        (NAME, "latency_us", where), (NAME, "compute_us", where), (NAME, "pure_us", where),
-    )  # fmt: skip
+        (NAME, "latency_us", where),
+        (NAME, "compute_us", where),
+        (NAME, "pure_us", where),
+    )
 
 
 def _who(results: Results) -> Expected:
@@ -44,8 +46,9 @@ def _share(results: Results) -> Expected:
     where = {"transport": "tcp", "size": 8}
     return results.combined(
         lambda overhead, latency: 100 * overhead / (2 * latency),
-        ("mpi.host_overhead", "overhead_us", where), ("mpi.host_overhead", "latency_us", where),
-    )  # fmt: skip
+        ("mpi.host_overhead", "overhead_us", where),
+        ("mpi.host_overhead", "latency_us", where),
+    )
 
 
 def _table(results: Results) -> pd.DataFrame:
@@ -71,39 +74,65 @@ LAB = Lab(
     recorded=("two-cores", "two-cores-labs"),
     predictions=(
         Question(
-            name="hidden", unit="%",
+            name="hidden",
+            unit="%",
             text="A rank starts a non-blocking sum of 256 KiB, computes as long as the sum takes, and then waits. Which part of the sum's time is hidden?",
             of=lambda r: _overlap(r, 0),
         ),
-        Question(name="hidden_tests", unit="%", text="And if it calls MPI_Test eight times while it computes?", of=lambda r: _overlap(r, 8)),
+        Question(
+            name="hidden_tests",
+            unit="%",
+            text="And if it calls MPI_Test eight times while it computes?",
+            of=lambda r: _overlap(r, 8),
+        ),
     ),
     questions=(
         Question(
-            name="without", unit="%", text="How much of the time of a sum of 256 KiB does the computation hide without MPI_Test?",
+            name="without",
+            unit="%",
+            text="How much of the time of a sum of 256 KiB does the computation hide without MPI_Test?",
             of=lambda r: _overlap(r, 0),
-            hints=("The last column of the table, option tests 0.", "If the total is the pure time plus the computation, nothing was hidden."),
+            hints=(
+                "The last column of the table, option tests 0.",
+                "If the total is the pure time plus the computation, nothing was hidden.",
+            ),
         ),
         Question(
-            name="by_hand", unit="%", text="Compute it by hand for 4 KiB with eight calls of MPI_Test, from the medians in the table.",
+            name="by_hand",
+            unit="%",
+            text="Compute it by hand for 4 KiB with eight calls of MPI_Test, from the medians in the table.",
             of=lambda r: _own(r, "p50"),
-            hints=("What is left of the total once the computation is taken away?", "100 · (1 − (total − computation) / pure)."),
+            hints=(
+                "What is left of the total once the computation is taken away?",
+                "100 · (1 − (total − computation) / pure).",
+            ),
         ),
         Question(
-            name="who", text="What made the sum progress during the computation?", choices=(PROGRESS, HARDWARE, NOBODY), of=_who,
+            name="who",
+            text="What made the sum progress during the computation?",
+            choices=(PROGRESS, HARDWARE, NOBODY),
+            of=_who,
             hints=("Compare the rows with and without MPI_Test.", "An adapter that does the work needs no MPI calls."),
         ),
         Question(
-            name="share", unit="%", text="Of a round trip of 8 B over TCP, which share does a rank's processor spend inside MPI calls that do something?",
+            name="share",
+            unit="%",
+            text="Of a round trip of 8 B over TCP, which share does a rank's processor spend inside MPI calls that do something?",
             of=_share,
-            hints=("The table of overheads has the processor's time of a round trip, and half of the round trip.", "A round trip is twice the latency."),
+            hints=(
+                "The table of overheads has the processor's time of a round trip, and half of the round trip.",
+                "A round trip is twice the latency.",
+            ),
         ),
     ),
     shows={
         "times": lambda r: figures.several_metrics(
-            r.rows(NAME, option_tests=0), {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"}, label="time"
+            r.rows(NAME, option_tests=0),
+            {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"},
+            label="time",
         ),
         "tests": lambda r: figures.versus_size(r.rows(NAME), "overlap_osu_percent", series=["option_tests"], tail=None),
         "table": _table,
         "overhead": _overhead,
     },
-)  # fmt: skip
+)

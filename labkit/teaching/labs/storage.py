@@ -52,8 +52,9 @@ def _matters(results: Results) -> Expected:
 def _reads(results: Results) -> Expected:
     return results.combined(
         lambda random, sequential: random / sequential,
-        (READ, TIME, {"option_pattern": "random"}), (READ, TIME, {"option_pattern": "sequential"}),
-    )  # fmt: skip
+        (READ, TIME, {"option_pattern": "random"}),
+        (READ, TIME, {"option_pattern": "sequential"}),
+    )
 
 
 def _map(results: Results, sync: bool) -> go.Figure:
@@ -76,30 +77,55 @@ LAB = Lab(
     specs=_specs,
     recorded=("two-cores",),
     predictions=(
-        Question(name="write_us", unit="µs", text="How long does a plain write of 4 KiB to a file take?",
-                 of=lambda r: r.combined(lambda time: time, _written("none"))),
-        Question(name="durable", text="How many times as long does it take when it must be on the disk (O_SYNC)?", of=_price),
+        Question(
+            name="write_us",
+            unit="µs",
+            text="How long does a plain write of 4 KiB to a file take?",
+            of=lambda r: r.combined(lambda time: time, _written("none")),
+        ),
+        Question(
+            name="durable", text="How many times as long does it take when it must be on the disk (O_SYNC)?", of=_price
+        ),
     ),
     questions=(
         Question(
-            name="price", text="How many times as long does a sequential write of 4 KiB take with O_SYNC as without?", of=_price,
+            name="price",
+            text="How many times as long does a sequential write of 4 KiB take with O_SYNC as without?",
+            of=_price,
             hints=("Both are in the table, pattern sequential.", "Divide the median with osync by the one with none."),
         ),
         Question(
-            name="rate", unit="writes/s", text="How many durable sequential writes of 4 KiB can one program make in a second?", of=_rate,
+            name="rate",
+            unit="writes/s",
+            text="How many durable sequential writes of 4 KiB can one program make in a second?",
+            of=_rate,
             hints=("One write is under way at a time.", "The reciprocal of the time of one; mind the µs."),
         ),
         Question(
-            name="who", text="Who answered the plain writes?", choices=(CACHE, DISK), of=_answered,
-            hints=("Could the device of the durable writes have answered in that time?", "write() returns when the kernel has a copy."),
+            name="who",
+            text="Who answered the plain writes?",
+            choices=(CACHE, DISK),
+            of=_answered,
+            hints=(
+                "Could the device of the durable writes have answered in that time?",
+                "write() returns when the kernel has a copy.",
+            ),
         ),
         Question(
-            name="matters", text="What costs a write more here?", choices=(SYNC, RANDOM, BOTH), of=_matters,
+            name="matters",
+            text="What costs a write more here?",
+            choices=(SYNC, RANDOM, BOTH),
+            of=_matters,
             hints=("Compare two pairs of rows that differ in one thing each.", "A factor says more than a difference."),
         ),
         Question(
-            name="ahead", text="How many times as long does a random read take as a sequential one?", of=_reads,
-            hints=("The cache was emptied before both.", "The kernel reads ahead what it expects to be asked for next."),
+            name="ahead",
+            text="How many times as long does a random read take as a sequential one?",
+            of=_reads,
+            hints=(
+                "The cache was emptied before both.",
+                "The kernel reads ahead what it expects to be asked for next.",
+            ),
         ),
     ),
     shows={
@@ -107,4 +133,4 @@ LAB = Lab(
         "map": lambda r: _map(r, sync=False),
         "map_sync": lambda r: _map(r, sync=True),
     },
-)  # fmt: skip
+)

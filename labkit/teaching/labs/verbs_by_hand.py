@@ -65,30 +65,54 @@ LAB = Lab(
     recorded=("two-cores-labs",),
     effort=Effort(launches=3, time_cap=0.5),
     predictions=(
-        Question(name="guess", text="Which step of setting a connection up takes longest?", choices=tuple(STEPS.values()), of=_longest),
+        Question(
+            name="guess",
+            text="Which step of setting a connection up takes longest?",
+            choices=tuple(STEPS.values()),
+            of=_longest,
+        ),
     ),
     questions=(
         Question(
-            name="order", text="In which order does one side of a connection get ready, so that no message can arrive before there is room for it?",
-            choices=(FIRST, LATE, WRONG), of=lambda r: Expected(FIRST),
-            hints=("A queue pair in INIT takes receives already, but no message arrives yet.", "From RTR on the peer's messages are taken: what must lie there by then?"),
+            name="order",
+            text="In which order does one side of a connection get ready, so that no message can arrive before there is room for it?",
+            choices=(FIRST, LATE, WRONG),
+            of=lambda r: Expected(FIRST),
+            hints=(
+                "A queue pair in INIT takes receives already, but no message arrives yet.",
+                "From RTR on the peer's messages are taken: what must lie there by then?",
+            ),
         ),
         Question(
-            name="peer", text="What must a side know of its peer before it can go to RTR?", choices=(BUFFER, KEY, NOTHING), of=lambda r: Expected(KEY),
-            hints=("ready_to_receive takes pair.address; look at what it holds.", "Address and key of memory are needed later, for RDMA write and read alone."),
+            name="peer",
+            text="What must a side know of its peer before it can go to RTR?",
+            choices=(BUFFER, KEY, NOTHING),
+            of=lambda r: Expected(KEY),
+            hints=(
+                "ready_to_receive takes pair.address; look at what it holds.",
+                "Address and key of memory are needed later, for RDMA write and read alone.",
+            ),
         ),
         Question(
-            name="completions", text="The program below sends one message to itself. How many completions does its queue receive?", of=lambda r: Expected(2.0, 2.0, 2.0),
+            name="completions",
+            text="The program below sends one message to itself. How many completions does its queue receive?",
+            of=lambda r: Expected(2.0, 2.0, 2.0),
             hints=("Sending and receiving are two pieces of work.", "The program waits for each of them."),
         ),
         Question(
-            name="longest", text="Which step took longest?", choices=tuple(STEPS.values()), of=_longest,
+            name="longest",
+            text="Which step took longest?",
+            choices=tuple(STEPS.values()),
+            of=_longest,
             hints=("The largest median in the table.",),
         ),
         Question(
-            name="share", unit="%", text="Which part of the time of all steps goes into the changes of state to RTR and RTS?", of=_share,
+            name="share",
+            unit="%",
+            text="Which part of the time of all steps goes into the changes of state to RTR and RTS?",
+            of=_share,
             hints=("Add all medians of the table.", "100 · (INIT to RTR + RTR to RTS) / sum."),
         ),
     ),
     shows={"steps": _steps},
-)  # fmt: skip
+)
