@@ -201,7 +201,7 @@ class Study(studies.Study):
         yield (
             "Nothing was faster than its link."
             if over.empty
-            else f"{len(over)} of {len(self.claims)} points were faster than their link by more than 5 %: do not trust them."
+            else f"{len(over)} of {len(self.claims)} points beat their link by more than 5 %: do not trust them."
         )
         if len(few):
             yield (

@@ -48,7 +48,8 @@ def tcp_bidirectional(spec: Spec, effort: Effort) -> Invocation:
         ["--bidir"],
         parse=layout.both,
         definition=(
-            "iperf3 --bidir: sum over both directions of what the receivers got; each direction has connections of its own."
+            "iperf3 --bidir: sum over both directions of what the receivers got; "
+            "each direction has connections of its own."
         ),
     )
 

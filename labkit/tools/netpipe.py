@@ -78,7 +78,8 @@ def ladder(spec: Spec, effort: Effort) -> Invocation:
         parse,
         sizes * (3 if values["perturbation"] else 1),
         definition=(
-            "NetPIPE: mean over the best of its trials of each size; latency is half the round trip; both ways are summed."
+            "NetPIPE: mean over the best of its trials of each size; latency is half the round trip; "
+            "both ways are summed."
         ),
     )
 

@@ -83,7 +83,8 @@ def under_load(spec: Spec, effort: Effort) -> Invocation:
         parsed,
         shortest,
         definition=(
-            "sockperf under-load: time from sending to answer of every message, sent at a rate that waits for no answer."
+            "sockperf under-load: time from sending to answer of every message, "
+            "sent at a rate that waits for no answer."
         ),
     )
 
