@@ -1,4 +1,4 @@
-"""How often a healthy system would be blamed by the rule for bad pairs, with the scatter that was really measured."""
+"""How often the rule for bad pairs would blame a healthy system that has the measured scatter."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class FalseAlarms:
 def false_alarms(samples: Samples, draws: int = 400) -> FalseAlarms:
     """Simulate healthy systems with the real scatter of a measurement, and count how often the rule finds something.
 
-    Every pair's times are divided by their median, so that all pairs are equally fast, and drawn anew in blocks of
-    neighbouring rounds. What differs from one start of the ranks to the next is not in it.
+    The times of every pair are divided by their median, so that all pairs are equally fast, and resampled in blocks of
+    neighbouring rounds. Differences between starts of the ranks are not included.
 
     Parameters
     ----------
@@ -51,20 +51,20 @@ def false_alarms(samples: Samples, draws: int = 400) -> FalseAlarms:
     count = times.shape[1] // len(schedule)
     if count < 6:
         raise DataError(f"Each pair met {count} times, but the test needs at least 6. Measure longer: raise time_cap.")
-    held = times[:, : count * len(schedule)].reshape(len(times), count, len(schedule))
-    held = held / np.median(held, axis=1, keepdims=True)
-    chance, length = np.random.default_rng(1), max(1, round(count ** (1 / 3)))
+    relative = times[:, : count * len(schedule)].reshape(len(times), count, len(schedule))
+    relative = relative / np.median(relative, axis=1, keepdims=True)
+    generator, length = np.random.default_rng(1), max(1, round(count ** (1 / 3)))
     alarms = []
     for _ in range(draws):
-        starts = chance.integers(0, count, -(-count // length))
+        starts = generator.integers(0, count, -(-count // length))
         at = ((starts[:, None] + np.arange(length)) % count).ravel()[:count]
-        drawn = held[:, at].swapaxes(1, 2)  # (ranks, rounds, meetings)
-        found = np.full((2, len(times), len(times)), np.nan)
+        drawn = relative[:, at].swapaxes(1, 2)  # (ranks, rounds, meetings)
+        estimates = np.full((2, len(times), len(times)), np.nan)
         for turn, row in enumerate(schedule):
             met = np.flatnonzero(row != NOBODY)
-            for which, low in enumerate((False, True)):
-                found[which, met, row[met]] = of_rounds(drawn[met, turn], low)
-        alarms.append(suspicious(found[0], hosts, found[1]))
+            for index, low in enumerate((False, True)):
+                estimates[index, met, row[met]] = of_rounds(drawn[met, turn], low)
+        alarms.append(suspicious(estimates[0], hosts, estimates[1]))
     once = sum(bool(one.any()) for one in alarms)
     twice = sum(bool((one & other).any()) for one, other in zip(alarms[::2], alarms[1::2], strict=True))
     sentence = (

@@ -1,8 +1,8 @@
-"""Which rank of a collective kept the others waiting: from the times of all ranks in every iteration.
+"""Find the rank of a collective that kept the others waiting, from the times of all ranks in every iteration.
 
-Clocks of ranks are never compared, so only durations are there, and a late rank is not the one with the long time: it
-finds the others' messages waiting and leaves at once, while they wait for it. What a slow rank does to the times
-follows from who waits for whom:
+Only durations are known, because clocks of ranks are never compared. A late rank does not have the long time: it finds
+the others' messages waiting and leaves at once, while they wait for it. The effect of a slow rank on the times follows
+from who waits for whom:
 
 =================================  =======================================================
 rank k enters late                 long for all that wait for it, but not for itself
@@ -10,8 +10,8 @@ rank k is slow before it sends     long for itself and all that wait for it
 rank k is slow after it has sent   long for itself alone
 =================================  =======================================================
 
-A slow iteration counts for a rank only if that rank alone explains who was long. The others are counted as undecided:
-where everybody waits for everybody and all are long alike, times cannot tell whose doing it was.
+A slow iteration counts for a rank only if that rank alone explains which ranks took long. All other slow iterations are
+undecided: if everybody waits for everybody and all take equally long, the times cannot show the cause.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _check(samples: Samples) -> None:
 
 
 def _explanations(spec: Spec) -> list[dict[frozenset[int], int]]:
-    """Who alone explains that just these ranks were long; the likelier kinds of cause first.
+    """Map each set of ranks that took long to the rank that alone explains it; the likelier kinds of cause first.
 
     A set that several ranks explain equally well has -1.
     """
@@ -148,13 +148,13 @@ def _explanations(spec: Spec) -> list[dict[frozenset[int], int]]:
     kinds = {WAITS[collective(spec.benchmark)], *([_everybody] if spec.size > _SMALL else [])}
     waiting = [(waits(rank, root, spec.ranks), rank) for waits in kinds for rank in everyone]
     likely = [(frozenset(long), rank) for others, rank in waiting for long in (others, others | {rank})]
-    found = []
+    explanations = []
     for causes in (likely, [(frozenset({rank}), rank) for rank in everyone]):
-        by: dict[frozenset[int], set[int]] = {}
+        ranks_of: dict[frozenset[int], set[int]] = {}
         for long, rank in causes:
-            by.setdefault(long, set()).add(rank)
-        found.append({long: min(who) if len(who) == 1 else -1 for long, who in by.items()})
-    return found
+            ranks_of.setdefault(long, set()).add(rank)
+        explanations.append({long: min(ranks) if len(ranks) == 1 else -1 for long, ranks in ranks_of.items()})
+    return explanations
 
 
 def _owners(
@@ -168,12 +168,12 @@ def _owners(
     owner = np.full(largest.shape, -2)
     for i in np.flatnonzero(largest > time.max(axis=0).mean()):
         long = frozenset(np.flatnonzero(excess[:, i] > largest[i] / 2).tolist())
-        owner[i] = next((by[long] for by in explanations if long in by), -1)
+        owner[i] = next((rank_of[long] for rank_of in explanations if long in rank_of), -1)
     return owner, largest
 
 
 def _p_values(owner: NDArray[np.int64], size: NDArray[np.float64], ranks: int) -> list[float]:
-    """For each rank, the chance of so many and so large slow iterations of it where each falls on any rank alike.
+    """P value of each rank: chance of its number and size of slow iterations if each falls on any rank alike.
 
     A signed-rank test: an iteration weighs as much as the square of its place among the excesses, in `_LEVELS` steps.
     Neighbouring iterations of the same rank count once, for disturbances last.
@@ -187,7 +187,7 @@ def _p_values(owner: NDArray[np.int64], size: NDArray[np.float64], ranks: int) -
     weight = np.ceil(place * min(_LEVELS, len(place)) / len(place)).astype(np.int64) ** 2
     reached = np.bincount(mine, weights=weight, minlength=ranks).astype(np.int64)
     tail = _tail(weight, 1 / ranks)
-    return [float(tail[one]) for one in reached]
+    return [float(tail[weights]) for weights in reached]
 
 
 def _tail(weight: NDArray[np.int64], each: float) -> NDArray[np.float64]:
@@ -198,8 +198,8 @@ def _tail(weight: NDArray[np.int64], each: float) -> NDArray[np.float64]:
     total = int(weight.sum()) + 1
     turn = -2j * np.pi * np.arange(total // 2 + 1) / total
     spectrum = np.ones(len(turn), np.complex128)
-    for one, count in zip(*np.unique(weight, return_counts=True), strict=True):
-        spectrum *= (1 - each + each * np.exp(turn * one)) ** count
+    for size, count in zip(*np.unique(weight, return_counts=True), strict=True):
+        spectrum *= (1 - each + each * np.exp(turn * size)) ** count
     chance = np.fft.irfft(spectrum, total).clip(0)
     tail: NDArray[np.float64] = np.minimum(chance[::-1].cumsum()[::-1], 1.0)
     return tail
@@ -223,13 +223,13 @@ def _sentence(table: pd.DataFrame, iterations: int, undecided: int, enough: bool
     """What a reader needs to know."""
     rest = f" In {undecided} more slow iterations the times fit no single rank, or several alike." if undecided else ""
     if named := [row for row in table.itertuples() if row.slow]:
-        said = [
+        sentences = [
             f"Rank {row.rank} was slow in {row.slow_iterations} of {iterations} iterations "
             f"({format_share(row.share)}), by {format_number(row.excess_us_p50, 'µs')} (median), with "
             f"{format_share(min(row.confidence, 0.9999), digits=4)} confidence."
             for row in named
         ]
-        return " ".join(said) + rest
+        return " ".join(sentences) + rest
     if not enough:
         return (
             f"{iterations} iterations are too few to say which of {ranks} ranks is slow: {_EVERY * _needed(ranks)} are "
