@@ -17,7 +17,7 @@ undecided: if everybody waits for everybody and all take equally long, the times
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.samples import Samples
 from labkit.spec import Spec
+from labkit.stats import over_ranks
 from labkit.units import format_number, format_share
 
 ALPHA = 0.01  # chance that any rank of a healthy job is named
@@ -35,23 +36,24 @@ _SMALL = 1024  # B up to which a sender need not wait for the receiver
 _LEVELS = 16  # of the size of a slow iteration in the test
 _EVERY = 10  # "too few" means: a rank slow in each tenth iteration could be missed
 
-Waits = Callable[[int, int, int], set[int]]  # rank, root, ranks: those that wait for the rank
+Runs = tuple[int, int, int, int]  # a set of ranks: start and end of one run of them, and of another
+Waits = Callable[[int, int, int], list[tuple[int, int]]]  # rank, root, ranks: those that wait for the rank, as runs
 
 
-def _everybody(rank: int, root: int, ranks: int) -> set[int]:
-    return set(range(ranks)) - {rank}
+def _everybody(rank: int, root: int, ranks: int) -> list[tuple[int, int]]:
+    return [(0, rank), (rank + 1, ranks)]
 
 
-def _from_root(rank: int, root: int, ranks: int) -> set[int]:
-    return _everybody(rank, root, ranks) if rank == root else set()
+def _from_root(rank: int, root: int, ranks: int) -> list[tuple[int, int]]:
+    return _everybody(rank, root, ranks) if rank == root else []
 
 
-def _to_root(rank: int, root: int, ranks: int) -> set[int]:
-    return {root} - {rank}
+def _to_root(rank: int, root: int, ranks: int) -> list[tuple[int, int]]:
+    return [(root, root + 1)] if rank != root else []
 
 
-def _later(rank: int, root: int, ranks: int) -> set[int]:
-    return set(range(rank + 1, ranks))
+def _later(rank: int, root: int, ranks: int) -> list[tuple[int, int]]:
+    return [(rank + 1, ranks)]
 
 
 # by MPI's definition: whose result needs the rank's data; with larger messages everybody may wait for everybody
@@ -97,7 +99,7 @@ def slow_ranks(samples: Samples) -> SlowRanks:
 
     Parameters
     ----------
-    samples : of one launch of a collective with a time of every rank in every iteration.
+    samples : of one launch of a collective: a time of every rank in every iteration, or statistics over all ranks.
 
     Raises
     ------
@@ -105,22 +107,12 @@ def slow_ranks(samples: Samples) -> SlowRanks:
         If the benchmark is no collective whose ranks wait as MPI defines, or the times of some rank are missing.
     """
     _check(samples)
-    ranks, iterations = samples.time_ns.shape
-    excess = samples.time_ns - np.median(samples.time_ns, axis=1, keepdims=True)
-    owner, size = _owners(samples.time_ns, excess, _explanations(samples.spec))
-    slow = owner >= -1
-    adjusted = _holm(_p_values(owner, size, ranks))
-    rows = []
-    for rank, p in enumerate(adjusted):
-        mine = size[owner == rank]
-        share = len(mine) / iterations
-        typical = float(np.median(mine)) / 1e3 if mine.size else math.nan
-        caused = mine.sum() >= min(0.5, 2 / ranks) * size[owner >= 0].sum()
-        rows.append((rank, len(mine), share, typical, 1 - p, bool(p <= ALPHA and share >= SHARE and caused)))
-    names = ["rank", "slow_iterations", "share", "excess_us_p50", "confidence", "slow"]
-    table = pd.DataFrame(rows, columns=names)
+    columns, ranks = _columns(samples), samples.spec.ranks
+    iterations = len(columns["slowest"])
+    owner = _owners(columns, _explanations(samples.spec))
+    table = _table(owner, columns["excess"], _holm(_p_values(owner, columns["excess"], ranks)))
     enough = iterations >= _EVERY * _needed(ranks)
-    undecided = int((slow & (owner == -1)).sum())
+    undecided = int((owner == -1).sum())
     sentence = _sentence(table, iterations, undecided, enough, ranks)
     return SlowRanks(table, iterations, undecided, enough, sentence)
 
@@ -131,48 +123,93 @@ def _check(samples: Samples) -> None:
     wrong = ""
     if collective(spec.benchmark) not in WAITS:
         wrong = f"is no collective in which ranks wait for one another in a known way ({', '.join(WAITS)})"
-    elif samples.time_ns.shape[0] != spec.ranks or spec.ranks < 2 or not samples.n:
+    elif (len(samples.over.ranks) if samples.over else len(samples.time_ns)) != spec.ranks or spec.ranks < 2:
         wrong = f"has times of shape {samples.time_ns.shape}, but it needs those of {max(spec.ranks, 2)} ranks"
+    elif not samples.n:
+        wrong = "has no times, but it needs one of each rank and iteration"
     elif given.get("timing") == "total" or given.get("threads", 1) > 1 or given.get("rotate"):
         wrong = "was measured with timing=total, threads or rotate, but each time must be of one rank, iteration, root"
     if wrong:
         raise DataError(f"'{spec}' {wrong}. Measure a collective with its defaults, such as mpi.allreduce.")
 
 
-def _explanations(spec: Spec) -> list[dict[frozenset[int], int]]:
+def _columns(samples: Samples) -> Mapping[str, NDArray[np.int64]]:
+    """Statistics of each iteration over ranks: those that were kept, or worked out from every time."""
+    if samples.over:
+        return samples.over.of_iteration
+    typical = np.median(samples.time_ns, axis=1).astype(np.int64)
+    return over_ranks.columns(samples.time_ns, typical)
+
+
+def _explanations(spec: Spec) -> list[dict[Runs, int]]:
     """Map each set of ranks that took long to the rank that alone explains it; the likelier kinds of cause first.
 
     A set that several ranks explain equally well has -1.
     """
-    everyone, root = range(spec.ranks), int(spec.values.get("root", 0))
+    root = int(spec.values.get("root", 0))
     kinds = {WAITS[collective(spec.benchmark)], *([_everybody] if spec.size > _SMALL else [])}
-    waiting = [(waits(rank, root, spec.ranks), rank) for waits in kinds for rank in everyone]
-    likely = [(frozenset(long), rank) for others, rank in waiting for long in (others, others | {rank})]
-    explanations = []
-    for causes in (likely, [(frozenset({rank}), rank) for rank in everyone]):
-        ranks_of: dict[frozenset[int], set[int]] = {}
-        for long, rank in causes:
-            ranks_of.setdefault(long, set()).add(rank)
-        explanations.append({long: min(ranks) if len(ranks) == 1 else -1 for long, ranks in ranks_of.items()})
-    return explanations
+    likely: dict[Runs, int] = {}
+    alone: dict[Runs, int] = {}
+    for rank in range(spec.ranks):
+        itself = (rank, rank + 1)
+        sets = {
+            _runs(runs)
+            for waits in kinds
+            for others in [waits(rank, root, spec.ranks)]
+            for runs in (others, [*others, itself])
+        }
+        for runs in sets:
+            likely[runs] = -1 if runs in likely else rank
+        alone[_runs([itself])] = rank
+    return [likely, alone]
 
 
-def _owners(
-    time: NDArray[np.int64], excess: NDArray[np.float64], explanations: list[dict[frozenset[int], int]]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Rank that explains each iteration (-1: slow, undecided; -2: not slow), and its excess, (iterations,), ns.
+def _runs(parts: list[tuple[int, int]]) -> Runs:
+    """A set of ranks as two runs at most, from parts that do not overlap; the form of `over_ranks.runs`."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(part for part in parts if part[0] < part[1]):
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    first, second = [*joined, (0, 0), (0, 0)][:2]
+    return (*first, *second)
+
+
+def _owners(columns: Mapping[str, NDArray[np.int64]], explanations: list[dict[Runs, int]]) -> NDArray[np.int64]:
+    """Rank that explains each iteration (-1: slow, undecided; -2: not slow), (iterations,).
 
     Slow is what exceeds the usual time by more than the mean iteration takes; long is more than half the excess.
     """
-    largest = excess.max(axis=0)
-    owner = np.full(largest.shape, -2)
-    for i in np.flatnonzero(largest > time.max(axis=0).mean()):
-        long = frozenset(np.flatnonzero(excess[:, i] > largest[i] / 2).tolist())
-        owner[i] = next((rank_of[long] for rank_of in explanations if long in rank_of), -1)
-    return owner, largest
+    owner = np.full(len(columns["excess"]), -2)
+    slow = np.flatnonzero(columns["excess"] > columns["slowest"].mean())
+    long = np.stack([columns[name][slow] for name in over_ranks.RUNS], axis=1)
+    for i, runs in zip(slow.tolist(), map(tuple, long.tolist()), strict=True):
+        owner[i] = next((rank_of[runs] for rank_of in explanations if runs in rank_of), -1)
+    return owner
 
 
-def _p_values(owner: NDArray[np.int64], size: NDArray[np.float64], ranks: int) -> list[float]:
+def _table(owner: NDArray[np.int64], excess: NDArray[np.int64], p_values: list[float]) -> pd.DataFrame:
+    """`SlowRanks.table` from the rank and the excess of each iteration, ns, and the p value of each rank."""
+    ranks, decided = len(p_values), owner >= 0
+    groups = pd.Series(excess[decided]).groupby(owner[decided])
+    everyone = range(ranks)
+    number = groups.size().reindex(everyone, fill_value=0).to_numpy()
+    caused = groups.sum().reindex(everyone, fill_value=0).to_numpy() >= min(0.5, 2 / ranks) * excess[decided].sum()
+    share, p = number / len(owner), np.array(p_values)
+    return pd.DataFrame(
+        {
+            "rank": everyone,
+            "slow_iterations": number,
+            "share": share,
+            "excess_us_p50": groups.median().reindex(everyone).to_numpy(np.float64) / 1e3,
+            "confidence": 1 - p,
+            "slow": (p <= ALPHA) & (share >= SHARE) & caused,
+        }
+    )
+
+
+def _p_values(owner: NDArray[np.int64], size: NDArray[np.int64], ranks: int) -> list[float]:
     """P value of each rank: chance of its number and size of slow iterations if each falls on any rank alike.
 
     A signed-rank test: an iteration weighs as much as the square of its place among the excesses, in `_LEVELS` steps.

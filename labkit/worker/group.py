@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,3 +51,56 @@ class Together:
         held = np.empty((self.size, len(values)), np.int64)
         self._comm.Gather(values, held if self.rank == 0 else None, 0)
         return held
+
+    def total(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sum over ranks of each value, on rank 0."""
+        return self._reduce(values, "SUM")
+
+    def greatest(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Maximum over ranks of each value, on rank 0."""
+        return self._reduce(values, "MAX")
+
+    def _reduce(self, values: NDArray[np.int64], operation: str) -> NDArray[np.int64]:
+        from mpi4py import MPI
+
+        reduced = np.empty(len(values) if self.rank == 0 else 0, np.int64)
+        self._comm.Reduce(values, reduced if self.rank == 0 else None, getattr(MPI, operation), 0)
+        return reduced
+
+    def collect(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Values of all ranks, one rank's behind the other's, on rank 0; the ranks may have different numbers of them."""
+        counts = self.gather(np.array([len(values)], np.int64))[:, 0]
+        collected = np.empty(int(counts.sum()) if self.rank == 0 else 0, np.int64)
+        target = (collected, counts.tolist()) if self.rank == 0 else None
+        self._comm.Gatherv(np.ascontiguousarray(values), target, 0)
+        return collected
+
+    def spread(self, values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+        """Rank 0's values, of which there are so many, on all ranks."""
+        shared = values if self.rank == 0 else np.empty(count, np.int64)
+        self._comm.Bcast(shared, 0)
+        return shared
+
+    def transpose(self, times: NDArray[np.int64], threads: int, timing: Sequence[int]) -> NDArray[np.int64]:
+        """All ranks' times of a part of the iterations: each rank gets another part, one after the other.
+
+        Parameters
+        ----------
+        times : (threads, iterations) of this rank; without rows on a rank that does not time.
+        threads : rows of each rank that times.
+        timing : these ranks, in order.
+
+        Returns
+        -------
+        (ranks that time * threads, iterations of this rank's part).
+        """
+        iterations = times.shape[1]
+        edges = [iterations * rank // self.size for rank in range(self.size + 1)]
+        lengths = np.diff(edges)
+        parts = [times[:, first:last].ravel() for first, last in pairwise(edges)]
+        received = np.empty((len(timing) * threads, int(lengths[self.rank])), np.int64)
+        expected = np.zeros(self.size, np.int64)
+        expected[list(timing)] = threads * lengths[self.rank]
+        sent = [len(part) for part in parts]
+        self._comm.Alltoallv((np.concatenate(parts), sent), (received, expected.tolist()))
+        return received
