@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from labkit.errors import KernelError
 from labkit.spec import Effort, Spec
-from labkit.worker import Frame, Plan, Reader, failure, told
+from labkit.worker import Frame, Plan, Reader, failure, reported_failure
 from labkit.worker.stop import CHUNK, ENOUGH, MOST, Stop
 from labkit.worker.verify import compare, pattern_of
 
@@ -50,10 +50,10 @@ def test_a_thousand_points_fit_one_word() -> None:
 
 def test_a_rank_says_why_it_gave_up_even_among_noise() -> None:
     line = failure(3, KernelError("latency: MPI_ERR_RANK: invalid rank"))
-    said = told(f"some MPI banner\n[1,3]<stderr>:{line}\nmore noise")
+    said = reported_failure(f"some MPI banner\n[1,3]<stderr>:{line}\nmore noise")
     assert said == {"kind": "KernelError", "rank": 3, "text": "latency: MPI_ERR_RANK: invalid rank"}
-    assert told("nothing of the kind") is None
-    assert told(line[: len(line) // 2]) is None
+    assert reported_failure("nothing of the kind") is None
+    assert reported_failure(line[: len(line) // 2]) is None
 
 
 def chunk(each_ns: float, count: int, noise: float = 0.0) -> np.ndarray:

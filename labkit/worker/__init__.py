@@ -106,8 +106,8 @@ def failure(rank: int | None, error: BaseException) -> str:
     return FAILED + json.dumps({"kind": kind, "rank": rank, "text": text})
 
 
-def told(stderr: str) -> Mapping[str, Any] | None:
-    """What a rank said in its `failure` line, from the text on standard error; the first one."""
+def reported_failure(stderr: str) -> Mapping[str, Any] | None:
+    """Parse the first `failure` line in the text on standard error; None if there is none."""
     for line in stderr.splitlines():
         _, found, rest = line.partition(FAILED)
         if found:
