@@ -1,4 +1,4 @@
-"""When a point has been measured enough."""
+"""The stop rule: when a point has been measured enough."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Stop:
         self.n, self.spent, self.width, self.reason = 0, 0.0, None, ""  # type: int, float, float | None, str
 
     def first(self, each: float) -> int:
-        """Iterations of the first chunk, when one takes about so many s."""
+        """Iterations of the first chunk, if each takes about so many s."""
         most = self._effort.iterations or ENOUGH
         return max(1, min(int(min(CHUNK, self._effort.time_cap) / each), most))
 
-    def after(self, chunk: NDArray[np.int64], count: int, took: float) -> int:
-        """Take a chunk, (ranks, count) ns, that took so many s with its warm-up; the next count."""
+    def after(self, chunk: NDArray[np.int64], count: int, elapsed: float) -> int:
+        """Add a chunk, (ranks, count) ns, which took so many s with its warm-up; return the count of the next."""
         effort = self._effort
         self._seen.append(chunk.mean(axis=0) if self._reduce == "mean" else chunk.max(axis=0))
         self.n += count
-        self.spent += took
-        each = max(took / count, 1e-9)
+        self.spent += elapsed
+        each = max(elapsed / count, 1e-9)
         if effort.iterations is not None:
             self.reason = "iterations"
             return min(max(int(CHUNK / each), 1), effort.iterations - self.n)
@@ -52,6 +52,6 @@ class Stop:
             if reached:
                 self.reason = reason
                 return 0
-        left = max(effort.time_cap - self.spent, 0.0)
+        remaining = max(effort.time_cap - self.spent, 0.0)
         next_stop = ENOUGH - self.n if self.n < ENOUGH else MOST - self.n
-        return max(1, min(int(min(CHUNK, left) / each), next_stop))
+        return max(1, min(int(min(CHUNK, remaining) / each), next_stop))
