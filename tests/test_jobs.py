@@ -17,7 +17,7 @@ from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
 from labkit.jobs import estimate, inside, script, site, submitting, systems
-from labkit.measuring import nodes
+from labkit.measuring import schedule
 from labkit.spec import Spec
 
 GOLDEN = Path(__file__).parent / "golden" / "jobs"
@@ -274,10 +274,10 @@ def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyP
     groups = [[pair], [pair], [pair], [tool], [pair], [all_four], [named], [pair]]
 
     def hosts() -> list[list[str]]:
-        return [["".join(part) for _, part in some] for some in nodes.concurrent(groups)]
+        return [["".join(part) for _, part in some] for some in schedule.concurrent(groups)]
 
     assert hosts() == [[""]] * 8
-    monkeypatch.setenv(nodes.BESIDE, "1")
+    monkeypatch.setenv(schedule.BESIDE, "1")
     assert hosts() == [["ab", "cd"], ["ab"], [""], ["ab"], ["abcd"], [""], ["ab"]]
     with allocation.narrowed(["c", "d"]):
         assert allocation.shared()

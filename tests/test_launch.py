@@ -18,7 +18,7 @@ from labkit.errors import LaunchError, SpecError
 from labkit.launch import Launcher, Placement, intelmpi, mpich, openmpi, srun
 from labkit.launch._hosts import allocated
 from labkit.launch._placement import cores
-from labkit.measuring import nodes
+from labkit.measuring import fingerprints
 from labkit.spec import Spec
 
 OPENMPI = Launcher("openmpi", "mpirun", "Open MPI 4.1.4", (4, 1, 4), openmpi)
@@ -478,9 +478,9 @@ def test_a_placement_that_is_spread_has_a_fingerprint_of_its_own_and_an_explicit
     ):
         assert launch.spread(hosts, ranks, ppn) == ""
     named = {"benchmark": "mpi.latency", "launcher": "openmpi", "hosts": ("a:4", "b:4")}
-    assert nodes.facts(Spec(**named), "x")["spread"] == "a:1,b:1"
-    assert "spread" not in nodes.facts(Spec(**named, ppn=2), "x")
-    assert "spread" not in nodes.facts(Spec(benchmark="mpi.latency"), "x")
+    assert fingerprints.facts(Spec(**named), "x")["spread"] == "a:1,b:1"
+    assert "spread" not in fingerprints.facts(Spec(**named, ppn=2), "x")
+    assert "spread" not in fingerprints.facts(Spec(benchmark="mpi.latency"), "x")
 
 
 def test_ssh_is_not_waited_for_longer_than_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,8 @@ class Benchmark:
         samples without them have these values, and they are left out of a point's identity.
     phases : further times kept of every iteration → their metric; a kernel numbers them from 1.
     phase_work : work in one iteration of a phase, where it is not 1.
-    derived : metrics that are not a quantile of the samples: from the phases, each (ranks, iterations), to their value.
+    derived : metrics that are not a quantile of the samples: from the phases to their value. A phase is an array
+        (ranks, iterations), or, of many ranks, its means: its only use is `mean`, along either axis.
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     name, doc : filled in from the benchmark's file; a form that shares its file has a `doc` of its own.
     mpi : whether MPI ranks are timed.
@@ -168,6 +169,7 @@ class KernelBenchmark(RankBenchmark):
     splits : the parts of the ranks that it talks in beside, each as the colour and key of MPI_Comm_split.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
     work : further fields of the kernel's job, such as the root.
+    every_time : whether its numbers need each time of each rank, so that all are kept of any number of ranks.
     """
 
     by: ClassVar[str] = "C kernel"
@@ -189,6 +191,7 @@ class KernelBenchmark(RankBenchmark):
     splits: Callable[[Spec, int], Sequence[tuple[int, int]]] = lambda spec, rank: ()
     warmup: tuple[int, int] = (100, 10)
     work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
+    every_time: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,6 +49,7 @@ EFFORT = {
     "time_cap": Flag(metavar="S"),
     "time_limit": Flag(metavar="S"),
     "seed": Flag(),
+    "keep": Flag(metavar="SAMPLES"),
 }
 
 

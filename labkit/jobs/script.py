@@ -15,7 +15,7 @@ from labkit import __version__, launch, outside, project, ranges
 from labkit.errors import SpecError
 from labkit.jobs.site import LIMITS, WORD, Site, single
 from labkit.jobs.systems import SYSTEMS
-from labkit.measuring import nodes
+from labkit.measuring import schedule
 
 TEMPLATES = project.SHIPPED / "templates" / "jobs"
 SUBMISSION = "LABKIT_SUBMISSION"
@@ -123,6 +123,6 @@ def _templates() -> jinja2.Environment:
 def variables(site: Site, submission: int, beside: bool = False) -> str:
     """Words of ``export`` for everything in the job."""
     own = {SUBMISSION: str(submission), launch.NETWORK: site.interface, launch.FLAGS: shlex.join(site.launch_flags)}
-    own |= {nodes.BESIDE: "1" if beside else ""}
+    own |= {schedule.BESIDE: "1" if beside else ""}
     found = {**{name: value for name, value in own.items() if value}, **site.environment}
     return " ".join(f"{name}={shlex.quote(value)}" for name, value in found.items())

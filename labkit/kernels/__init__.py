@@ -222,7 +222,7 @@ class Native:
             return times[:needed].reshape(len(jobs), first.phases, iterations).swapaxes(0, 1).copy()
 
         loop.held = held  # type: ignore[attr-defined]  # the jobs point into these
-        loop.whole = [one["scratch"][LOOP_AT:].view(np.int64) for one, _ in held]  # type: ignore[attr-defined]
+        loop.loop_ns = [one["scratch"][LOOP_AT:].view(np.int64) for one, _ in held]  # type: ignore[attr-defined]
         return loop
 
     def _fill(self, job: Any, work: Work) -> list[Any]:

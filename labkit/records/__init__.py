@@ -68,12 +68,21 @@ def seconds(samples: Samples) -> NDArray[np.float64]:
     _check(samples)
     if not samples.n:
         return np.empty(0)
-    return _reduced(samples, samples.seconds)
+    return _reduced(samples)
 
 
-def _reduced(samples: Samples, times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One time of an iteration from those of the ranks: the slowest, or their mean."""
-    if _benchmark(samples).reduce == "mean":
+def _reduced(samples: Samples, phase: str = "time_ns") -> NDArray[np.float64]:
+    """One time of each iteration from those of all ranks, s: the slowest, or their mean."""
+    how = _benchmark(samples).reduce
+    if samples.over:
+        reduced = samples.over.reduced(how, phase) * 1e-9
+        return (
+            reduced / samples.extras["iterations"][0]
+            if phase == "time_ns" and "iterations" in samples.extras
+            else reduced
+        )
+    times = samples.seconds if phase == "time_ns" else samples.extras[phase] * 1e-9
+    if how == "mean":
         mean: NDArray[np.float64] = times.mean(axis=0)
         return mean
     return stats.slowest(times)
@@ -168,6 +177,15 @@ def _plain(s: stats.Summary) -> dict[str, float]:
     return quantiles | {"ci_low": s.within.low, "ci_high": s.within.high}
 
 
+def _mean_of_ranks(samples: Samples) -> NDArray[np.float64]:
+    """Mean over ranks of each iteration, (1, iterations), s, of a point with statistics over its ranks."""
+    assert samples.over is not None
+    means: NDArray[np.float64] = (
+        samples.over.reduced("mean") * 1e-9 / samples.extras.get("iterations", np.ones((1, 1)))[0]
+    )
+    return means[None]
+
+
 def _numbers(samples: Samples) -> dict[str, Any]:
     """Columns that follow from the samples."""
     benchmark, times, total = _benchmark(samples), seconds(samples), _timing(samples) == "total"
@@ -184,17 +202,17 @@ def _numbers(samples: Samples) -> dict[str, Any]:
     if benchmark.loop and all(whole := [sum(row) for row in LOOP_NS.of(samples.meta) or [[0]]]):
         time["osu_mean"] = float(np.mean(whole)) * 1e-9 / sum(CHUNKS.of(samples.meta))  # older samples have none
     elif benchmark.reduce == "max" and len(samples.ranks) > 1 and not benchmark.loop:
-        time["osu_mean"] = stats.mean_over_ranks(samples.seconds, held)
+        every = _mean_of_ranks(samples) if samples.over else samples.seconds
+        time["osu_mean"] = stats.mean_over_ranks(every, held[: len(every)])
     for name, units in benchmark.metrics.items():
         row |= _metric(METRICS[name], units(samples.spec), time)
     for phase, name in benchmark.phases.items():
         if phase in samples.extras:
             work = benchmark.phase_work[phase](samples.spec) if phase in benchmark.phase_work else 1.0
-            row |= _metric(
-                METRICS[name], work, _plain(stats.summarize(_reduced(samples, samples.extras[phase] * 1e-9)))
-            )
+            row |= _metric(METRICS[name], work, _plain(stats.summarize(_reduced(samples, phase))))
+    means: Any = samples.over.means() if samples.over else samples.phases
     for name, derive in benchmark.derived.items():
-        row |= _metric(METRICS[name], 1.0, {"value": derive(samples.phases)})
+        row |= _metric(METRICS[name], 1.0, {"value": derive(means)})
     return row
 
 
@@ -202,7 +220,8 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
     """Columns that say what, where and how."""
     spec, meta, host = samples.spec, samples.meta, samples.host
     warnings = samples.warnings
-    if samples.n and int(samples.time_ns.min()) == 0:
+    fastest = samples.over.of_iteration["fastest"] if samples.over else samples.time_ns
+    if samples.n and int(fastest.min()) == 0:
         warnings += (notes.note("below-resolution", "a time of 0 ns is below the clock's resolution"),)
     cpu, library = str(host.get("cpu_model") or ""), LIBRARY.of(meta)
     found = benchmarks.find().get(spec.benchmark)

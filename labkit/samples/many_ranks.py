@@ -44,7 +44,9 @@ def columns(samples: Samples) -> dict[str, NDArray[Any]]:
             np.array([ITERATION, RANK, HISTOGRAM], np.int8),
             [len(OF_ITERATION) * iterations, (_SUM + 1) * len(who), len(places)],
         ),
-        "rank": np.concatenate([np.repeat(np.arange(len(OF_ITERATION)), iterations), np.tile(who, _SUM + 1), who[places]]),
+        "rank": np.concatenate(
+            [np.repeat(np.arange(len(OF_ITERATION)), iterations), np.tile(who, _SUM + 1), who[places]]
+        ),
         "iteration": np.concatenate(
             [np.tile(np.arange(iterations), len(OF_ITERATION)), np.repeat(np.arange(_SUM + 1), len(who)), buckets]
         ),
@@ -85,7 +87,9 @@ def decode(columns: Mapping[str, NDArray[Any]], iterations: int) -> OverRanks:
     for name in ("slowest_rank", "fastest_rank"):
         _need(bool(np.isin(of_iteration[name], ranks).all()), f"{name} is no rank of it")
     for name in RUNS:
-        _need(bool(((of_iteration[name] >= 0) & (of_iteration[name] <= max(len(ranks), MANY))).all()), f"{name} is none")
+        _need(
+            bool(((of_iteration[name] >= 0) & (of_iteration[name] <= max(len(ranks), MANY))).all()), f"{name} is none"
+        )
     places = np.searchsorted(ranks, tall["rank"])
     _need(bool(np.isin(tall["rank"], ranks).all() and (np.diff(places) >= 0).all()), "its histogram is not in order")
     buckets, counts = tall["iteration"].astype(np.int64), tall["time_ns"]

@@ -1,4 +1,4 @@
-"""The ranks of one start, and what they tell one another outside the timed loops."""
+"""The ranks of one start, and how they communicate outside the timed loops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Alone:
 
 
 class Together:
-    """Ranks of a communicator; what they tell one another outside the timed loops."""
+    """The ranks of a communicator."""
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self._comm, self.rank, self.size = comm, comm.rank, comm.size
@@ -42,15 +42,15 @@ class Together:
 
     def bcast(self, value: int) -> int:
         """Rank 0's value."""
-        held = np.array([value], np.int64)
-        self._comm.Bcast(held, 0)
-        return int(held[0])
+        buffer = np.array([value], np.int64)
+        self._comm.Bcast(buffer, 0)
+        return int(buffer[0])
 
     def gather(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Every rank's values, (ranks, n), on rank 0."""
-        held = np.empty((self.size, len(values)), np.int64)
-        self._comm.Gather(values, held if self.rank == 0 else None, 0)
-        return held
+        rows = np.empty((self.size, len(values)), np.int64)
+        self._comm.Gather(values, rows if self.rank == 0 else None, 0)
+        return rows
 
     def total(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Sum over ranks of each value, on rank 0."""
@@ -68,7 +68,7 @@ class Together:
         return reduced
 
     def collect(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Values of all ranks, one rank's behind the other's, on rank 0; the ranks may have different numbers of them."""
+        """Values of all ranks, in the order of ranks, on rank 0; each rank may have another number of them."""
         counts = self.gather(np.array([len(values)], np.int64))[:, 0]
         collected = np.empty(int(counts.sum()) if self.rank == 0 else 0, np.int64)
         target = (collected, counts.tolist()) if self.rank == 0 else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,16 @@ class Kept:
 
 
 class Retention(Protocol):
-    """Takes the times of a point, chunk by chunk."""
+    """Takes the times of a point, chunk by chunk.
 
-    def take(self, times: Times) -> Times:
+    Attributes
+    ----------
+    rows : of all that time, as in `Kept`.
+    """
+
+    rows: tuple[int, ...]
+
+    def take(self, times: Times) -> NDArray[Any]:
         """Take a chunk of this rank, (phases, threads, iterations) ns; on rank 0 one time of each iteration."""
 
     def finish(self, names: Sequence[str], seed: int) -> Kept:
@@ -68,10 +75,10 @@ class Every:
     def __init__(
         self, ranks: Alone | Together, rows: Sequence[int], timing: Sequence[int], how: Literal["max", "mean"]
     ) -> None:
-        self._ranks, self._rows, self._timing, self._how = ranks, tuple(rows), list(timing), how
+        self._ranks, self.rows, self._timing, self._how = ranks, tuple(rows), list(timing), how
         self._chunks: list[Times] = []
 
-    def take(self, times: Times) -> Times:
+    def take(self, times: Times) -> NDArray[Any]:
         """See `Retention`."""
         gathered = self._ranks.gather(times.ravel()).reshape(self._ranks.size, *times.shape)
         if self._ranks.rank:
@@ -79,13 +86,12 @@ class Every:
         active = gathered[self._timing].swapaxes(0, 1)
         chunk = active.reshape(active.shape[0], -1, active.shape[-1])
         self._chunks.append(chunk)
-        reduced: Times = chunk[0].mean(axis=0) if self._how == "mean" else chunk[0].max(axis=0)
-        return reduced
+        return chunk[0].mean(axis=0) if self._how == "mean" else chunk[0].max(axis=0)
 
     def finish(self, names: Sequence[str], seed: int) -> Kept:
         """See `Retention`."""
         chunks = self._chunks
-        return Kept(np.concatenate(chunks, axis=2) if chunks else np.empty((1, 0, 0), np.int64), self._rows)
+        return Kept(np.concatenate(chunks, axis=2) if chunks else np.empty((1, 0, 0), np.int64), self.rows)
 
 
 class Extremes:
@@ -99,19 +105,18 @@ class Extremes:
     def __init__(
         self, ranks: Together, rows: Sequence[int], timing: Sequence[int], how: Literal["max", "mean"]
     ) -> None:
-        self._ranks, self._rows, self._timing, self._how = ranks, np.asarray(rows, np.int64), list(timing), how
+        self._ranks, self.rows, self._timing, self._how = ranks, tuple(rows), list(timing), how
         self._times = ranks.rank in self._timing
         self._threads = len(rows) // len(self._timing)
         self._chunks: list[Times] = []
 
-    def take(self, times: Times) -> Times:
+    def take(self, times: Times) -> NDArray[Any]:
         """See `Retention`."""
         self._chunks.append(times)
         main = times[0]
         if self._how == "mean":
             total = self._ranks.total(main.sum(axis=0) if self._times else np.zeros(main.shape[1], np.int64))
-            mean: Times = total / len(self._rows)
-            return mean
+            return total / len(self.rows)
         return self._ranks.greatest(main.max(axis=0) if self._times else np.zeros(main.shape[1], np.int64))
 
     def finish(self, names: Sequence[str], seed: int) -> Kept:
@@ -128,28 +133,28 @@ class Extremes:
         times = self._full(mine, chosen)
         if self._ranks.rank:
             return Kept(np.empty((1, 0, 0), np.int64), ())
-        of_rank["slowest_count"] = np.bincount(columns["slowest_rank"], minlength=len(self._rows)).astype(np.int64)
+        of_rank["slowest_count"] = np.bincount(columns["slowest_rank"], minlength=len(self.rows)).astype(np.int64)
         over = over_ranks.OverRanks(
-            ranks=tuple(self._rows.tolist()),
-            of_iteration=over_ranks.named(columns, self._rows.tolist()),
+            ranks=self.rows,
+            of_iteration=over_ranks.named(columns, self.rows),
             of_rank={name: of_rank[name] for name in over_ranks.OF_RANK},
             sums=sums,
             phases=phases,
             histogram=counted,
         )
-        return Kept(times, tuple(self._rows[chosen].tolist()), over)
+        return Kept(times, tuple(self.rows[place] for place in chosen), over)
 
     def _of_rank(self, mine: Times) -> dict[str, Times]:
         """`labkit.stats.over_ranks.OF_RANK` but for the count; medians on every rank, the rest on rank 0."""
         each = [over_ranks.of_rank(row) for row in mine[0]]
         names = [name for name in over_ranks.OF_RANK if name != "slowest_count"]
         found = {name: self._ranks.collect(np.array([one[name] for one in each], np.int64)) for name in names}
-        found["p50"] = self._ranks.spread(found["p50"], len(self._rows))
+        found["p50"] = self._ranks.spread(found["p50"], len(self.rows))
         return found
 
     def _parts(self, iterations: int) -> list[tuple[int, int]]:
         """Iterations that are reduced at once: of each, every rank reduces a part."""
-        step = max(1, min(iterations, _BLOCK // max(len(self._rows), 1)) * self._ranks.size)
+        step = max(1, min(iterations, _BLOCK // max(len(self.rows), 1)) * self._ranks.size)
         return [(first, min(first + step, iterations)) for first in range(0, iterations, step)]
 
     def _columns(self, main: Times, typical: Times) -> dict[str, Times]:
@@ -190,8 +195,8 @@ class Extremes:
         """Places of the rows that keep every time: some by lot, and those found slow; known to all."""
         chosen = np.empty(0, np.int64)
         if self._ranks.rank == 0:
-            lot = np.random.default_rng(abs(seed)).choice(len(self._rows), min(SAMPLED, len(self._rows)), replace=False)
-            chosen = np.union1d(lot, suspects(columns, len(self._rows))).astype(np.int64)
+            lot = np.random.default_rng(abs(seed)).choice(len(self.rows), min(SAMPLED, len(self.rows)), replace=False)
+            chosen = np.union1d(lot, suspects(columns, len(self.rows))).astype(np.int64)
         return self._ranks.spread(chosen, self._ranks.bcast(len(chosen)))
 
     def _full(self, mine: Times, chosen: Times) -> Times:
