@@ -86,7 +86,7 @@ class Every:
         active = gathered[self._timing].swapaxes(0, 1)
         chunk = active.reshape(active.shape[0], -1, active.shape[-1])
         self._chunks.append(chunk)
-        return chunk[0].mean(axis=0) if self._how == "mean" else chunk[0].max(axis=0)
+        return np.asarray(chunk[0].mean(axis=0) if self._how == "mean" else chunk[0].max(axis=0))
 
     def finish(self, names: Sequence[str], seed: int) -> Kept:
         """See `Retention`."""
