@@ -123,10 +123,8 @@ def _check(samples: Samples) -> None:
     wrong = ""
     if collective(spec.benchmark) not in WAITS:
         wrong = f"is no collective in which ranks wait for one another in a known way ({', '.join(WAITS)})"
-    elif (len(samples.over.ranks) if samples.over else len(samples.time_ns)) != spec.ranks or spec.ranks < 2:
+    elif (len(samples.over.ranks) if samples.over else len(samples.time_ns)) != max(spec.ranks, 2) or not samples.n:
         wrong = f"has times of shape {samples.time_ns.shape}, but it needs those of {max(spec.ranks, 2)} ranks"
-    elif not samples.n:
-        wrong = "has no times, but it needs one of each rank and iteration"
     elif given.get("timing") == "total" or given.get("threads", 1) > 1 or given.get("rotate"):
         wrong = "was measured with timing=total, threads or rotate, but each time must be of one rank, iteration, root"
     if wrong:
