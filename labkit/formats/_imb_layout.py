@@ -1,4 +1,4 @@
-"""The layout of the Intel MPI benchmarks (IMB 2021.11), for writing; `labkit.formats.imb` reads it."""
+"""Write tables in the layout of the Intel MPI benchmarks (IMB 2021.11); `labkit.formats.imb` reads it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def columns(test: str) -> tuple[str, ...]:
 
 
 def opening(part: str, facts: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
-    """Lines that IMB prints at the start of a run; none for IMB-MT.
+    """Return the lines that IMB prints at the start of a run; none for IMB-MT.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def opening(part: str, facts: Iterable[str], tests: Iterable[str]) -> tuple[str,
 
 
 def above(test: str, ranks: int, names: Sequence[str], *, sized: bool, threads: int = 1) -> tuple[str, ...]:
-    """Lines that IMB prints above the head of a table."""
+    """Return the lines that IMB prints above the head of a table."""
     part, _, name = test.partition(" ")
     rule = "#" + "-" * (WIDTH * (len(names) + sized) - 1)
     counted = f"# #processes = {ranks}" + (f" (threads: {threads})" if part == "IMB-MT" else " ")
@@ -81,7 +81,7 @@ def above(test: str, ranks: int, names: Sequence[str], *, sized: bool, threads: 
 
 
 def write(tables: Iterable[Table]) -> str:
-    """The text of tables, as IMB lays it out; `parse` gives them back."""
+    """Return the text of tables, as IMB lays it out; `parse` reads it back."""
     lines: list[str] = []
     for table in tables:
         names = list(table.columns)
@@ -92,7 +92,8 @@ def write(tables: Iterable[Table]) -> str:
         for row in table.rows:
             if names[0] == "Group":
                 group = row.values[0] if isinstance(row.values[0], int) else 0
-                lines += [""] if group <= last or last < 0 else []
+                if group <= last or last < 0:
+                    lines.append("")
                 last = group
             lines.append(_line(row, names))
         lines += table.closing
@@ -100,7 +101,7 @@ def write(tables: Iterable[Table]) -> str:
 
 
 def _line(row: Row, names: Sequence[str]) -> str:
-    """One row."""
+    """Lay out one row."""
     if row.remark:
         return "".join(f"{value:>{WIDTH}}" for value in (*row.values, row.size)) + f" {row.remark}"
     values = list(row.values)

@@ -1,4 +1,4 @@
-"""The layout of the OSU micro-benchmarks, for writing; `labkit.formats.omb` reads it."""
+"""Write tables in the layout of the OSU micro-benchmarks; `labkit.formats.omb` reads it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH = 18  # of a column
 
 
 def write(tables: Iterable[Table]) -> str:
-    """The text of tables, as OMB lays it out; `parse` gives them back."""
+    """Return the text of tables, as OMB lays it out; `parse` reads it back."""
     lines: list[str] = []
     for table in tables:
         lines += table.preamble
@@ -32,23 +32,24 @@ def _table_lines(table: Table) -> list[str]:
     if not table.sized:
         widths[0] = len(table.columns[0]) + 2
     names = table.columns if table.sized else (f"# {table.columns[0]}", *table.columns[1:])
-    found = [start + "".join(name.rjust(width) for name, width in zip(names, widths, strict=True))]
+    lines = [start + "".join(name.rjust(width) for name, width in zip(names, widths, strict=True))]
     if table.test == "osu_latency_mp" and len(widths) == 1:
         widths = [10]
     for row in table.rows:
         start = "" if row.size is None else f"{row.size:<10}"
-        found.append(start + "".join(printed(v).rjust(w) for v, w in zip(row.values, widths, strict=True)))
-    return found
+        lines.append(start + "".join(printed(v).rjust(w) for v, w in zip(row.values, widths, strict=True)))
+    return lines
 
 
 def _matrix_lines(table: Table) -> list[str]:
     """The two matrices of ``osu_mbw_mr -V``."""
     windows = list(dict.fromkeys(row.values[0] for row in table.rows))
     head = "#      " + "".join(f"  {window:>10}" for window in windows)
-    found = [head]
+    lines = [head]
     for place in (1, 2):
-        found += ["", "# Message Rate Profile", head] if place == 2 else []
+        if place == 2:
+            lines += ["", "# Message Rate Profile", head]
         for at in range(0, len(table.rows), len(windows)):
-            line = table.rows[at : at + len(windows)]
-            found.append(f"{line[0].size:<7}" + "".join(f"  {printed(row.values[place]):>10}" for row in line))
-    return found
+            group = table.rows[at : at + len(windows)]
+            lines.append(f"{group[0].size:<7}" + "".join(f"  {printed(row.values[place]):>10}" for row in group))
+    return lines

@@ -1,4 +1,4 @@
-"""Rows below the heads that the OSU micro-benchmarks print."""
+"""Read the rows below the heads that the OSU micro-benchmarks print."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from labkit.formats._lines import is_damaged_row, is_row
 from labkit.formats._table import TWO_DECIMALS, WHOLE, Lines, Row, bulk
 
 ENDLESS = 1 << 62  # rows
-OTHERS = {"Iterations": WHOLE, "Validation": "Pass|Fail", "Transmit Size": WHOLE, "Window": WHOLE, "Size": WHOLE}
+FORMS = {"Iterations": WHOLE, "Validation": "Pass|Fail", "Transmit Size": WHOLE, "Window": WHOLE, "Size": WHOLE}
 MATRIX = re.compile(r"# +\d+(?: +\d+)*")
 INVALID = "DATA VALIDATION ERROR: "
-OWN = ("nprocs: ", "This is a test with ", "Dimensions size = ", "Time took to create topology graph:", INVALID)
+STARTS = ("nprocs: ", "This is a test with ", "Dimensions size = ", "Time took to create topology graph:", INVALID)
 
 
 def rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator[tuple[Row, ...]]:
-    """Rows below a head, some at a time; sizes must rise. Takes what closes the table too."""
-    forms = [OTHERS.get(column, TWO_DECIMALS) for column in columns]
+    """Yield the rows below a head, part by part; sizes must rise. Takes the line that closes the table too."""
+    forms = [FORMS.get(column, TWO_DECIMALS) for column in columns]
     last, count = -1, 0
     while True:
-        found = bulk(lines, columns, forms, "Size", most) if columns[0] == "Size" else []
-        while len(found) < most and _row_follows(lines, columns, head, count + len(found)):
-            found.append(_row(lines, columns, forms, head))
-        last = _risen(lines, found, last)
-        count += len(found)
-        if found:
-            yield tuple(found)
-        if len(found) < most:  # what follows is no row
+        part = bulk(lines, columns, forms, "Size", most) if columns[0] == "Size" else []
+        while len(part) < most and _row_follows(lines, columns, head, count + len(part)):
+            part.append(_row(lines, columns, forms, head))
+        last = _risen(lines, part, last)
+        count += len(part)
+        if part:
+            yield tuple(part)
+        if len(part) < most:  # what follows is no row
             break
     if not count:
         raise lines.wrong("a row of the table")
@@ -38,19 +38,19 @@ def rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator
 
 
 def _row_follows(lines: Lines, columns: Sequence[str], head: str, before: int) -> bool:
-    """Whether there is another row; a table without sizes has one."""
+    """Whether there is another row; a table without sizes has one row."""
     sized = columns[0] == "Size"
     if not sized and before:
         return False
     return lines.row_follows(
         lambda line: line.startswith("#") and line == head.rstrip() and not MATRIX.fullmatch(line),
-        lambda line: line.startswith(("#", *OWN)),
+        lambda line: line.startswith(("#", *STARTS)),
         lambda line: not sized or is_row(line) or is_damaged_row(line, len(columns)),
     )
 
 
 def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) -> Row:
-    """The row ahead."""
+    """Take the row ahead."""
     text = lines.ahead or ""
     fields = text.split()
     if len(fields) != len(columns):
@@ -66,7 +66,7 @@ def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) 
 
 
 def _risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
-    """Refuse sizes that do not rise; the last one."""
+    """Refuse sizes that do not rise; return the last one."""
     sizes = [row.size for row in rows if row.size is not None]
     if all(map(lt, [last, *sizes], sizes)):
         return sizes[-1] if sizes else last
@@ -97,7 +97,7 @@ def matrix_rows(lines: Lines, head: Sequence[str]) -> Iterator[tuple[Row, ...]]:
     if [row.size for row in rates] != [row.size for row in bandwidths]:
         raise lines.wrong(f"message rates for the sizes {[row.size for row in bandwidths]}")
     yield tuple(
-        Row(one.size, (int(window), bandwidth, rate), line=one.line, text=one.text)
-        for one, other in zip(bandwidths, rates, strict=True)
-        for window, bandwidth, rate in zip(windows, one.values, other.values, strict=True)
+        Row(row.size, (int(window), bandwidth, rate), line=row.line, text=row.text)
+        for row, rate_row in zip(bandwidths, rates, strict=True)
+        for window, bandwidth, rate in zip(windows, row.values, rate_row.values, strict=True)
     )
