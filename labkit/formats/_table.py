@@ -6,11 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, repeat
 
-from labkit.formats._lines import TWO_DECIMALS as TWO_DECIMALS
-from labkit.formats._lines import WHOLE as WHOLE
-from labkit.formats._lines import Lines as Lines
-from labkit.formats._lines import Value as Value
-from labkit.formats._lines import block_form, converter
+from labkit.formats._lines import Lines, Value, block_form, converter
 
 
 @dataclass(slots=True)

@@ -13,16 +13,16 @@ osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import lt
 
 from labkit.columns import METRICS
-from labkit.formats._lines import is_row
-from labkit.formats._omb_layout import write as write
+from labkit.formats import malformed
+from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
 from labkit.formats._omb_names import COLUMNS, PAIRS, TESTS, TITLES
-from labkit.formats._omb_rows import ENDLESS, INVALID, MATRIX, STARTS, matrix_rows, rows
-from labkit.formats._table import Lines, Meaning, Row, Table, in_parts
+from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.spec import Reported
 
 _TAIL = re.compile(r"P(\d{1,2}) Tail (Lat\(us\)|BW\(MB/s\))")
@@ -33,6 +33,12 @@ _BEFORE = re.compile(r"# Number of .+|Dimensions size = .+|Time took to create t
 _ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,18}) ms, max: (\d{1,18}) ms, avg: (\d{1,18}) ms")
 _HELLO = re.compile(r"This is a test with (\d{1,9}) processes")
+ENDLESS = 1 << 62  # rows
+_FORMS = {"Iterations": WHOLE, "Validation": "Pass|Fail", "Transmit Size": WHOLE, "Window": WHOLE, "Size": WHOLE}
+_MATRIX = re.compile(r"# +\d+(?: +\d+)*")
+_INVALID = "DATA VALIDATION ERROR: "
+_STARTS = ("nprocs: ", "This is a test with ", "Dimensions size = ", "Time took to create topology graph:", _INVALID)
+_WIDTH = 18  # of a column
 BEGINS, MARKS = r"# OSU ", ("# OSU ",)
 
 
@@ -43,7 +49,7 @@ def recognised(text: str) -> bool:
 
 def lines_of(text: str | Iterable[str], where: str) -> Lines:
     """Return the lines of a text that OMB may have printed."""
-    return Lines(text, where, lambda line: line.startswith(STARTS))
+    return Lines(text, where, lambda line: line.startswith(_STARTS))
 
 
 def parse(text: str, where: str = "OMB's output") -> tuple[Table, ...]:
@@ -108,12 +114,12 @@ def _program(lines: Lines, most: int) -> Iterator[Table]:
             raise lines.wrong(f"a line '# OSU …' above: other columns than before, {', '.join(before)}")
         before = columns
         types.add(parameters.get("Datatype", ""))
-        matrix = bool(MATRIX.fullmatch(columns[0]))
+        matrix = bool(_MATRIX.fullmatch(columns[0]))
         table_columns = (
             ("Window", "MB/s", "Messages/s") if matrix else tuple(name for name in columns if name != "Size")
         )
         above = tuple(lines.table_lines[:-1])
-        parts = matrix_rows(lines, columns) if matrix else rows(lines, columns, head, most)
+        parts = _matrix_rows(lines, columns) if matrix else _rows(lines, columns, head, most)
         yield from in_parts(Table(test, title, version, parameters, table_columns, (), above, head=head), parts, lines)
 
 
@@ -122,7 +128,7 @@ def _to_title(lines: Lines) -> bool:
     while (ahead := lines.ahead) is not None:
         if _title(ahead):
             return True
-        if is_row(ahead) or _HEAD.fullmatch(ahead) or ahead.startswith(("# Datatype: ", *STARTS[:2], INVALID)):
+        if is_row(ahead) or _HEAD.fullmatch(ahead) or ahead.startswith(("# Datatype: ", *_STARTS[:2], _INVALID)):
             raise lines.wrong("a line '# OSU …', as every program of OMB prints first")
         if not ahead or _BEFORE.fullmatch(ahead):
             lines.take()
@@ -175,7 +181,7 @@ def _head(lines: Lines, *, first: bool) -> tuple[tuple[str, ...], dict[str, str]
         ahead = lines.ahead
         if ahead is not None and _columns(ahead):
             break
-        if ahead is None or _title(ahead) or is_row(ahead) or ahead.startswith(STARTS):
+        if ahead is None or _title(ahead) or is_row(ahead) or ahead.startswith(_STARTS):
             raise lines.wrong("the names of the columns, as in '# Size  Avg Latency(us)'")
         if not first and len(lines.table_lines) > start:
             raise lines.wrong("the names of the columns right below '# Datatype: …'")
@@ -196,7 +202,7 @@ def _title(line: str | None) -> re.Match[str] | None:
 @lru_cache(256)
 def _columns(line: str) -> tuple[str, ...]:
     """Return the columns that a line names, with `Size`, or the head of a matrix; none if the line is no head."""
-    if MATRIX.fullmatch(line):
+    if _MATRIX.fullmatch(line):
         return (line,)
     if not _HEAD.fullmatch(line):
         return ()
@@ -214,6 +220,95 @@ def _facts(lines: tuple[str, ...]) -> Mapping[str, str]:
         if pair := re.fullmatch(r"(?:# )?([^:=\[]{1,60}?)(?: ?:| =) +(.+?)\.?", line):
             facts[pair[1]] = pair[2]
     return facts
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------
+
+
+def _rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator[tuple[Row, ...]]:
+    """Yield the rows below a head, part by part; sizes must rise. Takes the line that closes the table too."""
+    forms = [_FORMS.get(column, TWO_DECIMALS) for column in columns]
+    last, count = -1, 0
+    while True:
+        part = bulk(lines, columns, forms, "Size", most) if columns[0] == "Size" else []
+        while len(part) < most and _row_follows(lines, columns, head, count + len(part)):
+            part.append(_row(lines, columns, forms, head))
+        last = _risen(lines, part, last)
+        count += len(part)
+        if part:
+            yield tuple(part)
+        if len(part) < most:  # what follows is no row
+            break
+    if not count:
+        raise lines.wrong("a row of the table")
+    if (lines.ahead or "").startswith(_INVALID):
+        lines.take()
+
+
+def _row_follows(lines: Lines, columns: Sequence[str], head: str, before: int) -> bool:
+    """Whether there is another row; a table without sizes has one row."""
+    sized = columns[0] == "Size"
+    if not sized and before:
+        return False
+    return lines.row_follows(
+        lambda line: line.startswith("#") and line == head.rstrip() and not _MATRIX.fullmatch(line),
+        lambda line: line.startswith(("#", *_STARTS)),
+        lambda line: not sized or is_row(line) or is_damaged_row(line, len(columns)),
+    )
+
+
+def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) -> Row:
+    """Take the row ahead."""
+    text = lines.ahead or ""
+    fields = text.split()
+    if len(fields) != len(columns):
+        raise lines.wrong(f"a row of {len(columns)} values: {', '.join(columns)}")
+    cells = [cell for cell in zip(fields, columns, forms, strict=True) if cell[1] != "Size"]
+    values = [lines.value(value, form, f"{column} as OMB prints it") for value, column, form in cells]
+    if columns[0] == "Size" and not re.fullmatch(WHOLE, fields[0]):
+        raise lines.wrong(f"a size in bytes instead of {fields[0][:40]!r}")
+    lines.whole_row(head, forms[-1])
+    number = lines.number
+    lines.take()
+    return Row(int(fields[0]) if columns[0] == "Size" else None, tuple(values), line=number, text=text)
+
+
+def _risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
+    """Refuse sizes that do not rise; return the last one."""
+    sizes = [row.size for row in rows if row.size is not None]
+    if all(map(lt, [last, *sizes], sizes)):
+        return sizes[-1] if sizes else last
+    for row in rows:
+        if row.size is not None:
+            if row.size <= last:
+                raise malformed(
+                    lines.where,
+                    row.line,
+                    row.text,
+                    f"a size above {last}",
+                    "Two runs may have written to this file: use one file per run.",
+                )
+            last = row.size
+    return last
+
+
+def _matrix_rows(lines: Lines, head: Sequence[str]) -> Iterator[tuple[Row, ...]]:
+    """Rows of ``osu_mbw_mr -V``: two matrices, bandwidth and message rate over size and window."""
+    windows = head[0][1:].split()
+    columns = ("Size", *windows)
+    (bandwidths,) = _rows(lines, columns, head[0], ENDLESS)
+    for wanted in ("", "# Message Rate Profile", head[0]):
+        if lines.ahead != wanted:
+            raise lines.wrong(f"{wanted!r} and the matrix of message rates")
+        lines.take()
+    (rates,) = _rows(lines, columns, head[0], ENDLESS)
+    if [row.size for row in rates] != [row.size for row in bandwidths]:
+        raise lines.wrong(f"message rates for the sizes {[row.size for row in bandwidths]}")
+    yield tuple(
+        Row(row.size, (int(window), bandwidth, rate), line=row.line, text=row.text)
+        for row, rate_row in zip(bandwidths, rates, strict=True)
+        for window, bandwidth, rate in zip(windows, row.values, rate_row.values, strict=True)
+    )
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
@@ -255,3 +350,52 @@ def reported(table: Table, row: Row) -> list[Reported]:
     return [
         Reported(meaning.name, meaning.unit, meaning.statistic, value) for meaning, value in values if value is not None
     ]
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------
+
+
+def write(tables: Iterable[Table]) -> str:
+    """Return the text of tables, as OMB lays it out; `parse` reads it back."""
+    lines: list[str] = []
+    for table in tables:
+        lines += table.preamble
+        if table.columns[:1] == ("Window",):
+            lines += _matrix_lines(table)
+        elif table.test == "osu_init":
+            low, high, mean = table.rows[0].values
+            lines.append(f"nprocs: {table.parameters['nprocs']}, min: {low} ms, max: {high} ms, avg: {mean} ms")
+        elif table.columns:
+            lines += _table_lines(table)
+        lines += table.closing
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _table_lines(table: Table) -> list[str]:
+    """Head and rows: the size flushed left, or the first column as wide as its name."""
+    widths = [12 if name == "Iterations" else _WIDTH for name in table.columns]
+    start = f"{'# Size':10}" if table.sized else ""
+    if not table.sized:
+        widths[0] = len(table.columns[0]) + 2
+    names = table.columns if table.sized else (f"# {table.columns[0]}", *table.columns[1:])
+    lines = [start + "".join(name.rjust(width) for name, width in zip(names, widths, strict=True))]
+    if table.test == "osu_latency_mp" and len(widths) == 1:
+        widths = [10]
+    for row in table.rows:
+        start = "" if row.size is None else f"{row.size:<10}"
+        lines.append(start + "".join(printed(v).rjust(w) for v, w in zip(row.values, widths, strict=True)))
+    return lines
+
+
+def _matrix_lines(table: Table) -> list[str]:
+    """The two matrices of ``osu_mbw_mr -V``."""
+    windows = list(dict.fromkeys(row.values[0] for row in table.rows))
+    head = "#      " + "".join(f"  {window:>10}" for window in windows)
+    lines = [head]
+    for place in (1, 2):
+        if place == 2:
+            lines += ["", "# Message Rate Profile", head]
+        for at in range(0, len(table.rows), len(windows)):
+            group = table.rows[at : at + len(windows)]
+            lines.append(f"{group[0].size:<7}" + "".join(f"  {printed(row.values[place]):>10}" for row in group))
+    return lines
