@@ -1,7 +1,8 @@
-"""Records of a campaign's benchmarks, kept beside the samples so that a large one need not be worked out each time.
+"""Records of a campaign's benchmarks, cached beside the samples because a large one takes long to compute.
 
-`records/<benchmark>.parquet` is derived: it may be deleted, and is made anew when samples or labkit have changed.
-labkit reads only what this user's labkit made: its signature lies beside it (`labkit.campaign.own`).
+`records/<benchmark>.parquet` is derived. It may be deleted, and labkit makes it anew when samples or labkit have
+changed. labkit reads only files that the labkit of this user made; their signature lies beside them
+(`labkit.campaign.own`).
 """
 
 from __future__ import annotations
@@ -19,47 +20,47 @@ from labkit.campaign import Campaign, own
 from labkit.errors import DataError
 from labkit.records import tables
 
-WORTH = 200  # rows from which on records are kept
+WORTH = 200  # rows; fewer are computed each time
 
 
-def of(held: Campaign, benchmark: str = "*") -> pd.DataFrame:
-    """Records of the benchmarks of a campaign that a pattern names, as `labkit.records.table` makes them of samples."""
+def of(campaign: Campaign, benchmark: str = "*") -> pd.DataFrame:
+    """Return the records of the benchmarks that match a pattern, as `labkit.records.table` makes them from samples."""
     from labkit import records
 
-    frames = [frame for name in held.benchmarks(benchmark) if len(frame := _one(held, name))]
+    frames = [frame for name in campaign.benchmarks(benchmark) if len(frame := _benchmark(campaign, name))]
     if len(frames) < 2:
-        return frames[0] if frames else records.table([], campaign=held.name)
+        return frames[0] if frames else records.table([], campaign=campaign.name)
     rows = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
     return records.typed(rows.infer_objects(), [name for frame in frames for name in frame.columns])
 
 
-def _one(held: Campaign, benchmark: str) -> pd.DataFrame:
-    """Records of one benchmark."""
+def _benchmark(campaign: Campaign, benchmark: str) -> pd.DataFrame:
+    """Return the records of one benchmark, from the cache or from its samples."""
     from labkit import records
 
-    path = held.derived / "records" / f"{benchmark}.parquet"
-    stamp = _stamp(held.path / "samples" / benchmark)
-    if (kept := _read(path, stamp)) is not None:
-        return kept
-    frame = records.table(held.samples(benchmark), campaign=held.name)
+    path = campaign.derived / "records" / f"{benchmark}.parquet"
+    stamp = _stamp(campaign.path / "samples" / benchmark)
+    if (frame := _read(path, stamp)) is not None:
+        return frame
+    frame = records.table(campaign.samples(benchmark), campaign=campaign.name)
     if len(frame) >= WORTH:
         _keep(frame, path, stamp)
     return frame
 
 
 def _stamp(folder: Path) -> bytes:
-    """Names what records are made from: labkit, and the files with their sizes and times."""
+    """Return a hash of what records are made from: labkit, and the files with their sizes and times."""
     files: list[tuple[str, int, int]] = []
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        about = ((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
-        files = sorted((name, one.st_size, one.st_mtime_ns) for name, one in about)
-    made = (__version__, _rules(), folder.parent.parent.name, files)
-    return hashlib.sha256(repr(made).encode()).hexdigest().encode()
+        statuses = ((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
+        files = sorted((name, status.st_size, status.st_mtime_ns) for name, status in statuses)
+    sources = (__version__, _rules(), folder.parent.parent.name, files)
+    return hashlib.sha256(repr(sources).encode()).hexdigest().encode()
 
 
 @cache
 def _rules() -> str:
-    """What turns samples into records: its source, for a version of labkit does not change with every commit."""
+    """Return a hash of the source that turns samples into records; labkit's version does not change every commit."""
     from labkit import benchmarks, columns, notes, records, stats
     from labkit.samples import facts
 
@@ -71,7 +72,7 @@ def _rules() -> str:
 
 
 def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
-    """Records that were kept, if they are still right."""
+    """Return the cached records if they are still valid."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -86,12 +87,12 @@ def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
 
 
 def _signature(path: Path) -> Path:
-    """Where the signature of kept records lies."""
+    """Path of the signature of cached records."""
     return path.with_suffix(".signature")
 
 
 def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
-    """Keep records where that is possible without changing any; they are only a saving."""
+    """Cache records, if a file can hold them unchanged. A failure does no harm."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -100,9 +101,9 @@ def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
         if not tables.frame(table).equals(frame):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        with writing.aside(path) as fresh:
-            pq.write_table(table, fresh)
-            signature = own.sign(stamp + fresh.read_bytes())
+        with writing.aside(path) as temporary:
+            pq.write_table(table, temporary)
+            signature = own.sign(stamp + temporary.read_bytes())
             if signature:
-                writing.move(fresh, path)
+                writing.move(temporary, path)
                 writing.replace(_signature(path), signature)
