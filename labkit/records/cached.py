@@ -2,7 +2,7 @@
 
 `records/<benchmark>.parquet` is derived. It may be deleted, and labkit makes it anew when samples or labkit have
 changed. labkit reads only files that the labkit of this user made; their signature lies beside them
-(`labkit.campaign.own`).
+(`labkit.campaign.signatures`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from labkit import __version__, writing
-from labkit.campaign import Campaign, own
+from labkit.campaign import Campaign, signatures
 from labkit.errors import DataError
 from labkit.records import tables
 
@@ -78,7 +78,7 @@ def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
 
     try:
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-        if not own.signed(stamp + content, _signature(path).read_text() if content else ""):
+        if not signatures.signed(stamp + content, _signature(path).read_text() if content else ""):
             return None
         frame = tables.frame(pq.read_table(pa.BufferReader(content)))
     except (OSError, ValueError, pa.ArrowException):
@@ -103,7 +103,7 @@ def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with writing.aside(path) as temporary:
             pq.write_table(table, temporary)
-            signature = own.sign(stamp + temporary.read_bytes())
+            signature = signatures.sign(stamp + temporary.read_bytes())
             if signature:
                 writing.move(temporary, path)
                 writing.replace(_signature(path), signature)
