@@ -32,7 +32,8 @@ class Source:
     points : its samples, with their headers only.
     records : a row per point and launch.
     summary : a row per point.
-    raw : numbers of values: samples times ranks.
+    raw : samples that are kept, of all ranks of all points.
+    extremes : launches of points that keep extremes over their ranks instead of every sample.
     failed : what was skipped or failed, with the reason; from campaign.json and its events.
     folders : where executed notebooks are looked for; the first that holds one of a name is taken.
     """
@@ -43,6 +44,7 @@ class Source:
     records: pd.DataFrame
     summary: pd.DataFrame
     raw: int
+    extremes: int
     failed: tuple[tuple[str, str], ...]
     folders: tuple[Path, ...] = ()
 
@@ -108,20 +110,21 @@ def read(path: Path, *, again: bool = False) -> Source:
         raise DataError(f"{path} is not a campaign: it has no campaign.json. Name a folder that 'labkit run' made.")
     held = Campaign(path)
     points: list[samples.Samples] = []
-    raw = 0
+    raw = extremes = 0
 
     def each() -> Iterator[samples.Samples]:
-        nonlocal raw
+        nonlocal raw, extremes
         for one in held.samples():
             raw += one.time_ns.size
-            points.append(replace(one, time_ns=_NOTHING, extras={}))
+            extremes += one.over is not None
+            points.append(replace(one, time_ns=_NOTHING, extras={}, over=None))
             yield one
 
     table = records.table(each(), campaign=held.name)
     summary = records.summary(table) if len(table) else table
     folders = tuple(dict.fromkeys([*([held.derived / AGAIN] if again else []), path / FOLDER, held.derived / FOLDER]))
     failed = tuple(_failed(path, held.facts, folders))
-    return Source(path, held.facts, tuple(points), table, summary, raw, failed, folders)
+    return Source(path, held.facts, tuple(points), table, summary, raw, extremes, failed, folders)
 
 
 def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:

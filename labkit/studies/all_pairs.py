@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from labkit import figures, launch, measuring, studies, testbeds
 from labkit.analysis import all_pairs, false_alarms
 from labkit.errors import DataError, SpecError
-from labkit.samples.facts import TESTBED
+from labkit.records import per_rank
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
@@ -107,14 +107,11 @@ class Study(studies.Study):
         return sorted(own, key=lambda s: s.launch)
 
     def switches(self, samples: Samples) -> dict[str, str]:
-        """Host → leaf switch: what the parameters say, else what the testbed knows."""
+        """Host → leaf switch: what the parameters say, else what the batch job or the testbed knows."""
         said = [pair.partition(":") for pair in words(self.values.switches)]
         if wrong := [host for host, colon, _ in said if not colon]:
             raise SpecError(f"switches has {wrong[0]!r}, but it must be like node1:leaf0,node2:leaf0.")
-        facts = TESTBED.of(samples.meta) or {}
-        if said or not isinstance(facts, Mapping) or "per_leaf" not in facts:
-            return {host: leaf for host, _, leaf in said}
-        return {f"vc{k}": f"leaf{k // int(facts['per_leaf'])}" for k in range(int(facts["nodes"]))}
+        return {host: leaf for host, _, leaf in said} if said else per_rank.switches(samples)
 
     @of_samples
     def verdicts(self) -> dict[int, all_pairs.Verdict]:

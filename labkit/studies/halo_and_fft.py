@@ -11,6 +11,7 @@ import numpy as np
 from labkit import benchmarks, figures, studies
 from labkit.benchmarks.apps import _grid, halo3d26
 from labkit.errors import SpecError
+from labkit.records import per_rank
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
@@ -242,10 +243,10 @@ class Study(studies.Study):
             held = self.example(benchmark)
             if not held:
                 continue
-            medians = np.median([np.median(one.seconds, axis=1) for one in held], axis=0)
+            medians = np.median([per_rank.medians(one) for one in held], axis=0)
             fast, slow = int(medians.argmin()), int(medians.argmax())
             spec = benchmarks.resolve(held[0].spec)
-            grid, ranks = _grid.shape(spec), held[0].ranks
+            grid, ranks = _grid.shape(spec), per_rank.ranks(held[0])
             yield (
                 f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {_grid.place(grid, slow)} waits longest, "
                 f"{number(medians[slow] * 1e6)} µs, rank {ranks[fast]} at {_grid.place(grid, fast)} shortest, "
