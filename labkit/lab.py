@@ -1,4 +1,4 @@
-"""What a notebook says: measure, show, table. Everything it shows is data; the report makes pages of it."""
+"""The calls of a notebook: measure, show, table. Everything they display is data, and the report makes pages of it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLOTLY = "application/vnd.plotly.v1+json"
-_MARKS = re.compile(r"([\\`<\[{|])")  # what would be more than text in a cell: names may come from anyone
+_MARKS = re.compile(r"([\\`<\[{|])")  # characters with a meaning in Markdown: names in a cell may come from anyone
 
 
 def study(name: str, namespace: Mapping[str, Any]) -> Study:
-    """The study of a notebook, with the parameters that its first cell set.
+    """Return the study of a notebook, with the parameters that its first cell set.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def measure(study: Study) -> None:
 
     def tell(state: Progress) -> None:
         last[:] = [state]
-        left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
-        handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
+        remaining = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
+        handle.update(Markdown(f"{state.done} of {state.total} points{remaining}: {state.label}"))
 
-    held = study.run(tell)
+    campaign = study.run(tell)
     count = len(study.samples)
     done = f"Measured {last[0].total} points in {format_duration(last[0].elapsed)}" if last else "Nothing was missing"
-    handle.update(Markdown(f"{done}; {count} points are in the campaign `{held.name}`."))
+    handle.update(Markdown(f"{done}; {count} points are in the campaign `{campaign.name}`."))
 
 
 def follow(campaign: str, lines: int = 10) -> None:
@@ -73,19 +73,19 @@ def follow(campaign: str, lines: int = 10) -> None:
     campaign : its folder, or its name in data/campaigns.
     lines : how many of the last results are shown.
     """
-    held = Campaign(find(campaign))
-    handle = display(Markdown(f"Watching `{held.name}` …"), display_id=True)
+    watched = Campaign(find(campaign))
+    handle = display(Markdown(f"Watching `{watched.name}` …"), display_id=True)
     state, last, count = "no run in progress", list[str](), 0
-    for one in news(held):
-        if isinstance(one, str):
-            last, count = [*last, one][-lines:], count + 1
-        else:
-            state = f"{one.done} of {one.total} points: {one.label}"
+    for item in news(watched):
+        if isinstance(item, str):
+            last, count = [*last, item][-lines:], count + 1
+        else:  # progress
+            state = f"{item.done} of {item.total} points: {item.label}"
         text = "\n".join(f"- {line}" for line in last)
-        handle.update(Markdown(f"`{held.name}`: {state}\n\n{text}"))
+        handle.update(Markdown(f"`{watched.name}`: {state}\n\n{text}"))
     handle.update(
         Markdown(
-            f"`{held.name}` has no run in progress. Its log has {count} entries.\n\n"
+            f"`{watched.name}` has no run in progress. Its log has {count} entries.\n\n"
             + "\n".join(f"- {line}" for line in last)
         )
     )
@@ -114,12 +114,12 @@ def show(thing: Any) -> None:
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
-    """Display columns of a frame as a Markdown table, with the units in the heads; a sentence where it has no rows.
+    """Display columns of a frame as a Markdown table with units in the heads, or a sentence if the frame has no rows.
 
     Parameters
     ----------
     frame : from a study's `records` or `summary`.
-    columns : which, in this order; all when left out.
+    columns : columns to show, in this order (default: all).
     """
     if frame.empty:
         show(studies.LEFT_OUT)
@@ -140,7 +140,7 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
 
 
 def _head(column: str) -> str:
-    """A short head: ``median (µs)`` for latency_us_p50; the caption says of what."""
+    """A short head: ``median (µs)`` for latency_us_p50. The caption names the metric."""
     parts = split(column)
     if parts:
         metric, statistic = parts
@@ -149,7 +149,7 @@ def _head(column: str) -> str:
 
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
-    """A cell: a statistic in the digits of its own interval, other numbers to four, a dash for nothing."""
+    """A cell: a statistic in the digits that its interval justifies, other numbers to four, a dash for nothing."""
     value, parts = row[column], split(column)
     if column == "n" and isinstance(value, int):
         return format_count(value)

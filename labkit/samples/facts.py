@@ -184,7 +184,7 @@ def complete(meta: Mapping[str, Any], origin: str) -> dict[str, Any]:
 def noted(badges: Iterable[Note], warnings: Iterable[Note]) -> dict[str, Any]:
     """Badges and warnings as metadata hold them: their texts, as in every file of format 1, and what the texts are."""
     both = {BADGES.name: list(badges), WARNINGS.name: list(warnings)}
-    about = {text: entry for each in both.values() for text, entry in notes.told(each)}
+    about = {text: entry for each in both.values() for text, entry in notes.details(each)}
     return {name: [one.text for one in each] for name, each in both.items()} | ({NOTES.name: about} if about else {})
 
 
