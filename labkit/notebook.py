@@ -1,4 +1,4 @@
-"""The calls of a notebook: measure, show, table. Everything they display is data, and the report makes pages of it."""
+"""The functions that a notebook calls: study, measure, show, table. What they show is data; the report lays it out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLOTLY = "application/vnd.plotly.v1+json"
-_MARKS = re.compile(r"([\\`<\[{|])")  # characters with a meaning in Markdown: names in a cell may come from anyone
+_MARKS = re.compile(r"([\\`<\[{|])")  # escaped in a cell: names may come from anyone
 
 
 def study(name: str, namespace: Mapping[str, Any]) -> Study:
@@ -50,14 +50,14 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
 
 
 def measure(study: Study) -> None:
-    """Measure the missing points of a study with live progress, and summarise."""
+    """Measure the missing points of a study, show the progress, and summarise."""
     handle = display(Markdown("Starting …"), display_id=True)
     last: list[Progress] = []
 
     def tell(state: Progress) -> None:
         last[:] = [state]
-        remaining = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
-        handle.update(Markdown(f"{state.done} of {state.total} points{remaining}: {state.label}"))
+        left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
+        handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
     campaign = study.run(tell)
     count = len(study.samples)
@@ -76,11 +76,11 @@ def follow(campaign: str, lines: int = 10) -> None:
     watched = Campaign(find(campaign))
     handle = display(Markdown(f"Watching `{watched.name}` …"), display_id=True)
     state, last, count = "no run in progress", list[str](), 0
-    for item in news(watched):
-        if isinstance(item, str):
-            last, count = [*last, item][-lines:], count + 1
-        else:  # progress
-            state = f"{item.done} of {item.total} points: {item.label}"
+    for entry in news(watched):
+        if isinstance(entry, str):
+            last, count = [*last, entry][-lines:], count + 1
+        else:
+            state = f"{entry.done} of {entry.total} points: {entry.label}"
         text = "\n".join(f"- {line}" for line in last)
         handle.update(Markdown(f"`{watched.name}`: {state}\n\n{text}"))
     handle.update(
@@ -114,12 +114,12 @@ def show(thing: Any) -> None:
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
-    """Display columns of a frame as a Markdown table with units in the heads, or a sentence if the frame has no rows.
+    """Display columns of a frame as a Markdown table, with the units in the heads; a sentence where it has no rows.
 
     Parameters
     ----------
     frame : from a study's `records` or `summary`.
-    columns : columns to show, in this order (default: all).
+    columns : which, in this order; all when left out.
     """
     if frame.empty:
         show(studies.LEFT_OUT)
@@ -140,7 +140,7 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
 
 
 def _head(column: str) -> str:
-    """A short head: ``median (µs)`` for latency_us_p50. The caption names the metric."""
+    """Return a short head: ``median (µs)`` for latency_us_p50; the caption names the metric."""
     parts = split(column)
     if parts:
         metric, statistic = parts
@@ -149,7 +149,7 @@ def _head(column: str) -> str:
 
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
-    """A cell: a statistic in the digits that its interval justifies, other numbers to four, a dash for nothing."""
+    """Return a cell: a statistic in the digits of its interval, another number in four, a dash for none."""
     value, parts = row[column], split(column)
     if column == "n" and isinstance(value, int):
         return format_count(value)
