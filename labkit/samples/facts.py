@@ -157,7 +157,9 @@ FACTS: Mapping[str, Fact[Any]] = {fact.name: fact for fact in [*globals().values
 
 def wrong(meta: Mapping[str, Any], origin: str = "") -> list[str]:
     """Return how a point's metadata differ from the registry; with an origin, also the keys that are missing."""
-    problems = [f"{name} is no known key" for name in meta if name not in FACTS] if origin else []
+    problems: list[str] = []
+    if origin:
+        problems += [f"{name} is no known key" for name in meta if name not in FACTS]
     problems += [
         f"{name}={repr(value)[:80]}, but it must be of type {_WORDS[FACTS[name].kind]}"
         for name, value in meta.items()
