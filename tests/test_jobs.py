@@ -242,27 +242,27 @@ def test_pbs_and_flux_tell_of_a_job() -> None:
 
 def test_ranks_go_to_the_hosts_of_a_job() -> None:
     spec = Spec(benchmark="mpi.latency")
-    assert launch.given(spec, None) == ()
-    assert launch.given(spec, FOUR) == ("a", "b")
-    assert launch.given(spec.replace(transport="shm"), FOUR) == ("a",)
-    assert launch.given(spec.replace(hosts=("across-leaves",)), FOUR) == ("a", "c")
-    assert launch.given(spec.replace(hosts=("same-leaf",)), FOUR) == ("a", "b")
-    assert launch.given(spec.replace(hosts=("same-leaf",), ranks=4), FOUR) == ("a", "b")
-    assert launch.given(spec.replace(hosts=("d", "b")), FOUR) == ("d", "b")
-    assert launch.given(spec.replace(ranks=8), FOUR) == FOUR.hosts
-    assert launch.given(spec.replace(ranks=8, ppn=4), FOUR) == ("a", "b")
+    assert launch.job_hosts(spec, None) == ()
+    assert launch.job_hosts(spec, FOUR) == ("a", "b")
+    assert launch.job_hosts(spec.replace(transport="shm"), FOUR) == ("a",)
+    assert launch.job_hosts(spec.replace(hosts=("across-leaves",)), FOUR) == ("a", "c")
+    assert launch.job_hosts(spec.replace(hosts=("same-leaf",)), FOUR) == ("a", "b")
+    assert launch.job_hosts(spec.replace(hosts=("same-leaf",), ranks=4), FOUR) == ("a", "b")
+    assert launch.job_hosts(spec.replace(hosts=("d", "b")), FOUR) == ("d", "b")
+    assert launch.job_hosts(spec.replace(ranks=8), FOUR) == FOUR.hosts
+    assert launch.job_hosts(spec.replace(ranks=8, ppn=4), FOUR) == ("a", "b")
     with pytest.raises(SpecError, match="8 hosts are requested, but job 7 has 4 to use"):
-        launch.given(spec.replace(ranks=8, ppn=1), FOUR)
+        launch.job_hosts(spec.replace(ranks=8, ppn=1), FOUR)
     with pytest.raises(SpecError, match="no switch of job 7 has 4 hosts"):
-        launch.given(spec.replace(ranks=4, ppn=1, hosts=("same-leaf",)), FOUR)
+        launch.job_hosts(spec.replace(ranks=4, ppn=1, hosts=("same-leaf",)), FOUR)
     with pytest.raises(SpecError, match="works in batch jobs only"):
-        launch.given(spec.replace(hosts=("same-leaf",)), None)
+        launch.job_hosts(spec.replace(hosts=("same-leaf",)), None)
     flat = Allocation("slurm", "7", hosts=("a", "b"))
     with pytest.raises(SpecError, match="Slurm does not know the switches of a, b"):
-        launch.given(spec.replace(hosts=("across-leaves",)), flat)
+        launch.job_hosts(spec.replace(hosts=("across-leaves",)), flat)
     one = Allocation("slurm", "7", hosts=("a", "b"), leaves=LEAVES)
     with pytest.raises(SpecError, match="needs two hosts on two switches"):
-        launch.given(spec.replace(hosts=("across-leaves",)), one)
+        launch.job_hosts(spec.replace(hosts=("across-leaves",)), one)
 
 
 def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyP
     assert hosts() == [["ab", "cd"], ["ab"], [""], ["ab"], ["abcd"], [""], ["ab"]]
     with allocation.narrowed(["c", "d"]):
         assert allocation.shared()
-        assert launch.given(pair.spec, allocation.current()) == ("c", "d")
+        assert launch.job_hosts(pair.spec, allocation.current()) == ("c", "d")
     assert not allocation.shared()
 
 
