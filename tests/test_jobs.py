@@ -266,7 +266,7 @@ def test_ranks_go_to_the_hosts_of_a_job() -> None:
 
 
 def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocation, "_found", lambda: FOUR)
+    monkeypatch.setattr(allocation, "_batch_job", lambda: FOUR)
     pair = measuring.Point(Spec(benchmark="mpi.latency"), 0, "f", "l")
     all_four = measuring.Point(Spec(benchmark="mpi.allreduce", ranks=4), 0, "f", "l")
     tool = measuring.Point(Spec(benchmark="sockets.tcp_rr", ranks=1), 0, "f", "l")
@@ -296,7 +296,7 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for name in ("SLURM_JOB_ID", "FLUX_URI", "PBS_NODEFILE", allocation.LEFT_OUT):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(allocation, "current", allocation.current)
-    allocation._found.cache_clear()
+    allocation._batch_job.cache_clear()
     try:
         assert allocation.current() is None
         nodes = tmp_path / "nodes"
@@ -304,7 +304,7 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setenv("PBS_NODEFILE", str(nodes))
         monkeypatch.setenv("PBS_JOBID", "41[2].server")
         monkeypatch.setenv("PBS_ARRAY_INDEX", "2")
-        allocation._found.cache_clear()
+        allocation._batch_job.cache_clear()
         assert allocation.current() == Allocation("pbs", "41", "2", ("n1", "n2"), 2)
         monkeypatch.setenv("PATH", str(tmp_path))
         for name, value in {
@@ -317,7 +317,7 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         }.items():
             monkeypatch.setenv(name, value)
         (tmp_path / "topology.conf").write_text("SwitchName=s0 Nodes=n[1-3] # all\nSwitchName=t Switches=s0\n")
-        allocation._found.cache_clear()
+        allocation._batch_job.cache_clear()
         found = allocation.current()
         assert found is not None
         assert (found.name, found.hosts, found.tasks, set(found.leaves.values())) == (
@@ -330,7 +330,7 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setenv(allocation.LEFT_OUT, str(tmp_path / "out.txt"))
         assert allocation.current().hosts == ("n1", "n3")  # type: ignore[union-attr]
     finally:
-        allocation._found.cache_clear()
+        allocation._batch_job.cache_clear()
 
 
 def test_what_notebooks_get_in_a_job() -> None:
