@@ -186,7 +186,7 @@ def _run(options: argparse.Namespace) -> int:
     from labkit.jobs import inside
 
     suite = _suite(options)
-    suites.room()
+    suites.raise_open_file_limit()
     held = Campaign(options.into or root() / suite.name)
     with inside.noted(held, suite, say) as ended, testbeds.held(options.testbed or "local", say), Bar() as bar:
         outcome = suites.run(suite, into=held.path, progress=bar)
