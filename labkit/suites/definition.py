@@ -17,13 +17,63 @@ from typing import Any
 
 from labkit import outside, project, ranges, studies
 from labkit.errors import DataError, SpecError, alike, known, named
-from labkit.spec import validated
-from labkit.suites.written import Notebook, Sweep, Written
+from labkit.spec import STRICT, validated
 
 SETTING = "setting "  # separates names of settings from those of parameters
 SETTINGS = ("launcher", "bind", "transport", "hosts")
 PART = 60  # characters of a swept value in the name of a notebook
 COPIES = 1000  # executed copies of one notebook
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A [[sweep]] of a suite's file.
+
+    Parameters
+    ----------
+    notebooks : names of those it sweeps; all when left out.
+    parameters, setting : name → values.
+    """
+
+    __pydantic_config__ = STRICT
+    notebooks: list[str] | None = None
+    parameters: dict[str, list[Any]] = field(default_factory=dict)
+    setting: dict[str, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A [[notebook]] of a suite's file.
+
+    Parameters
+    ----------
+    name : of the notebook in notebooks/, without .ipynb; never a path.
+    parameters : set in it.
+    sweep, setting : name → values; the notebook is executed once for every combination.
+    """
+
+    __pydantic_config__ = STRICT
+    name: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    sweep: dict[str, list[Any]] = field(default_factory=dict)
+    setting: dict[str, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SuiteFile:
+    """A suite's file.
+
+    Parameters
+    ----------
+    parameters : set in every notebook that has them.
+    seed : of the random order of swept notebooks.
+    """
+
+    title: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    seed: int = 1
+    sweep: list[Sweep] = field(default_factory=list)
+    notebook: list[Notebook] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -132,7 +182,7 @@ def load(name: str | Path, overrides: Sequence[str] = (), defaults: Mapping[str,
     path = Path(name) if is_file else suites_by_name.get(named("suite", str(name), sorted(suites_by_name)))
     if path is None or not path.is_file():
         raise known("suite", str(name), sorted(suites_by_name))
-    document = validated(Written, _toml(path), what=str(path))
+    document = validated(SuiteFile, _toml(path), what=str(path))
     if not document.notebook:
         raise SpecError(f"{path} has no [[notebook]], but a suite needs at least one. Add one.")
     ranges.check("seed", document.seed, word=f"{path}: seed=")
