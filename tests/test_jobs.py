@@ -334,8 +334,12 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_notebooks_get_in_a_job() -> None:
-    assert inside.usual(site.Site(), None) == {}
-    assert inside.usual(site.Site(launcher="srun"), FOUR) == {"launcher": "srun", "transports": "auto", "ranks": "8"}
+    assert inside.default_parameters(site.Site(), None) == {}
+    assert inside.default_parameters(site.Site(launcher="srun"), FOUR) == {
+        "launcher": "srun",
+        "transports": "auto",
+        "ranks": "8",
+    }
     suite = suites.load("quick")
     twice = inside.repeated(suite, 2)
     assert [e.parameters["launches"] for e in twice.entries] == [6] * len(suite.entries)
@@ -366,7 +370,7 @@ def test_an_estimate_comes_from_logs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_limits_of_partitions_are_read() -> None:
     text = "batch*|1-02:30:00|3|64|1-infinite\nbatch*|1-02:30:00|2|128+|1-infinite\nshort|30:00|9|8|1-4\nopen|infinite|1|4|1-infinite\nodd\n"
     found = systems.limits(text)
-    assert [(one.nodes, one.minutes, one.cores, one.usual) for one in found.values()] == [
+    assert [(one.nodes, one.minutes, one.cores, one.is_default) for one in found.values()] == [
         (5, 1590, 128, True),
         (4, 30, 8, False),
         (1, 0, 4, False),
@@ -431,13 +435,13 @@ def test_submissions_into_one_campaign_wait_for_one_another(tmp_path: Path, monk
     own = Campaign(tmp_path / "c").path / "jobs"
     own.mkdir()
     monkeypatch.setattr(submitting, "PATIENCE", 0.3)
-    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._alone(Path({str(own)!r})): pass"
-    with submitting._alone(own):
+    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._submission_lock(Path({str(own)!r})): pass"
+    with submitting._submission_lock(own):
         others = {name: value for name, value in os.environ.items() if name != lease.OWNER}
         done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=others)
     assert f"Process {os.getpid()} on " in done.stderr
     assert "is submitting into" in done.stderr
-    with submitting._alone(own):
+    with submitting._submission_lock(own):
         pass
     assert not list(own.iterdir())
 

@@ -208,7 +208,7 @@ def _suite(options: argparse.Namespace) -> Suite:
         usual = {"transports": "tcp"} if testbeds.outline(options.testbed).hosts else {}  # they share no memory
     job, place = allocation.current(), sites.find(options.site)
     if job is not None and not options.testbed:
-        usual = inside.usual(sites.load(place) if place else sites.Site(), job)
+        usual = inside.default_parameters(sites.load(place) if place else sites.Site(), job)
     return inside.repeated(suites.load(options.suite, [*options.parameter, *where], usual), options.repeats)
 
 
