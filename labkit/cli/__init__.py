@@ -188,7 +188,7 @@ def _run(options: argparse.Namespace) -> int:
     suite = _suite(options)
     suites.raise_open_file_limit()
     held = Campaign(options.into or root() / suite.name)
-    with inside.noted(held, suite, say) as ended, testbeds.held(options.testbed or "local", say), Bar() as bar:
+    with inside.noted(held, suite, say) as ended, testbeds.kept_up(options.testbed or "local", say), Bar() as bar:
         outcome = suites.run(suite, into=held.path, progress=bar)
         ended(OK if outcome.sound else ERROR)
     print(outcome.text())
