@@ -20,7 +20,8 @@ from typing import Any
 
 from labkit import benchmarks, samples
 from labkit.benchmarks import Benchmark
-from labkit.formats._table import Meaning, Row, Table, Value
+from labkit.formats._lines import Value
+from labkit.formats._table import Meaning, Row, Table
 from labkit.importing.known import Known
 from labkit.importing.telling import doubts_of, ranks_of, spec_of
 from labkit.importing.text import Text
