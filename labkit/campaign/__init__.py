@@ -7,7 +7,7 @@ notebooks/      executed
 report/         staged copies and results
 events.jsonl    what other processes must know, the acknowledgement of each point among it
 log.txt         one line for everything that happened, for people
-lease.json      while somebody measures into it
+lease.json      the campaign lock, while a run measures into it
 """
 
 from __future__ import annotations
@@ -204,12 +204,12 @@ class Campaign(Folder):
 
     @contextmanager
     def lease(self) -> Iterator[None]:
-        """Tell others that somebody measures here; a child of the holder may share it.
+        """Hold the campaign lock, so that other runs do not measure here; a child of the holder shares it.
 
         Raises
         ------
         LaunchError
-            If somebody else holds it and gave a sign of life lately.
+            If another run holds it and gave a sign of life lately.
         DataError
             If it is an example that comes with labkit, or the folder cannot be written.
         """

@@ -121,7 +121,7 @@ class Files:
             If a file is damaged, or differs from the compacted one of the same name; nothing was deleted.
         """
         for aside in self.folder.glob(".*.parquet.*"):
-            aside.unlink(missing_ok=True)  # of a process that was ended; the lease says that none writes now
+            aside.unlink(missing_ok=True)  # of a process that was ended; we hold the campaign lock, so none writes now
         self._compare()
         left: set[Path] = set()
 

@@ -1,4 +1,4 @@
-"""The lease: a file that tells a second run to stop, so that two runs do not disturb each other. Nothing depends on it.
+"""The campaign lock: a file that tells a second run to stop, so that two runs do not disturb each other.
 
 It is taken by making a link, which one process alone can do, on NFS too, and is kept by heartbeats. Ages are taken from
 one clock, that of the file server, so that clocks that differ or jump do not make a living holder look dead; on the
@@ -26,7 +26,7 @@ from labkit import writing
 from labkit.campaign import reading
 from labkit.errors import DataError, LaunchError
 
-HEARTBEAT = 10.0  # s; a lease is stale after three missed ones
+HEARTBEAT = 10.0  # s; a campaign lock is stale after three missed ones
 TRIES = 3  # to read a file that is replaced meanwhile
 OWNER = "LABKIT_LEASE"
 NAME = "lease.json"
@@ -40,7 +40,7 @@ def holder(folder: Path) -> dict[str, Any] | None:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold the lease of a campaign; a child of the holder shares it.
+    """Hold the campaign lock; a child of the holder shares it.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def _take(path: Path, mine: Mapping[str, Any]) -> None:
-    """Make the lease ours, or tell whose it is."""
+    """Take the campaign lock, or raise an error that names its holder."""
     for _ in range(3):
         there = _read(path)
         if there and _alive(path.parent, there):
@@ -100,7 +100,7 @@ def _take(path: Path, mine: Mapping[str, Any]) -> None:
 
 
 def _put_away(path: Path, stale: Mapping[str, Any] | None) -> None:
-    """Remove a stale lease, unless somebody has taken its place in the meantime."""
+    """Remove a stale campaign lock, unless another run has replaced it in the meantime."""
     apart = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.rename(apart)
@@ -114,7 +114,7 @@ def _put_away(path: Path, stale: Mapping[str, Any] | None) -> None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """A lease, or None where there is none that can be read."""
+    """Return the content of a campaign lock; None if there is none that can be read."""
     found: Any = None
     for _ in range(TRIES):
         fresh(path.parent)
@@ -130,7 +130,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _sound(found: Any) -> bool:
-    """Whether a lease is of the form that labkit writes; a foreign file that is not is no lease."""
+    """Whether a campaign lock has the form that labkit writes; a foreign file in another form counts as none."""
     if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in ("token", "host", "start")):
         return False
     began = found.get("began", ["", ""])
@@ -153,7 +153,7 @@ def fresh(folder: Path) -> None:
 
 
 def _alive(folder: Path, lease: Mapping[str, Any]) -> bool:
-    """Whether the holder of a lease still is, on this system, or else gave a sign of life within three heartbeats."""
+    """Whether the holder of a lock still runs on this system, or else gave a sign of life within three heartbeats."""
     pid, began = int(lease["pid"]), [str(part) for part in lease.get("began", ("", ""))]
     place, tick = began
     if place == _place():
@@ -200,7 +200,7 @@ def _tick(pid: int) -> str:
 
 
 def _ours(path: Path, mine: Mapping[str, Any]) -> bool:
-    """Whether the lease is still the one we took."""
+    """Whether the campaign lock is still the one we took."""
     there = _read(path)
     return there is not None and there["token"] == mine["token"]
 
@@ -219,7 +219,7 @@ def _node(folder: Path) -> tuple[int, int] | None:
 
 
 def _beats(path: Path, mine: Mapping[str, Any], ended: threading.Event, node: tuple[int, int] | None) -> None:
-    """Signs of life until the end, until somebody else took a stale lease, or until the folder is another one."""
+    """Write heartbeats until the end, until another run took a stale campaign lock, or until the folder is replaced."""
     while not ended.wait(HEARTBEAT):
         if _node(path.parent) != node:
             return
