@@ -386,7 +386,11 @@ def test_a_burner_of_others_is_found_and_our_own_is_not(burners):
     assert foreign.pid not in mine
     seen = others.between(first, last, own.pid)
     assert json.loads(json.dumps(seen, allow_nan=False)) == seen
-    took = {key[0]: p.own - first.processes[key].own for key, p in last.processes.items() if key in first.processes}
+    took = {
+        key[0]: p.cpu_time - first.processes[key].cpu_time
+        for key, p in last.processes.items()
+        if key in first.processes
+    }
     share = took[foreign.pid] / (last.moment - first.moment)
     assert share > 0.02, "the burner got no time"
     assert seen["processors"] >= share
@@ -454,7 +458,7 @@ def test_what_came_and_went_between_two_looks_counts():
         time.sleep(2.0)
         last = others.look()
         told = others.between(first, last, sleeper.pid)
-        gone = sum(p.whole - p.own for (number, _), p in last.processes.items() if number == parent.pid)
+        gone = sum(p.tree_time - p.cpu_time for (number, _), p in last.processes.items() if number == parent.pid)
         assert 0 < gone <= told["processors"] * told["span_s"] + 0.05
     finally:
         os.killpg(parent.pid, signal.SIGKILL)

@@ -186,9 +186,9 @@ def _run(options: argparse.Namespace) -> int:
     from labkit.jobs import inside
 
     suite = _suite(options)
-    suites.room()
+    suites.raise_open_file_limit()
     held = Campaign(options.into or root() / suite.name)
-    with inside.noted(held, suite, say) as ended, testbeds.held(options.testbed or "local", say), Bar() as bar:
+    with inside.noted(held, suite, say) as ended, testbeds.kept_up(options.testbed or "local", say), Bar() as bar:
         outcome = suites.run(suite, into=held.path, progress=bar)
         ended(OK if outcome.sound else ERROR)
     print(outcome.text())
@@ -208,7 +208,7 @@ def _suite(options: argparse.Namespace) -> Suite:
         usual = {"transports": "tcp"} if testbeds.outline(options.testbed).hosts else {}  # they share no memory
     job, place = allocation.current(), sites.find(options.site)
     if job is not None and not options.testbed:
-        usual = inside.usual(sites.load(place) if place else sites.Site(), job)
+        usual = inside.default_parameters(sites.load(place) if place else sites.Site(), job)
     return inside.repeated(suites.load(options.suite, [*options.parameter, *where], usual), options.repeats)
 
 

@@ -127,7 +127,7 @@ def status(options: argparse.Namespace) -> int:
     going = set()
     for job in found:
         look, state = jobs.Look.at(Campaign(job.campaign)), job.state()
-        whose = "" if job.own else " (from the campaign's records; not submitted by you here)"
+        whose = "" if job.submitted_here else " (from the campaign's records; not submitted by you here)"
         print(f"{job.campaign.name}: {job.system} job {job.number}{whose}, {state.words}; {look.words()}")
         going |= {job.number} if state.kind == "running" else set()
     if options.campaign:

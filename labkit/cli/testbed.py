@@ -87,7 +87,7 @@ def _asked(text: str) -> str:
     from labkit.testbeds import soft_roce
 
     name, argument, own = testbeds.parse(text)
-    if name != "soft-roce" or "where" in own or not sys.stdin.isatty() or not soft_roce.here():
+    if name != "soft-roce" or "where" in own or not sys.stdin.isatty() or not soft_roce.possible_on_host():
         return text
     say(
         "This kernel can create the two devices on this machine, without a guest. labkit then adds two interfaces and "

@@ -13,7 +13,7 @@ PROGRAM = Program(
     name="intelmpi",
     commands=("mpiexec.hydra", "mpiexec", "mpirun"),
     pattern=r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)",
-    how="module load intel-mpi   # or as your site calls it",
+    install="module load intel-mpi   # or as your site calls it",
     purpose="starting ranks",
     mpi=True,
 )
