@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from labkit import figures, launch, measuring, studies, testbeds
-from labkit.analysis import all_pairs, false_alarms
+from labkit.analysis import all_pairs
 from labkit.errors import DataError, SpecError
 from labkit.samples.facts import TESTBED
 from labkit.spec import Spec, sweep
@@ -278,6 +278,6 @@ class Study(studies.Study):
         for size in self.sizes:
             for one in self.pairs(size)[:1]:
                 try:
-                    yield f"{size_words(size)}: {false_alarms.false_alarms(one).sentence}"
+                    yield f"{size_words(size)}: {all_pairs.false_alarms(one).sentence}"
                 except DataError as error:
                     yield f"{size_words(size)}: no rate of false alarms can be given. {error}"
