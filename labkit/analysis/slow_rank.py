@@ -145,7 +145,9 @@ def _explanations(spec: Spec) -> list[dict[frozenset[int], int]]:
     A set that several ranks explain equally well has -1.
     """
     everyone, root = range(spec.ranks), int(spec.values.get("root", 0))
-    kinds = {WAITS[collective(spec.benchmark)], *([_everybody] if spec.size > _SMALL else [])}
+    kinds = {WAITS[collective(spec.benchmark)]}
+    if spec.size > _SMALL:
+        kinds.add(_everybody)
     waiting = [(waits(rank, root, spec.ranks), rank) for waits in kinds for rank in everyone]
     likely = [(frozenset(long), rank) for others, rank in waiting for long in (others, others | {rank})]
     explanations = []

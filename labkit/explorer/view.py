@@ -174,7 +174,7 @@ def _counts(column: pd.Series) -> bool:
 def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, before: View) -> View:
     """Apply a view to other data; choices that these data do not have are replaced."""
     metrics = metrics_of(summary)
-    metric = before.metric if before.metric in metrics else (metrics[0] if metrics else "")
+    metric = before.metric if before.metric in metrics else next(iter(metrics), "")
     statistics = statistics_of(summary, metric) if metric else []
     statistic = before.statistic  # a chosen one stays: a point without it leaves a gap and a reason
     if statistic == HEADLINE and statistics:

@@ -98,14 +98,20 @@ class Study(studies.Study):
         """Every collective over sizes and ranks; the example in other cadences; in place and with rotating roots."""
         v = self.values
         sizes = sorted({*parse_sizes(v.sizes), v.example_size})
-        ways = [{}, *({"in_place": True} for _ in range(v.in_place)), *({"rotate": True} for _ in range(v.rotate))]
+        ways: list[dict[str, Any]] = [{}]
+        if v.in_place:
+            ways.append({"in_place": True})
+        if v.rotate:
+            ways.append({"rotate": True})
         common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
         specs = []
         for name in dict.fromkeys([*self.names, f"mpi.{v.example}"]):
-            sized, has = benchmarks.get(name).sized, _options(name)
-            for way in (way for way in ways if set(way) <= has):
+            sized, options = benchmarks.get(name).sized, _options(name)
+            for way in (way for way in ways if set(way) <= options):
                 specs += sweep(name, sizes=sizes if sized else 0, ranks=counts(v.ranks, "ranks"), **way, **common)
-        others = [c for c in words(v.cadences) if c != "isolated"] if "cadence" in _options(f"mpi.{v.example}") else []
+        others = []
+        if "cadence" in _options(f"mpi.{v.example}"):
+            others = [c for c in words(v.cadences) if c != "isolated"]
         return specs + sweep(f"mpi.{v.example}", sizes=sizes, ranks=counts(v.ranks, "ranks"), cadence=others, **common)
 
     def rows(self, **options: object) -> pd.DataFrame:
@@ -201,9 +207,11 @@ class Study(studies.Study):
         if self.verdict is None:
             return LEFT_OUT
         reasons = self.verdict.unchecked["reason"]
+        if reasons.empty:
+            return self.verdict.sentence
         names = ", ".join(sorted({name for reason in reasons for name in re.findall(r"mpi\.\w+", reason)}))
-        why = f" {len(reasons)} guidelines could not be checked, because there are no points of {names}."
-        return self.verdict.sentence + (why if len(reasons) else "")
+        why = f"{len(reasons)} guidelines could not be checked, because there are no points of {names}."
+        return f"{self.verdict.sentence} {why}"
 
     def violations(self) -> pd.DataFrame:
         """Guidelines that were violated, the worst first; at most twelve."""
@@ -291,9 +299,10 @@ class Study(studies.Study):
                 f"{size_words(row['message_size_B'])}: the slowest takes {number(ratio.max())} times as long."
             )
         tails = (rows["latency_us_p99"] / rows["latency_us_p50"]).dropna()
-        for place in [tails.idxmax()] if len(tails) else []:
+        if len(tails):
+            row = rows.loc[tails.idxmax()]
             yield (
-                f"{rows['collective'][place]} with {size_words(rows['message_size_B'][place])} has the longest tail: "
+                f"{row['collective']} with {size_words(row['message_size_B'])} has the longest tail: "
                 f"one of 100 iterations takes {number(tails.max())} times the median or longer."
             )
 

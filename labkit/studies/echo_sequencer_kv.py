@@ -117,8 +117,9 @@ class Study(_rdma.Study):
     def _echo(self) -> Iterator[str]:
         """Fastest and slowest way of the echo."""
         rows = self._with(self._clients[0])
-        rows = rows[rows["benchmark"] == "verbs.echo"] if len(rows) else rows
-        for size, group in rows.groupby("message_size_B") if len(rows) else ():
+        if rows.empty:
+            return
+        for size, group in rows[rows["benchmark"] == "verbs.echo"].groupby("message_size_B"):
             ordered = group.sort_values("round_trip_us_p50")
             if len(ordered) > 1:
                 best, worst = ordered.iloc[0], ordered.iloc[-1]

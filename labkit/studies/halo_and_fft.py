@@ -111,7 +111,9 @@ class Study(studies.Study):
     def ranks_figure(self, benchmark: str) -> go.Figure | str:
         """Slowest rank against the number of ranks, a line for each kind of neighbours, or each size."""
         rows = self.rows(benchmark)
-        series = ["kind", *(["transport"] if len(rows) and rows["transport"].nunique() > 1 else [])]
+        series = ["kind"]
+        if len(rows) and rows["transport"].nunique() > 1:
+            series.append("transport")
         return self.drawn(figures.versus, rows, "x" if rows.empty else "ranks", shown="latency_us", series=series)
 
     def paper_figure(self, benchmark: str) -> go.Figure | str:
@@ -199,8 +201,9 @@ class Study(studies.Study):
     def _neighbours(self) -> Iterator[str]:
         """Cost of edges and corners beside the faces."""
         rows = self._most(HALO)
-        rows = rows[~rows["option_periodic"].astype(bool)] if len(rows) else rows
-        for path, group in rows.groupby("transport") if len(rows) else []:
+        if rows.empty:
+            return
+        for path, group in rows[~rows["option_periodic"].astype(bool)].groupby("transport"):
             group = group.sort_values("option_neighbours", key=lambda column: column.astype(int))
             phrases = [f"{statement(row, 'latency_us')} with {row['option_neighbours']}" for _, row in group.iterrows()]
             yield (
@@ -225,7 +228,10 @@ class Study(studies.Study):
 
     def _transposes(self) -> Iterator[str]:
         """Smallest and largest message of the transposes."""
-        for path, group in self._most(FFT).groupby("transport") if len(self._most(FFT)) else []:
+        rows = self._most(FFT)
+        if rows.empty:
+            return
+        for path, group in rows.groupby("transport"):
             group = group.sort_values("message_size_B")
             phrases = [
                 f"{statement(row, 'latency_us')} with {size_words(row['message_size_B'])}"

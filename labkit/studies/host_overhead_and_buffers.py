@@ -66,16 +66,20 @@ class Study(studies.Study):
         """Overhead over sizes; computation, buffers and peers each over its own axis."""
         v = self.values
         common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
-        computed = [0.0, *map(float, counts(v.compute_us, "compute_us"))] if v.compute_us.strip() else []
-        specs = sweep("mpi.host_overhead", sizes=v.sizes, **common) if v.sizes else []
-        specs += sweep("mpi.availability", sizes=v.compute_sizes, window=v.window, compute_us=computed, **common)
+        specs = []
+        if v.sizes:
+            specs += sweep("mpi.host_overhead", sizes=v.sizes, **common)
+        if v.compute_us.strip():
+            computed = [0.0, *map(float, counts(v.compute_us, "compute_us"))]
+            specs += sweep("mpi.availability", sizes=v.compute_sizes, window=v.window, compute_us=computed, **common)
         turns, shares = counts(v.buffers, "buffers"), counts(v.reuse, "reuse")
         specs += sweep("mpi.buffer_reuse", sizes=v.buffer_sizes, buffers_in_turn=turns, **common)
         specs += sweep(
             "mpi.buffer_reuse", sizes=v.buffer_sizes, buffers_in_turn=v.reuse_buffers, reuse=shares, **common
         )
-        ranks = counts(v.ranks, "ranks") if v.hot_sizes else []
-        return specs + [s for name in HOT for s in sweep(name, sizes=v.hot_sizes or 8, ranks=ranks, **common)]
+        for name in HOT if v.hot_sizes else ():
+            specs += sweep(name, sizes=v.hot_sizes, ranks=counts(v.ranks, "ranks"), **common)
+        return specs
 
     def computed(self) -> pd.DataFrame:
         """Rows of bandwidth beside computation, by size and its time."""

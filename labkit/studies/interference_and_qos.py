@@ -87,8 +87,9 @@ class Study(studies.Study):
         specs += sweep(PAIR, victim=victims[0], aggressor=aggressors, testbed=plain, **what)
         if victims[1:]:
             specs += sweep(PAIR, victim=victims[1:], aggressor=aggressors[0], testbed=plain, **what)
-        for mode in modes[1:] if self.adjustable else ():
-            specs += sweep(PAIR, victim=victims[0], aggressor=aggressors[0], testbed=self.place(mode), **what)
+        if self.adjustable:
+            for mode in modes[1:]:
+                specs += sweep(PAIR, victim=victims[0], aggressor=aggressors[0], testbed=self.place(mode), **what)
         return specs
 
     @property

@@ -57,7 +57,9 @@ class Study(_rdma.Study):
     def specs(self) -> list[Spec]:
         """Registration over sizes, the steps of a set-up, and buffers and queue pairs each over its own axis."""
         v = self.values
-        specs = sweep("verbs.registration", sizes=v.sizes, **self.where) if v.sizes.strip() else []
+        specs = []
+        if v.sizes.strip():
+            specs += sweep("verbs.registration", sizes=v.sizes, **self.where)
         if v.setup:
             specs += sweep("verbs.setup", sizes=[0], **self.where)
         send: dict[str, Any] = {"sizes": v.buffer_size, "tool": "pyverbs", **self.where}
@@ -70,12 +72,14 @@ class Study(_rdma.Study):
     def steps(self) -> pd.DataFrame:
         """A row for each step of a set-up, its time as a latency; in their order."""
         rows, tables = self.of("verbs.setup"), []
-        for metric in STEPS.values() if len(rows) else ():
+        if rows.empty:
+            return rows.assign(step="")
+        for metric in STEPS.values():
             metric_of = {c: parts[0] for c in rows if (parts := split(c) or split_end(c))}
             names = {c: f"latency_us{c.removeprefix(metric)}" for c, name in metric_of.items() if name == metric}
             table = rows[[c for c in rows if metric_of.get(c, metric) == metric]]
             tables.append(table.rename(columns=names).copy().assign(step=METRICS[metric].label))
-        return pd.concat(tables) if tables else rows.assign(step="")
+        return pd.concat(tables)
 
     def buffers(self, scheme: int) -> pd.DataFrame:
         """Rows of scheme 1, buffers used in turn, or 2, one of them used again; by size and how many or how often."""

@@ -225,8 +225,10 @@ class Study(studies.Study):
 
     def warnings(self) -> str:
         """Badges and warnings of all points, and benchmarks omitted because a tool is missing."""
-        why = [self._missing(spec) for spec in self._wanted()] if self.values.measure else []
-        missing = dict.fromkeys(text.splitlines()[0] for text in why if text)
+        if not self.values.measure:
+            return super().warnings()
+        reasons = [self._missing(spec) for spec in self._wanted()]
+        missing = dict.fromkeys(text.splitlines()[0] for text in reasons if text)
         return "\n".join([super().warnings(), *(f"- left out: {text}" for text in missing)])
 
     def findings(self) -> str:

@@ -113,7 +113,8 @@ class Study(_rdma.Study):
             parts.append(rows.assign(path=rows["path"] + " (" + rows["testbed"] + ")"))
         for name in BESIDE if self.values.beside else ():
             plain = [s for s in self.campaign.samples(name) if _plain(s.spec)]
-            parts += [_beside(records.summary(records.table(plain)))] if plain else []
+            if plain:
+                parts.append(_beside(records.summary(records.table(plain))))
         return pd.concat(parts) if parts else rows
 
     # ---- figures
@@ -178,10 +179,10 @@ class Study(_rdma.Study):
             for connection, row in least.drop(index="RC").iterrows():
                 apart = above(row, base, "latency_us") or above(base, row, "latency_us")
                 times = centre(row, "latency_us") / centre(base, "latency_us")
+                verdict = "the intervals are apart" if apart else "their intervals overlap, or there are none"
                 yield (
                     f"{operation} over {connection} takes {number(times)} "
-                    f"times as long as over RC at {size_words(row['message_size_B'])}; "
-                    + ("the intervals are apart." if apart else "their intervals overlap, or there are none.")
+                    f"times as long as over RC at {size_words(row['message_size_B'])}; {verdict}."
                 )
 
     def _bandwidth(self) -> Iterator[str]:

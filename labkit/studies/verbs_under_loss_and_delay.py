@@ -63,7 +63,9 @@ class Study(_rdma.Study):
         """Reads and writes without added delay and with each delay and loss; writes with each rate."""
         v, specs = self.values, list[Spec]()
         options = [f"{factor}={level}" for factor in FACTORS for level in words(getattr(v, factor))]
-        for option in ["", *options] if options else []:
+        if options:
+            options.insert(0, "")  # the unchanged link
+        for option in options:
             name, argument, given = testbeds.parse(f"{v.testbed},{option}" if option else v.testbed)
             if option and "delay" not in getattr(testbeds.module_of(name), "ADJUSTABLE", ()):
                 raise SpecError(

@@ -200,11 +200,10 @@ class Study(studies.Study):
                 )
         over = self.claims[self.claims["part"] > 100 * _OVER]
         few = self.claims[self.claims["part"] < 80]
-        yield (
-            "Nothing was faster than its link."
-            if over.empty
-            else f"{len(over)} of {len(self.claims)} points beat their link by more than 5 %: do not trust them."
-        )
+        if over.empty:
+            yield "Nothing was faster than its link."
+        else:
+            yield f"{len(over)} of {len(self.claims)} points beat their link by more than 5 %: do not trust them."
         if len(few):
             yield (
                 f"{len(few)} of {len(self.claims)} points stay below 80 % of it: this machine was busy, or forwards no "

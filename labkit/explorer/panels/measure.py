@@ -195,7 +195,8 @@ class _Measure:
         """Offer to continue the newest campaign whose run was interrupted."""
         root = campaign.root()
         cut = [name for name in store.names()[:20] if measurement.unfinished(root / name)]
-        self._cut = next((name for name in self._session.campaigns if name in cut), cut[0] if cut else "")
+        shown = [name for name in self._session.campaigns if name in cut]
+        self._cut = next(iter([*shown, *cut]), "")
         idle = self._measurement is None or not self._measurement.running
         self.resume.layout.display = "" if self._cut and idle else "none"
         self.resume.tooltip = f"measure what is missing in {self._cut}"
