@@ -112,11 +112,11 @@ def slow_ranks(samples: Samples) -> SlowRanks:
     adjusted = _holm(_p_values(owner, size, ranks))
     rows = []
     for rank, p in enumerate(adjusted):
-        mine = size[owner == rank]
-        share = len(mine) / iterations
-        typical = float(np.median(mine)) / 1e3 if mine.size else math.nan
-        caused = mine.sum() >= min(0.5, 2 / ranks) * size[owner >= 0].sum()
-        rows.append((rank, len(mine), share, typical, 1 - p, bool(p <= ALPHA and share >= SHARE and caused)))
+        excesses = size[owner == rank]
+        share = len(excesses) / iterations
+        typical = float(np.median(excesses)) / 1e3 if excesses.size else math.nan
+        caused = excesses.sum() >= min(0.5, 2 / ranks) * size[owner >= 0].sum()
+        rows.append((rank, len(excesses), share, typical, 1 - p, bool(p <= ALPHA and share >= SHARE and caused)))
     names = ["rank", "slow_iterations", "share", "excess_us_p50", "confidence", "slow"]
     table = pd.DataFrame(rows, columns=names)
     enough = iterations >= _EVERY * _needed(ranks)
@@ -184,10 +184,10 @@ def _p_values(owner: NDArray[np.int64], size: NDArray[np.float64], ranks: int) -
     if not at.size:
         return [1.0] * ranks
     first = np.concatenate(([True], (np.diff(at) > 1) | (np.diff(owner[at]) != 0)))
-    largest, mine = np.maximum.reduceat(size[at], np.flatnonzero(first)), owner[at][first]
+    largest, owners = np.maximum.reduceat(size[at], np.flatnonzero(first)), owner[at][first]
     place = np.argsort(np.argsort(largest)) + 1
     weight = np.ceil(place * min(_LEVELS, len(place)) / len(place)).astype(np.int64) ** 2
-    reached = np.bincount(mine, weights=weight, minlength=ranks).astype(np.int64)
+    reached = np.bincount(owners, weights=weight, minlength=ranks).astype(np.int64)
     tail = _tail(weight, 1 / ranks)
     return [float(tail[weights]) for weights in reached]
 

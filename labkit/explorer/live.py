@@ -133,13 +133,13 @@ def redraw(target: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) ->
         target.add_traces([trace.to_plotly_json() for trace in figure.data])
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(before: Any, after: Any) -> bool:
     """Whether two properties of a trace are equal; plotly would look at every one of them more slowly."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return type(one) is type(other) and np.array_equal(one, other)
-    return bool(one == other)
+    if isinstance(before, dict) and isinstance(after, dict):
+        return before.keys() == after.keys() and all(_same(before[key], after[key]) for key in before)
+    if isinstance(before, np.ndarray) or isinstance(after, np.ndarray):
+        return type(before) is type(after) and np.array_equal(before, after)
+    return bool(before == after)
 
 
 class Long:

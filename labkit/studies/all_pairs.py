@@ -276,8 +276,8 @@ class Study(studies.Study):
     def _false_alarms(self) -> Iterator[str]:
         """How often a healthy system with this scatter would be suspected."""
         for size in self.sizes:
-            for one in self.pairs(size)[:1]:
+            for first in self.pairs(size)[:1]:
                 try:
-                    yield f"{size_words(size)}: {all_pairs.false_alarms(one).sentence}"
+                    yield f"{size_words(size)}: {all_pairs.false_alarms(first).sentence}"
                 except DataError as error:
                     yield f"{size_words(size)}: no rate of false alarms can be given. {error}"

@@ -104,17 +104,17 @@ class Study(studies.Study):
         first = words(self.values.patterns)[0]
         usual = {"pattern": first, "congestor": words(self.values.congestors)[0], **self._load()} | options
         groups: dict[Spec, list[Samples]] = {}
-        for one in self.samples:
-            if one.spec.benchmark == LOADED:
-                spec = benchmarks.resolve(one.spec)
+        for point in self.samples:
+            if point.spec.benchmark == LOADED:
+                spec = benchmarks.resolve(point.spec)
                 if all(value is None or spec.option(name) == value for name, value in usual.items()):
-                    groups.setdefault(spec, []).append(one)
+                    groups.setdefault(spec, []).append(point)
         patterns, congestors = self.values.patterns, self.values.congestors
         order = sorted(
             groups,
             key=lambda spec: (_rank(patterns, spec, "pattern"), _rank(congestors, spec, "congestor"), str(spec)),
         )
-        return [sorted(groups[spec], key=lambda one: one.launch) for spec in order]
+        return [sorted(groups[spec], key=lambda point: point.launch) for spec in order]
 
     def impacts(self, name: str, **options: Any) -> pd.DataFrame:
         """Impact factors of points that differ in one option: statistic, phase, factor, interval, option."""

@@ -93,10 +93,10 @@ class Study(studies.Study):
             return rows
         rows = rows[(rows["option_preset"] == PAPER) == paper]
         grids = {}
-        for one in self.samples:
-            if one.spec.benchmark == benchmark:
-                x, y, z = _grid.shape(benchmarks.resolve(one.spec))
-                grids[one.spec.ranks] = f"{x} × {y} × {z}"
+        for point in self.samples:
+            if point.spec.benchmark == benchmark:
+                x, y, z = _grid.shape(benchmarks.resolve(point.spec))
+                grids[point.spec.ranks] = f"{x} × {y} × {z}"
         rows = rows.assign(grid=rows["ranks"].map(grids))
         if benchmark == HALO:
             wraps = rows["option_periodic"].fillna(False).astype(bool).map({False: "open", True: "periodic"})

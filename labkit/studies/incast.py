@@ -120,8 +120,8 @@ class Study(studies.Study):
     @property
     def link_rate(self) -> float:
         """Rate of the receiver's link, MB/s; 0 where it is not known."""
-        for one in self.samples:
-            if one.spec.transport != "verbs" and (rate := TESTBED.of(one.meta).get("rate_bps")):
+        for point in self.samples:
+            if point.spec.transport != "verbs" and (rate := TESTBED.of(point.meta).get("rate_bps")):
                 return float(rate) / 8e6
         return 0.0
 

@@ -117,8 +117,8 @@ class Study(studies.Study):
     def groups(self) -> list[list[Samples]]:
         """Launches of each point, in the order of the specs."""
         groups: dict[tuple[Any, ...], list[Samples]] = {}
-        for one in self.samples:
-            groups.setdefault(self._key(one), []).append(one)
+        for point in self.samples:
+            groups.setdefault(self._key(point), []).append(point)
         order = sorted(
             groups,
             key=lambda key: (
@@ -127,7 +127,7 @@ class Study(studies.Study):
                 key,
             ),
         )
-        return [sorted(groups[key], key=lambda one: one.launch) for key in order]
+        return [sorted(groups[key], key=lambda point: point.launch) for key in order]
 
     @staticmethod
     def _key(samples: Samples) -> tuple[str, str, str, str]:
@@ -242,9 +242,11 @@ class Study(studies.Study):
             if off is None:
                 continue
             before, now = self.factor(off), self.factor(group)
-            sure = "the ranges are apart" if now.high < before.low else "the ranges overlap, so this is not certain"
+            certainty = (
+                "the ranges are apart" if now.high < before.low else "the ranges overlap, so this is not certain"
+            )
             name = f"shares of {self.values.shares}" if mode == "shares" else "strict priority of the victim"
-            yield f"With {name} the median takes {_factor_words(now)} instead of {number(before.centre)}; {sure}."
+            yield f"With {name} the median takes {_factor_words(now)} instead of {number(before.centre)}; {certainty}."
 
     def warnings(self) -> str:
         """Badges and warnings of all points, and modes that this testbed cannot set."""
