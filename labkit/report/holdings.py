@@ -8,18 +8,18 @@ from typing import Any
 from labkit.campaign import Campaign
 
 
-def words(held: Campaign, executed: Sequence[str]) -> str:
+def words(campaign: Campaign, executed: Sequence[str]) -> str:
     """A short paragraph about a campaign; its own texts are cut to a line.
 
     Parameters
     ----------
     executed : names of labkit's own notebooks that will be executed on its samples.
     """
-    facts, host = held.facts, held.facts.get("host")
-    name = _short(facts.get("name") or held.name)
+    facts, host = campaign.facts, campaign.facts.get("host")
+    name = _short(facts.get("name") or campaign.name)
     where = _short(host.get("hostname") or host.get("name")) if isinstance(host, dict) else ""
-    points = held.done()
-    stored = sorted(path.stem for path in (held.path / "notebooks").glob("[!.]*.ipynb"))
+    points = campaign.done()
+    stored = sorted(path.stem for path in (campaign.path / "notebooks").glob("[!.]*.ipynb"))
     made = f"made by labkit {_short(facts.get('labkit')) or '?'} on {_short(facts.get('created')) or 'an unknown date'}"
     parts = [
         f"campaign {name}, {made}{f', host {where}' if where else ''}: {len(points)} points × launches of "
@@ -28,8 +28,8 @@ def words(held: Campaign, executed: Sequence[str]) -> str:
     ]
     if executed:
         parts.append(f"labkit executes {len(executed)} of its own notebooks on the samples: {', '.join(executed)}.")
-    if held.derived != held.path:
-        parts.append(f"labkit does not change the campaign; derived files go to {held.derived}.")
+    if campaign.derived != campaign.path:
+        parts.append(f"labkit does not change the campaign; derived files go to {campaign.derived}.")
     return " ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""What a cell left behind, in the forms that a report shows: cleaned, and figures with their data as a file."""
+"""Return the outputs of a cell in the forms that a report shows: cleaned, and figures with their data as a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STRANGE = "[This output cannot be shown in a report.]"
 
 
 def tidy(book: Any) -> int:
-    """Clean the figures of a notebook as it was read, before anything draws them; returns how many are none.
+    """Clean the figures of a notebook before anything draws them; return how many outputs are no figures.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def tidy(book: Any) -> int:
 
 
 def form(kind: str, value: Any) -> str:
-    """A form of an output, cleaned; empty where a report does not show it."""
+    """Return one form of an output, cleaned; empty where a report does not show it."""
     if not isinstance(value, str) or len(value) > cleaning.LARGEST:
         return ""
     cleaned = {
@@ -44,15 +44,15 @@ def form(kind: str, value: Any) -> str:
     return cleaned[kind](value) if kind in cleaned else ""
 
 
-def drawn(spec: Mapping[str, Any], forms: Mapping[str, str], name: str, csv: dict[str, str]) -> dict[str, Any]:
-    """The forms of a figure; its data go to a file of their own."""
+def figure_forms(spec: Mapping[str, Any], forms: Mapping[str, str], name: str, csv: dict[str, str]) -> dict[str, Any]:
+    """Return the forms of a figure, and add its data to `csv` as a file."""
     taken = sum(1 for file in csv if file.startswith(f"{name}."))
     file = f"{name}.csv" if not taken else f"{name}.{taken + 1}.csv"
     try:
         text = figures.as_csv(spec)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
-        text = ""  # arrays that are none: the figure shows what plotly makes of them
+        text = ""  # not real arrays: the figure shows what plotly makes of them
     if text:
         csv[file] = text
-    held = {figures.PLOTLY: spec, figures.SVG: forms.get(figures.SVG, "")}
-    return figures.bundle(held, link=f"data/{file}" if text else "")
+    bundle = {figures.PLOTLY: spec, figures.SVG: forms.get(figures.SVG, "")}
+    return figures.bundle(bundle, link=f"data/{file}" if text else "")
