@@ -99,15 +99,15 @@ def build(
 
 def _executed(campaign: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:
     """Say what a campaign holds, execute labkit's own notebooks on it, and return warnings."""
-    from labkit.report.holdings import words
+    from labkit.report.sources import described
     from labkit.suites import rereading
 
     try:
         entries = rereading.missing(campaign, all_of_them=bool(execute)) if execute is not False else []
     except SpecError as error:
-        progress(words(campaign, ()))
+        progress(described(campaign, ()))
         return [f"labkit ran no notebook: {error}"]
-    progress(words(campaign, [entry.name for entry in entries]))
+    progress(described(campaign, [entry.name for entry in entries]))
     try:
         if entries:
             rereading.reread(campaign, progress, again=bool(execute))

@@ -6,6 +6,7 @@ The executed notebook itself is never changed; this works on the copy for the re
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import nbformat
 from nbformat.v4 import new_markdown_cell, new_output
 
 from labkit.errors import ReportError
-from labkit.report import cleaning, figures, markdown, outputs
+from labkit.report import cleaning, figures, markdown
 from labkit.report.options import options, written
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -22,6 +23,7 @@ _HEADING = re.compile(r"^# +(?P<title>.*?)[ \t]*(?:\{(?P<attributes>[^}\n]*)\})?
 _LABEL = r"((?:fig|tbl|eq|sec)-[\w-]*\w)"
 _PAPERMILL = "papermill-error-cell-tag"
 _TRACE = 15  # last lines of a traceback; the executed notebook has them all
+_STRANGE = "[This output cannot be shown in a report.]"
 _HIDDEN = {"parameters", "injected-parameters"}
 _KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -63,7 +65,7 @@ def read(path: Path) -> Any:
     try:
         book = nbformat.read(path, as_version=4)
         nbformat.validate(book)
-        book.metadata["labkit_strange"] = outputs.tidy(book)
+        book.metadata["labkit_strange"] = _tidy(book)
     except Exception as error:  # whatever a reader of JSON raises at another file
         raise ReportError(
             f"{path} cannot be read as a notebook: {str(error)[:300] or type(error).__name__}. Run it again, or take "
@@ -170,15 +172,62 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
     data = out.data
     if _WIDGET in data:
         return None
-    forms = {kind: clean for kind, value in data.items() if (clean := outputs.form(kind, value))}
+    forms = {kind: clean for kind, value in data.items() if (clean := _form(kind, value))}
     if figures.PLOTLY in data:
         if not forms.get(figures.SVG):
             chapter.warnings.append(
                 f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook "
                 "again."
             )
-        forms = outputs.figure_forms(data[figures.PLOTLY], forms, name, chapter.csv)
-    return new_output("display_data", data=forms or {"text/plain": outputs.STRANGE})
+        forms = _figure_forms(data[figures.PLOTLY], forms, name, chapter.csv)
+    return new_output("display_data", data=forms or {"text/plain": _STRANGE})
+
+
+def _tidy(book: Any) -> int:
+    """Clean the figures of a notebook before anything draws them; return how many outputs are no figures.
+
+    Parameters
+    ----------
+    book : it is changed.
+    """
+    count = 0
+    for cell in book.cells:
+        for out in cell.get("outputs", []):
+            if figures.PLOTLY not in out.get("data", {}):
+                continue
+            spec = cleaning.figure(out.data[figures.PLOTLY])
+            out.data = {"text/plain": _STRANGE} if spec is None else {**out.data, figures.PLOTLY: spec}
+            count += spec is None
+    return count
+
+
+def _form(kind: str, value: Any) -> str:
+    """Return one form of an output, cleaned; empty where a report does not show it."""
+    if not isinstance(value, str) or len(value) > cleaning.LARGEST:
+        return ""
+    cleaned = {
+        "text/plain": cleaning.text,
+        "text/markdown": cleaning.markdown,
+        "text/html": cleaning.html,
+        "image/svg+xml": cleaning.svg,
+    }
+    if kind in ("image/png", "image/jpeg"):
+        return value if re.fullmatch(r"[A-Za-z0-9+/=\s]+", value) else ""
+    return cleaned[kind](value) if kind in cleaned else ""
+
+
+def _figure_forms(spec: Mapping[str, Any], forms: Mapping[str, str], name: str, csv: dict[str, str]) -> dict[str, Any]:
+    """Return the forms of a figure, and add its data to `csv` as a file."""
+    taken = sum(1 for file in csv if file.startswith(f"{name}."))
+    file = f"{name}.csv" if not taken else f"{name}.{taken + 1}.csv"
+    try:
+        text = figures.as_csv(spec)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+        text = ""  # not real arrays: the figure shows what plotly makes of them
+    if text:
+        csv[file] = text
+    bundle = {figures.PLOTLY: spec, figures.SVG: forms.get(figures.SVG, "")}
+    return figures.bundle(bundle, link=f"data/{file}" if text else "")
 
 
 def _placeholder(label: str) -> Any:
