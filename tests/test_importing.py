@@ -23,7 +23,7 @@ from labkit.formats import imb, omb
 from labkit.formats._lines import Lines
 from labkit.importing import keeping
 from labkit.notes import joined, texts
-from labkit.samples import Samples, bare, compacted
+from labkit.samples import Samples, compacted
 from labkit.samples.patterned import Points
 from labkit.spec import Spec
 
@@ -331,7 +331,7 @@ def test_a_hostile_pattern_is_one_error(tmp_path: Path, own: str, pattern: str) 
     points = Points([b"12345678"], [pattern], ["shared"], [own])
     folder = tmp_path / "samples" / "mpi.latency"
     folder.mkdir(parents=True)
-    bare.write(points, folder, lambda names: np.zeros(len(names), np.int32))
+    compacted.write_patterned(points, folder, lambda names: np.zeros(len(names), np.int32))
     with pytest.raises(DataError, match=r"compacted-.*\. Restore it from a copy, or delete it"):
         list(Campaign(tmp_path).samples())
 

@@ -13,7 +13,7 @@ from labkit import scratch, writing
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.importing.known import Known
-from labkit.samples import bare, compacted
+from labkit.samples import compacted
 from labkit.samples.patterned import Points
 
 BEGINS = ".labkit-import-"
@@ -70,7 +70,7 @@ class Keep:
         for benchmark in names:
             folder = self._folder / benchmark
             folder.mkdir(exist_ok=True)
-            self.files.append(bare.write(self._points.pop(benchmark), folder, self._known.numbered))
+            self.files.append(compacted.write_patterned(self._points.pop(benchmark), folder, self._known.numbered))
             del self._sizes[benchmark]
 
     def publish(self, held: Campaign) -> None:

@@ -20,7 +20,8 @@ from typing import Any
 
 from labkit import benchmarks, samples
 from labkit.benchmarks import Benchmark
-from labkit.formats._table import Meaning, Row, Table, Value
+from labkit.formats._lines import Value
+from labkit.formats._table import Meaning, Row, Table
 from labkit.importing.known import Known
 from labkit.importing.telling import doubts_of, ranks_of, spec_of
 from labkit.importing.text import Text
@@ -140,7 +141,7 @@ class Kind:
         found, there = Points(names, forms, [whole or above] * len(names), own), 0
         if names and digest in known:
             found, there = _without(found, known.present(digest, names, [row.line for row in rows]))
-        return found, there, len(whole) + sum(map(len, found.own)) + len(found) * _HELD
+        return found, there, len(whole) + sum(map(len, found.own_texts)) + len(found) * _HELD
 
     def _of(self, rows: Sequence[Row]) -> list[_Pattern]:
         """The pattern of each row."""
@@ -283,7 +284,7 @@ class Kinds:
 def _without(points: Points, there: Sequence[bool]) -> tuple[Points, int]:
     """Points without those that are there, and how many these are."""
     new = [not one for one in there]
-    texts = [list(compress(column, new)) for column in (points.patterns, points.shared, points.own)]
+    texts = [list(compress(column, new)) for column in (points.patterns, points.shared_texts, points.own_texts)]
     return Points(list(compress(points.names, new)), *texts), sum(there)
 
 

@@ -153,9 +153,9 @@ def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign
 
 def campaign(campaign: Campaign, benchmark: str, form: str, output: str | None, *, full: bool = False) -> None:
     """Print the results of a campaign, of one benchmark or of all; read samples only where records do not suffice."""
-    from labkit.records import kept
+    from labkit.records import cached
 
-    _write(kept.of(campaign, benchmark), _Unread(campaign, benchmark), form, output, full)
+    _write(cached.of(campaign, benchmark), _Unread(campaign, benchmark), form, output, full)
 
 
 class _Unread(Iterable[Samples]):
