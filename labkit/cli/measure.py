@@ -188,7 +188,9 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
 def _flags(options: argparse.Namespace) -> dict[str, str]:
     """Return the flag with which the user gave each name: a factor, an option of the benchmark, or its own flag."""
     flags = {pair.partition("=")[0]: f"-o {pair.partition('=')[0]}=" for pair in options.option}
-    flags |= {**FLAGS, **({"window": "-W "} if options.window else {})}
+    flags |= FLAGS
+    if options.window:
+        flags["window"] = "-W "
     return flags | {pair.partition("=")[0]: f"--factor {pair.partition('=')[0]}=" for pair in options.factor}
 
 

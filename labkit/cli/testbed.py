@@ -110,7 +110,9 @@ def _offer_packages(text: str) -> None:
     from labkit.testbeds import soft_roce
 
     name, _, settings = testbeds.parse(text)
-    packages = soft_roce.absent(settings.get("where", "guest") == "guest") if name == "soft-roce" else []
+    if name != "soft-roce":
+        return
+    packages = soft_roce.absent(settings.get("where", "guest") == "guest")
     if not packages or not sys.stdin.isatty() or not shutil.which("apt-get"):
         return  # bringing it up names the packages that are missing
     say(f"{name} needs Debian packages that are not installed:")

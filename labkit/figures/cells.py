@@ -95,10 +95,10 @@ def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statisti
             raise DataError(
                 f"{name} differs between cells: {', '.join(map(str, cells[name].unique()))}. Filter to one."
             )
-    twice = cells[cells.duplicated([rows, columns, "launch"], keep=False)] if "launch" in cells else cells.iloc[:0]
-    if len(twice):
+    repeated = cells[cells.duplicated([rows, columns, "launch"], keep=False)] if "launch" in cells else cells.iloc[:0]
+    if len(repeated):
         differ = [
-            c for c in twice if c not in (rows, columns, "value", "launch") and twice[c].nunique(dropna=False) > 1
+            c for c in repeated if c not in (rows, columns, "value", "launch") and repeated[c].nunique(dropna=False) > 1
         ]
         raise DataError(f"A launch has several values in a cell, which differ in {', '.join(differ)}. Filter to one.")
     return cells

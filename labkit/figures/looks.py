@@ -96,15 +96,19 @@ def of(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
     points: dict[str, list[Hashable]] = {name: [] for name in names}
     for name, (_, _, rows) in zip(names, parts, strict=True):
         known = [column for column in _POINT if column in rows]
-        points[name] += list(rows[known].itertuples(index=False, name=None)) if "fingerprint" in known else []
+        if "fingerprint" in known:
+            points[name] += rows[known].itertuples(index=False, name=None)
     return _looks(points, names)
 
 
 def _series(name: str, origin: str, rows: pd.DataFrame) -> str:
     """Name of a series without its origin; the path of its messages where it has no other name."""
     plain = "" if name == origin else name.removesuffix(f" ({origin})")
-    path = [*rows["transport"].unique()] if not plain and "transport" in rows else []
-    return str(path[0]) if len(path) == 1 and path[0] in FIXED else plain
+    if not plain and "transport" in rows:
+        paths = list(rows["transport"].unique())
+        if len(paths) == 1 and paths[0] in FIXED:
+            return str(paths[0])
+    return plain
 
 
 def _looks(points_of: Mapping[str, Collection[Hashable]], names: Iterable[str]) -> list[Look]:

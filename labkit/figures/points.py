@@ -157,10 +157,10 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> lis
     """Return the thick line of one series with its error bars, and the thin line of its tail."""
     rows, statistic = line.rows, line.statistic
     if rows["message_size_B"].duplicated().any():
-        twice = int(rows.loc[rows["message_size_B"].duplicated(), "message_size_B"].iloc[0])
-        differ = style.varying(rows[rows["message_size_B"] == twice], skip=["message_size_B"])
+        repeated = int(rows.loc[rows["message_size_B"].duplicated(), "message_size_B"].iloc[0])
+        differ = style.varying(rows[rows["message_size_B"] == repeated], skip=["message_size_B"])
         raise DataError(
-            f"A series has several points at {twice} B, which differ in {', '.join(differ) or 'their fingerprint'}. "
+            f"A series has several points at {repeated} B, which differ in {', '.join(differ) or 'their fingerprint'}. "
             "Add that column to series, or filter the table."
         )
     x = [axes.place(size, smallest) for size in rows["message_size_B"]]
@@ -172,7 +172,9 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> lis
         y = column(rows, metric.name, name) if name else np.empty(0)
         if not name or (not thick and (name == statistic or np.isnan(y).all())):
             continue
-        fields = {"size": size} | (hover_fields(rows, metric, name, ["p95", "p99", "max"]) if thick else {})
+        fields: dict[str, Sequence[Any]] = {"size": size}
+        if thick:
+            fields |= hover_fields(rows, metric, name, ["p95", "p99", "max"])
         head = [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[name].label}"]
         about = style.hover(head, fields, value=texts(rows, metric, name))
         about["customdata"] = _with_gap(about["customdata"] or [""] * len(x), order)
@@ -199,8 +201,10 @@ def _doubted(marker: Mapping[str, Any], rows: pd.DataFrame, name: str, order: Se
     """Small marker of a tail; open where too few samples lie beyond."""
     shape = marker["symbol"].partition("-open")[0]
     weak = [name in names for names in rows.get("unreliable", [()] * len(rows))]
+    if not any(weak):
+        return {**marker, "size": 4}
     symbols = [f"{shape}-open" if i is not None and weak[i] else marker["symbol"] for i in order]
-    return {**marker, "size": 4} | ({"symbol": symbols} if any(weak) else {})
+    return {**marker, "size": 4, "symbol": symbols}
 
 
 def _bound_lines(figure: go.Figure, bounds: Mapping[str, float], metric: Metric) -> None:

@@ -66,14 +66,18 @@ def versus(
         right = {"type": "linear", "range": [-0.03 * end, 1.03 * end], "title": right["title"]}
     for metric, line in drawn:
         figure.add_trace(_line(line, x, METRICS[metric], right).update(name=line.name, meta=line.look.meta))
-    plain = METRICS[drawn[0][0]].kind == "rate" if log is None else not log
-    heights = np.concatenate([lines.column(line.rows, metric, line.statistic) for metric, line in drawn])
-    heights = heights[~np.isnan(heights)]
-    decade = bool(heights.size) and heights.max() >= 10 * heights.min()  # else plotly finds ticks that lie in the range
+    up: dict[str, Any] = {"title": {"text": _title(drawn, columns)}}
+    if METRICS[drawn[0][0]].kind == "rate" if log is None else not log:
+        up["rangemode"] = "tozero"
+    else:
+        up["type"] = "log"
+        heights = np.concatenate([lines.column(line.rows, metric, line.statistic) for metric, line in drawn])
+        heights = heights[~np.isnan(heights)]
+        if heights.size and heights.max() >= 10 * heights.min():  # else plotly finds ticks that lie in the range
+            up["dtick"] = "D2"
     figure.update_layout(
         xaxis=right,
-        yaxis={"title": {"text": _title(drawn, columns)}}
-        | ({"rangemode": "tozero"} if plain else {"type": "log"} | ({"dtick": "D2"} if decade else {})),
+        yaxis=up,
         showlegend=len(drawn) > 1 or bool(names),
         hovermode="closest",
     )
@@ -142,10 +146,10 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
     rows, statistic = line.rows.sort_values(x, kind="stable"), line.statistic
     line = replace(line, rows=rows)
     if rows[x].duplicated().any():
-        twice = rows[rows[x] == rows.loc[rows[x].duplicated(), x].iloc[0]]
+        repeated = rows[rows[x] == rows.loc[rows[x].duplicated(), x].iloc[0]]
         raise DataError(
-            f"A series has several points at {x}={twice[x].iloc[0]}, which differ in "
-            f"{', '.join(style.varying(twice, skip=[x])) or 'their fingerprint'}. Add these columns to series, "
+            f"A series has several points at {x}={repeated[x].iloc[0]}, which differ in "
+            f"{', '.join(style.varying(repeated, skip=[x])) or 'their fingerprint'}. Add these columns to series, "
             "or filter the table."
         )
     look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)

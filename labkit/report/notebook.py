@@ -166,7 +166,8 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
     if out.output_type == "error":
         return None
     if out.output_type == "stream":
-        chapter.warnings += re.findall(r"LabkitWarning: (.+)", out.text) if out.name == "stderr" else []
+        if out.name == "stderr":
+            chapter.warnings += re.findall(r"LabkitWarning: (.+)", out.text)
         out.text = cleaning.text(out.text)
         return out if out.name == "stdout" and out.text.strip() else None
     data = out.data

@@ -55,7 +55,9 @@ class Source:
     def host(self) -> dict[str, Any]:
         """Host of the campaign, else that of its first samples."""
         host = self.facts.get("host")
-        return dict(host) if isinstance(host, dict) and host else dict(self.points[0].host if self.points else {})
+        if isinstance(host, dict) and host:
+            return dict(host)
+        return dict(self.points[0].host) if self.points else {}
 
     @property
     def notebooks(self) -> list[Path]:

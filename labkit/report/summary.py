@@ -51,8 +51,10 @@ def _badges(content: Content) -> str:
     """Return every kind of badge and warning with the number of launches that have it."""
     items = []
     for source in content.sources:
+        if not len(source.records):
+            continue
         prefix = f"{escape(source.name)}: " if content.several else ""
-        for column in ("badges", "warnings") if len(source.records) else ():
+        for column in ("badges", "warnings"):
             for text, count in doubts.kinds(source.records[column]):
                 items.append(f"{prefix}**{escape(text.rstrip('.'))}**: {count} of {len(source.records)} launches")
     return markdown.callout("warning", "Caveats", markdown.bullets(items)) if items else ""
