@@ -203,6 +203,7 @@ class Counter:
 
 def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Report | None) -> Iterator[Failure]:
     """Measure points launch by launch, groups and points in a random order that the seed fixes."""
+    from labkit import staging
     from labkit.measuring import interference, programs, ranks
 
     counter = Counter(len(points), progress)
@@ -220,6 +221,7 @@ def _run(points: Sequence[Point], effort: Effort, held: Campaign, progress: Repo
     barred = nodes.Barred()
     with ExitStack() as stack:
         opened = testbeds.Opened(stack, counter.note)
+        stack.enter_context(staging.session(held.log))
         for number in sorted({point.launch for point in points}):
             own = [point for point in points if point.launch == number]
             for some in nodes.concurrent(starts(own, effort)):
