@@ -40,8 +40,8 @@ QUESTIONS = {
     "listing: labkit show C": SHOW,
     "one benchmark: load": OPEN + "found = list(held.samples(name))",
     "one benchmark: figure, first time": OPEN
-    + "from labkit import figures, records; from labkit.records import kept\n"
-    + "figures.versus_size(records.summary(kept.of(held, name)), 'latency_us')",
+    + "from labkit import figures, records; from labkit.records import cached\n"
+    + "figures.versus_size(records.summary(cached.of(held, name)), 'latency_us')",
     "one benchmark: labkit show C --benchmark B, again": SHOW,
     "one point of it": OPEN + "found = list(held.samples(name, {{('{first}', 0)}}))",
 }

@@ -21,7 +21,8 @@ from labkit.benchmarks import Benchmark
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import LabkitWarning, SpecError
 from labkit.formats import _omb_names, imb, omb
-from labkit.formats._table import Row, Table, Value
+from labkit.formats._lines import Value
+from labkit.formats._table import Row, Table
 from labkit.samples import Samples
 from labkit.samples.facts import LIBRARY, START, TEST
 from labkit.spec import Scalar

@@ -16,7 +16,7 @@ from labkit import campaign
 from labkit.campaign import Campaign
 from labkit.campaign.derived import EXAMPLES, folder
 from labkit.errors import DataError, SpecError
-from labkit.records import kept
+from labkit.records import cached
 from labkit.suites import rereading
 
 
@@ -39,7 +39,7 @@ def test_an_example_stays_as_it_is(root: Path) -> None:
     with pytest.raises(DataError, match=r"labkit never changes it.* --into"), held.lease():
         pass
     before = sorted(held.path.rglob("*"))
-    kept.of(held, "mpi.*")
+    cached.of(held, "mpi.*")
     with held.reading():
         assert (held.derived / "lease.json").exists()
     assert sorted(held.path.rglob("*")) == before

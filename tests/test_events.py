@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import suites
-from labkit.campaign import Campaign, archive, earlier, events, merging
+from labkit.campaign import Campaign, archive, events, merging, old_log
 from labkit.errors import DataError, LaunchError
 from labkit.jobs import estimate
 from labkit.jobs.summary import summary
@@ -109,7 +109,7 @@ def test_a_line_of_others_that_is_no_event_is_passed_over(line: bytes, tmp_path:
 def test_no_content_of_the_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
     folder = tmp_path_factory.mktemp("c")
     (folder / events.NAME).write_bytes(b"\n".join(lines))
-    (folder / earlier.LOG).write_bytes(b"\n".join(lines))
+    (folder / old_log.LOG).write_bytes(b"\n".join(lines))
     assert events.read(folder) == []
     (folder / events.NAME).unlink()
     events.read(folder)
@@ -203,7 +203,7 @@ def test_every_kind_has_words_or_is_a_sign_of_life() -> None:
         assert events.parsed(one.line().rstrip(b"\n")) == one
         assert bool(one.text) == (kind != "heartbeat")
         if one.text:  # what the log of this labkit says is what an earlier reader would find
-            assert earlier.event(f"T {one.text}") is not None, kind
+            assert old_log.event(f"T {one.text}") is not None, kind
     assert json.loads(dataclasses.replace(one, time="").line())["time"]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labkit import folders
-from labkit.campaign import own
+from labkit.campaign import signatures
 from labkit.errors import DataError, LaunchError
 from labkit.host import programs
 from labkit.jobs import site
@@ -46,7 +46,7 @@ def test_who_has_no_home_is_told_what_to_set_and_can_work(monkeypatch: pytest.Mo
     monkeypatch.setattr(pwd, "getpwuid", no_such_user)
     with pytest.raises(DataError, match=r"no home folder.*Set HOME or XDG_CACHE_HOME"):
         folders.cache()
-    assert own.sign(b"x") == ""
+    assert signatures.sign(b"x") == ""
     assert "slurm-modules" in site.names()
     assert programs._fonts() in (True, False)
 

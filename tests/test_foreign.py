@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from labkit import jobs, samples
-from labkit.campaign import Campaign, archive, lease, merging, own, packing
+from labkit.campaign import Campaign, archive, lease, merging, packing, signatures
 from labkit.cli import main
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.explorer import measurement as explored
 from labkit.jobs import submitted
-from labkit.records import kept
+from labkit.records import cached
 from labkit.spec import Spec
 
 from .test_samples import some
@@ -362,22 +362,22 @@ def test_a_foreign_lease_holds_nobody_up(tmp_path: Path, what: str, changes: dic
 
 
 def test_kept_records_that_somebody_else_made_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "WORTH", 1)
+    monkeypatch.setattr(cached, "WORTH", 1)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     held = Campaign(tmp_path / "c")
     held.save(some(np.full((2, 3), 1000)), "0" * 16)
-    true = kept.of(held)
+    true = cached.of(held)
     (path,) = (held.path / "records").glob("*.parquet")
-    assert kept.of(held).equals(true)
+    assert cached.of(held).equals(true)
     table = pq.read_table(path)
     place = table.column_names.index("latency_us_p50")
     lie = table.set_column(place, "latency_us_p50", pa.array([0.001]))
     pq.write_table(lie, path)  # metadata and with them the stamp are kept
-    assert kept.of(held).equals(true), "the numbers follow from the samples again"
+    assert cached.of(held).equals(true), "the numbers follow from the samples again"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
     pq.write_table(lie, path)
-    (path.with_suffix(".signature")).write_text(own.sign(b""))
-    assert kept.of(held).equals(true)
+    (path.with_suffix(".signature")).write_text(signatures.sign(b""))
+    assert cached.of(held).equals(true)
 
 
 def test_what_a_foreign_campaign_derived_does_not_travel(tmp_path: Path) -> None:
@@ -415,9 +415,11 @@ def test_a_job_that_a_foreign_campaign_names_is_not_ended(tmp_path: Path, monkey
     (one,) = jobs.jobs(held.path)
     with pytest.raises(LaunchError, match=r"names job 4711 of slurm, but you did not submit it.*scancel 4711"):
         jobs.cancel(one)
-    path.write_text(json.dumps({**told, "number": "4712", "signature": own.sign(submitted.signable("slurm", "4711"))}))
+    path.write_text(
+        json.dumps({**told, "number": "4712", "signature": signatures.sign(submitted.signable("slurm", "4711"))})
+    )
     assert not jobs.jobs(held.path)[0].own, "a signature holds for its number alone"
-    path.write_text(json.dumps({**told, "signature": own.sign(submitted.signable("slurm", "4711"))}))
+    path.write_text(json.dumps({**told, "signature": signatures.sign(submitted.signable("slurm", "4711"))}))
     assert jobs.jobs(held.path)[0].own
     for number in ("--user=root", "-u root", "1 2", "", "1\n2"):
         path.write_text(json.dumps({**told, "number": number}))

@@ -21,9 +21,9 @@ from labkit.campaign import Campaign, archive
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import imb, omb
 from labkit.formats._lines import Lines
-from labkit.importing import keeping
+from labkit.importing import staging
 from labkit.notes import joined, texts
-from labkit.samples import Samples, bare, compacted
+from labkit.samples import Samples, compacted
 from labkit.samples.patterned import Points
 from labkit.spec import Spec
 
@@ -285,7 +285,7 @@ def test_points_written_in_portions_are_those_of_one_file(tmp_path: Path, monkey
     whole = importing.bring([path], into=tmp_path / "whole").campaign
     for name, most in (("PORTION", 20_000), ("TOGETHER", 20_000)):
         with monkeypatch.context() as patch:
-            patch.setattr(keeping, name, most)
+            patch.setattr(staging, name, most)
             parts = importing.bring([path], into=tmp_path / name).campaign
         assert len(parts.files("mpi.latency").compacted) > 5
         assert kept(parts) == kept(whole)
@@ -331,7 +331,7 @@ def test_a_hostile_pattern_is_one_error(tmp_path: Path, own: str, pattern: str) 
     points = Points([b"12345678"], [pattern], ["shared"], [own])
     folder = tmp_path / "samples" / "mpi.latency"
     folder.mkdir(parents=True)
-    bare.write(points, folder, lambda names: np.zeros(len(names), np.int32))
+    compacted.write_patterned(points, folder, lambda names: np.zeros(len(names), np.int32))
     with pytest.raises(DataError, match=r"compacted-.*\. Restore it from a copy, or delete it"):
         list(Campaign(tmp_path).samples())
 
@@ -356,15 +356,15 @@ def test_what_a_killed_import_left_goes_with_the_next(tmp_path: Path, new: bool)
     into = tmp_path / "c"
     if not new:
         importing.bring([ALLREDUCE], into=into)
-    with scratch.folder(keeping.BEGINS, tmp_path if new else into) as living:
+    with scratch.folder(staging.BEGINS, tmp_path if new else into) as living:
         with subprocess.Popen([sys.executable, "-c", KILLED, LATENCY, into], stdout=subprocess.PIPE) as ours:
             assert ours.stdout is not None
             ours.stdout.readline()
-            assert len(list(living.parent.glob(f"{keeping.BEGINS}*"))) == 2
+            assert len(list(living.parent.glob(f"{staging.BEGINS}*"))) == 2
             ours.kill()
         outcome = importing.bring([LATENCY], into=into)
         assert outcome.added
-        assert list(tmp_path.rglob(f"{keeping.BEGINS}*")) == [living]
+        assert list(tmp_path.rglob(f"{staging.BEGINS}*")) == [living]
     assert archive.verify(into)[1] == []
 
 

@@ -64,7 +64,7 @@ def test_no_shared_memory_stays_whoever_is_killed(which: str, place: Path) -> No
     argv, environment = command()
     with supervise.start(argv, env=os.environ | environment, grace=5) as tree:
         assert tree.stdout.readline() == b"up\n", tree.stderr_text()
-        tree.noted()
+        tree.note_leftovers()
         inner = reaper(tree)
         mpirun = int(Path(f"/proc/{inner}/task/{inner}/children").read_text().split()[0])
         own = segments(supervise.supervisor.below(tree.pid))
@@ -93,7 +93,7 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
         "import sys, time\nfrom labkit import supervise\n"
         f"tree = supervise.start({argv!r})\n"
         "tree.stdout.readline()\n"
-        "tree.noted()\nprint(tree.pid, flush=True)\ntime.sleep(60)\n"
+        "tree.note_leftovers()\nprint(tree.pid, flush=True)\ntime.sleep(60)\n"
     )
     settings = os.environ | environment | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     owner = subprocess.Popen([sys.executable, "-c", script], env=settings, stdout=subprocess.PIPE, text=True)
@@ -111,7 +111,7 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
         for pid in [owner.pid, supervisor, *below]:
             os.kill(pid, signal.SIGKILL)
         owner.communicate()
-        assert eventually(lambda: not any(leftovers.began(pid) for pid in [supervisor, *below]))
+        assert eventually(lambda: not any(leftovers.begin_time(pid) for pid in [supervisor, *below]))
         assert [path for path in own if Path(path).exists()]
         again = "from labkit import supervise\nwith supervise.start(['true']) as tree: tree.wait()"
         subprocess.run([sys.executable, "-c", again], env=settings, check=True)
@@ -126,7 +126,7 @@ def note(folder: Path, left: dict[str, int], alive: dict[str, str], **changes: o
     """A note as a killed owner leaves it."""
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{time.monotonic_ns()}.json"
-    path.write_text(json.dumps({"place": leftovers.place(), "alive": alive, "left": left, **changes}))
+    path.write_text(json.dumps({"place": leftovers.namespaces(), "alive": alive, "left": left, **changes}))
     return path
 
 
@@ -141,7 +141,7 @@ def test_only_files_of_dead_runs_that_are_still_the_same_are_removed(place: Path
     try:
         notes = [
             note(place, {str(mine[0]): inode[str(mine[0])]}, dead),
-            note(place, {str(mine[1]): inode[str(mine[1])]}, {str(os.getpid()): leftovers.began(os.getpid())}),
+            note(place, {str(mine[1]): inode[str(mine[1])]}, {str(os.getpid()): leftovers.begin_time(os.getpid())}),
             note(place, {str(mine[2]): inode[str(mine[2])] + 1}, dead),
             note(place, {str(mine[3]): inode[str(mine[3])]}, dead, place="another boot"),
             note(place, {str(outside): inode[str(outside)], f"/dev/shm/../..{outside}": inode[str(outside)]}, dead),

@@ -616,7 +616,7 @@ def test_a_program_that_is_missing_names_its_package() -> None:
 
 def test_fewer_iterations_than_asked_for_are_told() -> None:
     few = tools.Parsed(time_ns=np.arange(5), extras={"start_ns": np.arange(5)})
-    kept = tools.kept(few, Effort(iterations=4, warmup=2))
+    kept = tools.trimmed(few, Effort(iterations=4, warmup=2))
     assert kept.time_ns.tolist() == kept.extras["start_ns"].tolist() == [2, 3, 4]
     assert texts(kept.warnings) == ("3 iterations instead of 4: the time limit was reached.",)
-    assert tools.kept(few, Effort()).warnings == ()
+    assert tools.trimmed(few, Effort()).warnings == ()

@@ -1,4 +1,4 @@
-"""A campaign: the folder with everything one run of a suite produced. It can be moved, shared and read for ever.
+"""A campaign: the folder with everything that runs produced. It can be moved, shared and read at any time.
 
 campaign.json   identity, suite, versions, host
 samples/<benchmark>/<fingerprint>-<launch>.parquet
@@ -48,7 +48,7 @@ class Campaign(Folder):
 
     def __init__(self, path: str | Path, facts: Mapping[str, Any] | None = None) -> None:
         super().__init__(Path(path))
-        lease.fresh(self.path)
+        lease.refresh(self.path)
         try:
             if not self._file.exists():
                 if not outside.resolved(self.path).name:
@@ -60,36 +60,36 @@ class Campaign(Folder):
             raise DataError(
                 f"{self.path} cannot be created or written: {error.strerror}. Name another folder, or make it writable."
             ) from error
-        if (told := self.facts.get("format")) != FORMAT:
+        if (version := self.facts.get("format")) != FORMAT:
             raise DataError(
-                f"{self._file} has format {told}, but this version of labkit reads {FORMAT}. Update labkit."
+                f"{self._file} has format {version}, but this version of labkit reads {FORMAT}. Update labkit."
             )
 
     @classmethod
-    def existing(cls, path: str | Path, wanted: str = "") -> Campaign:
-        """A campaign that is there already.
+    def existing(cls, path: str | Path, identity: str = "") -> Campaign:
+        """Open a campaign that exists.
 
         Parameters
         ----------
-        wanted : its identity; any when left out.
+        identity : that it must have; any if left out.
 
         Raises
         ------
         DataError
             If there is no campaign in the folder.
         LostError
-            If it is another one.
+            If it has another identity.
         """
         if not (Path(path) / "campaign.json").exists():
-            if wanted:
+            if identity:
                 raise LostError(
                     f"{path} is gone: someone moved or deleted the campaign during a run. Start the run again."
                 )
             raise DataError(f"{path} is not a campaign: it has no campaign.json. Name a folder that has one.")
-        held = cls(path)
-        if wanted and held.identity != wanted:
+        campaign = cls(path)
+        if identity and campaign.identity != identity:
             raise LostError(f"{path} is now another campaign: someone moved the one that the run used.")
-        return held
+        return campaign
 
     @property
     def name(self) -> str:
@@ -98,50 +98,50 @@ class Campaign(Folder):
 
     @property
     def bundled(self) -> bool:
-        """Whether this is one of the examples that come with labkit, which stay as they are."""
+        """Whether this is one of labkit's examples, which labkit never changes."""
         return derived.bundled(self.path)
 
     @property
     def derived(self) -> Path:
-        """Folder for what is made from the campaign: the campaign itself, or another where nothing may be written here.
+        """Folder for derived files: the campaign itself, or another folder if nothing may be written here.
 
-        Reports, notebooks executed for them, kept records and exports lie there. It need not exist yet.
+        Reports, notebooks executed for them, cached records and exports are in it. It need not exist yet.
         """
         return derived.folder(self.path, root())
 
     def file(self, benchmark: str, fingerprint: str, launch: int) -> Path:
-        """Where the samples of a point and launch lie."""
+        """Path of the samples of a point and launch."""
         return self.path / names.point(benchmark, fingerprint, launch)
 
     def benchmarks(self, like: str = "*") -> list[str]:
-        """Benchmarks that have samples here, those of a name or of a pattern such as ``sockets.*``."""
-        lease.fresh(self.path)
+        """Return the benchmarks that have samples, all or those that match a pattern such as ``sockets.*``."""
+        lease.refresh(self.path)
         try:
             return fnmatch.filter(outside.names(self.path / "samples", folders=True), like)
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def done(self, like: str = "*") -> set[tuple[str, str, int]]:
-        """Benchmark, fingerprint and launch of every point that is there; reads names only.
+        """Return benchmark, fingerprint and launch of every point; read names only.
 
         Parameters
         ----------
         like : name of a benchmark, or a pattern such as ``mpi.*``.
         """
-        found = set[tuple[str, str, int]]()
+        points = set[tuple[str, str, int]]()
         for benchmark in self.benchmarks(like):
             files = self.files(benchmark)
-            found.update((benchmark, *name) for name in files.points)
+            points.update((benchmark, *name) for name in files.points)
             for path in files.compacted:
-                found.update((benchmark, *name) for name in compacted.names(path))
-        return found
+                points.update((benchmark, *name) for name in compacted.names(path))
+        return points
 
     def files(self, benchmark: str) -> Files:
-        """What lies in the folder of a benchmark."""
+        """Return the files in the folder of a benchmark."""
         return Files.of(self.path / "samples" / benchmark)
 
     def save(self, point: Samples, fingerprint: str) -> Path:
-        """Keep a point; it is acknowledged in events.jsonl once it is on disk.
+        """Write a point, and acknowledge it in events.jsonl once it is on disk.
 
         Raises
         ------
@@ -150,8 +150,8 @@ class Campaign(Folder):
         """
         name = names.point(point.spec.benchmark, fingerprint, point.launch)
         with self.writing():
-            names.inside(self._place, name)  # refuses links that lead out
-            path = self._place / name  # the open folder: a move at this moment breaks nothing
+            names.inside(self._open_path, name)  # refuses links that lead out
+            path = self._open_path / name  # the open folder: a move at this moment breaks nothing
             samples.save(point, path)
             self._event(Event("saved", {"file": name, "sha256": compacted.digest(path)}))
         if self._anchor:
@@ -159,24 +159,24 @@ class Campaign(Folder):
         return self.path / name
 
     def samples(self, benchmark: str = "*", wanted: Collection[tuple[str, int]] | None = None) -> Iterator[Samples]:
-        """Samples by benchmark, fingerprint and launch; each once, however often it is kept.
+        """Yield samples by benchmark, fingerprint and launch; each once, even if several files hold it.
 
         Parameters
         ----------
         benchmark : name, or a pattern such as ``mpi.*``.
-        wanted : fingerprints and launches; all when left out.
+        wanted : fingerprints and launches; all if left out.
         """
         for name in self.benchmarks(benchmark):
             for path, raw in self.files(name).read(wanted):
                 yield samples.decode(raw, path)
 
     def named(self, benchmark: str) -> Iterator[tuple[str, Samples]]:
-        """Samples of a benchmark with their fingerprints."""
+        """Yield samples of a benchmark with their fingerprints."""
         for name, path, raw in self.files(benchmark).named():
             yield name[0], samples.decode(raw, path)
 
     def compact(self, least: int = 1) -> dict[str, int]:
-        """Put the finished points of every benchmark into one file; nothing is lost if this ends in the middle.
+        """Put the finished points of every benchmark into one file; an interruption loses nothing.
 
         Parameters
         ----------
@@ -184,32 +184,32 @@ class Campaign(Folder):
 
         Returns
         -------
-        Benchmark → points that are compacted now, of those where any were not before.
+        Benchmark → number of its points, for each benchmark that was not compacted before.
 
         Raises
         ------
         DataError
-            If a file is damaged; it is named, and nothing was deleted.
+            If a file is damaged. The message names it; nothing was deleted.
         LaunchError
-            If somebody measures into the campaign.
+            If a run measures into the campaign.
         """
-        done: dict[str, int] = {}
+        counts: dict[str, int] = {}
         with self.lease():
             for name in self.benchmarks():
                 files = self.files(name)
                 if len(files.points) >= least and files.compactable():
-                    done[name] = files.compact()
-                    self.tell("compacted", benchmark=name, points=done[name])
-        return done
+                    counts[name] = files.compact()
+                    self.tell("compacted", benchmark=name, points=counts[name])
+        return counts
 
     @contextmanager
     def lease(self) -> Iterator[None]:
-        """Tell others that somebody measures here; a child of the holder may share it.
+        """Hold the campaign lock, so that no other run measures here; child processes share it.
 
         Raises
         ------
         LaunchError
-            If somebody else holds it and gave a sign of life lately.
+            If another run holds it, and its heartbeats have not stopped.
         DataError
             If it is an example that comes with labkit, or the folder cannot be written.
         """
@@ -218,29 +218,29 @@ class Campaign(Folder):
                 f"{self.path} is an example of labkit, and labkit never changes it. Name another campaign with "
                 "--into, or copy the folder and use the copy."
             )
-        with lease.held(self.path):
-            before = self._anchor
-            mine = before or Anchor(self.path)
-            self._anchor = mine
+        with lease.hold(self.path):
+            outer = self._anchor
+            anchor = outer or Anchor(self.path)
+            self._anchor = anchor
             try:
                 yield
             finally:
-                self._anchor = before
-                if before is None:
-                    mine.close()
+                self._anchor = outer
+                if outer is None:
+                    anchor.close()
 
     def reading(self) -> AbstractContextManager[None]:
-        """Tell others that somebody writes derived files; also for a campaign that stays as it is.
+        """Hold the lock of the folder of derived files, also for a campaign that cannot be written.
 
         Raises
         ------
         LaunchError
-            If somebody else does, or measures into the campaign.
+            If another process holds it, or measures into the campaign.
         """
         self.derived.mkdir(parents=True, exist_ok=True)
-        return lease.held(self.derived)
+        return lease.hold(self.derived)
 
     @property
     def in_use(self) -> bool:
-        """Whether somebody measures here."""
+        """Whether a run measures into the campaign."""
         return lease.holder(self.path) is not None

@@ -1,8 +1,8 @@
-"""Where files that labkit makes of a campaign lie: reports, executed notebooks, kept records, exports.
+"""The folder of files that labkit makes from a campaign: reports, executed notebooks, cached records, exports.
 
-They lie in the campaign itself, where it is the user's own. The examples that come with labkit stay as they are. So
-does a campaign that cannot be written to, or that has a link in the place of a file that labkit would write. Their
-derived files lie below ``derived`` in the folder of all campaigns.
+Usually this is the campaign itself. labkit never changes its examples, campaigns that it cannot write to, and campaigns
+with a link in the place of a file that it would write. Their derived files are below ``derived`` in the folder of all
+campaigns.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ WRITTEN = (
 
 
 def bundled(path: Path) -> bool:
-    """Whether a campaign is one of the examples that come with labkit."""
+    """Return whether a campaign is one of labkit's examples."""
     return outside.resolved(path).is_relative_to(EXAMPLES)
 
 
 def folder(path: Path, root: Path) -> Path:
-    """Folder for the files that are made of a campaign; it need not be there.
+    """Return the folder for the derived files of a campaign. It need not exist.
 
     Parameters
     ----------
@@ -45,16 +45,16 @@ def folder(path: Path, root: Path) -> Path:
     """
     if not bundled(path) and os.access(path, os.W_OK) and not any((path / name).is_symlink() for name in WRITTEN):
         return path
-    whole = outside.resolved(path)
-    name = re.sub(r"[^\w.-]+", "_", whole.name, flags=re.ASCII) or "campaign"
+    resolved = outside.resolved(path)
+    name = re.sub(r"[^\w.-]+", "_", resolved.name, flags=re.ASCII) or "campaign"
     if not bundled(path):  # campaigns of other users may share a name
-        name += f"-{hashlib.sha256(os.fsencode(whole)).hexdigest()[:8]}"
+        name += f"-{hashlib.sha256(os.fsencode(resolved)).hexdigest()[:8]}"
     return _home(root) / name
 
 
 def _home(root: Path) -> Path:
-    """A folder that can be written to: beside the campaigns, else in the user's cache."""
-    there = next((parent for parent in (root, *root.parents) if parent.exists()), root)
-    if os.access(there, os.W_OK):
+    """Return a folder that can be written to: beside the campaigns, else in the user's cache."""
+    existing = next((parent for parent in (root, *root.parents) if parent.exists()), root)
+    if os.access(existing, os.W_OK):
         return root / HOME
     return folders.cache() / HOME

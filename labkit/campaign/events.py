@@ -1,8 +1,9 @@
-"""What other processes must know of a campaign: `events.jsonl`, one JSON object a line, in the order of what happened.
+"""The events of a campaign for other processes: `events.jsonl`, one JSON object a line, in the order of time.
 
-Written by `labkit.campaign.folder.Folder.tell` alone, read by `Reader` alone. A line holds ``time`` (UTC, ISO 8601),
-``kind`` and what `KINDS` names, and may hold more. A campaign may come from anybody: lines are bounded, and a line that
-is no event is passed over and counted. Campaigns from before have none: `labkit.campaign.earlier` reads their log.
+Only `labkit.campaign.folder.Folder.tell` writes this file, and only `Reader` reads it. A line holds ``time`` (UTC, ISO
+8601), ``kind``, the keys that `KINDS` names, and may hold more. A campaign may come from anybody, so the length of a
+line is limited, and labkit skips and counts lines that are no events. For campaigns from before there were events,
+`labkit.campaign.old_log` reads the log.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from labkit.campaign import earlier, reading
+from labkit.campaign import old_log, reading
 from labkit.errors import DataError
 from labkit.samples import header
 
 NAME = "events.jsonl"
 LINE = 1 << 16  # B of a line, at most
-# what an event of each kind must hold
+# keys that an event of each kind must have
 KINDS: Mapping[str, Mapping[str, type]] = {
     "run": {"suite": str},
     "measuring": {"points": int, "total": int, "seed": int},
@@ -56,7 +57,7 @@ class Event:
     Parameters
     ----------
     kind : one of `KINDS`.
-    facts : what it must hold, and more of some.
+    facts : the keys that its kind must have, and others.
     time : UTC, ISO 8601.
     """
 
@@ -65,62 +66,67 @@ class Event:
     time: str = ""
 
     def __getitem__(self, name: str) -> Any:
-        """A fact that its kind must hold."""
+        """Return a fact that its kind must have."""
         return self.facts[name]
 
     @property
     def text(self) -> str:
-        """The line of log.txt, for people; empty for a sign of life."""
+        """The line of log.txt, for people; empty for a heartbeat."""
         if self.kind == "notebook":
             return _notebook(self.facts)
-        return _WORDS[self.kind].format(**self.facts) if self.kind in _WORDS else ""
+        return _WORDS.get(self.kind, "").format(**self.facts)
 
     def line(self) -> bytes:
-        """The line of `NAME`; the longest texts are cut where it would be too long."""
-        held = {"time": self.time or datetime.now(UTC).isoformat(timespec="milliseconds"), "kind": self.kind}
-        most = LINE
-        while len(line := json.dumps({**held, **_cut(self.facts, most)}).encode() + b"\n") > LINE:
-            most //= 2
+        """Return the line of `NAME`; cut the longest texts if it would be too long."""
+        head = {"time": self.time or datetime.now(UTC).isoformat(timespec="milliseconds"), "kind": self.kind}
+        limit = LINE
+        while len(line := json.dumps({**head, **_cut(self.facts, limit)}).encode() + b"\n") > LINE:
+            limit //= 2
         return line
 
 
-def _cut(value: Any, most: int) -> Any:
-    """The same with texts and lists of at most so many characters and parts."""
+def _cut(value: Any, limit: int) -> Any:
+    """Cut texts to at most `limit` characters and lists to at most `limit` items."""
     if isinstance(value, str):
-        return value[:most]
+        return value[:limit]
     if isinstance(value, Mapping):
-        return {str(key): _cut(part, most) for key, part in value.items()}
-    return [_cut(part, most) for part in value[:most]] if isinstance(value, list | tuple) else value
+        return {str(key): _cut(part, limit) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cut(part, limit) for part in value[:limit]]
+    return value
 
 
 def _notebook(facts: Mapping[str, Any]) -> str:
-    """What is said of a notebook."""
+    """Return the line of the log for an event of a notebook."""
     state, seconds = facts["state"], facts.get("seconds")
-    said = f"failed: {facts.get('error', '')}" if state == "failed" else state
-    return f"notebook {facts['name']} {said}" + (f" after {seconds:.1f} s" if isinstance(seconds, int | float) else "")
+    outcome = f"failed: {facts.get('error', '')}" if state == "failed" else state
+    duration = ""
+    if isinstance(seconds, int | float):
+        duration = f" after {seconds:.1f} s"
+    return f"notebook {facts['name']} {outcome}{duration}"
 
 
 def parsed(line: bytes) -> Event:
-    """The event of a line.
+    """Parse a line as an event.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If it is not one.
     """
     if len(line) > LINE:
         raise ValueError(f"longer than {LINE:,} B")
-    held = header.plain(line)
-    kind, time = held.pop("kind", None), held.pop("time", None)
+    facts = header.plain(line)
+    kind, time = facts.pop("kind", None), facts.pop("time", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind {str(kind)[:40]!r}")
     if not isinstance(time, str) or len(time) > 40:
         raise ValueError(f"time {str(time)[:40]!r}")
     for name, wanted in KINDS[kind].items():
-        value = held.get(name)
+        value = facts.get(name)
         if not isinstance(value, wanted) or isinstance(value, bool):
             raise ValueError(f"{name}={str(value)[:40]!r} of {kind}")
-    return Event(kind, held, time)
+    return Event(kind, facts, time)
 
 
 class Reader:
@@ -132,40 +138,42 @@ class Reader:
 
     Attributes
     ----------
-    source : name of the file that they are from.
+    source : name of the file that it reads.
     damaged : numbers of lines that are no events.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._place, self._given, self._lines = folder, 0, 0, 0
+        self._folder, self._offset, self._returned, self._lines = folder, 0, 0, 0
         self.source, self.damaged = "", list[int]()
 
     def new(self) -> list[Event]:
-        """Events since the last call.
+        """Return the events since the last call.
 
         Raises
         ------
         DataError
-            If what should hold them is no regular file, cannot be read, or is longer than labkit ever writes.
+            If the file is not a regular file, cannot be read, or is longer than labkit ever writes.
         """
-        source = NAME if (self._folder / NAME).exists() or not (self._folder / earlier.LOG).exists() else earlier.LOG
+        source = NAME
+        if not (self._folder / NAME).exists() and (self._folder / old_log.LOG).exists():
+            source = old_log.LOG
         skip = 0
-        if source != self.source:  # an earlier log was made events meanwhile: the first ones are known
-            skip, self._place, self._lines, self.source, self.damaged = self._given, 0, 0, source, []
-        *whole, _ = self._bytes(self._folder / source).split(b"\n")
-        found = []
-        for line in whole:
-            self._place += len(line) + 1
+        if source != self.source:  # the log was converted to events in the meantime: skip those returned before
+            skip, self._offset, self._lines, self.source, self.damaged = self._returned, 0, 0, source, []
+        *lines, _ = self._bytes(self._folder / source).split(b"\n")
+        events = []
+        for line in lines:
+            self._offset += len(line) + 1
             self._lines += 1
             if (event := self._event(line)) is not None:
-                found.append(event)
-        self._given += len(found) - skip
-        return found[skip:]
+                events.append(event)
+        self._returned += len(events) - skip
+        return events[skip:]
 
     def _event(self, line: bytes) -> Event | None:
-        if self.source == earlier.LOG:
-            known = earlier.event(line.decode(errors="replace"))
-            return Event(*known) if known else None
+        if self.source == old_log.LOG:
+            parts = old_log.event(line.decode(errors="replace"))
+            return Event(*parts) if parts else None
         try:
             return parsed(line)
         except ValueError:
@@ -173,15 +181,15 @@ class Reader:
             return None
 
     def _bytes(self, path: Path) -> bytes:
-        """What the file holds beyond what was read; bounded, and never waits for a pipe."""
+        """Read the rest of the file; bound its size, and never wait for a pipe."""
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
-                about = os.fstat(file.fileno())
-                if not stat.S_ISREG(about.st_mode):
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
                     raise DataError(f"{path} is no regular file, but a campaign holds only regular files. Remove it.")
-                if about.st_size > reading.LOG:
+                if status.st_size > reading.LOG:
                     raise DataError(f"{path} is longer than {reading.LOG:,} B, which labkit never writes. Restore it.")
-                file.seek(self._place)
+                file.seek(self._offset)
                 return file.read(reading.LOG)
         except FileNotFoundError:
             return b""
@@ -190,7 +198,7 @@ class Reader:
 
 
 def read(folder: Path) -> list[Event]:
-    """All events of a campaign so far.
+    """Return all events of a campaign so far.
 
     Raises
     ------
@@ -201,6 +209,6 @@ def read(folder: Path) -> list[Event]:
 
 
 def converted(lines: Iterable[bytes]) -> bytes:
-    """The lines of an earlier log as those of `NAME`."""
-    known = (earlier.event(line.decode(errors="replace")) for line in lines)
-    return b"".join(Event(*one).line() for one in known if one)
+    """Convert the lines of an old log to lines of `NAME`."""
+    events = (old_log.event(line.decode(errors="replace")) for line in lines)
+    return b"".join(Event(*parts).line() for parts in events if parts)

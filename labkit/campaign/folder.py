@@ -1,4 +1,4 @@
-"""The folder of a campaign and its small files, written so that a folder that was moved meanwhile is noticed."""
+"""The folder of a campaign and its small files. Every write checks that nobody has moved the folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import outside, writing
-from labkit.campaign import earlier, events, identity, reading
+from labkit.campaign import events, identity, old_log, reading
 from labkit.campaign.anchor import Anchor, unwritable
 from labkit.errors import DataError
 
@@ -30,39 +30,39 @@ class Folder:
         self._telling = False
 
     def begin(self, usual: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-        """Make the folder and its campaign.json; of two processes that do so at once, one makes it."""
+        """Create the folder and its campaign.json. If two processes do so at once, one succeeds."""
         with outside.about(ascii(str(self.path))):
             str(self.path).encode()  # its name goes into texts and notebooks
         self.path.mkdir(parents=True, exist_ok=True)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        own = {"name": self.path.absolute().name, "created": created}
-        writing.create(self._file, _json({**usual, **own, **facts, identity.KEY: identity.new()}), durable=True)
+        given = {"name": self.path.absolute().name, "created": created}
+        writing.create(self._file, _json({**usual, **given, **facts, identity.KEY: identity.new()}), durable=True)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What campaign.json holds."""
+        """Content of campaign.json."""
         try:
-            found = reading.table(self._place / "campaign.json")
+            facts = reading.table(self._open_path / "campaign.json")
         except (OSError, DataError) as error:
             self.check()
-            said = str(error).replace(str(self._place), str(self.path))
+            message = str(error).replace(str(self._open_path), str(self.path))
             raise DataError(
-                f"{self._file} cannot be read: {said} Restore it, or delete it; labkit then creates a new one."
+                f"{self._file} cannot be read: {message} Restore it, or delete it; labkit then creates a new one."
             ) from error
-        return reading.checked(found, self._file)
+        return reading.checked(facts, self._file)
 
     @property
     def identity(self) -> str:
         """UUID that stays the same when the folder is renamed, copied or archived."""
-        return identity.of(self.facts, self._place)
+        return identity.of(self.facts, self._open_path)
 
     @property
-    def _place(self) -> Path:
-        """The folder to write to: while measuring the open one, whatever its name."""
-        return self._anchor.place if self._anchor else self.path
+    def _open_path(self) -> Path:
+        """The folder to write to; during a measurement the open one, whatever its name is now."""
+        return self._anchor.path if self._anchor else self.path
 
     def check(self) -> None:
-        """See that the folder is still the one that is measured into; nothing when nobody does.
+        """Check that the folder is still the one that this process measures into, if it does.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class Folder:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Turns what cannot be written into one error."""
+        """Turn errors of writing into one `LostError`."""
         self.check()
         try:
             yield
@@ -91,14 +91,14 @@ class Folder:
             If it cannot be written.
         """
         with self.writing():
-            writing.replace(self._place / name, text, durable=durable)
+            writing.replace(self._open_path / name, text, durable=durable)
 
     def update(self, facts: Mapping[str, Any]) -> None:
-        """Add to campaign.json."""
+        """Add facts to campaign.json."""
         self.put("campaign.json", _json(self.facts | dict(facts)), durable=True)
 
     def log(self, text: str) -> None:
-        """One line with the time for people, in one write; no program reads it."""
+        """Write a line with the time to the log, for people; no program reads it."""
         with self.writing():
             self._line(text)
 
@@ -108,14 +108,14 @@ class Folder:
         Parameters
         ----------
         kind : of `labkit.campaign.events.KINDS`.
-        facts : what an event of that kind holds.
+        facts : the keys of an event of that kind.
         """
         with self.writing():
             self._event(events.Event(kind, facts))
 
     def _event(self, event: events.Event) -> None:
-        """An event in the folder that is open, wherever it was moved."""
-        path = self._place / events.NAME
+        """Write an event to the open folder, even if it was moved."""
+        path = self._open_path / events.NAME
         if not self._telling or not path.exists():
             self._begin_events(path)
             self._telling = True
@@ -124,24 +124,26 @@ class Folder:
             self._line(event.text)
 
     def _begin_events(self, path: Path) -> None:
-        """Have a file of events to add to; a campaign from before gets those that its log tells, so none is lost."""
+        """Prepare the file of events. A campaign from before there were events gets those in its log."""
         if path.exists():
-            if not reading.ends_a_line(path):  # whoever wrote here before was cut off
+            if not reading.ends_a_line(path):  # the last writer was interrupted
                 _append(path, b"\n")
             return
-        log = reading.text(self._place / earlier.LOG, reading.LOG) if (self._place / earlier.LOG).exists() else ""
+        log = ""
+        if (self._open_path / old_log.LOG).exists():
+            log = reading.text(self._open_path / old_log.LOG, reading.LOG)
         writing.create(path, events.converted(log.encode().splitlines()).decode())
 
     def _line(self, text: str) -> None:
-        """A line of the log in the folder that is open, wherever it was moved."""
+        """Write a line of the log to the open folder, even if it was moved."""
         line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        _append(self._place / earlier.LOG, line.encode(errors="replace"))
+        _append(self._open_path / old_log.LOG, line.encode(errors="replace"))
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Add a line to a file, in one write; a pipe in its place is refused, not waited for."""
-    how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-    with open(os.open(path, how, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
+    """Add a line to a file in one write. Refuse a pipe instead of waiting for it."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+    with open(os.open(path, flags, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
         file.write(line)
 
 

@@ -1,8 +1,8 @@
-"""The identity of a campaign: what stays the same when its folder is renamed, copied, archived or unpacked.
+"""The identity of a campaign, which stays the same when its folder is renamed, copied, archived or unpacked.
 
-A campaign gets a random UUID when it is made: ``id`` in campaign.json. One that was made before there were any has the
-UUID that follows from when and as what it was made and from the first line of its log: these never change, and copies
-share them. An identity is a label, no proof: whoever writes a campaign can give it any.
+A new campaign gets a random UUID: ``id`` in campaign.json. For a campaign from before there were identities, the UUID
+follows from its time of creation, its name and the first line of its log. These never change, and copies share them.
+An identity is a label, not a proof: anyone who writes a campaign can choose it.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from typing import Any
 from labkit.campaign.reading import first_line
 
 KEY = "id"
-_OLD = uuid.UUID("6ba0d0de-4b7c-5f0e-9a55-6c61626b6974")  # names what the derived ones are derived for
+_OLD = uuid.UUID("6ba0d0de-4b7c-5f0e-9a55-6c61626b6974")  # namespace of derived identities
 
 
 def new() -> str:
-    """A new identity."""
+    """Return a new identity."""
     return str(uuid.uuid4())
 
 
 def of(facts: Mapping[str, Any], folder: Path) -> str:
-    """Identity of the campaign with these facts.
+    """Return the identity of a campaign.
 
     Parameters
     ----------
-    facts : what its campaign.json holds.
-    folder : where its log.txt lies.
+    facts : content of its campaign.json.
+    folder : the folder with its log.txt.
     """
-    return valid(facts.get(KEY)) or str(
-        uuid.uuid5(_OLD, f"{facts.get('created', '')}\n{facts.get('name', '')}\n{first_line(folder / 'log.txt')}")
-    )
+    if stated := valid(facts.get(KEY)):
+        return stated
+    log = first_line(folder / "log.txt")
+    return str(uuid.uuid5(_OLD, f"{facts.get('created', '')}\n{facts.get('name', '')}\n{log}"))
 
 
 def valid(text: object) -> str:
-    """An identity as it is written; empty where it is none."""
+    """Return an identity in its usual form; empty if the text is not one."""
     try:
         return str(uuid.UUID(text)) if isinstance(text, str) else ""
     except ValueError:

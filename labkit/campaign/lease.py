@@ -1,9 +1,9 @@
-"""The lease: a file that tells a second run to stop, so that two runs do not disturb each other. Nothing depends on it.
+"""The lease (campaign lock): a file that stops a second run, so that two runs do not disturb each other.
 
-It is taken by making a link, which one process alone can do, on NFS too, and is kept by heartbeats. Ages are taken from
-one clock, that of the file server, so that clocks that differ or jump do not make a living holder look dead; on the
-holder's own host the process itself is looked for. A heartbeat replaces the file: on NFS, whoever reads it in that
-moment may be told that it is stale (ESTALE), which says nothing of the holder.
+No data depends on it. A process takes the lease by making a link, which only one process can do, also on NFS, and keeps
+it by heartbeats. Ages come from one clock, that of the file server, so a living holder does not look dead if clocks
+differ or jump. On the holder's own host, labkit looks for its process instead. A heartbeat replaces the file. On NFS, a
+read at that moment may fail as stale (ESTALE); this says nothing about the holder.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from labkit.campaign import reading
 from labkit.errors import DataError, LaunchError
 
 HEARTBEAT = 10.0  # s; a lease is stale after three missed ones
-TRIES = 3  # to read a file that is replaced meanwhile
+TRIES = 3  # to read a file that a heartbeat replaces
 OWNER = "LABKIT_LEASE"
 NAME = "lease.json"
 
 
 def holder(folder: Path) -> dict[str, Any] | None:
-    """Who measures into a campaign; None where nobody does, or has given no sign of life within three heartbeats."""
-    held = _read(folder / NAME)
-    return held if held and _alive(folder, held) else None
+    """Return the lease of the run that measures into a campaign; None without one, or after three missed heartbeats."""
+    lease = _read(folder / NAME)
+    return lease if lease and _alive(folder, lease) else None
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Hold the lease of a campaign; a child of the holder shares it.
+def hold(folder: Path) -> Iterator[None]:
+    """Hold the lease of a campaign; child processes of the holder share it.
 
     Raises
     ------
     LaunchError
-        If somebody else holds it and gave a sign of life lately.
+        If another process holds it, and its heartbeats have not stopped.
     """
-    path, before = folder / NAME, os.environ.get(OWNER)
-    there = _read(path)
-    if there and before and there["token"] == before:
+    path, inherited = folder / NAME, os.environ.get(OWNER)
+    current = _read(path)
+    if current and inherited and current["token"] == inherited:
         yield
         return
     mine: dict[str, Any] = {
         "token": secrets.token_hex(8),
         "host": socket.gethostname(),
         "pid": str(os.getpid()),
-        "began": (_place(), _tick(os.getpid())),
+        "began": (_pid_space(), _begin_time(os.getpid())),
         "start": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     try:
@@ -66,7 +66,7 @@ def held(folder: Path) -> Iterator[None]:
             f"{folder} is not writable: {error.strerror}. Make it writable, or choose another campaign."
         ) from error
     ended = threading.Event()
-    beating = threading.Thread(target=_beats, args=(path, mine, ended, _node(folder)), daemon=True)
+    beating = threading.Thread(target=_beat, args=(path, mine, ended, _node(folder)), daemon=True)
     beating.start()
     os.environ[OWNER] = mine["token"]
     try:
@@ -74,98 +74,100 @@ def held(folder: Path) -> Iterator[None]:
     finally:
         ended.set()
         beating.join()
-        if before is None:
+        if inherited is None:
             os.environ.pop(OWNER, None)
         else:
-            os.environ[OWNER] = before
-        if _ours(path, mine):
+            os.environ[OWNER] = inherited
+        if _is_ours(path, mine):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
 
 def _take(path: Path, mine: Mapping[str, Any]) -> None:
-    """Make the lease ours, or tell whose it is."""
+    """Take the lease, or raise an error that names its holder."""
     for _ in range(3):
-        there = _read(path)
-        if there and _alive(path.parent, there):
+        current = _read(path)
+        if current and _alive(path.parent, current):
             raise LaunchError(
-                f"{path.parent} is in use: process {there['pid']} on {there['host']} has used it since "
-                f"{there['start']}. Wait, end that process, or choose another campaign."
+                f"{path.parent} is in use: process {current['pid']} on {current['host']} has used it since "
+                f"{current['start']}. Wait, end that process, or choose another campaign."
             )
         if path.exists():
-            _put_away(path, there)
-        if writing.create(path, _text(mine)) or _ours(path, mine):  # NFS 3 may ask twice, if the first answer is lost
+            _put_away(path, current)
+        if writing.create(path, _text(mine)) or _is_ours(
+            path, mine
+        ):  # NFS 3 may repeat a request if the first answer is lost
             return
     raise LaunchError(f"{path} is locked by other runs again and again. Wait, or choose another campaign.")
 
 
 def _put_away(path: Path, stale: Mapping[str, Any] | None) -> None:
-    """Remove a stale lease, unless somebody has taken its place in the meantime."""
-    apart = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    """Remove a stale lease, unless another process has replaced it in the meantime."""
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        path.rename(apart)
+        path.rename(aside)
     except FileNotFoundError:
         return
-    found = _read(apart)
-    if found and found["token"] != (stale or {}).get("token"):
+    moved = _read(aside)
+    if moved and moved["token"] != (stale or {}).get("token"):
         with suppress(FileExistsError):
-            os.link(apart, path)  # it was not the stale one: put it back
-    apart.unlink(missing_ok=True)
+            os.link(aside, path)  # it was not the stale one: put it back
+    aside.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """A lease, or None where there is none that can be read."""
-    found: Any = None
+    """Read a lease; None if there is none that is readable and valid."""
+    lease: Any = None
     for _ in range(TRIES):
-        fresh(path.parent)
+        refresh(path.parent)
         try:
-            found = json.loads(reading.text(path, 1 << 16))
+            lease = json.loads(reading.text(path, 1 << 16))
         except OSError as error:
             if error.errno == errno.ESTALE:
                 continue
         except (ValueError, RecursionError, DataError):
             pass
         break
-    return found if _sound(found) else None
+    return lease if _valid(lease) else None
 
 
-def _sound(found: Any) -> bool:
-    """Whether a lease is of the form that labkit writes; a foreign file that is not is no lease."""
-    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in ("token", "host", "start")):
+def _valid(lease: Any) -> bool:
+    """Return whether a lease has the form that labkit writes. Any other file is not a lease."""
+    if not isinstance(lease, dict) or not all(isinstance(lease.get(name), str) for name in ("token", "host", "start")):
         return False
-    began = found.get("began", ["", ""])
+    began = lease.get("began", ["", ""])
     return (
-        re.fullmatch(r"[0-9]{1,10}", str(found.get("pid"))) is not None
-        and isinstance(found.get("heartbeat"), int | float)
+        re.fullmatch(r"[0-9]{1,10}", str(lease.get("pid"))) is not None
+        and isinstance(lease.get("heartbeat"), int | float)
         and isinstance(began, list)
         and len(began) == 2
     )
 
 
-def fresh(folder: Path) -> None:
-    """Have a network file system ask its server what is in a folder.
+def refresh(folder: Path) -> None:
+    """Make a network file system ask its server what is in a folder.
 
-    Clients believe for up to a minute what they have seen, also that a file is not there; but they ask when a folder is
-    opened.
+    Clients cache for up to a minute what they have seen, also that a file does not exist. They ask the server when a
+    folder is opened.
     """
     with suppress(OSError):
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
 def _alive(folder: Path, lease: Mapping[str, Any]) -> bool:
-    """Whether the holder of a lease still is, on this system, or else gave a sign of life within three heartbeats."""
+    """Return whether the holder is alive: its process on this system, elsewhere its heartbeats."""
     pid, began = int(lease["pid"]), [str(part) for part in lease.get("began", ("", ""))]
-    place, tick = began
-    if place == _place():
-        return _tick(pid) == tick
-    if lease["host"] == socket.gethostname() and not place and not _tick(pid):
+    pid_space, begin_time = began
+    if pid_space == _pid_space():
+        return _begin_time(pid) == begin_time
+    if lease["host"] == socket.gethostname() and not pid_space and not _begin_time(pid):
         return False
     # a time far in the future was not set by a heartbeat: without the lower bound such a file would live for ever
     return abs(_age(folder, lease)) < 3 * HEARTBEAT
 
 
 def _age(folder: Path, lease: Mapping[str, Any]) -> float:
-    """Time since the last heartbeat, s, by the clock of the file server; by ours where nothing can be written."""
+    """Return the time since the last heartbeat, s, by the file server's clock, or by ours in read-only folders."""
     probe = folder / f".{NAME}.{secrets.token_hex(8)}"
     try:
         probe.touch()
@@ -185,24 +187,24 @@ def _age(folder: Path, lease: Mapping[str, Any]) -> float:
     return 0.0  # replaced again and again
 
 
-def _place() -> str:
-    """What process numbers belong to: a boot of a kernel, and a namespace in it."""
+def _pid_space() -> str:
+    """Return in what process numbers are unique: the boot of the kernel, and the namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 
 
-def _tick(pid: int) -> str:
-    """When a process began, so that its number is not taken for that of a later one; empty if it is gone."""
+def _begin_time(pid: int) -> str:
+    """Return when a process began, which tells it from a later one of the same number; empty if it is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:
         return ""
 
 
-def _ours(path: Path, mine: Mapping[str, Any]) -> bool:
-    """Whether the lease is still the one we took."""
-    there = _read(path)
-    return there is not None and there["token"] == mine["token"]
+def _is_ours(path: Path, mine: Mapping[str, Any]) -> bool:
+    """Return whether the lease is still the one that this process took."""
+    current = _read(path)
+    return current is not None and current["token"] == mine["token"]
 
 
 def _text(lease: Mapping[str, Any]) -> str:
@@ -210,24 +212,24 @@ def _text(lease: Mapping[str, Any]) -> str:
 
 
 def _node(folder: Path) -> tuple[int, int] | None:
-    """Which folder a name leads to."""
+    """Return device and inode of the folder at a path; None if there is none."""
     try:
-        about = folder.stat()
+        status = folder.stat()
     except OSError:
         return None
-    return about.st_dev, about.st_ino
+    return status.st_dev, status.st_ino
 
 
-def _beats(path: Path, mine: Mapping[str, Any], ended: threading.Event, node: tuple[int, int] | None) -> None:
-    """Signs of life until the end, until somebody else took a stale lease, or until the folder is another one."""
+def _beat(path: Path, mine: Mapping[str, Any], ended: threading.Event, node: tuple[int, int] | None) -> None:
+    """Write heartbeats until the end, until another process takes a stale lease, or until the folder is another one."""
     while not ended.wait(HEARTBEAT):
         if _node(path.parent) != node:
             return
-        there = _read(path)
-        if there and there["token"] != mine["token"]:
+        current = _read(path)
+        if current and current["token"] != mine["token"]:
             return
         with suppress(OSError):  # a full disk: the next beat may come through
-            if there:
+            if current:
                 writing.replace(path, _text(mine))
-            else:  # put away by somebody who thought it stale, or for a moment
+            else:  # removed by a process that found it stale, or moved for a moment
                 writing.create(path, _text(mine))

@@ -1,8 +1,8 @@
-"""Campaigns put into one: nothing is lost, nothing counts twice, every point remembers where it is from.
+"""Merges campaigns into one. Nothing is lost, nothing counts twice, and every point keeps its origin.
 
-A point is known by the identity of the campaign that measured it, by its launch there, and by its content. So a point
-that was merged before, or comes back in a copy or an archive of the same campaign, is recognised. Two campaigns of the
-same name are two. The metadata of a point say where it is from: ``campaign_id``, ``first_launch``, and ``campaign``,
+The identity of the campaign that measured a point, its launch there and its content identify the point. So labkit
+recognises a point that was merged before, or comes back in a copy or an archive of the same campaign. Two campaigns of
+the same name stay two. The metadata of a point hold its origin: ``campaign_id``, ``first_launch``, and ``campaign``,
 the name that people read.
 """
 
@@ -23,25 +23,19 @@ from labkit.samples.facts import CAMPAIGN, CAMPAIGN_ID, FIRST_LAUNCH
 
 MARKS = (CAMPAIGN.name, CAMPAIGN_ID.name, FIRST_LAUNCH.name)
 ORIGINS = "origins"
-_OWN = (
-    "samples",
-    "report",
-    "records.parquet",
-    "campaign.json",
-    ORIGINS,
-)  # what does not go to origins/<name>/ as it is
+_NOT_COPIED = ("samples", "report", "records.parquet", "campaign.json", ORIGINS)  # to origins/<name>/
 
 
 @dataclass
 class Merged:
-    """What a merge did.
+    """Outcome of a merge.
 
     Parameters
     ----------
-    campaign : that has the points now.
-    added : points that are new in it, conflicts among them.
-    same : points that were there: the same point of the same campaign, byte for byte.
-    conflicts : points whose origin and launch another point has with other content; both are kept.
+    campaign : the campaign that has the points now.
+    added : number of new points, including conflicts.
+    same : number of points skipped: the same point of the same campaign, byte for byte.
+    conflicts : files of points that have the origin and launch of another point, but other content; both are kept.
     """
 
     campaign: Campaign
@@ -50,7 +44,7 @@ class Merged:
     conflicts: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """For people."""
+        """Return a summary for people."""
         parts = [f"{self.added} new points", f"{self.same} skipped (the same point of the same campaign)"]
         lines = [f"merged: {', '.join(parts)}, {len(self.conflicts)} conflicts"]
         if self.conflicts:
@@ -62,9 +56,9 @@ class Merged:
 
 
 def merge(sources: Sequence[Path], into: Path, limits: Limits | None = None) -> Merged:
-    """Put the points of several campaigns, folders or archives, into one; each remembers where it is from.
+    """Merge the points of several campaigns, folders or archives, into one; each point keeps its origin.
 
-    A point that two campaigns have keeps both, as launches of their own. What else a campaign holds goes to
+    If two campaigns have a point, the target gets both, as launches of their own. All other files of a campaign go to
     ``origins/<name>/``.
 
     Raises
@@ -74,123 +68,121 @@ def merge(sources: Sequence[Path], into: Path, limits: Limits | None = None) -> 
     """
     with ExitStack() as stack:
         folders = [stack.enter_context(archive.opened(source, limits)) for source in sources]
-        held = Campaign(into)
-        stack.enter_context(held.lease())
-        target = _Target(held)
+        campaign = Campaign(into)
+        stack.enter_context(campaign.lease())
+        merger = _Merger(campaign)
         for folder in folders:
-            target.take(Campaign.existing(folder))
-        return target.outcome
+            merger.take(Campaign.existing(folder))
+        return merger.outcome
 
 
-def origins(held: Campaign) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Identity → name and facts of each campaign whose points were merged into one."""
-    found = {}
-    for name, facts in held.facts.get(ORIGINS, {}).items():
-        found[identity.of(facts, held.path / ORIGINS / name)] = (name, facts)
-    return found
+def origins(campaign: Campaign) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Return identity → name and facts of each campaign whose points were merged into this one."""
+    merged = {}
+    for name, facts in campaign.facts.get(ORIGINS, {}).items():
+        merged[identity.of(facts, campaign.path / ORIGINS / name)] = (name, facts)
+    return merged
 
 
 @dataclass(frozen=True)
-class _From:
-    """Where a point was first measured: identity of the campaign, and launch there."""
+class _Origin:
+    """Identity of the campaign that measured a point, and its launch there."""
 
-    campaign: str
+    campaign_id: str
     launch: int
 
 
-class _Target:
-    """The campaign that gets the points, and what it knows of their origins."""
+class _Merger:
+    """Adds points to a campaign, and keeps its list of origins."""
 
-    def __init__(self, held: Campaign) -> None:
-        self.outcome, self._held, self._own = Merged(held), held, held.identity
-        self._facts: dict[str, Any] = dict(held.facts.get(ORIGINS, {}))
-        self._names = {one: name for one, (name, _) in origins(held).items()}
-        self._points: dict[tuple[str, str], dict[_From, set[str]]] = {}
+    def __init__(self, campaign: Campaign) -> None:
+        self.outcome, self._campaign, self._id = Merged(campaign), campaign, campaign.identity
+        self._origins: dict[str, Any] = dict(campaign.facts.get(ORIGINS, {}))
+        self._names = {campaign_id: name for campaign_id, (name, _) in origins(campaign).items()}
+        self._points: dict[tuple[str, str], dict[_Origin, set[str]]] = {}
         self._launches: dict[tuple[str, str], set[int]] = {}
-        for benchmark, fingerprint, one, source in _points(held):
+        for benchmark, fingerprint, point, origin in _points(campaign):
             key = benchmark, fingerprint
-            self._points.setdefault(key, {}).setdefault(source, set()).add(samples.content(one, MARKS))
-            self._launches.setdefault(key, set()).add(one.launch)
+            self._points.setdefault(key, {}).setdefault(origin, set()).add(samples.content(point, MARKS))
+            self._launches.setdefault(key, set()).add(point.launch)
 
     def take(self, source: Campaign) -> None:
-        """Take what is new of a campaign."""
-        known = {source.identity: (str(source.facts.get("name") or source.name), _brief(source.facts))}
-        known |= {one: (name, _brief(facts)) for one, (name, facts) in origins(source).items()}
-        for benchmark, fingerprint, one, place in _points(source):
-            self._add(benchmark, fingerprint, one, place, known)
-        for campaign, (name, facts) in known.items():
-            if campaign != self._own:
-                self._note(campaign, name, facts)
+        """Add the points and files of a campaign that are new."""
+        known = {source.identity: (str(source.facts.get("name") or source.name), _without_origins(source.facts))}
+        known |= {key: (name, _without_origins(facts)) for key, (name, facts) in origins(source).items()}
+        for benchmark, fingerprint, point, origin in _points(source):
+            self._add(benchmark, fingerprint, point, origin, known)
+        for campaign_id, (name, facts) in known.items():
+            if campaign_id != self._id:
+                self._note(campaign_id, name, facts)
         self._keep(source)
-        self._held.update({ORIGINS: self._facts})
+        self._campaign.update({ORIGINS: self._origins})
 
     def _add(
-        self, benchmark: str, fingerprint: str, one: Samples, place: _From, known: Mapping[str, tuple[str, Any]]
+        self, benchmark: str, fingerprint: str, point: Samples, origin: _Origin, known: Mapping[str, tuple[str, Any]]
     ) -> None:
-        """Save a point, unless it is there; under its own launch where that is free."""
-        key, content = (benchmark, fingerprint), samples.content(one, MARKS)
-        there = self._points.setdefault(key, {}).setdefault(place, set())
-        if content in there:
+        """Save a point, unless the campaign has it. It keeps its launch if that number is free."""
+        key, content = (benchmark, fingerprint), samples.content(point, MARKS)
+        contents = self._points.setdefault(key, {}).setdefault(origin, set())
+        if content in contents:
             self.outcome.same += 1
             return
         launches = self._launches.setdefault(key, set())
-        launch = one.launch if one.launch not in launches else max(launches) + 1
-        meta = {k: v for k, v in one.meta.items() if k not in MARKS}
-        if place != _From(self._own, launch):
-            name = self._held.name
-            if place.campaign != self._own:
-                name = self._note(place.campaign, *known.get(place.campaign, ("unknown", {})))
-            meta |= dict(zip(MARKS, (name, place.campaign, place.launch), strict=True))
-        path = self._held.save(replace(one, launch=launch, meta=meta), fingerprint)
-        if there:
-            self.outcome.conflicts.append(path.relative_to(self._held.path).as_posix())
-        there.add(content)
+        launch = point.launch if point.launch not in launches else max(launches) + 1
+        meta = {k: v for k, v in point.meta.items() if k not in MARKS}
+        if origin != _Origin(self._id, launch):
+            name = self._campaign.name
+            if origin.campaign_id != self._id:
+                name = self._note(origin.campaign_id, *known.get(origin.campaign_id, ("unknown", {})))
+            meta |= dict(zip(MARKS, (name, origin.campaign_id, origin.launch), strict=True))
+        path = self._campaign.save(replace(point, launch=launch, meta=meta), fingerprint)
+        if contents:
+            self.outcome.conflicts.append(path.relative_to(self._campaign.path).as_posix())
+        contents.add(content)
         launches.add(launch)
         self.outcome.added += 1
 
-    def _note(self, one: str, name: str, facts: Mapping[str, Any]) -> str:
-        """The name that a campaign has here: its own, with its date or identity where another has that already."""
-        if one not in self._names:
+    def _note(self, campaign_id: str, name: str, facts: Mapping[str, Any]) -> str:
+        """Return the name of an origin: the campaign's own, with its date or identity if that name is taken."""
+        if campaign_id not in self._names:
             names.part(name, "the name of a campaign")
-            when = "".join(c for c in str(facts.get("created", ""))[:19] if c.isdigit())
-            further = [
-                f"{name}-{text}" for text in (when[:8], f"{when[:8]}-{when[8:]}", one[:8], one) if text.strip("-")
-            ]
-            taken = {self._held.name, *self._facts}
-            self._names[one] = next(text for text in (name, *further) if text not in taken)
-        self._facts[self._names[one]] = {**facts, identity.KEY: one}
-        return self._names[one]
+            digits = "".join(c for c in str(facts.get("created", ""))[:19] if c.isdigit())
+            suffixes = (digits[:8], f"{digits[:8]}-{digits[8:]}", campaign_id[:8], campaign_id)
+            alternatives = [f"{name}-{suffix}" for suffix in suffixes if suffix.strip("-")]
+            taken = {self._campaign.name, *self._origins}
+            self._names[campaign_id] = next(text for text in (name, *alternatives) if text not in taken)
+        self._origins[self._names[campaign_id]] = {**facts, identity.KEY: campaign_id}
+        return self._names[campaign_id]
 
     def _keep(self, source: Campaign) -> None:
-        """Copy what a campaign holds beside samples, and what it keeps of those merged into it before."""
-        places = {"": source.identity} | {name: one for one, (name, _) in origins(source).items()}
+        """Copy the other files of a campaign, and those of the campaigns merged into it before."""
+        ids = {"": source.identity} | {name: campaign_id for campaign_id, (name, _) in origins(source).items()}
         for path in archive.files(source.path)[0]:
             parts = path.relative_to(source.path).parts
             name, inner = (parts[1], parts[2:]) if parts[0] == ORIGINS and len(parts) > 2 else ("", parts)
-            one = places.get(name, self._own)
-            if one == self._own or inner[0] in _OWN:
+            campaign_id = ids.get(name, self._id)
+            if campaign_id == self._id or inner[0] in _NOT_COPIED:
                 continue
-            target = names.inside(self._held.path, "/".join((ORIGINS, self._names[one], *inner)))
+            target = names.inside(self._campaign.path, "/".join((ORIGINS, self._names[campaign_id], *inner)))
             # of two states of a file, as of a log, the longer one is kept: so the order of merges does not matter
             if not target.exists() or target.stat().st_size < path.stat().st_size:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, target)
 
 
-def _brief(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of an origin without those of its own origins, which are kept beside it."""
+def _without_origins(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts of an origin without those of its own origins, which are listed beside it."""
     return {key: value for key, value in facts.items() if key != ORIGINS}
 
 
-def _points(held: Campaign) -> Iterator[tuple[str, str, Samples, _From]]:
-    """Benchmark, fingerprint and samples of every point, and where it was first measured."""
-    by_name = {name: one for one, (name, _) in origins(held).items()}
-    own = held.identity
-    for benchmark in held.benchmarks():
-        for fingerprint, one in held.named(benchmark):
-            name = CAMPAIGN.of(one.meta)
-            first = FIRST_LAUNCH.of(one.meta) if FIRST_LAUNCH.given(one.meta) else one.launch
-            # points that were merged before campaigns had identities tell a name alone
-            usual = by_name.get(name, own)
-            where = identity.valid(CAMPAIGN_ID.of(one.meta)) or usual
-            yield benchmark, fingerprint, one, _From(where, int(first))
+def _points(campaign: Campaign) -> Iterator[tuple[str, str, Samples, _Origin]]:
+    """Yield benchmark, fingerprint, samples and origin of every point."""
+    id_of, own_id = {name: campaign_id for campaign_id, (name, _) in origins(campaign).items()}, campaign.identity
+    for benchmark in campaign.benchmarks():
+        for fingerprint, point in campaign.named(benchmark):
+            name = CAMPAIGN.of(point.meta)
+            first = FIRST_LAUNCH.of(point.meta) if FIRST_LAUNCH.given(point.meta) else point.launch
+            # points that were merged before campaigns had identities have a name only
+            fallback = id_of.get(name, own_id)
+            measured_by = identity.valid(CAMPAIGN_ID.of(point.meta)) or fallback
+            yield benchmark, fingerprint, point, _Origin(measured_by, int(first))

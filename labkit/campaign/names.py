@@ -1,4 +1,4 @@
-"""Names that become paths: the one place that says which are allowed, and that a path stays inside its folder."""
+"""Checks names that become paths: which names are allowed, and that a path stays inside its folder."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LONGEST = 255  # B of one part, as file systems have it
 
 
 def shown(name: str) -> str:
-    """A name as a message prints it: escaped where it holds what a terminal would obey."""
+    """Return a name for a message; escape it if it holds control characters."""
     return name if name.isprintable() else ascii(name)
 
 
 def problem(name: str) -> str:
-    """Why a name is no relative path inside a folder; empty where it is one.
+    """Return why a name is not a relative path inside a folder; empty if it is one.
 
     Parameters
     ----------
@@ -42,25 +42,30 @@ def problem(name: str) -> str:
 
 
 def part(name: object, what: str) -> str:
-    """A name of one folder or file, checked.
+    """Return the name of one folder or file after checking it.
 
     Parameters
     ----------
-    what : how the error calls it.
+    what : what the error calls it.
 
     Raises
     ------
     DataError
-        If it is none.
+        If it is not such a name.
     """
-    why = "no text" if not isinstance(name, str) else "it has a /" if "/" in name else problem(name)
+    if not isinstance(name, str):
+        why = "no text"
+    elif "/" in name:
+        why = "it has a /"
+    else:
+        why = problem(name)
     if why:
         raise DataError(f"{what} is {shown(str(name)[:80])!r}: {why}. It must be the name of one folder or file.")
     return str(name)
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The path of a name below a folder, links resolved.
+    """Return the path of a name below a folder, links resolved.
 
     Raises
     ------
@@ -76,12 +81,12 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def point(benchmark: str, fingerprint: str, launch: int) -> str:
-    """Name of the samples file of a point below the campaign's folder.
+    """Return the name of the samples file of a point below the campaign's folder.
 
     Raises
     ------
     DataError
-        If one of its parts is not what labkit writes.
+        If one of its parts is not as labkit writes it.
     """
     if not BENCHMARK.fullmatch(benchmark):
         raise DataError(f"benchmark={shown(benchmark)!r}, but it must be of the form family.name. See 'labkit list'.")

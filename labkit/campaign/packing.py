@@ -1,7 +1,7 @@
 """Zip archives that may come from anybody: listed, bounded, and unpacked inside one folder.
 
-The central directory is judged before a byte is unpacked, and sizes are bounded again while unpacking, since the
-directory may lie.
+labkit checks the central directory before it unpacks a byte. It limits sizes again while it unpacks, because the
+directory may be wrong.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from labkit.errors import DataError, SpecError
 
 SIZE, ENTRIES, RATIO = "LABKIT_ARCHIVE_SIZE", "LABKIT_ARCHIVE_ENTRIES", "LABKIT_ARCHIVE_RATIO"
 PIECE = 1 << 20  # B read at once
-SMALL = 1 << 20  # B; what is smaller may be packed as tightly as it is
-DIRECTORY = 1024  # B of the central directory for each entry that is allowed
+SMALL = 1 << 20  # B; smaller entries may have any ratio
+DIRECTORY = 1024  # B of the central directory allowed for each entry
 # what zipfile raises for an archive that is damaged or made to harm
 BROKEN = (
     zipfile.BadZipFile,
@@ -58,7 +58,7 @@ class Limits:
 
     @classmethod
     def usual(cls, size: str = "") -> Limits:
-        """The limits that the user set.
+        """Return the limits that the user set.
 
         Parameters
         ----------
@@ -69,24 +69,24 @@ class Limits:
         SpecError
             If a value is no size or number.
         """
-        words = {"size": "--max-size" if size else SIZE, "entries": ENTRIES, "ratio": RATIO}
-        found = {}
-        for name, word in words.items():
-            if value := size if word == "--max-size" else os.environ.get(word):
+        sources = {"size": "--max-size" if size else SIZE, "entries": ENTRIES, "ratio": RATIO}
+        limits = {}
+        for name, source in sources.items():
+            if value := size if source == "--max-size" else os.environ.get(source):
                 try:
-                    found[name] = units.parse_size(value)
+                    limits[name] = units.parse_size(value)
                 except SpecError as error:
-                    raise SpecError(f"{word}: {error}") from error
-        return cls(**found)
+                    raise SpecError(f"{source}: {error}") from error
+        return cls(**limits)
 
 
 def listed(file: IO[bytes], where: Path, limits: Limits) -> zipfile.ZipFile:
-    """Open an archive after a look at the size of its central directory.
+    """Open an archive after a check of its sizes.
 
     Raises
     ------
     DataError
-        If it is too large. What is no archive raises one of `BROKEN`.
+        If it is too large. A file that is no archive raises one of `BROKEN`.
     """
     if (length := _directory(file)) > limits.entries * DIRECTORY:
         raise _too_large(where, f"a central directory of {length:,} B", ENTRIES, limits.entries)
@@ -113,7 +113,7 @@ def _too_large(where: Path, what: str, variable: str, limit: int) -> DataError:
 
 
 def _directory(file: IO[bytes]) -> int:
-    """Length of the central directory as the end of an archive tells it, B; 0 where there is none."""
+    """Return the length of the central directory, as stated at the end of an archive, B; 0 if there is none."""
     end = file.seek(0, os.SEEK_END)
     file.seek(max(0, end - (1 << 16) - 22 - 20 - 56))
     tail = file.read()
@@ -122,35 +122,36 @@ def _directory(file: IO[bytes]) -> int:
     if place < 0 or len(tail) < place + 22:
         return 0
     (length,) = struct.unpack("<L", tail[place + 12 : place + 16])
-    big = tail.rfind(b"PK\x06\x06", 0, place)
-    if big >= 0 and len(tail) >= big + 48:
-        length = max(length if length < 0xFFFFFFFF else 0, struct.unpack("<Q", tail[big + 40 : big + 48])[0])
+    end64 = tail.rfind(b"PK\x06\x06", 0, place)
+    if end64 >= 0 and len(tail) >= end64 + 48:
+        length = max(length if length < 0xFFFFFFFF else 0, struct.unpack("<Q", tail[end64 + 40 : end64 + 48])[0])
     return min(int(length), end)
 
 
 def problems(infos: Sequence[zipfile.ZipInfo]) -> list[str]:
-    """What is wrong with the entries of an archive, each with its name."""
-    found, seen, folders = list[str](), dict[str, str](), set[str]()
+    """Return the problems of the entries of an archive, each with the entry's name."""
+    problems, seen, folders = list[str](), dict[str, str](), set[str]()
     for info in infos:
         name = info.orig_filename.removesuffix("/")
-        if why := _why(info) or names.problem(name):
-            found.append(f"{names.shown(info.orig_filename)}: {why}")
+        if problem := _why(info) or names.problem(name):
+            problems.append(f"{names.shown(info.orig_filename)}: {problem}")
             continue
-        alike = unicodedata.normalize("NFC", name).casefold()
-        if alike in seen and not (info.filename.endswith("/") and alike in folders):
-            what = "is there twice" if seen[alike] == name else f"differs from {seen[alike]} by case alone"
-            found.append(f"{name}: {what}")
-        seen.setdefault(alike, name)
-        above = alike.split("/")
+        folded = unicodedata.normalize("NFC", name).casefold()
+        if folded in seen and not (info.filename.endswith("/") and folded in folders):
+            problem = "is there twice" if seen[folded] == name else f"differs from {seen[folded]} by case alone"
+            problems.append(f"{name}: {problem}")
+        seen.setdefault(folded, name)
+        above = folded.split("/")
         folders.update("/".join(above[:i]) for i in range(1, len(above)))
-        folders.update([alike] if info.filename.endswith("/") else [])
-    both = {name for alike, name in seen.items() if alike in folders}
-    plain = {info.orig_filename for info in infos if not info.filename.endswith("/")}
-    return found + [f"{name}: is a file and a folder" for name in sorted(both & plain)]
+        if info.filename.endswith("/"):
+            folders.add(folded)
+    file_and_folder = {name for folded, name in seen.items() if folded in folders}
+    files = {info.orig_filename for info in infos if not info.filename.endswith("/")}
+    return problems + [f"{name}: is a file and a folder" for name in sorted(file_and_folder & files)]
 
 
 def _why(info: zipfile.ZipInfo) -> str:
-    """Why an entry is none that `labkit export` writes; empty where it may be."""
+    """Return why `labkit export` cannot have written an entry; empty if it can."""
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind == stat.S_IFLNK:
         return "a link"
@@ -166,18 +167,18 @@ def _why(info: zipfile.ZipInfo) -> str:
 
 
 def unpack(archive: zipfile.ZipFile, into: Path, limits: Limits) -> Iterator[tuple[str, str]]:
-    """Unpack every file below a folder; name and SHA-256 of each, or an error in its place.
+    """Unpack every file below a folder.
 
     Yields
     ------
-    Name, and either 64 hex digits or what is wrong with it.
+    Name, and either its SHA-256 in 64 hex digits or what is wrong with it.
 
     Raises
     ------
     DataError
         If more comes out than the limits allow.
     """
-    left = limits.size
+    remaining = limits.size
     for info in archive.infolist():
         if info.filename.endswith("/"):
             continue
@@ -187,7 +188,7 @@ def unpack(archive: zipfile.ZipFile, into: Path, limits: Limits) -> Iterator[tup
         try:
             with target.open("xb") as out:
                 for piece in _pieces(archive, info):
-                    if (left := left - len(piece)) < 0:
+                    if (remaining := remaining - len(piece)) < 0:
                         raise _too_large(Path(str(archive.filename)), "larger than its stated size", SIZE, limits.size)
                     digest.update(piece)
                     out.write(piece)
@@ -206,7 +207,7 @@ class _BrokenError(Exception):
 
 
 def _pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Content of an entry, unpacked."""
+    """Yield the unpacked content of an entry in pieces."""
     try:
         with archive.open(info) as file:
             while piece := file.read(PIECE):

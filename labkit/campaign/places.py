@@ -1,4 +1,4 @@
-"""Where campaigns lie: the folder of all, one by its name, and a new one."""
+"""Folders of campaigns: the folder of all, that of one by its name, and a new one."""
 
 from __future__ import annotations
 
@@ -20,28 +20,27 @@ def root() -> Path:
 
 
 def find(name: str | Path) -> Path:
-    """Folder of a campaign from its path, its name below `root`, or its name among those that labkit ships.
+    """Find the folder of a campaign by its path, its name below `root`, or its name among those that labkit ships.
 
     Raises
     ------
     DataError
-        If there is none; lists those there are.
+        If there is none. The message lists the names of all campaigns.
     """
     for path in (Path(name), root() / name, project.CAMPAIGNS / name, project.SHIPPED / name):
         with suppress(OSError):  # a name that is too long, or links in a circle
             if (path / "campaign.json").exists():
                 return path
     folders = (root(), project.CAMPAIGNS)
-    there = dict.fromkeys(
-        n for f in folders for n in sorted(str(p.parent.relative_to(f)) for p in f.glob("**/campaign.json"))
-    )
-    raise DataError(
-        f"There is no campaign {str(name)!r}. There are: {', '.join(there) or 'none yet; see labkit run --help'}."
-    )
+    names: list[str] = []
+    for folder in folders:
+        names += sorted(str(path.parent.relative_to(folder)) for path in folder.glob("**/campaign.json"))
+    available = ", ".join(dict.fromkeys(names)) or "none yet; see labkit run --help"
+    raise DataError(f"There is no campaign {str(name)!r}. There are: {available}.")
 
 
 def fresh(kind: str) -> Path:
-    """A new, empty folder below `root`, named after the time; two in one second get two.
+    """Create an empty folder below `root`, named after the time; two in one second get different names.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def fresh(kind: str) -> Path:
     Raises
     ------
     DataError
-        If none can be made.
+        If it cannot be created.
     """
     stem = datetime.now().strftime(f"{kind}-%Y%m%d-%H%M%S")
     for count in itertools.count(1):

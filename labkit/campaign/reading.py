@@ -1,4 +1,4 @@
-"""Reads the small files of a campaign, which may come from anybody: bounded, never blocking, types checked."""
+"""Reads the small files of a campaign, which may come from anybody: bounds sizes, never blocks, checks types."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ _FACTS: Mapping[str, type] = {
 _TABLES = ("parameters", "origins")  # of tables
 
 
-def text(path: Path, most: int = MOST) -> str:
-    """Content of a regular file; bytes that are no UTF-8 are replaced.
+def text(path: Path, limit: int = MOST) -> str:
+    """Return the content of a regular file; bytes that are not UTF-8 are replaced.
 
     Raises
     ------
     OSError
         If it cannot be read.
     DataError
-        If it is a pipe, a device or a folder, or longer than `most` B.
+        If it is a pipe, a device or a folder, or longer than `limit` B.
     """
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise DataError(f"{path} is not a regular file, but a campaign holds only regular files. Remove it.")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise DataError(f"{path} is longer than {most:,} B, which labkit never writes there. Restore it.")
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise DataError(f"{path} is longer than {limit:,} B, which labkit never writes there. Restore it.")
     return content.decode(errors="replace")
 
 
 def first_line(path: Path) -> str:
-    """The first line of a file, its first 4 KiB at most; empty where there is none."""
+    """Return the first line of a file, at most 4 KiB; empty if there is none."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
@@ -63,7 +63,7 @@ def first_line(path: Path) -> str:
 
 
 def ends_a_line(path: Path) -> bool:
-    """Whether a file ends with a line end, or is empty."""
+    """Return whether a file ends with a line end, or is empty."""
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode) or not file.seek(0, os.SEEK_END):
             return True
@@ -72,7 +72,7 @@ def ends_a_line(path: Path) -> bool:
 
 
 def table(path: Path) -> dict[str, Any]:
-    """The JSON object that a file holds.
+    """Read a file that holds a JSON object.
 
     Raises
     ------
@@ -88,21 +88,22 @@ def table(path: Path) -> dict[str, Any]:
 
 
 def checked(facts: dict[str, Any], where: object) -> dict[str, Any]:
-    """What campaign.json holds, with the types that labkit relies on.
+    """Return the facts in campaign.json after checking the types of known keys.
 
     Raises
     ------
     DataError
-        If a known key has another type; names it.
+        If a known key has another type. The message names it.
     """
-    wrong = [name for name, kind in _FACTS.items() if name in facts and not _is(facts[name], kind)]
-    wrong += [name for name in _TABLES if name not in wrong and not _all(facts.get(name, {}).values(), dict)]
-    wrong += [name for name in ("notebooks",) if name not in wrong and not _all(facts.get(name, []), dict)]
-    if wrong:
-        kind = _FACTS[wrong[0]].__name__
+    invalid = [name for name, kind in _FACTS.items() if name in facts and not _is(facts[name], kind)]
+    invalid += [name for name in _TABLES if name not in invalid and not _all(facts.get(name, {}).values(), dict)]
+    if "notebooks" not in invalid and not _all(facts.get("notebooks", []), dict):
+        invalid.append("notebooks")
+    if invalid:
+        kind = _FACTS[invalid[0]].__name__
         raise DataError(
-            f"{where} has {wrong[0]}={str(facts[wrong[0]])[:80]!r}, but it must be of type {kind}"
-            f"{' with tables' if isinstance(facts[wrong[0]], _FACTS[wrong[0]]) else ''}. Restore the file."
+            f"{where} has {invalid[0]}={str(facts[invalid[0]])[:80]!r}, but it must be of type {kind}"
+            f"{' with tables' if isinstance(facts[invalid[0]], _FACTS[invalid[0]]) else ''}. Restore the file."
         )
     return facts
 

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     streams.settle(restart=arguments is None)
     top = parser()
     options, rest = top.parse_known_args(arguments)
-    if rest and options.run not in (pages.lab, pages.explore, testbed.run):
+    if rest and options.run not in (pages.jupyter, pages.explore, testbed.run):
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     with terminal.plainly():
@@ -337,7 +337,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ),
     (
         "lab",
-        pages.lab,
+        pages.jupyter,
         lambda verb: None,
         "Open JupyterLab on the notebooks and, in labs/, the lessons. Pass further arguments on to JupyterLab.",
         f"labkit lab --no-browser\n\n{pages.REACH}",

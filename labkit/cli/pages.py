@@ -14,12 +14,12 @@ REACH = """The server listens on this machine only and asks for a token. To reac
     cells."""
 
 
-def lab(options: argparse.Namespace) -> int:
+def jupyter(options: argparse.Namespace) -> int:
     """Open JupyterLab on the notebooks."""
     from labkit import project
     from labkit.explorer import server
 
-    return server.lab(project.to_edit(), options.rest)
+    return server.jupyter(project.to_edit(), options.rest)
 
 
 def explore_options(verb: argparse.ArgumentParser) -> None:

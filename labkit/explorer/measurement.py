@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from labkit import supervise, writing
-from labkit.campaign import Campaign, own, reading
+from labkit.campaign import Campaign, reading, signatures
 from labkit.errors import DataError
 from labkit.measuring import PROGRESS, Progress
 from labkit.units import format_duration
@@ -84,7 +84,7 @@ class Measurement:
 
 def note(campaign: Campaign, words: Sequence[str], state: str) -> None:
     """Write down what measures into a campaign."""
-    signature = own.sign(json.dumps(list(words)).encode())
+    signature = signatures.sign(json.dumps(list(words)).encode())
     told = {"words": list(words), "state": state, "pid": os.getpid(), "signature": signature}
     writing.replace(campaign.path / NOTE, json.dumps(told))
 
@@ -96,7 +96,7 @@ def unfinished(folder: Path) -> list[str]:
     """
     with suppress(OSError, ValueError, KeyError, TypeError, DataError):
         seen = json.loads(reading.text(folder / NOTE))
-        if not own.signed(json.dumps(seen["words"]).encode(), seen.get("signature")):
+        if not signatures.signed(json.dumps(seen["words"]).encode(), seen.get("signature")):
             return []
         lives = seen["state"] == "running" and Path(f"/proc/{seen['pid']}").exists()
         return [] if seen["state"] == "done" or lives else [str(word) for word in seen["words"]]

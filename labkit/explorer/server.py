@@ -41,7 +41,7 @@ def command(folder: Path, words: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
 
 
-def lab(folder: Path, words: Sequence[str]) -> int:
+def jupyter(folder: Path, words: Sequence[str]) -> int:
     """Run JupyterLab on a folder until it ends; it ends with this process, whatever ends that.
 
     Parameters

@@ -1,8 +1,8 @@
 """Layouts of text and JSON, one file each: pure functions from what a tool printed to values.
 
-Units are converted here and nowhere else: what leaves a parser is in the unit of its metric in `labkit.columns`, or
-in the tool's own where labkit has no such metric. Whatever does not fit raises `DataError`, which
-tells the line found and what was wanted.
+Units are converted here and nowhere else. A parser returns values in the unit of the metric in `labkit.columns`, or in
+the tool's unit where labkit has no such metric. It raises `DataError` for a line that does not fit; the error quotes
+the line and says what was wanted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def metric(
     return Reported(name, METRICS[name].unit, statistic, value, t=t, labels=labels or {})
 
 
-def malformed(what: str, line: int, found: str, wanted: str, remedy: str = "") -> DataError:
-    """Error for a line that is not what it must be; counted from 1, 0 for the output as a whole."""
+def malformed(what: str, line: int, text: str, wanted: str, remedy: str = "") -> DataError:
+    """Return the error for a line that is not what it must be; `line` counts from 1, 0 is the output as a whole."""
     place = f"{what}, line {line}" if line else what
-    return DataError(f"{place}: found {found.strip()[:200]!r}, wanted {wanted}.{remedy and f' {remedy}'}")
+    return DataError(f"{place}: found {text.strip()[:200]!r}, wanted {wanted}.{remedy and f' {remedy}'}")

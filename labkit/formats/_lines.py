@@ -1,4 +1,4 @@
-"""Lines of a text, one by one; those that launchers, batch systems and shells wrote are skipped and noted."""
+"""Read a text line by line; skip and note the lines that launchers, batch systems and shells wrote."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from labkit.formats import malformed
 Value = float | int | str | None
 WHOLE, TWO_DECIMALS, NO_NUMBER = r"[0-9]{1,18}", r"[0-9]{1,18}\.[0-9][0-9]", r"-?(?:nan|inf)"
 LONGEST = 1 << 16  # characters of a line: none of a benchmark has a hundredth of it
-KEPT = 1 << 12  # lines of a table that are remembered
+MOST_LINES = 1 << 12  # lines of a table that are remembered
 BLOCK = 1 << 10  # rows of a table that are matched at once
-KINDS = 8  # of what was skipped that are told apart
+KINDS = 8  # kinds of skipped lines that are told apart
 # srun -l and mpiexec -l, mpirun --tag-output
 _LABEL = re.compile(r" *(?:\d{1,7}:(?: |$)|\[\d{1,7}\] |\[\d+,\d+\]<std\w+>:? ?)")
 _NUMBER = rf"(?:[-+]?(?:\d[\d.]*|\.\d+)|{NO_NUMBER})"
@@ -30,7 +30,7 @@ class Skipped:
 
     Parameters
     ----------
-    kinds : what they have in common → its first line, where that stood, how many there were.
+    kinds : what lines have in common → the first such line, its number, how many there were.
     others : lines of still other kinds, not told apart.
     """
 
@@ -41,54 +41,55 @@ class Skipped:
         """Note a line; lines that differ in numbers only are of one kind."""
         kind = re.sub(r"\d+", "0", line.strip()[:60])
         if kind in self.kinds:
-            first, where, count = self.kinds[kind]
-            self.kinds[kind] = first, where, count + 1
+            first, at, count = self.kinds[kind]
+            self.kinds[kind] = first, at, count + 1
         elif len(self.kinds) < KINDS:
             self.kinds[kind] = line.strip()[:80], number, 1
         else:
             self.others += 1
 
     def text(self) -> str:
-        """What was skipped, in a sentence; empty where nothing was."""
+        """Return a sentence that says what was skipped; empty where nothing was."""
         if not self.kinds:
             return ""
         count = self.others + sum(count for _, _, count in self.kinds.values())
-        told = [
+        groups = [
             f"{first!r} (line {number}{f', {n} times' if n > 1 else ''})" for first, number, n in self.kinds.values()
         ]
-        rest = [f"{self.others} other lines"] if self.others else []
+        if self.others:
+            groups.append(f"{self.others} other lines")
         lines = "1 line that belongs" if count == 1 else f"{count} lines that belong"
-        return f"{lines} to no table skipped: {'; '.join([*told, *rest])}."
+        return f"{lines} to no table skipped: {'; '.join(groups)}."
 
 
 class Lines:
-    """Lines of a text, taken one by one.
-
-    Blanks at their ends and labels of ranks at their beginnings count for nothing.
+    """Lines of a text, taken one by one, without blanks at the end and labels of ranks at the beginning.
 
     Parameters
     ----------
     text : whole, or in pieces of any size.
     where : how errors call it, such as its path.
-    own : whether a line that begins with neither ``#`` nor a digit is one of the format.
+    belongs : whether a line that begins with neither ``#`` nor a digit belongs to the format.
     """
 
-    def __init__(self, text: str | Iterable[str], where: str, own: Callable[[str], bool] = lambda line: False) -> None:
-        self._pieces, self.where, self._own = iter([text] if isinstance(text, str) else text), where, own
+    def __init__(
+        self, text: str | Iterable[str], where: str, belongs: Callable[[str], bool] = lambda line: False
+    ) -> None:
+        self._pieces, self.where, self._belongs = iter([text] if isinstance(text, str) else text), where, belongs
         self._rest, self._ended = "", False
         self._whole, self._raw = "", list[str]()  # whole lines of the piece in hand, and each of them
         self._at = self._read = self._begin = 0  # place in them; lines read of the text; character they begin at
         self._next: deque[tuple[int, str, str]] = deque()  # number, as it stands, without blanks and label
         self.cut, self.taken, self.skipped = 0, 0, Skipped()
-        self.kept: list[str] = []
+        self.table_lines: list[str] = []
         self.mark()
 
     def mark(self) -> None:
-        """Begin a table at the next line; `kept` holds the first lines taken since, untouched."""
-        self.kept, self.first = [], self.taken + 1
+        """Begin a table at the next line. From here on `table_lines` holds the lines taken, untouched."""
+        self.table_lines, self.first = [], self.taken + 1
 
     def _fill(self) -> bool:
-        """Have another line in hand, if there is one."""
+        """Read on until there is another line; False at the end of the text."""
         while self._at >= len(self._raw):
             if self._ended:
                 return False
@@ -108,7 +109,7 @@ class Lines:
         return True
 
     def _peek(self, place: int) -> tuple[int, str, str] | None:
-        """A line ahead; those that cannot belong to a table are left out."""
+        """Return a line ahead, counted from 0; skip lines that cannot belong to a table."""
         while len(self._next) <= place and self._fill():
             raw = full = self._raw[self._at]
             self._at, self._read, self._begin = self._at + 1, self._read + 1, self._begin + len(raw) + 1
@@ -117,7 +118,7 @@ class Lines:
             if (":" in raw or raw[:1] == "[") and (label := _LABEL.match(raw)):
                 raw = raw[label.end() :]
             line = raw.rstrip()
-            if line and line[0] != "#" and not _may_belong(line) and not self._own(line):
+            if line and line[0] != "#" and not _may_belong(line) and not self._belongs(line):
                 self.skipped.add(full, self._read)
             else:
                 self._next.append((self._read, raw, line))
@@ -126,22 +127,22 @@ class Lines:
     @property
     def ahead(self) -> str | None:
         """The next line without blanks at its end; None at the end."""
-        found = self._next[0] if self._next else self._peek(0)
-        return found[2] if found else None
+        entry = self._next[0] if self._next else self._peek(0)
+        return entry[2] if entry else None
 
     @property
     def number(self) -> int:
         """Number of the next line, from 1."""
-        found = self._peek(0)
-        return found[0] if found else self._read + 1
+        entry = self._peek(0)
+        return entry[0] if entry else self._read + 1
 
     def take(self) -> str:
         """The next line, which there must be."""
         if not self._next:
             self._peek(0)
         self.taken, raw, line = self._next.popleft()
-        if len(self.kept) < KEPT:
-            self.kept.append(raw)
+        if len(self.table_lines) < MOST_LINES:
+            self.table_lines.append(raw)
         return line
 
     def skip(self) -> None:
@@ -150,77 +151,85 @@ class Lines:
         self.skipped.add(line, number)
 
     def bulk(self, form: re.Pattern[str], most: int) -> tuple[int, list[str], list[str]]:
-        """Take lines as long as they have a form, at most so many: number of the first, the lines, all their cells.
+        """Take lines as long as they have a form.
 
         Parameters
         ----------
         form : from `block_form`.
+        most : lines that are taken.
+
+        Returns
+        -------
+        Number of the first line, the lines, and the cells of all of them.
         """
-        first, found, cells = self._read + 1, list[str](), list[str]()
-        while not self._next and len(found) < most and self._fill() and not self._ended:
-            here, matched = most - len(found), form.match(self._whole, self._begin)
-            assert matched is not None  # no row at all fits too
+        first, texts, cells = self._read + 1, list[str](), list[str]()
+        while not self._next and len(texts) < most and self._fill() and not self._ended:
+            room, matched = most - len(texts), form.match(self._whole, self._begin)
+            assert matched is not None  # the pattern also matches no row at all
             block = matched[0]
             count = block.count("\n")
-            if count > here:
-                count, block = here, "\n".join([*self._raw[self._at : self._at + here], ""])
-            found += self._raw[self._at : self._at + count]
+            if count > room:
+                count, block = room, "\n".join([*self._raw[self._at : self._at + room], ""])
+            texts += self._raw[self._at : self._at + count]
             cells += block.split()
             self._at, self._read, self._begin = self._at + count, self._read + count, self._begin + len(block)
             if self._at < len(self._raw) and count < BLOCK:
                 break
-        if found:
+        if texts:
             self.taken = self._read
-            self.kept += found[: max(0, KEPT - len(self.kept))]
-        return first, found, cells
+            self.table_lines += texts[: max(0, MOST_LINES - len(self.table_lines))]
+        return first, texts, cells
 
     def past_blanks(self) -> str | None:
         """The first line ahead that is not empty; nothing is taken."""
         place = 0
-        while place < KEPT and (found := self._peek(place)) and not found[2]:
+        while place < MOST_LINES and (entry := self._peek(place)) and not entry[2]:
             place += 1
-        return found[2] if found else None
+        return entry[2] if entry else None
 
     def drop_blanks(self) -> None:
-        """Leave empty lines out, as between two rows that a message parted."""
+        """Leave out empty lines, as between two rows with a message between them."""
         while self.ahead == "":
             self._next.popleft()
 
     def row_follows(
-        self, again: Callable[[str], bool], ends: Callable[[str], bool], row: Callable[[str], bool]
+        self,
+        repeats_head: Callable[[str], bool],
+        ends_table: Callable[[str], bool],
+        resembles_row: Callable[[str], bool],
     ) -> bool:
-        """Whether the table has another row, which is then the next line; what stands above it is left out.
+        """Whether the table has another row. If so, it is the next line, and the lines above it are left out.
 
         Parameters
         ----------
-        again : whether a line is the head of the table, printed a second time; it is left out.
-        ends : whether a line ends the table.
-        row : whether a line is a row, be it a damaged one.
+        repeats_head : whether a line is the head of the table, printed a second time; it is left out.
+        ends_table : whether a line ends the table.
+        resembles_row : whether a line is a row, possibly a damaged one.
         """
         while ahead := self.past_blanks():
-            head = again(ahead)
-            if not head and ends(ahead):
+            head = repeats_head(ahead)
+            if not head and ends_table(ahead):
                 return False
             self.drop_blanks()
-            if not head and row(ahead):
+            if not head and resembles_row(ahead):
                 return True
             self.skip()
         return False
 
     def wrong(self, wanted: str, remedy: str = REMEDY) -> DataError:
-        """Error for the next line, or for the end."""
+        """Return the error for the next line, or for the end of the text."""
         number, line = self.number, self.ahead
         if number == self.cut:
             remedy = f"The text is truncated: its last line has no line end. {remedy}"
         return malformed(self.where, number, "the end of the text" if line is None else line, wanted, remedy)
 
     def none(self, wanted: str) -> DataError:
-        """Error for a text that has nothing that was wanted, with its first line."""
+        """Return the error for a text without anything wanted; it quotes the first line."""
         first = next(iter(self.skipped.kinds.values()), None)
         return malformed(self.where, first[1], first[0], wanted, REMEDY) if first else self.wrong(wanted)
 
     def value(self, text: str, form: str, wanted: str) -> Value:
-        """A number in a row; what is not finite is None. The row must not be taken yet."""
+        """Convert a number in the row ahead, which must not be taken yet; None for what is not finite."""
         if re.fullmatch(NO_NUMBER, text):
             return None
         if not re.fullmatch(form, text):
@@ -228,13 +237,13 @@ class Lines:
         return converter(form)(text)
 
     def whole_row(self, head: str, form: str) -> None:
-        """Refuse a last row without its end of line where its last number may have lost digits."""
+        """Refuse a last row without its line end, because its last number may have lost digits."""
         if self.number == self.cut and form == WHOLE and len(self._next[0][1].rstrip()) < len(head.rstrip()):
             raise self.wrong("all digits of the last number")
 
 
 def converter(form: str) -> Callable[[str], Value]:
-    """What makes the value of a cell that has a form."""
+    """Return the function that converts a cell of a form to its value."""
     return int if form == WHOLE else float if form == TWO_DECIMALS else str
 
 
@@ -248,12 +257,12 @@ def _may_belong(line: str) -> bool:
 
 
 def is_row(line: str | None) -> bool:
-    """Whether a line is one of numbers, several of them, as only tables have."""
+    """Whether a line consists of several numbers, as only rows of tables do."""
     return line is not None and bool(_NUMBERS.fullmatch(line.strip())) and len(line.split()) > 1
 
 
 def is_damaged_row(line: str, columns: int) -> bool:
-    """Whether a line begins as a row and has a further number, or as many words: another text fell into it."""
+    """Whether a line begins as a row and has a further number, or as many words: another text was written into it."""
     fields = line.split()
     more = any(_NUMBERS.fullmatch(field) for field in fields[1:])
     return fields[0].isdigit() and (len(fields) in (1, columns) or more)

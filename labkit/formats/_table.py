@@ -1,4 +1,4 @@
-"""A table of numbers below a head: what the texts of the OSU and the Intel benchmarks have in common."""
+"""A table of numbers below a head, as both the OSU and the Intel benchmarks print it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, repeat
 
-from labkit.formats._lines import TWO_DECIMALS as TWO_DECIMALS
-from labkit.formats._lines import WHOLE as WHOLE
-from labkit.formats._lines import Lines as Lines
-from labkit.formats._lines import Value as Value
-from labkit.formats._lines import block_form, converter
+from labkit.formats._lines import Lines, Value, block_form, converter
 
 
 @dataclass(slots=True)
@@ -102,9 +98,9 @@ class Table:
     def part(
         self, rows: tuple[Row, ...], first: int, last: int, closing: tuple[str, ...] = (), lines: tuple[str, ...] = ()
     ) -> Table:
-        """The same with rows; quicker than `dataclasses.replace`, and a long text has many tables."""
-        told = self.test, self.title, self.version, self.parameters, self.columns
-        return Table(*told, rows, self.preamble, closing, self.head, first, last, lines)
+        """Return this table with other rows; quicker than `dataclasses.replace`, for a long text has many tables."""
+        description = self.test, self.title, self.version, self.parameters, self.columns
+        return Table(*description, rows, self.preamble, closing, self.head, first, last, lines)
 
     def value(self, row: Row, column: str) -> Value:
         """What a row has in a column; None where there is no such column, or nothing in it."""
@@ -112,7 +108,7 @@ class Table:
 
 
 def bulk(lines: Lines, columns: Sequence[str], forms: Sequence[str], size: str, most: int) -> list[Row]:
-    """Rows ahead that are as they must be, at most so many; `size` is the column of the size."""
+    """Take rows ahead as long as they fit, at most `most`; `size` is the column of the size."""
     first, texts, cells = lines.bulk(block_form(tuple(forms)), most)
     if not texts:
         return []
@@ -123,17 +119,19 @@ def bulk(lines: Lines, columns: Sequence[str], forms: Sequence[str], size: str, 
 
 
 def in_parts(table: Table, parts: Iterator[tuple[Row, ...]], lines: Lines) -> Iterator[Table]:
-    """A table with all its rows, or, where they are many, several with some each; the last has what is below them."""
-    held, whole, above, last = (), True, 0, 0  # type: tuple[Row, ...], bool, int, int
+    """Yield the table with all its rows, or a table for each part of them; the last one has the lines below them."""
+    waiting, whole, above, last = (), True, 0, 0  # type: tuple[Row, ...], bool, int, int
     for number, rows in enumerate(parts):
         if number:
-            yield table.part(held, lines.first, last)
-        held, whole, above, last = rows, not number, len(lines.kept), lines.taken
-    kept = tuple(lines.kept) if whole else ()
-    yield table.part(held, lines.first, lines.taken, tuple(lines.kept[above:]), kept)
+            yield table.part(waiting, lines.first, last)
+        waiting, whole, above, last = rows, not number, len(lines.table_lines), lines.taken
+    texts = tuple(lines.table_lines) if whole else ()
+    yield table.part(waiting, lines.first, lines.taken, tuple(lines.table_lines[above:]), texts)
     lines.mark()
 
 
 def printed(value: Value) -> str:
-    """A value as both print it: two decimals, or none for a whole number."""
-    return "nan" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
+    """Return a value as OMB and IMB print it: two decimals, or none for a whole number."""
+    if value is None:
+        return "nan"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

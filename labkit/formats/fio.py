@@ -1,8 +1,8 @@
 """fio's JSON and the log of every I/O that ``write_lat_log`` keeps with ``log_avg_msec=0``.
 
 Latency is fio's completion latency (``clat``), from submission to completion. With ``fsync=1`` a write lands in the
-page cache and another call brings it to the disk; fio keeps the two apart, so the time of one write is then the
-sum of the two means, and no percentile of it exists.
+page cache and another call brings it to the disk. fio keeps the two apart, so the time of one write is then the
+sum of the two means, and has no percentiles.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DIRECTIONS = {"read": 0, "write": 1}
 
 
 def answered(text: str, name: str) -> list[Reported]:
-    """Values of a job of the net engine that writes and waits for the answer (``pingpong``): time of a round trip.
+    """Parse a job of the net engine that writes and waits for the answer (``pingpong``): the time of a round trip.
 
     Parameters
     ----------
@@ -40,12 +40,11 @@ def answered(text: str, name: str) -> list[Reported]:
     Raises
     ------
     DataError
-        As `parse`. Only EISCONN is none: over a Unix socket fio says good-bye as over UDP when all is done, and fails.
+        As `parse`, but not for EISCONN: when all is done, fio says good-bye over a Unix socket as over UDP, and fails.
     """
     values = _values(text, "write", only=name, forgiven=(errno.EISCONN,))
     named = {"latency_us": "round_trip_us", "iops_per_s": "transaction_rate_per_s"}
-    kept = [v for v in values if v.name != "bandwidth_MBps"]
-    return [replace(v, name=named.get(v.name, v.name)) for v in kept]
+    return [replace(v, name=named.get(v.name, v.name)) for v in values if v.name != "bandwidth_MBps"]
 
 
 def parse(text: str, direction: Direction) -> list[Reported]:
@@ -66,7 +65,7 @@ def parse(text: str, direction: Direction) -> list[Reported]:
 
 
 def _values(text: str, direction: Direction, only: str = "", forgiven: tuple[int, ...] = ()) -> list[Reported]:
-    """Values of all jobs, or of the one of that name."""
+    """Parse all jobs, or only the job of the name `only`."""
     start = re.search(r"^\{", text, re.MULTILINE)
     if not start:
         raise malformed(_WHAT, 0, text[-200:] or "nothing", "a JSON object")
@@ -107,12 +106,12 @@ def _job(job: Mapping[str, Any], direction: Direction, rank: int | None) -> list
 
 
 def _times(name: str, times: Mapping[str, Any]) -> list[Reported]:
-    """Statistics in µs of one of fio's blocks in ns; ``99.900000`` becomes ``p999``."""
-    found = {statistic: times[statistic] for statistic in ("min", "max", "mean", "stddev")}
+    """Convert one of fio's blocks of statistics from ns to µs; ``99.900000`` becomes ``p999``."""
+    statistics = {statistic: times[statistic] for statistic in ("min", "max", "mean", "stddev")}
     for percent, value in times.get("percentile", {}).items():
         whole, _, part = percent.partition(".")
-        found[f"p{whole}{part.rstrip('0')}"] = value
-    return [Reported(name, "µs", statistic, value * 1e-3) for statistic, value in found.items()]
+        statistics[f"p{whole}{part.rstrip('0')}"] = value
+    return [Reported(name, "µs", statistic, value * 1e-3) for statistic, value in statistics.items()]
 
 
 def log(text: str, direction: Direction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,7 +1,7 @@
-"""Tables of GPCNeT 1.3 (network_test and network_load_test; utils.c prints them).
+"""Read and write tables of GPCNeT 1.3 (network_test and network_load_test; utils.c prints them).
 
-``Avg`` is the mean over ranks and draws, ``99%`` the value that 99 % of all single iterations of all ranks stay below,
-or for a bandwidth above. Latencies are in µs, bandwidths in MiB/s of one rank, 2^20 B. The impact factors follow from
+``Avg`` is the mean over ranks and draws. 99 % of all single iterations of all ranks are below ``99%``, or for a
+bandwidth above it. Latencies are in µs, bandwidths in MiB/s of one rank, 2^20 B. The impact factors follow from
 the printed numbers, with one decimal: loaded over isolated for latencies, isolated over loaded for bandwidths.
 """
 
@@ -79,7 +79,7 @@ class Report:
 
     @property
     def impact(self) -> tuple[tuple[str, float, float], ...]:
-        """Name, and impact on average and 99 %, of the tests that are in both tables; from the numbers as printed."""
+        """Name, and impact on average and 99 %, of the tests in both tables; computed from the numbers as printed."""
         before = {result.name: result for result in self.isolated}
         return tuple(
             (now.name, _factor(before[now.name].average, now), _factor(before[now.name].p99, now, tail=True))
@@ -89,9 +89,9 @@ class Report:
 
 
 def _factor(before: float, now: Result, *, tail: bool = False) -> float:
-    """Loaded over isolated, or the other way round for a rate; NaN where one is printed as 0.0."""
-    one, other = round(before, 1), round(now.p99 if tail else now.average, 1)
-    over, under = (one, other) if now.rate else (other, one)
+    """Return loaded over isolated, or isolated over loaded for a rate; NaN where the divisor is printed as 0.0."""
+    isolated, loaded = round(before, 1), round(now.p99 if tail else now.average, 1)
+    over, under = (isolated, loaded) if now.rate else (loaded, isolated)
     return over / under if under else float("nan")
 
 
@@ -107,11 +107,11 @@ class _Text:
         return self._lines[self.at][1] if self.at < len(self._lines) else ""
 
     def take(self, pattern: re.Pattern[str] | str, wanted: str) -> re.Match[str]:
-        found = re.fullmatch(pattern, self.ahead)
-        if not found:
+        match = re.fullmatch(pattern, self.ahead)
+        if not match:
             raise self.wrong(wanted)
         self.at += 1
-        return found
+        return match
 
     def wrong(self, wanted: str) -> DataError:
         ended = self.at >= len(self._lines)
@@ -128,12 +128,12 @@ class _Text:
 
 
 def parse(text: str, where: str = "GPCNeT's output") -> Report:
-    """What network_test or network_load_test printed.
+    """Parse what network_test or network_load_test printed.
 
     Raises
     ------
     DataError
-        For a line that does not fit; names line, found and wanted. GPCNeT's own errors are told as they are.
+        For a line that does not fit; names line, found and wanted. Quotes an error that GPCNeT printed.
     """
     if refused := re.search(r"^ERROR: (.+)$", text, flags=re.MULTILINE):
         raise DataError(f"{where}: GPCNeT refused to run: {refused[1]}. Run it on that many nodes.")
@@ -141,9 +141,10 @@ def parse(text: str, where: str = "GPCNeT's output") -> Report:
     version = lines.take(r"Network(?:Load)? Tests v(\d+\.\d+)", "'Network Tests v…' or 'NetworkLoad Tests v…'")[1]
     counts = lines.take(_RANKS, "'  Test with … MPI ranks (… nodes)'")
     parts: dict[str, int] = {}
-    while found := _PARTS.fullmatch(lines.ahead):
-        parts[found[2]] = int(found[1])
-        parts |= {"each": int(found[3])} if found[3] else {}
+    while match := _PARTS.fullmatch(lines.ahead):
+        parts[match[2]] = int(match[1])
+        if match[3]:
+            parts["each"] = int(match[3])
         lines.at += 1
     lines.take(r"  Legend", "'  Legend'")
     while re.fullmatch(r"   \S+ = .+", lines.ahead):
@@ -168,7 +169,7 @@ def parse(text: str, where: str = "GPCNeT's output") -> Report:
 
 
 def _title(lines: _Text, title: str) -> None:
-    """The lines above a table."""
+    """Take the lines above a table."""
     lines.take(_RULE, "a line of dashes")
     if lines.fields(1, f"the title {title!r}") != [title]:
         lines.at -= 1
@@ -177,27 +178,27 @@ def _title(lines: _Text, title: str) -> None:
 
 
 def _results(lines: _Text, title: str) -> tuple[Result, ...]:
-    """Rows of a table."""
+    """Read the rows of a table."""
     _title(lines, title)
     if lines.fields(4, "the names of columns") != ["Name", "Avg", "99%", "Units"]:
         lines.at -= 1
         raise lines.wrong("the columns Name, Avg, 99%, Units; GPCNeT built with VERBOSE is not read")
     lines.take(_RULE, "a line of dashes")
-    found = []
+    results = []
     while lines.ahead.startswith("|"):
         name, average, p99, unit = lines.fields(4, "a row of 4 values")
         if not (_NUMBER.fullmatch(average) and _NUMBER.fullmatch(p99)) or unit not in ("usec", "MiB/s/rank"):
             lines.at -= 1
             raise lines.wrong("two numbers with one decimal, and usec or MiB/s/rank")
-        found.append(Result(name, float(average), float(p99), unit))
+        results.append(Result(name, float(average), float(p99), unit))
         lines.take(_RULE, "a line of dashes")
-    if not found:
+    if not results:
         raise lines.wrong("a row of the table")
-    return tuple(found)
+    return tuple(results)
 
 
 def _key_results(lines: _Text, report: Report) -> None:
-    """The impact factors, which must be those of the tables above."""
+    """Check that the impact factors are those of the tables above."""
     _title(lines, IMPACT)
     for names in (["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]):
         if lines.fields(len(names), f"the columns {', '.join(names)}") != names:
@@ -213,7 +214,7 @@ def _key_results(lines: _Text, report: Report) -> None:
 
 
 def write(report: Report) -> str:
-    """The text of a report as GPCNeT lays it out; `parse` gives it back, with one decimal."""
+    """Return the text of a report as GPCNeT lays it out; `parse` reads it back, with one decimal."""
     load = report.network is not None
     lines = [f"Network{'Load' if load else ''} Tests v{report.version}"]
     lines += [f"  Test with {report.ranks} MPI ranks ({report.nodes} nodes)"]
@@ -234,7 +235,7 @@ def _headline(title: str) -> list[str]:
 
 
 def _table(title: str, results: Sequence[Result]) -> list[str]:
-    """A table of results."""
+    """Lay out a table of results."""
     rows = [("Name", "Avg", "99%", "Units")]
     rows += [(r.name, f"{r.average:.1f}", f"{r.p99:.1f}", r.unit) for r in results]
     lines = [*_headline(title), _INNER]
@@ -244,7 +245,7 @@ def _table(title: str, results: Sequence[Result]) -> list[str]:
 
 
 def _impact(report: Report) -> list[str]:
-    """The table of impact factors."""
+    """Lay out the table of impact factors."""
     wide, parts = f"+{_NAME}+{'-' * 44}+", f"+{_NAME}+{'-' * 22}+{'-' * 21}+"
     lines = [*_headline(IMPACT), wide, f"| {'Name':>31} | {'Congestion Impact Factor':>42} |", parts]
     lines += [f"| {'':>31} | {'Avg':>20} | {'99%':>19} |", parts]

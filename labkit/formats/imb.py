@@ -1,10 +1,10 @@
-"""Tables of the Intel MPI benchmarks: read as versions 3 to 2021 print them (IMB_output.c, imb_p2p.c, MT_benchmark.h).
+"""Read tables of the Intel MPI benchmarks, versions 3 to 2021 (IMB_output.c, imb_p2p.c, MT_benchmark.h print them).
 
 Times are means over the repetitions, in µs: ``t`` of the slowest rank (of a ping-pong half the round trip), ``t_min``,
 ``t_max`` and ``t_avg`` of the fastest and slowest rank and the mean over ranks. ``Mbytes/sec`` follows from the slowest
-rank; a MB is 10^6 B since IMB 2018 and was 2^20 B before. Size 0 is measured, its bandwidth is printed as 0.00 and left
-out here. IMB-MT prints the bytes of all threads together, no line on its end, and with -noheader none on its version.
-A test of several groups at once (-multi) is called Multi-… and says how many there are.
+rank; a MB is 10^6 B since IMB 2018 and was 2^20 B before. IMB measures size 0 and prints its bandwidth as 0.00; that
+value is left out here. IMB-MT prints the bytes of all threads together, no line at its end, and with -noheader no
+version. A test of several groups at once (-multi) is called Multi-… and says how many groups there are.
 """
 
 from __future__ import annotations
@@ -15,17 +15,35 @@ from dataclasses import replace
 from functools import lru_cache
 
 from labkit.columns import METRICS
-from labkit.formats._imb_layout import END as END
-from labkit.formats._imb_layout import PARTS as PARTS
-from labkit.formats._imb_layout import VERSION as VERSION
-from labkit.formats._imb_layout import above as above
-from labkit.formats._imb_layout import columns as columns
-from labkit.formats._imb_layout import opening as opening
-from labkit.formats._imb_layout import write as write
-from labkit.formats._lines import is_damaged_row, is_row
-from labkit.formats._table import TWO_DECIMALS, WHOLE, Lines, Meaning, Row, Table, bulk, in_parts
+from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
+from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.spec import Reported
 
+VERSION = "2021.11"  # the layout that is written
+_WIDTH = 13  # of a column
+END = "# All processes entering MPI_Finalize"
+PARTS = {
+    "MPI-1": "IMB-MPI1",
+    "MPI-2": "IMB-EXT",
+    "MPI-IO": "IMB-IO",
+    "MPI-NBC": "IMB-NBC",
+    "MPI-RMA": "IMB-RMA",
+    "RMA": "IMB-RMA",
+    "MPI-4": "IMB-MPI4",
+    "IMB-P2P": "IMB-P2P",
+    "MT": "IMB-MT",
+}
+_MOVING = ("pingpong", "pingping", "sendrecv", "exchange")
+_RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
+_OVERLAP = ("t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", "overlap[%]")
+_RANGES = (
+    "IMB-EXT Accumulate",
+    "IMB-EXT Window",
+    "IMB-RMA All_put_all",
+    "IMB-RMA All_get_all",
+    "IMB-RMA Exchange_put",
+    "IMB-RMA Exchange_get",
+)
 ENDLESS = 1 << 62  # rows
 # column → metric, its unit where it is none of labkit's, statistic
 _METRICS = {
@@ -58,17 +76,17 @@ BEGINS, MARKS = r"# (?: +Intel ?\(R\) MPI Benchmark|Benchmarking \w)", (") MPI B
 
 
 def recognised(text: str) -> bool:
-    """Whether a text is one of these."""
+    """Whether a text has output of IMB."""
     return re.search(rf"^{BEGINS}", text, flags=re.MULTILINE) is not None
 
 
 def lines_of(text: str | Iterable[str], where: str) -> Lines:
-    """A text whose lines that are none of IMB's are left out."""
+    """Return the lines of a text that IMB may have printed."""
     return Lines(text, where, lambda line: line.split(maxsplit=1)[0] == "Group" or bool(_FAILED.fullmatch(line)))
 
 
 def parse(text: str, where: str = "IMB's output") -> tuple[Table, ...]:
-    """Every table of a text with the output of one or more runs.
+    """Parse every table of a text with the output of one or more runs.
 
     Parameters
     ----------
@@ -81,11 +99,11 @@ def parse(text: str, where: str = "IMB's output") -> tuple[Table, ...]:
     """
     lines = lines_of(text, where)
     *before, last = tables(lines)
-    return (*before, replace(last, closing=(*last.closing, *lines.kept), last=max(last.last, lines.taken)))
+    return (*before, replace(last, closing=(*last.closing, *lines.table_lines), last=max(last.last, lines.taken)))
 
 
 def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
-    """Tables one after the other; one with more rows than `most` comes in parts.
+    """Yield the tables one after the other; one with more rows than `most` comes in parts.
 
     Raises
     ------
@@ -93,20 +111,20 @@ def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
         As `parse`, once it is there.
     """
     title: tuple[str, str] | None = None
-    found, inside, facts = False, 0, dict[str, str]()  # inside: tables of this run
+    any_table, in_run, facts = False, 0, dict[str, str]()  # in_run: number of tables of this run
     while (ahead := lines.ahead) is not None:
         if not ahead:
             lines.take()
             continue
         if begun := _TITLE.fullmatch(ahead):
-            title, facts, inside = _begun(lines, begun, title, inside), {}, 0
+            title, facts, in_run = _begun(lines, begun, title, in_run), {}, 0
             continue
         if _RULE.fullmatch(ahead):
             lines.take()
             if _NAME.fullmatch(lines.ahead or ""):
                 for table in _test(lines, title, facts, most):
                     yield table
-                    found, inside = True, inside + 1
+                    any_table, in_run = True, in_run + 1
             continue
         if ahead == END and title:
             title = None
@@ -119,17 +137,17 @@ def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
         (lines.take if ahead.lstrip()[0] == "#" else lines.skip)()
     if title and title[0] != "IMB-MT":
         raise lines.wrong(f"{END!r}, with which IMB ends", _CUT)
-    if not found:
+    if not any_table:
         raise lines.none("a table below '# Benchmarking …'")
 
 
-def _begun(lines: Lines, begun: re.Match[str], before: tuple[str, str] | None, inside: int) -> tuple[str, str]:
-    """Part and version of the run that begins; the one before must have ended, unless its head was printed twice."""
-    if before and before[0] != "IMB-MT" and inside:
+def _begun(lines: Lines, begun: re.Match[str], before: tuple[str, str] | None, in_run: int) -> tuple[str, str]:
+    """Return part and version of the run that begins. The run before must have ended, unless its head came twice."""
+    if before and before[0] != "IMB-MT" and in_run:
         raise lines.wrong(f"{END!r} before the next run", _CUT)
     if begun[2] not in PARTS:
         raise lines.wrong(f"a part of {', '.join(PARTS)}")
-    if before and not inside and before == (PARTS[begun[2]], begun[1]):
+    if before and not in_run and before == (PARTS[begun[2]], begun[1]):
         lines.skip()
     else:
         lines.take()
@@ -137,7 +155,7 @@ def _begun(lines: Lines, begun: re.Match[str], before: tuple[str, str] | None, i
 
 
 def _test(lines: Lines, title: tuple[str, str] | None, facts: dict[str, str], most: int) -> Iterator[Table]:
-    """The table of one test; none where it had no successful execution, or its head comes once more."""
+    """Yield the table of one test; none if it had no successful execution, or if its head follows once more."""
     name = _NAME.fullmatch(lines.take())
     assert name is not None
     parameters = dict(facts) | ({"grid": name[2]} if name[2] else {})
@@ -162,17 +180,17 @@ def _test(lines: Lines, title: tuple[str, str] | None, facts: dict[str, str], mo
     if _RULE.fullmatch(lines.past_blanks() or "") and lines.past_blanks() == rule:
         lines.skipped.add(name[0], lines.taken)  # the head of the same table follows
         return
-    names, preamble = _head(lines), tuple(lines.kept)
+    names, preamble = _head(lines), tuple(lines.table_lines)
     head = lines.take()
     part, version = title or ("IMB-MT", "")
-    own = tuple(column for column in names if column != "#bytes")
-    table = Table(f"{part} {name[1]}", name[1], version, parameters, own, (), preamble, head=head)
+    table_columns = tuple(column for column in names if column != "#bytes")
+    table = Table(f"{part} {name[1]}", name[1], version, parameters, table_columns, (), preamble, head=head)
     yield from in_parts(table, _rows(lines, names, head, most), lines)
 
 
 @lru_cache(256)
 def _counts(line: str) -> dict[str, str]:
-    """What a line below the name of a test tells, such as ranks, threads and groups."""
+    """Return what a line below the name of a test states, such as ranks, threads and groups."""
     if ranks := _RANKS.fullmatch(line):
         return {"#processes": ranks[1]} | ({"threads": ranks[2]} if ranks[2] else {})
     if groups := _GROUPS.fullmatch(line):
@@ -182,7 +200,7 @@ def _counts(line: str) -> dict[str, str]:
 
 
 def _mode(lines: Lines) -> dict[str, str]:
-    """The three lines that tell aggregate from non-aggregate, where there are such."""
+    """Read the three lines that tell aggregate from non-aggregate, where a test has them."""
     if lines.ahead != "#":
         return {}
     lines.take()
@@ -202,7 +220,7 @@ def _is_head(line: str) -> bool:
 
 
 def _head(lines: Lines) -> tuple[str, ...]:
-    """Names of the columns; the line is not taken."""
+    """Return the names of the columns; the line is not taken."""
     names = tuple((lines.ahead or "").split())
     known = ("Group", "#bytes", "#repetitions", *_METRICS)
     if "#repetitions" not in names or len(names) < 2 or not set(names) <= set(known):
@@ -211,7 +229,7 @@ def _head(lines: Lines) -> tuple[str, ...]:
 
 
 def _rows(lines: Lines, names: Sequence[str], head: str, most: int) -> Iterator[tuple[Row, ...]]:
-    """Rows below a head, some at a time; with groups, a blank line stands above those of each size."""
+    """Yield the rows below a head, part by part; with groups, a blank line stands above the rows of each size."""
     forms = [WHOLE if name in _WHOLE else TWO_DECIMALS for name in names]
     count = 0
     while True:
@@ -237,7 +255,7 @@ def _row_follows(lines: Lines, names: Sequence[str], head: str) -> bool:
 
 
 def _row(lines: Lines, names: Sequence[str], forms: Sequence[str], head: str) -> Row:
-    """The row ahead."""
+    """Take the row ahead."""
     text, number = lines.ahead or "", lines.number
     failed = _FAILED.fullmatch(text)
     if failed and "#bytes" in names and (failed[1] is not None) == ("Group" in names):
@@ -264,8 +282,8 @@ def _row(lines: Lines, names: Sequence[str], forms: Sequence[str], head: str) ->
 
 
 def meanings(table: Table) -> list[Meaning]:
-    """What the columns of a table hold under labkit's names."""
-    found = []
+    """Return what the columns of a table hold, under labkit's names."""
+    described = []
     for place, column in enumerate(table.columns):
         if column in _METRICS:
             name, unit, statistic = _METRICS[column]
@@ -274,22 +292,99 @@ def meanings(table: Table) -> list[Meaning]:
                 statistic = "osu_mean"
             known = METRICS[name].unit if name in METRICS else unit
             factor = _mega(table.version) if bandwidth else 1.0
-            found.append(Meaning(place, name, known, statistic, factor, sized=bandwidth))
-    return found
+            described.append(Meaning(place, name, known, statistic, factor, sized=bandwidth))
+    return described
 
 
 def reported(table: Table, row: Row) -> list[Reported]:
-    """Values of a row under labkit's names, `defects` of IMB's check as its own; what is not finite is left out."""
-    found = ((one, one.value(row)) for one in meanings(table))
-    return [Reported(one.name, one.unit, one.statistic, value) for one, value in found if value is not None]
+    """Return the values of a row under labkit's names, and IMB's own `defects`; what is not finite is left out."""
+    values = ((meaning, meaning.value(row)) for meaning in meanings(table))
+    return [
+        Reported(meaning.name, meaning.unit, meaning.statistic, value) for meaning, value in values if value is not None
+    ]
 
 
 def _mega(version: str) -> float:
-    """How many of 10^6 B make a Mbyte of that version."""
+    """Return the Mbyte of an IMB version in units of 10^6 B."""
     year = re.match(r"\d+", version)
     return 1.0 if not year or int(year[0]) >= 2018 else 2**20 / 1e6
 
 
 def size(table: Table, row: Row) -> int:
-    """Size of one message, B: IMB-MT prints that of all threads together."""
+    """Return the size of one message, B; IMB-MT prints that of all threads together."""
     return (row.size or 0) // int(table.parameters.get("threads", 1) or 1)
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------
+
+
+def columns(test: str) -> tuple[str, ...]:
+    """Columns of a test, without that of the size."""
+    part, _, name = test.partition(" ")
+    overlap = "_I" in name if part == "IMB-IO" else part in ("IMB-NBC", "IMB-MPI4") and not name.endswith("_pure")
+    if overlap:
+        return ("#repetitions", *_OVERLAP)
+    if name == "Truly_passive_put":
+        return ("#repetitions", "t_pure[usec]", "t_ovrl[usec]")
+    if name in ("Uniband", "Biband", "UniBandMT", "BiBandMT"):
+        return ("#repetitions", *(["t_avg[usec]"] if part == "IMB-MT" else []), "Mbytes/sec", "Msg/sec")
+    one = (part == "IMB-MPI1" and name[:4] == "Ping") or part == "IMB-P2P" or (part == "IMB-IO" and name[:2] == "S_")
+    if one or (part in ("IMB-RMA", "IMB-EXT") and test not in _RANGES):
+        return ("#repetitions", "t[usec]", "Mbytes/sec", *(["Msg/sec"] if part == "IMB-P2P" else []))
+    moving = name[:2] in ("P_", "C_") or name.lower().removesuffix("mt") in _MOVING
+    return ("#repetitions", *_RANGE, *(["Mbytes/sec"] if moving else []))
+
+
+def opening(part: str, facts: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
+    """Return the lines that IMB prints at the start of a run; none for IMB-MT.
+
+    Parameters
+    ----------
+    part : such as ``IMB-MPI1``.
+    facts : further lines, told apart by their ``#`` like IMB's own.
+    tests : names in the list of what is run.
+    """
+    if part == "IMB-MT":
+        return ()
+    rule = "#" + "-" * 64
+    named = next(name for name, program in PARTS.items() if program == part)
+    head = [rule, f"#    Intel(R) MPI Benchmarks {VERSION}, {named} part", rule, *(f"# {text}" for text in facts), ""]
+    return (*head, "# List of Benchmarks to run:", "", *(f"# {name}" for name in tests))
+
+
+def above(test: str, ranks: int, names: Sequence[str], *, sized: bool, threads: int = 1) -> tuple[str, ...]:
+    """Return the lines that IMB prints above the head of a table."""
+    part, _, name = test.partition(" ")
+    rule = "#" + "-" * (_WIDTH * (len(names) + sized) - 1)
+    counted = f"# #processes = {ranks}" + (f" (threads: {threads})" if part == "IMB-MT" else " ")
+    return ("", rule, f"# Benchmarking {name} ", counted, rule)
+
+
+def write(tables: Iterable[Table]) -> str:
+    """Return the text of tables, as IMB lays it out; `parse` reads it back."""
+    lines: list[str] = []
+    for table in tables:
+        names = list(table.columns)
+        if table.sized:
+            names.insert(1 if names[0] == "Group" else 0, "#bytes")
+        lines += [*table.preamble, "".join(name.rjust(_WIDTH) for name in names)]
+        last = -1
+        for row in table.rows:
+            if names[0] == "Group":
+                group = row.values[0] if isinstance(row.values[0], int) else 0
+                if group <= last or last < 0:
+                    lines.append("")
+                last = group
+            lines.append(_line(row, names))
+        lines += table.closing
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(row: Row, names: Sequence[str]) -> str:
+    """Lay out one row."""
+    if row.remark:
+        return "".join(f"{value:>{_WIDTH}}" for value in (*row.values, row.size)) + f" {row.remark}"
+    values = list(row.values)
+    if "#bytes" in names:
+        values.insert(names.index("#bytes"), row.size)
+    return "".join(printed(value).rjust(_WIDTH) for value in values)

@@ -17,12 +17,12 @@ _WHAT = "iozone -R output"
 
 
 def parse(text: str) -> list[Reported]:
-    """Every cell of every table.
+    """Parse every cell of every table.
 
     Returns
     -------
     ``bandwidth_MBps`` mean, labelled ``test`` (write, rewrite, read, reread), ``file_size_B`` and ``record_size_B``.
-    Records longer than their file have no cell, nor have those that IOzone left out, where it writes 0.
+    Records longer than their file have no cell. Cells that IOzone left out, where it prints 0, are left out here.
 
     Raises
     ------
@@ -47,13 +47,13 @@ def parse(text: str) -> list[Reported]:
 
 
 def _rates(line: str) -> list[int]:
-    """Rates of a line of the running table: file size, record size, and a rate for each test, in kB."""
-    found = re.fullmatch(r" +\d+ +\d+((?: +\d+)+) *", line)
-    return [int(rate) for rate in found[1].split()] if found else []
+    """Return the rates, in kB/s, of a line that IOzone prints while it runs: file size, record size, a rate a test."""
+    match = re.fullmatch(r" +\d+ +\d+((?: +\d+)+) *", line)
+    return [int(rate) for rate in match[1].split()] if match else []
 
 
 def _table(lines: list[str], start: int, test: str) -> list[Reported]:
-    """Cells of the table whose name stands in line `start` (from 0)."""
+    """Parse the cells of the table whose name stands in line `start` (from 0)."""
     head = lines[start + 1] if start + 1 < len(lines) else ""
     records = [int(text) * KIB for text in re.findall(r'"(\d+)"', head)]
     if not records or re.sub(r'["\d\s]', "", head):

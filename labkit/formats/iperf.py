@@ -1,8 +1,8 @@
 """iperf 2's text with ``-e -f k``: streams over TCP and UDP, in one direction or both, and bounce-back.
 
-``-f k`` makes every rate Kbits/sec of 10^3 bits; 8000 of them are 1 MB/s. A stream over TCP tells what the client
-wrote: what the server had read by then it does not know. One over UDP has the server's report, without which it is no
-result. Bounce-back (request, answer of the same size, next request) gives round trips, in ms with three decimals.
+``-f k`` makes every rate Kbits/sec of 10^3 bits; 8000 of them are 1 MB/s. Over TCP the output states what the client
+wrote, not what the server had read by then. Over UDP it has the server's report; without that report it is no result.
+Bounce-back (request, answer of the same size, next request) gives round trips, in ms with three decimals.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def stream(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:
     ----------
     text : the client's output.
     streams : that were asked for.
-    congestion : congestion control that was asked for: iperf goes on without where it cannot be set.
+    congestion : congestion control that was asked for; iperf only warns where it cannot be set.
 
     Raises
     ------
@@ -36,17 +36,20 @@ def stream(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:
     """
     _check(text, congestion)
     lines = _lines(text)
-    found = [(way, rate, _WRITES.fullmatch(rest)) for way, rate, rest in lines if way.isdecimal()]
-    if len(found) != streams or not all(writes for *_, writes in found):
+    stream_lines = [(way, rate, _WRITES.fullmatch(rest)) for way, rate, rest in lines if way.isdecimal()]
+    if len(stream_lines) != streams or not all(writes for *_, writes in stream_lines):
         raise malformed(_WHAT, 0, _last(text), f"the lines of {streams} streams with Write/Err")
     if streams > 1:
         _proved(lines, text, "SUM")
-    whole = sum(rate for _, rate, _ in found)
+    whole = sum(rate for _, rate, _ in stream_lines)
     values = [metric("bandwidth_MBps", "mean", _above(whole, text))]
-    again = [float(writes[1]) for *_, writes in found if writes and writes[1]]
-    values += [Reported("retransmits", "", "total", sum(again))] if again else []
-    several = enumerate(sorted(found)) if streams > 1 else ()
-    return values + [Reported("bandwidth_MBps", "MB/s", "mean", rate, rank=n) for n, (_, rate, _) in several]
+    retransmits = [float(writes[1]) for *_, writes in stream_lines if writes and writes[1]]
+    if retransmits:
+        values.append(Reported("retransmits", "", "total", sum(retransmits)))
+    if streams == 1:
+        return values
+    rates = [rate for _, rate, _ in sorted(stream_lines)]
+    return values + [Reported("bandwidth_MBps", "MB/s", "mean", rate, rank=n) for n, rate in enumerate(rates)]
 
 
 def both(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:
@@ -75,7 +78,7 @@ def both(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:
 
 
 def datagrams(text: str) -> list[Reported]:
-    """What was sent over UDP, what arrived by the server's report, what was lost, and jitter.
+    """Parse a UDP stream: what was sent, what arrived by the server's report, what was lost, and jitter.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def datagrams(text: str) -> list[Reported]:
 
 
 def bounces(text: str, congestion: str = "") -> list[Reported]:
-    """Round trips of ``--bounceback``, and how many there were in a second of waiting for them.
+    """Parse ``--bounceback``: statistics of the round trips, and how many there were in a second of waiting for them.
 
     Raises
     ------
@@ -110,12 +113,12 @@ def bounces(text: str, congestion: str = "") -> list[Reported]:
     """
     _check(text, congestion)
     lines = [(rest, _BOUNCES.fullmatch(rest)) for _, _, rest in _lines(text)]
-    found = [bounce for _, bounce in lines if bounce]
-    if not found or "PDF: bin(" not in text:
+    reports = [bounce for _, bounce in lines if bounce]
+    if not reports or "PDF: bin(" not in text:
         raise malformed(_WHAT, 0, _last(text), "BB cnt=avg/min/max/stdev, and its histogram")
-    count, *times, _, rate = found[-1].groups()
+    count, *times, _, rate = reports[-1].groups()
     if not int(count):
-        raise malformed(_WHAT, 0, found[-1][0], "at least one answer")
+        raise malformed(_WHAT, 0, reports[-1][0], "at least one answer")
     named = zip(("mean", "min", "max", "stddev"), times, strict=True)
     values = [metric("round_trip_us", name, float(value) * 1e3) for name, value in named]
     values.append(metric("transaction_rate_per_s", "mean", float(rate)))
@@ -123,18 +126,18 @@ def bounces(text: str, congestion: str = "") -> list[Reported]:
 
 
 def _lines(text: str) -> list[tuple[str, float, str]]:
-    """Way, MB/s and the rest of every line with a rate."""
+    """Return direction (``3``, ``*3`` or ``SUM``), MB/s and the rest of every line with a rate."""
     if not text.endswith("\n"):
         raise malformed(_WHAT, 0, _last(text), "a whole last line")
-    found = (_LINE.fullmatch(line.rstrip()) for line in text.splitlines())
-    return [(line[1], float(line[4]) / _MB, line[5].rstrip()) for line in found if line]
+    matches = (_LINE.fullmatch(line.rstrip()) for line in text.splitlines())
+    return [(line[1], float(line[4]) / _MB, line[5].rstrip()) for line in matches if line]
 
 
 def _check(text: str, congestion: str) -> None:
     """Refuse the output of a client that had no server, or another congestion control."""
-    said = f"TCP congestion control set to {congestion}\n"
-    if congestion and said not in text:
-        raise malformed(_WHAT, 0, _last(text), f"the line '{said.strip()}': this system has no such control")
+    confirmation = f"TCP congestion control set to {congestion}\n"
+    if congestion and confirmation not in text:
+        raise malformed(_WHAT, 0, _last(text), f"the line '{confirmation.strip()}': this system has no such control")
 
 
 def _proved(lines: list[tuple[str, float, str]], text: str, name: str) -> None:

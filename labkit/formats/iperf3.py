@@ -1,8 +1,8 @@
 """iperf3's JSON (``-J``), of TCP and UDP, in one direction or both.
 
 Bits per second become MB/s (10^6 B). The bandwidth is what the receiver got, as in netperf's stream test, whose
-clock stops when everything has arrived; what left the sender is ``sent_MBps``. With ``-J`` iperf3 ends with status 0
-even if it failed: only the key ``error`` tells.
+clock stops when everything has arrived; ``sent_MBps`` is what left the sender. With ``-J`` iperf3 ends with status 0
+even if it failed; only the key ``error`` shows it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CPU = ("host_total", "remote_total")
 
 
 def parse(text: str) -> list[Reported]:
-    """Bandwidth over all, per stream where there are several, and per interval; retransmissions, loss and CPU use.
+    """Parse bandwidth in total, per stream where there are several, per interval; retransmissions, loss and CPU use.
 
     Returns
     -------
@@ -72,22 +72,23 @@ def both(text: str) -> list[Reported]:
 
 
 def moved(text: str) -> dict[str, int]:
-    """B that the receivers got and that the senders wrote, of text that `parse` took; the rest was given up.
+    """Return the B that the receivers got and that the senders wrote, from text that `parse` accepts.
 
     Returns
     -------
-    ``received_B`` and ``written_B`` of the way that moved more; empty for UDP, where iperf3 does not tell them apart.
+    ``received_B`` and ``written_B`` of the direction that moved more; empty for UDP, where iperf3 does not tell them
+    apart.
     """
     sums = {name: value for name, value in json.loads(text)["end"].items() if name.startswith("sum_")}
-    found = {}
+    totals = {}
     for key, prefix in (("received_B", "sum_received"), ("written_B", "sum_sent")):
         if ways := [int(value["bytes"]) for name, value in sums.items() if name.startswith(prefix)]:
-            found[key] = max(ways)
-    return found if len(found) == 2 and "sum" not in json.loads(text)["end"] else {}
+            totals[key] = max(ways)
+    return totals if len(totals) == 2 and "sum" not in json.loads(text)["end"] else {}
 
 
 def _labels(sum_name: str) -> dict[str, str]:
-    """Label of the way back; the way there has none."""
+    """Return the label of the direction back; the other direction has none."""
     return {"direction": "reverse"} if sum_name.endswith("_reverse") else {}
 
 

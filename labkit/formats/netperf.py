@@ -1,8 +1,8 @@
 """netperf's ``-k`` output: one ``KEY=VALUE`` a line, below a heading.
 
 netperf counts round trips (its manual, "TCP_RR") and prints bits: 10^6 bits/s is 0.125 MB/s. Latencies are whole
-microseconds of one transaction, in a test of sending of one call of ``send``. It writes -1 for what it did not
-measure and, in some send tests, -2147483648 for a percentile it could not compute: both are left out.
+microseconds of one transaction, or in a stream test of one call of ``send``. It writes -1 for what it did not measure
+and, in some stream tests, -2147483648 for a percentile it could not compute: both are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LATENCIES = {
     "MAX_LATENCY": "max",
     "STDDEV_LATENCY": "stddev",
 }
-_OWN = {
+_NETPERF_NAMES = {
     "LOCAL_CPU_UTIL": ("%", "mean"),
     "REMOTE_CPU_UTIL": ("%", "mean"),
     "LOCAL_TRANSPORT_RETRANS": ("", "total"),
@@ -31,19 +31,19 @@ _OWN = {
     "ELAPSED_TIME": ("s", "total"),
 }
 # the order of the command line; PROTOCOL, which is never empty, closes it and so proves the output whole
-SELECTORS = ("THROUGHPUT", "THROUGHPUT_UNITS", *_LATENCIES, *_OWN, "LOCAL_NODELAY", "PROTOCOL")
-# what left and what arrived, of datagrams; and which congestion control really was at work at both ends
+SELECTORS = ("THROUGHPUT", "THROUGHPUT_UNITS", *_LATENCIES, *_NETPERF_NAMES, "LOCAL_NODELAY", "PROTOCOL")
+# datagrams that left and that arrived; and the congestion control that both ends really used
 DATAGRAMS = ("LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS")
 CONGESTION = ("LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL")
 
 
 def parse(text: str, congestion: str = "") -> list[Reported]:
-    """Values of a request/response or a stream test.
+    """Parse a request/response or a stream test.
 
     Parameters
     ----------
     text : the output.
-    congestion : congestion control that was asked for: netperf goes on with the system's own where it cannot be set.
+    congestion : congestion control that was asked for; netperf uses the system's default where it cannot be set.
 
     Returns
     -------
@@ -80,15 +80,15 @@ def parse(text: str, congestion: str = "") -> list[Reported]:
         if key in pairs and (value := _number(pairs, key)) >= 0
     ]
     values += [
-        Reported(key, own, statistic, value)
-        for key, (own, statistic) in _OWN.items()
+        Reported(key, key_unit, statistic, value)
+        for key, (key_unit, statistic) in _NETPERF_NAMES.items()
         if key in pairs and (value := _number(pairs, key)) >= 0
     ]
     return values
 
 
 def _datagrams(pairs: dict[str, tuple[int, str]]) -> list[Reported]:
-    """What left the sender, and the part of it that did not arrive."""
+    """Return the rate of datagrams sent, and the part of them that did not arrive."""
     if not set(DATAGRAMS) <= set(pairs):
         return []
     sent, _, calls, arrived = (_number(pairs, key) for key in DATAGRAMS)
@@ -101,15 +101,15 @@ def _pairs(text: str) -> dict[str, tuple[int, str]]:
     """Key → line and value."""
     pairs = {}
     for number, line in enumerate(text.splitlines(), 1):
-        if found := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line.strip()):
-            pairs[found[1]] = (number, found[2].strip())
+        if pair := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line.strip()):
+            pairs[pair[1]] = (number, pair[2].strip())
         elif line.strip() and " TEST from " not in line:
             raise malformed(_WHAT, number, line, "KEY=VALUE")
     return pairs
 
 
 def _number(pairs: dict[str, tuple[int, str]], key: str) -> float:
-    """Value of a key; -1, netperf's own word for nothing, for what is not finite."""
+    """Convert the value of a key; -1, netperf's value for nothing, for what is not finite."""
     line, text = pairs[key]
     try:
         value = float(text)

@@ -18,14 +18,14 @@ _STEP_S = 1e-8
 
 
 def parse(text: str) -> list[tuple[int, float]]:
-    """Size in B and time one way in s, of every line.
+    """Parse size in B and one-way time in s of every line.
 
     Raises
     ------
     DataError
         If a line is none of three numbers, they contradict each other, or there is none.
     """
-    found = []
+    points = []
     for number, line in enumerate(text.splitlines(), 1):
         row = _ROW.fullmatch(line)
         if not row:
@@ -34,10 +34,10 @@ def parse(text: str) -> list[tuple[int, float]]:
         time = 8 * size / (rate * _MBIT) if rate else 0.0
         if not time or abs(time - printed) > _STEP_S:
             raise malformed(_WHAT, number, line, f"{time:.8f} s at its end, which follows from size and rate")
-        found.append((size, time))
-    if not found or not text.endswith("\n"):
+        points.append((size, time))
+    if not points or not text.endswith("\n"):
         raise malformed(_WHAT, 0, text[-80:] or "nothing", "at least one whole line")
-    return found
+    return points
 
 
 def round_trip(text: str) -> list[Reported]:

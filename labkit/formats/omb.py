@@ -1,10 +1,10 @@
-"""Tables of the OSU micro-benchmarks (OMB 7.4; osu_util_mpi.c prints them): read, and written in the same layout.
+"""Read tables of the OSU micro-benchmarks (OMB 7.4; osu_util_mpi.c prints them), and write them in the same layout.
 
 OMB counts 10^6 B to the MB and prints two decimals, so 0.26 µs is known to 2 % only. Collectives print the mean over
 ranks of each rank's mean time (``osu_mean``), with -f the means of the fastest and the slowest rank. The percentiles of
 -z are of iterations between two ranks, but of the rank-averaged iterations of a collective (``osu_p50``…), and those
 of a bandwidth count from the slowest window upwards: OMB's P1 is the rate that 99 % of the windows exceed, which is
-labkit's p99. A percentile for which there were too few iterations is printed as 0.00 and left out here.
+labkit's p99. OMB prints 0.00 for a percentile with too few iterations; it is left out here.
 
 Two pairs of programs cannot be told apart by their text: osu_bw_fan_in and osu_bw_fan_out print what osu_bw does, and
 osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph before it.
@@ -13,16 +13,16 @@ osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import lt
 
 from labkit.columns import METRICS
-from labkit.formats._lines import is_row
-from labkit.formats._omb_layout import write as write
+from labkit.formats import malformed
+from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
 from labkit.formats._omb_names import COLUMNS, PAIRS, TESTS, TITLES
-from labkit.formats._omb_rows import ENDLESS, INVALID, MATRIX, OWN, matrix_rows, rows
-from labkit.formats._table import Lines, Meaning, Row, Table, in_parts
+from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.spec import Reported
 
 _TAIL = re.compile(r"P(\d{1,2}) Tail (Lat\(us\)|BW\(MB/s\))")
@@ -33,21 +33,27 @@ _BEFORE = re.compile(r"# Number of .+|Dimensions size = .+|Time took to create t
 _ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,18}) ms, max: (\d{1,18}) ms, avg: (\d{1,18}) ms")
 _HELLO = re.compile(r"This is a test with (\d{1,9}) processes")
+ENDLESS = 1 << 62  # rows
+_FORMS = {"Iterations": WHOLE, "Validation": "Pass|Fail", "Transmit Size": WHOLE, "Window": WHOLE, "Size": WHOLE}
+_MATRIX = re.compile(r"# +\d+(?: +\d+)*")
+_INVALID = "DATA VALIDATION ERROR: "
+_STARTS = ("nprocs: ", "This is a test with ", "Dimensions size = ", "Time took to create topology graph:", _INVALID)
+_WIDTH = 18  # of a column
 BEGINS, MARKS = r"# OSU ", ("# OSU ",)
 
 
 def recognised(text: str) -> bool:
-    """Whether a text is one of these."""
+    """Whether a text has output of OMB."""
     return re.search(rf"^{BEGINS}", text, flags=re.MULTILINE) is not None
 
 
 def lines_of(text: str | Iterable[str], where: str) -> Lines:
-    """A text whose lines that are none of OMB's are left out."""
-    return Lines(text, where, lambda line: line.startswith(OWN))
+    """Return the lines of a text that OMB may have printed."""
+    return Lines(text, where, lambda line: line.startswith(_STARTS))
 
 
 def parse(text: str, where: str = "OMB's output") -> tuple[Table, ...]:
-    """Every table of a text with the output of one or more runs.
+    """Parse every table of a text with the output of one or more runs.
 
     Parameters
     ----------
@@ -60,42 +66,42 @@ def parse(text: str, where: str = "OMB's output") -> tuple[Table, ...]:
     """
     lines = lines_of(text, where)
     *before, last = tables(lines)
-    closing = (*last.closing, *lines.kept)
+    closing = (*last.closing, *lines.table_lines)
     return (*before, replace(last, closing=closing, last=max(last.last, lines.taken)))
 
 
 def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
-    """Tables one after the other; one with more rows than `most` comes in parts.
+    """Yield the tables one after the other; one with more rows than `most` comes in parts.
 
     Raises
     ------
     DataError
         As `parse`, once it is there.
     """
-    found = False
+    any_table = False
     while lines.past_blanks() is not None:
         for table in _program(lines, most):
             yield table
-            found = True
+            any_table = True
     while lines.ahead is not None:
         lines.take()
-    if not found:
+    if not any_table:
         raise lines.none("a line '# OSU …', as every program of OMB prints first")
 
 
 def _program(lines: Lines, most: int) -> Iterator[Table]:
-    """Tables of one program: one, or with ``-T all`` one for each datatype; none where only other text is left."""
+    """Yield the tables of one program: one, or with ``-T all`` one for each datatype; none at the end of the text."""
     if not _to_title(lines):
         return
-    found = _title(lines.ahead)
-    assert found is not None
-    title, version = found[1], found[2] or ""
+    heading = _title(lines.ahead)
+    assert heading is not None
+    title, version = heading[1], heading[2] or ""
     test = TESTS.get(_ACCELERATOR.sub("", title).lower(), "")
-    if test == "osu_alltoallw" and any(line.startswith(("Dimensions", "Time took")) for line in lines.kept):
+    if test == "osu_alltoallw" and any(line.startswith(("Dimensions", "Time took")) for line in lines.table_lines):
         test = "osu_neighbor_alltoallw"
     lines.take()
     while _title(lines.past_blanks()):
-        _again(lines, found[0])
+        _again(lines, heading[0])
     if test in ("osu_init", "osu_hello"):
         yield _prose(lines, test, title, version)
         return
@@ -108,19 +114,21 @@ def _program(lines: Lines, most: int) -> Iterator[Table]:
             raise lines.wrong(f"a line '# OSU …' above: other columns than before, {', '.join(before)}")
         before = columns
         types.add(parameters.get("Datatype", ""))
-        matrix = bool(MATRIX.fullmatch(columns[0]))
-        own = ("Window", "MB/s", "Messages/s") if matrix else tuple(name for name in columns if name != "Size")
-        above = tuple(lines.kept[:-1])
-        parts = matrix_rows(lines, columns) if matrix else rows(lines, columns, head, most)
-        yield from in_parts(Table(test, title, version, parameters, own, (), above, head=head), parts, lines)
+        matrix = bool(_MATRIX.fullmatch(columns[0]))
+        table_columns = (
+            ("Window", "MB/s", "Messages/s") if matrix else tuple(name for name in columns if name != "Size")
+        )
+        above = tuple(lines.table_lines[:-1])
+        parts = _matrix_rows(lines, columns) if matrix else _rows(lines, columns, head, most)
+        yield from in_parts(Table(test, title, version, parameters, table_columns, (), above, head=head), parts, lines)
 
 
 def _to_title(lines: Lines) -> bool:
-    """Take lines up to a title; other text is left out. False at the end."""
+    """Take lines up to a title and leave out other text; False if there is no further title."""
     while (ahead := lines.ahead) is not None:
         if _title(ahead):
             return True
-        if is_row(ahead) or _HEAD.fullmatch(ahead) or ahead.startswith(("# Datatype: ", *OWN[:2], INVALID)):
+        if is_row(ahead) or _HEAD.fullmatch(ahead) or ahead.startswith(("# Datatype: ", *_STARTS[:2], _INVALID)):
             raise lines.wrong("a line '# OSU …', as every program of OMB prints first")
         if not ahead or _BEFORE.fullmatch(ahead):
             lines.take()
@@ -130,7 +138,7 @@ def _to_title(lines: Lines) -> bool:
 
 
 def _again(lines: Lines, title: str) -> None:
-    """Leave a title out that was printed twice."""
+    """Leave out a title that was printed twice."""
     lines.drop_blanks()
     if lines.ahead != title:
         raise lines.wrong("the names of the columns, as in '# Size  Avg Latency(us)'")
@@ -138,43 +146,52 @@ def _again(lines: Lines, title: str) -> None:
 
 
 def _prose(lines: Lines, test: str, title: str, version: str) -> Table:
-    """The one line that osu_init and osu_hello print."""
+    """Read the one line that osu_init and osu_hello print."""
     form, wanted = {
         "osu_init": (_INIT, "'nprocs: N, min: N ms, max: N ms, avg: N ms'"),
         "osu_hello": (_HELLO, "'This is a test with N processes'"),
     }[test]
-    found = form.fullmatch(lines.ahead or "")
-    if not found:
+    match = form.fullmatch(lines.ahead or "")
+    if not match:
         raise lines.wrong(wanted)
-    above, text = tuple(lines.kept), lines.take()
-    first, last, kept = lines.first, lines.taken, tuple(lines.kept)
+    above, text = tuple(lines.table_lines), lines.take()
+    first, last, table_lines = lines.first, lines.taken, tuple(lines.table_lines)
     lines.mark()
     if test == "osu_hello":
-        told = {"processes": found[1]}
-        return Table(test, title, version, told, (), (), above, (text,), first=first, last=last, lines=kept)
-    row = Row(None, tuple(int(text) for text in found.groups()[1:]), line=last, text=text)
+        parameters = {"processes": match[1]}
+        return Table(
+            test, title, version, parameters, (), (), above, (text,), first=first, last=last, lines=table_lines
+        )
+    row = Row(None, tuple(int(text) for text in match.groups()[1:]), line=last, text=text)
     columns = ("min (ms)", "max (ms)", "avg (ms)")
-    return Table(test, title, version, {"nprocs": found[1]}, columns, (row,), above, first=first, last=last, lines=kept)
+    return Table(
+        test, title, version, {"nprocs": match[1]}, columns, (row,), above, first=first, last=last, lines=table_lines
+    )
 
 
 def _head(lines: Lines, *, first: bool) -> tuple[tuple[str, ...], dict[str, str], str]:
-    """Columns of a table, with `Size` where it has it, or the head of a matrix; what stands above; the line."""
-    start = len(lines.kept)
+    """Read the lines up to the head of a table.
+
+    Returns
+    -------
+    Columns, with `Size` where the table has it, or the head of a matrix; parameters from the lines above; the line.
+    """
+    start = len(lines.table_lines)
     while True:
         ahead = lines.ahead
         if ahead is not None and _columns(ahead):
             break
-        if ahead is None or _title(ahead) or is_row(ahead) or ahead.startswith(OWN):
+        if ahead is None or _title(ahead) or is_row(ahead) or ahead.startswith(_STARTS):
             raise lines.wrong("the names of the columns, as in '# Size  Avg Latency(us)'")
-        if not first and len(lines.kept) > start:
+        if not first and len(lines.table_lines) > start:
             raise lines.wrong("the names of the columns right below '# Datatype: …'")
         if ahead and not ahead.startswith("# "):
             lines.skip()
         else:
             lines.take()
-    parameters = dict(_told(tuple(lines.kept)))
+    parameters = dict(_facts(tuple(lines.table_lines)))
     head = lines.take()
-    return _columns(head), parameters, lines.kept[-1] if lines.kept else head
+    return _columns(head), parameters, lines.table_lines[-1] if lines.table_lines else head
 
 
 def _title(line: str | None) -> re.Match[str] | None:
@@ -184,47 +201,136 @@ def _title(line: str | None) -> re.Match[str] | None:
 
 @lru_cache(256)
 def _columns(line: str) -> tuple[str, ...]:
-    """Columns that a line names, with `Size` where it has it, or the head of a matrix; none where it is no head."""
-    if MATRIX.fullmatch(line):
+    """Return the columns that a line names, with `Size`, or the head of a matrix; none if the line is no head."""
+    if _MATRIX.fullmatch(line):
         return (line,)
     if not _HEAD.fullmatch(line):
         return ()
-    names = [found[0] for found in re.finditer(_NAMES, line)]
+    names = [match[0] for match in re.finditer(_NAMES, line)]
     return tuple(["Size", *names] if line.startswith("# Size") else names)
 
 
 @lru_cache(256)
-def _told(lines: tuple[str, ...]) -> Mapping[str, str]:
-    """What the lines above a table tell."""
-    above, found = [line.rstrip() for line in lines if line.rstrip()], dict[str, str]()
+def _facts(lines: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the parameters that the lines above a table state."""
+    above, facts = [line.rstrip() for line in lines if line.rstrip()], dict[str, str]()
     for line in above:
-        found |= {key.strip(): value.strip() for key, value in re.findall(r"\[ ([^:]+):([^]]+)\]", line)}
+        facts |= {key.strip(): value.strip() for key, value in re.findall(r"\[ ([^:]+):([^]]+)\]", line)}
     for line in above:
         if pair := re.fullmatch(r"(?:# )?([^:=\[]{1,60}?)(?: ?:| =) +(.+?)\.?", line):
-            found[pair[1]] = pair[2]
-    return found
+            facts[pair[1]] = pair[2]
+    return facts
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------
+
+
+def _rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator[tuple[Row, ...]]:
+    """Yield the rows below a head, part by part; sizes must rise. Takes the line that closes the table too."""
+    forms = [_FORMS.get(column, TWO_DECIMALS) for column in columns]
+    last, count = -1, 0
+    while True:
+        part = bulk(lines, columns, forms, "Size", most) if columns[0] == "Size" else []
+        while len(part) < most and _row_follows(lines, columns, head, count + len(part)):
+            part.append(_row(lines, columns, forms, head))
+        last = _risen(lines, part, last)
+        count += len(part)
+        if part:
+            yield tuple(part)
+        if len(part) < most:  # what follows is no row
+            break
+    if not count:
+        raise lines.wrong("a row of the table")
+    if (lines.ahead or "").startswith(_INVALID):
+        lines.take()
+
+
+def _row_follows(lines: Lines, columns: Sequence[str], head: str, before: int) -> bool:
+    """Whether there is another row; a table without sizes has one row."""
+    sized = columns[0] == "Size"
+    if not sized and before:
+        return False
+    return lines.row_follows(
+        lambda line: line.startswith("#") and line == head.rstrip() and not _MATRIX.fullmatch(line),
+        lambda line: line.startswith(("#", *_STARTS)),
+        lambda line: not sized or is_row(line) or is_damaged_row(line, len(columns)),
+    )
+
+
+def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) -> Row:
+    """Take the row ahead."""
+    text = lines.ahead or ""
+    fields = text.split()
+    if len(fields) != len(columns):
+        raise lines.wrong(f"a row of {len(columns)} values: {', '.join(columns)}")
+    cells = [cell for cell in zip(fields, columns, forms, strict=True) if cell[1] != "Size"]
+    values = [lines.value(value, form, f"{column} as OMB prints it") for value, column, form in cells]
+    if columns[0] == "Size" and not re.fullmatch(WHOLE, fields[0]):
+        raise lines.wrong(f"a size in bytes instead of {fields[0][:40]!r}")
+    lines.whole_row(head, forms[-1])
+    number = lines.number
+    lines.take()
+    return Row(int(fields[0]) if columns[0] == "Size" else None, tuple(values), line=number, text=text)
+
+
+def _risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
+    """Refuse sizes that do not rise; return the last one."""
+    sizes = [row.size for row in rows if row.size is not None]
+    if all(map(lt, [last, *sizes], sizes)):
+        return sizes[-1] if sizes else last
+    for row in rows:
+        if row.size is not None:
+            if row.size <= last:
+                raise malformed(
+                    lines.where,
+                    row.line,
+                    row.text,
+                    f"a size above {last}",
+                    "Two runs may have written to this file: use one file per run.",
+                )
+            last = row.size
+    return last
+
+
+def _matrix_rows(lines: Lines, head: Sequence[str]) -> Iterator[tuple[Row, ...]]:
+    """Rows of ``osu_mbw_mr -V``: two matrices, bandwidth and message rate over size and window."""
+    windows = head[0][1:].split()
+    columns = ("Size", *windows)
+    (bandwidths,) = _rows(lines, columns, head[0], ENDLESS)
+    for wanted in ("", "# Message Rate Profile", head[0]):
+        if lines.ahead != wanted:
+            raise lines.wrong(f"{wanted!r} and the matrix of message rates")
+        lines.take()
+    (rates,) = _rows(lines, columns, head[0], ENDLESS)
+    if [row.size for row in rates] != [row.size for row in bandwidths]:
+        raise lines.wrong(f"message rates for the sizes {[row.size for row in bandwidths]}")
+    yield tuple(
+        Row(row.size, (int(window), bandwidth, rate), line=row.line, text=row.text)
+        for row, rate_row in zip(bandwidths, rates, strict=True)
+        for window, bandwidth, rate in zip(windows, row.values, rate_row.values, strict=True)
+    )
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
 
 
 def meanings(table: Table) -> list[Meaning]:
-    """What the columns of a table hold under labkit's names."""
-    pairs, found = table.test in PAIRS and table.test != "osu_init", []
+    """Return what the columns of a table hold, under labkit's names."""
+    pairs, described = table.test in PAIRS and table.test != "osu_init", []
     for place, column in enumerate(table.columns):
         if column in ("Iterations", "Window", "Validation"):
             continue
         if tail := _TAIL.fullmatch(column):
-            found.append(_percentile(place, int(tail[1]), tail[2], pairs))
+            described.append(_percentile(place, int(tail[1]), tail[2], pairs))
             continue
         name, unit, statistic = COLUMNS[column]
         plain = statistic or ("mean" if pairs and not TITLES[table.test].startswith("OSU MPI_") else "osu_mean")
-        found.append(Meaning(place, name, METRICS[name].unit if name in METRICS else unit, plain))
-    return found
+        described.append(Meaning(place, name, METRICS[name].unit if name in METRICS else unit, plain))
+    return described
 
 
 def _percentile(place: int, percent: int, kind: str, pairs: bool) -> Meaning:
-    """A percentile of -z, counted from the fast side."""
+    """Return the meaning of a percentile of -z, counted from the fast side."""
     if kind.startswith("BW"):
         name, statistic = "bandwidth_MBps", f"p{100 - percent}"
     else:
@@ -233,12 +339,63 @@ def _percentile(place: int, percent: int, kind: str, pairs: bool) -> Meaning:
 
 
 def reported(table: Table, row: Row) -> list[Reported]:
-    """Values of a row under labkit's names.
+    """Return the values of a row under labkit's names.
 
     Returns
     -------
     Metrics as in `labkit.columns`, and OMB's own: ``init_us``, ``test_us`` and ``wait_us`` of non-blocking collectives
     with -f, ``init_ms``, ``transmit_size_B``. What is not finite is left out.
     """
-    found = ((one, one.value(row)) for one in meanings(table))
-    return [Reported(one.name, one.unit, one.statistic, value) for one, value in found if value is not None]
+    values = ((meaning, meaning.value(row)) for meaning in meanings(table))
+    return [
+        Reported(meaning.name, meaning.unit, meaning.statistic, value) for meaning, value in values if value is not None
+    ]
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------
+
+
+def write(tables: Iterable[Table]) -> str:
+    """Return the text of tables, as OMB lays it out; `parse` reads it back."""
+    lines: list[str] = []
+    for table in tables:
+        lines += table.preamble
+        if table.columns[:1] == ("Window",):
+            lines += _matrix_lines(table)
+        elif table.test == "osu_init":
+            low, high, mean = table.rows[0].values
+            lines.append(f"nprocs: {table.parameters['nprocs']}, min: {low} ms, max: {high} ms, avg: {mean} ms")
+        elif table.columns:
+            lines += _table_lines(table)
+        lines += table.closing
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _table_lines(table: Table) -> list[str]:
+    """Head and rows: the size flushed left, or the first column as wide as its name."""
+    widths = [12 if name == "Iterations" else _WIDTH for name in table.columns]
+    start = f"{'# Size':10}" if table.sized else ""
+    if not table.sized:
+        widths[0] = len(table.columns[0]) + 2
+    names = table.columns if table.sized else (f"# {table.columns[0]}", *table.columns[1:])
+    lines = [start + "".join(name.rjust(width) for name, width in zip(names, widths, strict=True))]
+    if table.test == "osu_latency_mp" and len(widths) == 1:
+        widths = [10]
+    for row in table.rows:
+        start = "" if row.size is None else f"{row.size:<10}"
+        lines.append(start + "".join(printed(v).rjust(w) for v, w in zip(row.values, widths, strict=True)))
+    return lines
+
+
+def _matrix_lines(table: Table) -> list[str]:
+    """The two matrices of ``osu_mbw_mr -V``."""
+    windows = list(dict.fromkeys(row.values[0] for row in table.rows))
+    head = "#      " + "".join(f"  {window:>10}" for window in windows)
+    lines = [head]
+    for place in (1, 2):
+        if place == 2:
+            lines += ["", "# Message Rate Profile", head]
+        for at in range(0, len(table.rows), len(windows)):
+            group = table.rows[at : at + len(windows)]
+            lines.append(f"{group[0].size:<7}" + "".join(f"  {printed(row.values[place]):>10}" for row in group))
+    return lines

@@ -4,10 +4,10 @@ Latencies are one way as perftest defines them: half the round trip of send and 
 (``print_report_lat``: ``rtt_factor``). Its table leaves out the two longest iterations: ``t_max`` is the second longest
 of all, and the percentiles are ranks of the rest; its deviations are cut to whole µs, and their sum overflows, which
 prints nan. The list of ``-U`` has every iteration but the first. Some versions write "MB/sec" for what is MiB/sec in
-all of them (``format_factor``). With ``-C`` cycles stand under the heading of µs: such output is not to be read.
+all of them (``format_factor``). With ``-C`` perftest prints cycles under the heading of µs: such output cannot be read.
 
-A clock that could not be calibrated ("Correlation coefficient" on standard error) makes times infinite and rates zero
-at an exit status of 0: it is an error here, and the remedy is to run again.
+If perftest could not calibrate its clock ("Correlation coefficient" on standard error), it prints infinite times and
+rates of zero and exits with status 0. That is an error here; the remedy is to run again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NO_CLOCK = "a finite time and a rate above 0: perftest could not calibrate its 
 
 
 def parse(text: str, size: int | None = None) -> list[Reported]:
-    """Values of every row of the table.
+    """Parse every row of the table.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def parse(text: str, size: int | None = None) -> list[Reported]:
     -------
     ``latency_us`` with min, max, p50, mean, stddev, p99, p999, or of a run by time the mean and
     ``transaction_rate_per_s``; or ``bandwidth_MBps`` with max and mean, and ``message_rate_per_s``. Of a sweep
-    (``-a``) each has the label ``message_size_B``. A peak or a bandwidth printed as 0.00 is left out: not worked out,
-    or too small for two decimals.
+    (``-a``) each has the label ``message_size_B``. A peak or a bandwidth printed as 0.00 is left out: it was not
+    computed, or is too small for two decimals.
 
     Raises
     ------
@@ -72,28 +72,28 @@ def parse(text: str, size: int | None = None) -> list[Reported]:
     """
     lines = text.splitlines()
     _, end, columns, rows = _table(lines)
-    found = {}
+    by_size = {}
     for number, line in rows:
         cells = _numbers(number, line, len(columns))
         bytes_, values = int(cells[0]), dict(zip(columns[2:], cells[2:], strict=True))
         if size not in (None, bytes_):
             raise malformed(_WHAT, number, line, f"a row of {size} B (a UD datagram holds one MTU)")
-        if bytes_ in found:
+        if bytes_ in by_size:
             raise malformed(_WHAT, number, line, "every size once")
-        found[bytes_] = _values(values, number, line)
-    if not found:
+        by_size[bytes_] = _values(values, number, line)
+    if not by_size:
         raise malformed(_WHAT, end + 1, lines[end], "a row of values: perftest failed")
-    if len(found) == 1:
-        return next(iter(found.values()))
+    if len(by_size) == 1:
+        return next(iter(by_size.values()))
     return [
         Reported(v.name, v.unit, v.statistic, v.value, labels={"message_size_B": bytes_})
-        for bytes_, values in found.items()
+        for bytes_, values in by_size.items()
         for v in values
     ]
 
 
 def samples(text: str) -> NDArray[np.int64]:
-    """Every iteration of a latency test with ``-U``, one way as in the table, in their order.
+    """Parse every iteration of a latency test with ``-U``, one way as in the table, in order.
 
     Returns
     -------
@@ -128,12 +128,12 @@ def samples(text: str) -> NDArray[np.int64]:
 
 
 def parse_json(text: str, *, unit: str = "MiB/sec") -> list[Reported]:
-    """Values of the file that ``--out_json`` writes; of a sweep it holds the last size alone.
+    """Parse the file that ``--out_json`` writes; of a sweep it holds the last size alone.
 
     Parameters
     ----------
     text : standard JSON of version 6 and later, or the layout of 4.5, without quotes and with commas too many.
-    unit : of the bandwidths, which the file does not tell: ``Gb/sec`` with ``--report_gbits``.
+    unit : of the bandwidths, which the file does not state: ``Gb/sec`` with ``--report_gbits``.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def parse_json(text: str, *, unit: str = "MiB/sec") -> list[Reported]:
 
 
 def _table(lines: list[str]) -> tuple[int, int, list[str], list[tuple[int, str]]]:
-    """Index of the last heading and of the rule that closes its table, names of the columns, and numbered rows."""
+    """Return index of the last heading and of the rule that closes its table, names of columns, and numbered rows."""
     heads = [number for number, line in enumerate(lines) if line.lstrip().startswith("#bytes")]
     if not heads:
         last = next((line for line in reversed(lines) if line.strip()), "nothing")
@@ -172,7 +172,7 @@ def _table(lines: list[str]) -> tuple[int, int, list[str], list[tuple[int, str]]
 
 
 def _numbers(number: int, line: str, count: int | None) -> list[float]:
-    """Cells of a row; the first two are whole."""
+    """Convert the cells of a row; the first two are whole numbers."""
     cells = line.split()
     if count not in (None, len(cells)) or not all(re.fullmatch(r"\d{1,18}", cell) for cell in [*cells, "", ""][:2]):
         raise malformed(_WHAT, number, line, "bytes, iterations and a number for every column")
@@ -187,7 +187,7 @@ def _number(cell: str, number: int, line: str) -> float:
 
 
 def _values(row: dict[str, float], number: int, line: str) -> list[Reported]:
-    """Values of one row in labkit's units, without those that perftest did not work out."""
+    """Convert one row to labkit's units, without the values that perftest did not compute."""
     if not all(math.isfinite(value) for name, value in row.items() if not name.startswith("t_stdev")):
         raise malformed(_WHAT, number, line, _NO_CLOCK)
     if not any(row.values()) or row.get("t_avg[usec]", row.get("t_avg", 1.0)) <= 0:

@@ -1,4 +1,4 @@
-"""qperf's text with ``-uu``, which shows every value in ns, bytes/sec or plain numbers.
+"""qperf's text with ``-uu``, which prints every value in ns, bytes/sec or plain numbers.
 
 qperf's ``tcp_lat`` reports time over messages of both directions (``qperf.c``: time_real / no_msgs): half the round
 trip. Here it is a round trip, as netperf counts it, and its message rate, again of both directions, a transaction
@@ -26,7 +26,7 @@ _PAIR = re.compile(r"\s+(\w+)\s+=\s+([\d.,]+)\s*(.*?)\s*")
 
 
 def parse(text: str) -> list[Reported]:
-    """Values of all tests in the output.
+    """Parse all tests in the output.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def parse(text: str) -> list[Reported]:
 
 
 def _lost(values: list[Reported]) -> list[Reported]:
-    """Part of the datagrams that did not arrive, where the counts are printed (``-vvs``)."""
+    """Return the part of the datagrams that did not arrive, where the counts are printed (``-vvs``)."""
     counts = {value.name: value.value for value in values}
     sent, arrived = counts.get("send_msgs", 0.0), counts.get("recv_msgs", 0.0)
     if not sent:

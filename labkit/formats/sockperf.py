@@ -27,7 +27,7 @@ _STEP_US = 0.0011  # the log rounds latencies to 1 ns and halves before it does
 
 
 def parse(text: str) -> list[Reported]:
-    """Round trips and transaction rate over what sockperf calls the valid duration.
+    """Parse round trips and transaction rate over what sockperf calls the valid duration.
 
     Returns
     -------
@@ -52,16 +52,16 @@ def parse(text: str) -> list[Reported]:
     for percent, value in re.findall(r"percentile ([\d.]+) = +([\d.]+)", plain):
         values["p" + percent.rstrip("0").rstrip(".").replace(".", "")] = value
     values["min"] = _find(plain, r"<MIN> observation = +([\d.]+)", "<MIN>, the last line")[0]
-    found = [metric("round_trip_us", name, double * float(value)) for name, value in values.items()]
+    reported = [metric("round_trip_us", name, double * float(value)) for name, value in values.items()]
     if float(runtime) > 0:
-        found.append(metric("transaction_rate_per_s", "mean", int(received) / float(runtime)))
+        reported.append(metric("transaction_rate_per_s", "mean", int(received) / float(runtime)))
     counts = _find(plain, _COUNTS, "'dropped messages'")
     names = ("dropped_messages", "duplicated_messages", "out_of_order_messages")
-    return found + [Reported(name, "", "total", float(n)) for name, n in zip(names, counts, strict=True)]
+    return reported + [Reported(name, "", "total", float(n)) for name, n in zip(names, counts, strict=True)]
 
 
 def messages(text: str) -> int:
-    """Messages that were sent in all, with the warm-up, which is in no statistic.
+    """Return how many messages were sent in all, with the warm-up, which is in no statistic.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def messages(text: str) -> int:
 
 
 def log(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every round trip of a full log.
+    """Parse every round trip of a full log.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def log(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def late(start_ns: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
-    """How long after its turn each packet left, when packet n was due n / rate after the first.
+    """Return how much later than planned each packet left; packet n was due n / rate after the first.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def late(start_ns: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
 
     Returns
     -------
-    (packets,), ns; 0 for the packet that was earliest against its turn.
+    (packets,), ns; 0 for the packet that was earliest against the plan.
 
     Examples
     --------
@@ -129,14 +129,14 @@ def late(start_ns: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
 
 
 def _plain(text: str) -> list[str]:
-    """Lines without terminal colours."""
+    """Return the lines without terminal colours."""
     return re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()
 
 
 def _find(text: str, pattern: str, wanted: str) -> tuple[str, ...]:
-    """Groups of a pattern that must be there."""
-    found = re.search(pattern, text)
-    if not found:
+    """Return the groups of a pattern that must match."""
+    match = re.search(pattern, text)
+    if not match:
         last = next((line for line in reversed(text.splitlines()) if line.strip()), "nothing")
         raise malformed(_WHAT, 0, last, f"{wanted} (this is its last line)")
-    return found.groups()
+    return match.groups()

@@ -4,6 +4,11 @@ What it heads "MB/s" is MiB/s (``perftest.c``: bandwidth / 1024²). Times are ha
 (``UCX_PERF_TEST_TYPE_PINGPONG``), the whole of one operation in others, where the heading calls them overhead if
 several are under way. "Average" covers what came after the last line of progress, "overall" everything: the mean here.
 The percentile is one of the newest iterations alone (``timing_queue``).
+
+The table's first heading says which line is the result (``perftest_run.c``: print_progress). Below "Stage" the result
+begins with "Final:"; all other lines are progress, which begins with no word in a build without OpenMP.
+Below "Test" (``-f``) the result is the only line. Versions before 1.9 have neither heading. Their result looks like
+progress, so they are refused.
 """
 
 from __future__ import annotations
@@ -16,16 +21,18 @@ from labkit.spec import Reported
 
 _WHAT = "ucx_perftest output"
 _MIB = 2**20 / 1e6
-_ROW = re.compile(r"(Final:)?(\s+\S+){8}\s*")  # without the word with -f, which leaves out lines of progress
+_ROW = re.compile(r"(Final:)?((?:\s+\S+){8})\s*")
 _TABLE = re.compile(r"\|\s*(latency|overhead) \(usec\)\s*\|\s*bandwidth \(MB/s\)\s*\|\s*message rate \(msg/s\)\s*\|")
-_PERCENTILE = re.compile(r"\|\s*(?:([\d.]+)%ile|typical)\s*\|\s*average\s*\|\s*overall\s*\|")
+_HEAD = re.compile(
+    r"\|\s*(Stage|Test)\s*\|\s*# iterations\s*\|\s*(?:([\d.]+)%ile|typical)\s*\|\s*average\s*\|\s*overall\s*\|"
+)
 _CSV = re.compile(
     r"iterations,(?:([\d.]+)_percentile|typical)_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
 )
 
 
 def parse(text: str, *, latency: bool | None = None) -> list[Reported]:
-    """Values of one test over all of its iterations.
+    """Parse one test, over all of its iterations.
 
     Parameters
     ----------
@@ -40,7 +47,7 @@ def parse(text: str, *, latency: bool | None = None) -> list[Reported]:
     Raises
     ------
     DataError
-        For an error that UCX printed, a heading or final line that is missing, or one that is not what it must be.
+        For an error that UCX printed, a heading or final line that is missing or malformed, or a version before 1.9.
     """
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
@@ -60,26 +67,32 @@ def parse(text: str, *, latency: bool | None = None) -> list[Reported]:
 
 
 def _csv(lines: list[str]) -> tuple[str, str, int, list[str]] | None:
-    """Percentile, kind, number and cells of the last comma-separated line; None without a heading of such."""
+    """Return percentile, kind, number and cells of the last comma-separated line; None without a heading of such."""
     for number, line in enumerate(lines, 1):
-        if found := _CSV.fullmatch(line.strip()):
+        if head := _CSV.fullmatch(line.strip()):
             rows = [n for n in range(number + 1, len(lines) + 1) if lines[n - 1].strip()]
             if not rows:
                 raise malformed(_WHAT, number, line, "a line of values below: ucx_perftest failed or was stopped")
-            return found[1] or "50", "latency", rows[-1], lines[rows[-1] - 1].split(",")
+            return head[1] or "50", "latency", rows[-1], lines[rows[-1] - 1].split(",")
     return None
 
 
 def _table(lines: list[str]) -> tuple[str, str, int, list[str]]:
-    """Percentile, kind, number and cells of the final line of the table."""
-    kind = next((found for line in lines if (found := _TABLE.search(line))), None)
-    head = next((found for line in lines if (found := _PERCENTILE.search(line))), None)
-    rows = [(number, line.split()) for number, line in enumerate(lines, 1) if _ROW.fullmatch(line)]
-    finals = [(number, cells[1:]) for number, cells in rows if cells[0] == "Final:"] or rows
-    if kind is None or head is None or len(finals) != 1:
-        last = next((line for line in reversed(lines) if line.strip()), "nothing")
-        raise malformed(_WHAT, 0, last, "a heading and one final line (this is the last): it failed, or was stopped")
-    return head[1] or "50", kind[1], *finals[0]
+    """Return percentile, kind, number and cells of the final line of the table."""
+    last = next((line for line in reversed(lines) if line.strip()), "nothing")
+    kind = next((match for line in lines if (match := _TABLE.search(line))), None)
+    head = next((match for line in lines if (match := _HEAD.search(line))), None)
+    if kind is None or head is None:
+        wanted = "a heading with 'Stage' or 'Test' (this is the last line): it failed, or is older than UCX 1.9"
+        raise malformed(_WHAT, 0, last, wanted)
+    word = "Final:" if head[1] == "Stage" else None
+    rows = [(number, row) for number, line in enumerate(lines, 1) if (row := _ROW.fullmatch(line))]
+    finals = [(number, row[2].split()) for number, row in rows if row[1] == word]
+    if len(finals) != 1:
+        wanted = f"one final line{f', which begins with {word!r}' if word else ''}"
+        raise malformed(_WHAT, 0, last, f"{wanted} (this is the last line): it failed, or was stopped")
+    number, cells = finals[0]
+    return head[2] or "50", kind[1], number, cells
 
 
 def _number(cell: str, number: int, line: str) -> float:

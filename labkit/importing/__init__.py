@@ -1,9 +1,9 @@
-"""Import of what other benchmarks printed: each row of a table becomes a point as any others, without samples.
+"""Imports the output of other benchmarks: each row of a table becomes a point without samples.
 
-The text says which test ran, not where. So a file stands for a system of its own, named after the file, unless the
-user names the testbed: then files with the same name are launches of the same points. A test belongs to the benchmark
-that lists it in its `equivalents`, with the options given there and those that the text tells. A text of any length is
-read in pieces; all of them are read before the campaign is touched.
+The text says which test ran, not where. So each file stands for a system of its own, named after the file. If the user
+names the testbed, files with the same name are launches of the same points. A test belongs to the benchmark that lists
+it in its `equivalents`, with the options given there and those in the text. labkit reads a text of any length in
+pieces, and reads all texts before it changes the campaign.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from labkit import campaign
 from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
-from labkit.importing.keeping import Keep
 from labkit.importing.known import Known
-from labkit.importing.points import Given, Kinds
-from labkit.importing.text import Text, look
-from labkit.importing.words import Notes
+from labkit.importing.messages import Messages
+from labkit.importing.points import Converters, Given
+from labkit.importing.staging import Staging
+from labkit.importing.text import Text, identify
 
 MOST_RANKS = 100_000_000
 Progress = Callable[[int, int], None]
@@ -29,12 +29,12 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an import did.
+    """Outcome of an import.
 
     Parameters
     ----------
-    campaign : where it went.
-    added, present : points that are new, and that were there from an earlier import of the same text.
+    campaign : the campaign that has the points now.
+    added, present : number of new points, and of those from an earlier import of the same text.
     warnings : what was left out, and what was assumed.
     """
 
@@ -44,9 +44,11 @@ class Outcome:
     warnings: tuple[str, ...]
 
     def text(self) -> str:
-        """For people."""
-        there = f", {self.present} already imported" if self.present else ""
-        return f"{self.added} points imported{there}\nsamples: {self.campaign.path}"
+        """Return a summary for people."""
+        already = ""
+        if self.present:
+            already = f", {self.present} already imported"
+        return f"{self.added} points imported{already}\nsamples: {self.campaign.path}"
 
 
 def bring(
@@ -58,63 +60,65 @@ def bring(
     published: str = "",
     progress: Progress = lambda done, total: None,
 ) -> Outcome:
-    """Import files into a campaign; what the same text brought before is not added again.
+    """Import files into a campaign; points from an earlier import of the same text are not added again.
 
     Parameters
     ----------
     paths : files with the output of the OSU or the Intel MPI benchmarks.
-    into : campaign or its folder; a new one named after the time when left out.
-    ranks : how many there were, where neither test nor text tell it; 0 for not known.
+    into : campaign or its folder; a new one, named after the time, if left out.
+    ranks : number of ranks if neither test nor text gives it; 0 for not known.
     testbed : where it was measured; empty for not known.
-    published : paper, table or figure and conditions of numbers that somebody published and that were written down in
-        one of the layouts; their origin is then ``published`` instead of ``imported``.
-    progress : told now and then how many bytes of how many are read.
+    published : paper, table or figure, and conditions of published numbers that were written down in one of the
+        layouts; their origin is then ``published`` instead of ``imported``.
+    progress : called now and then with the bytes read and the bytes in total.
 
     Raises
     ------
     SpecError
-        If `ranks` cannot be.
+        If `ranks` is not a valid number.
     DataError
         If a file cannot be read or does not fit, or if no table in any of them has a benchmark; nothing was kept.
     """
     if isinstance(ranks, bool) or not isinstance(ranks, int) or not 0 <= ranks <= MOST_RANKS:
         raise SpecError(f"--ranks {ranks}, but it must be a whole number from 1 to {MOST_RANKS:,}.")
     given = Given(ranks, testbed, " ".join(published.split()))
-    texts = [look(path) for path in paths]
+    texts = [identify(path) for path in paths]
     path = into.path if isinstance(into, Campaign) else Path(into or campaign.root())
     if into and (path / "campaign.json").exists():
-        held = into if isinstance(into, Campaign) else Campaign(path)
+        target = into if isinstance(into, Campaign) else Campaign(path)
         known = Known({text.digest[:16] for text in texts})
-        with held.lease(), Keep(path, known) as keep:
-            known.read(held)
+        with target.lease(), Staging(path, known) as staging:
+            known.read(target)
             with _uncollected():
-                present, warnings = _read(texts, given, keep, known, progress)
-            keep.publish(held)
+                present, warnings = _read(texts, given, staging, known, progress)
+            staging.publish(target)
     else:
         known = Known(())
-        with Keep(path, known) as keep:
+        with Staging(path, known) as staging:
             with _uncollected():
-                present, warnings = _read(texts, given, keep, known, progress)
-            held = into if isinstance(into, Campaign) else Campaign(into or campaign.fresh("import"))
-            with held.lease():
-                keep.publish(held)
-    return Outcome(held, keep.added, present, tuple(dict.fromkeys(warnings)))
+                present, warnings = _read(texts, given, staging, known, progress)
+            target = into if isinstance(into, Campaign) else Campaign(into or campaign.fresh("import"))
+            with target.lease():
+                staging.publish(target)
+    return Outcome(target, staging.added, present, tuple(dict.fromkeys(warnings)))
 
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Rows hold no cycles, but many of them make the collector of cycles look at all of them again and again."""
-    was = gc.isenabled()
+    """Switch off the collector of cycles: rows have none, and it would look at all of them again and again."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was:
+        if enabled:
             gc.enable()
 
 
-def _read(texts: Sequence[Text], given: Given, keep: Keep, known: Known, progress: Progress) -> tuple[int, list[str]]:
-    """Read all texts, each once; how many points were there, and what is to be said."""
+def _read(
+    texts: Sequence[Text], given: Given, staging: Staging, known: Known, progress: Progress
+) -> tuple[int, list[str]]:
+    """Read all texts, each once; return how many points were imported before, and the warnings."""
     total, done = sum(text.size for text in texts), 0
     counts: dict[tuple[str, str], int] = {}
     present, warnings = 0, list[str]()
@@ -125,26 +129,28 @@ def _read(texts: Sequence[Text], given: Given, keep: Keep, known: Known, progres
         progress(done, total)
 
     for text in texts:
-        name = (text.digest, given.testbed or text.path.name)
-        if name in counts:  # the same text once more
-            present += counts[name]
+        key = (text.digest, given.testbed or text.path.name)
+        if key in counts:  # the same text once more
+            present += counts[key]
             read(text.size)
             continue
-        counts[name], there, said = _one(text, given, keep, known, read)
-        present += there
-        warnings += said
-    if not keep.added and not present:
+        counts[key], present_here, text_warnings = _read_text(text, given, staging, known, read)
+        present += present_here
+        warnings += text_warnings
+    if not staging.added and not present:
         raise DataError(f"labkit imported nothing. {' '.join(warnings)} 'labkit list' shows the benchmarks.")
     return present, warnings
 
 
-def _one(text: Text, given: Given, keep: Keep, known: Known, read: Callable[[int], None]) -> tuple[int, int, list[str]]:
-    """Read a text; how many points it has, how many of them were there, and what is to be said."""
-    notes, lines, kinds = Notes(text.path), text.lines(read), Kinds(text, given)
-    before, present = keep.added, 0
+def _read_text(
+    text: Text, given: Given, staging: Staging, known: Known, read: Callable[[int], None]
+) -> tuple[int, int, list[str]]:
+    """Read a text; return how many points it has, how many of them were imported before, and the warnings."""
+    messages, lines, converters = Messages(text.path), text.lines(read), Converters(text, given)
+    added_before, present = staging.added, 0
     for table in text.tables(lines):
-        if kind := kinds.of(table, notes):
-            points, there, size = kind.points(table, notes, known)
-            keep.add(kind.benchmark, points, size)
-            present += there
-    return keep.added - before + present, present, notes.warnings(lines.skipped.text())
+        if converter := converters.of(table, messages):
+            points, present_here, size = converter.points(table, messages, known)
+            staging.add(converter.benchmark, points, size)
+            present += present_here
+    return staging.added - added_before + present, present, messages.warnings(lines.skipped.text())

@@ -1,6 +1,6 @@
-"""Rows as points: what was measured as far as the text tells, and the metadata of their samples files.
+"""Converts rows to points: their spec, as far as the text gives it, and the metadata of their samples files.
 
-Rows of a table differ in little, so their metadata are made from one pattern with gaps. It is the same text that
+Rows of a table differ in little, so their metadata come from one pattern with gaps. The result is the text that
 `labkit.samples.save` would write.
 """
 
@@ -20,11 +20,12 @@ from typing import Any
 
 from labkit import benchmarks, samples
 from labkit.benchmarks import Benchmark
-from labkit.formats._table import Meaning, Row, Table, Value
+from labkit.formats._lines import Value
+from labkit.formats._table import Meaning, Row, Table
 from labkit.importing.known import Known
-from labkit.importing.telling import doubts_of, ranks_of, spec_of
+from labkit.importing.messages import Messages
+from labkit.importing.specs import doubts_of, ranks_of, spec_of
 from labkit.importing.text import Text
-from labkit.importing.words import Notes
 from labkit.notes import note
 from labkit.samples import Samples
 from labkit.samples.facts import complete, noted
@@ -32,23 +33,23 @@ from labkit.samples.patterned import LAUNCH, NAME, OWN, SHARED, Points
 from labkit.spec import Effort, Scalar, Spec
 
 SHOWN = 2048  # characters of a table up to which every point has all of it
-_PATTERNS = 256  # kinds of tables that are remembered, and kinds of rows of each
+_PATTERNS = 256  # converters in memory, and patterns of each
 _GAP = secrets.token_hex(8)  # no text can hold it
 _SIZE, _LAUNCH, _NAME, _PLACE, _VALUES, _SOURCE = (f"{_GAP}{place}" for place in range(6))
 _FLOATS = {float}
-_HELD = 150  # B that a point takes in memory besides the characters of its own texts
+_OVERHEAD_B = 150  # of a point in memory, beside the characters of its own texts
 Test = tuple[Benchmark, Mapping[str, Scalar]]
 
 
 @dataclass(frozen=True)
 class Given:
-    """What the user told.
+    """Facts about the measurement that the user gave.
 
     Parameters
     ----------
-    ranks : how many there were; 0 for not known.
+    ranks : number of ranks; 0 for not known.
     testbed : where it was measured; empty for not known.
-    published : where numbers were published; empty where they were not.
+    published : where the numbers were published; empty if they were not.
     """
 
     ranks: int = 0
@@ -77,36 +78,37 @@ class _Pattern:
             (_VALUES, f"[{OWN}]"),
         ):
             form = form.replace(json.dumps(word), gap)
-        self.whole = form.replace(json.dumps(_SOURCE), SHARED)  # the source is that of all rows of a table
-        self.above = form.replace(json.dumps(_SOURCE), SHARED + OWN + json.dumps("\n")[1:])  # or ends with the row
-        self.known: dict[int, bytes] = {}
+        # the source of a point: all lines of its table; or, in a long table, the lines above it and its own
+        self.form_with_table = form.replace(json.dumps(_SOURCE), SHARED)
+        self.form_with_row = form.replace(json.dumps(_SOURCE), SHARED + OWN + json.dumps("\n")[1:])
+        self.names: dict[int, bytes] = {}
 
     def name(self, size: int) -> bytes:
-        """The first 8 B of the fingerprint of points of a size."""
-        if len(self.known) >= _PATTERNS:
-            self.known.clear()
-        found = self.known[size] = hashlib.sha256(b"%b%d%b" % (self._begin, size, self._end)).digest()[:8]
-        return found
+        """Return the first 8 B of the fingerprint of points of a size."""
+        if len(self.names) >= _PATTERNS:
+            self.names.clear()
+        name = self.names[size] = hashlib.sha256(b"%b%d%b" % (self._begin, size, self._end)).digest()[:8]
+        return name
 
 
-class Kind:
-    """Tables that tell the same but for their rows."""
+class Converter:
+    """Converts the rows of tables that have the same head."""
 
     def __init__(self, text: Text, table: Table, test: Test, given: Given) -> None:
         self._text, self._table, self._given = text, table, given
-        self._benchmark, self._fixed = test
+        self._benchmark, self._options = test
         self.benchmark = self._benchmark.name
         self._ranks, self.doubts = ranks_of(table, self._benchmark, given.ranks)
-        alike = table.test.replace(" Multi-", " ")
-        if alike in self._benchmark.unlike:
-            why = f"{alike} is not quite {self._benchmark.name}: {self._benchmark.unlike[alike]}"
-            self.doubts.append(note("unlike", why, test=alike))
-        how = self._benchmark.converted.get(alike)
-        self._factors = how(self._spec(table.rows[0])) if how and table.rows else {}
+        test_name = table.test.replace(" Multi-", " ")
+        if test_name in self._benchmark.unlike:
+            difference = f"{test_name} is not quite {self._benchmark.name}: {self._benchmark.unlike[test_name]}"
+            self.doubts.append(note("unlike", difference, test=test_name))
+        convert = self._benchmark.converted.get(test_name)
+        self._factors = convert(self._spec(table.rows[0])) if convert and table.rows else {}
         self._values = _Values(
             [
-                dataclasses.replace(one, factor=one.factor * self._factors.get(one.name, 1))
-                for one in text.form.meanings(table)
+                dataclasses.replace(meaning, factor=meaning.factor * self._factors.get(meaning.name, 1))
+                for meaning in text.form.meanings(table)
             ]
         )
         self._patterns: dict[object, _Pattern] = {}
@@ -114,50 +116,58 @@ class Kind:
         places = [table.columns.index(name) for name in names if name in table.columns]
         self._key: Callable[[tuple[Value, ...]], object] | None = itemgetter(*places) if places else None
         self._threads = int(table.parameters.get("threads", 1) or 1) if text.kind == "IMB" else 1
-        self._plain = self._benchmark.sized and self._threads == 1 and self._factors.get("size", 1) == 1
+        self._sizes_as_printed = self._benchmark.sized and self._threads == 1 and self._factors.get("size", 1) == 1
 
-    def points(self, table: Table, notes: Notes, known: Known) -> tuple[Points, int, int]:
-        """Points of the rows that have a value, how many were there before, and how many bytes the points are."""
-        (whole, above), digest, rows = _sources(table), self._text.digest[:16], table.rows
+    def points(self, table: Table, messages: Messages, known: Known) -> tuple[Points, int, int]:
+        """Convert the rows that have a value.
+
+        Returns
+        -------
+        The new points, how many other points were imported before, and the size of the new ones, B.
+        """
+        (table_source, head_source), digest, rows = _sources(table), self._text.digest[:16], table.rows
         values = self._values.texts(rows)
         if not all(values):
-            self._note(rows, values, notes)
+            self._note(rows, values, messages)
             rows, values = tuple(compress(rows, values)), list(filter(None, values))
-        patterns = self._of(rows)
-        sizes = [row.size or 0 for row in rows] if self._plain else [self._size(row) for row in rows]
-        names = [pattern.known.get(size) or pattern.name(size) for pattern, size in zip(patterns, sizes, strict=True)]
+        patterns = self._patterns_of(rows)
+        sizes = [row.size or 0 for row in rows] if self._sizes_as_printed else [self._size(row) for row in rows]
+        names = [pattern.names.get(size) or pattern.name(size) for pattern, size in zip(patterns, sizes, strict=True)]
         windows = table.columns[0] == "Window"
         places = [f"{row.line}:{row.values[0]}" for row in rows] if windows else [row.line for row in rows]
-        told = zip(sizes, places, values, rows, strict=True)
-        if whole:
-            own = [f"{size}{OWN}{place}{OWN}{value}" for size, place, value, _ in told]
+        fields = zip(sizes, places, values, rows, strict=True)
+        if table_source:
+            forms = [pattern.form_with_table for pattern in patterns]
+            own_texts = [f"{size}{OWN}{place}{OWN}{value}" for size, place, value, _ in fields]
         else:
-            own = [
+            forms = [pattern.form_with_row for pattern in patterns]
+            own_texts = [
                 f"{size}{OWN}{place}{OWN}{value}{OWN}{encode_basestring_ascii(row.text)[1:-1]}"
-                for size, place, value, row in told
+                for size, place, value, row in fields
             ]
-        forms = [pattern.whole for pattern in patterns] if whole else [pattern.above for pattern in patterns]
-        found, there = Points(names, forms, [whole or above] * len(names), own), 0
+        points, present = Points(names, forms, [table_source or head_source] * len(names), own_texts), 0
         if names and digest in known:
-            found, there = _without(found, known.present(digest, names, [row.line for row in rows]))
-        return found, there, len(whole) + sum(map(len, found.own)) + len(found) * _HELD
+            points, present = _without(points, known.present(digest, names, [row.line for row in rows]))
+        return points, present, len(table_source) + sum(map(len, points.own_texts)) + len(points) * _OVERHEAD_B
 
-    def _of(self, rows: Sequence[Row]) -> list[_Pattern]:
-        """The pattern of each row."""
+    def _patterns_of(self, rows: Sequence[Row]) -> list[_Pattern]:
+        """Return the pattern of each row."""
+        if not rows:
+            return []
         if not self._key:
-            return [self._patterns.get(None) or self._pattern(None, rows[0])] * len(rows) if rows else []
+            return [self._patterns.get(None) or self._pattern(None, rows[0])] * len(rows)
         keys, patterns = [self._key(row.values) for row in rows], self._patterns
         return [patterns.get(key) or self._pattern(key, row) for key, row in zip(keys, rows, strict=True)]
 
-    def _note(self, rows: Sequence[Row], values: Sequence[str], notes: Notes) -> None:
-        """Say which rows have no value."""
+    def _note(self, rows: Sequence[Row], values: Sequence[str], messages: Messages) -> None:
+        """Note which rows have no value."""
         for row, value in zip(rows, values, strict=True):
             if not value:
-                why = row.remark.partition(";")[0].rstrip(".") or "none is finite"
-                notes.add(f"no value: {why}. Left out", row.line)
+                reason = row.remark.partition(";")[0].rstrip(".") or "none is finite"
+                messages.add(f"no value: {reason}. Left out", row.line)
 
     def _size(self, row: Row) -> int:
-        """Size of a message of a row, B, where it is not as printed."""
+        """Return the message size of a row, B, if it is not as printed."""
         if not self._benchmark.sized:
             return 0
         return int((row.size or 0) // self._threads * self._factors.get("size", 1))
@@ -165,20 +175,20 @@ class Kind:
     def _pattern(self, key: object, row: Row) -> _Pattern:
         if len(self._patterns) >= _PATTERNS:
             self._patterns.clear()
-        self._patterns[key] = made = self._made(row)
-        return made
+        self._patterns[key] = pattern = self._new_pattern(row)
+        return pattern
 
     def _spec(self, row: Row) -> Spec:
-        """What a row measured, without its size."""
-        where = self._given.testbed or self._text.path.name
-        return spec_of(self._benchmark, self._fixed, self._table, row, self._ranks, where)
+        """Return the spec of a row, without its size."""
+        testbed = self._given.testbed or self._text.path.name
+        return spec_of(self._benchmark, self._options, self._table, row, self._ranks, testbed)
 
-    def _made(self, row: Row) -> _Pattern:
-        """The pattern of rows like this one."""
+    def _new_pattern(self, row: Row) -> _Pattern:
+        """Return the pattern of rows like this one."""
         table, given = self._table, self._given
         spec = self._spec(row)
-        told, options = table.parameters, dict(spec.options)
-        measured_by = told.get("Measured by", "").partition(";")[0]  # a line of labkit's own
+        parameters, options = table.parameters, dict(spec.options)
+        measured_by = parameters.get("Measured by", "").partition(";")[0]  # a line of labkit's own
         library = measured_by or " ".join(filter(None, [self._text.kind, table.version]))
         count = table.value(row, "Iterations") or table.value(row, "#repetitions")
         checked = table.value(row, "Validation")
@@ -191,7 +201,7 @@ class Kind:
             "cadence": options.get("cadence", self._benchmark.cadence),
             "fingerprint": "",
             "test": table.test,
-            "parameters": dict(told),
+            "parameters": dict(parameters),
             "file": str(self._text.path),
             "place": self._text.digest[:16],
         }
@@ -201,7 +211,7 @@ class Kind:
             origin = "published"
             meta |= {"engine": "published", "library": "not told", "reference": given.published}
         meta |= noted([], doubts)
-        facts = {"architecture": told.get("Machine"), "kernel": told.get("Release")}
+        facts = {"architecture": parameters.get("Machine"), "kernel": parameters.get("Release")}
         effort = Effort(launches=1, iterations=count if isinstance(count, int) and count > 0 else None)
         host = {name: value for name, value in facts.items() if value}
         meta = complete(meta, origin)
@@ -215,86 +225,91 @@ class _Values:
 
     def __init__(self, meanings: Sequence[Meaning]) -> None:
         self._meanings = meanings
-        self._begins = [_begins(one) for one in meanings]
-        plain = all(one.factor == 1 and not one.above_zero for one in meanings)
+        self._begins = [_begins(meaning) for meaning in meanings]
+        unscaled = all(meaning.factor == 1 and not meaning.above_zero for meaning in meanings)
         escaped = [begin.replace("%", "%%") for begin in self._begins]
-        self._form = ", ".join(f"{begin}%r}}" for begin in escaped) if plain else ""
-        places = [one.place for one in meanings]
+        self._form = ", ".join(f"{begin}%r}}" for begin in escaped) if unscaled else ""
+        places = [meaning.place for meaning in meanings]
         self._only = places[0] if len(meanings) == 1 else -1
         self._pick = itemgetter(*places) if len(meanings) > 1 else lambda values: ()
 
     def texts(self, rows: Sequence[Row]) -> list[str]:
-        """Those of each row; empty where it has none."""
-        form, each = self._form, self._each
+        """Return the JSON of each row's values; empty for a row without one."""
+        form, slow = self._form, self._each
         if not form:
-            return [each(row) for row in rows]
+            return [slow(row) for row in rows]
         if self._only >= 0:
             place = self._only
             return [
-                form % value if row.size and not row.remark and type(value := row.values[place]) is float else each(row)
+                form % value if row.size and not row.remark and type(value := row.values[place]) is float else slow(row)
                 for row in rows
             ]
         pick = self._pick
         return [
             form % values
             if row.size and not row.remark and set(map(type, values := pick(row.values))) == _FLOATS
-            else each(row)
+            else slow(row)
             for row in rows
         ]
 
     def _each(self, row: Row) -> str:
-        """The same, value by value."""
+        """Return the JSON of a row's values, value by value."""
         return ", ".join(
             f"{begin}{value!r}}}"
-            for one, begin in zip(self._meanings, self._begins, strict=True)
-            if (value := one.value(row)) is not None
+            for meaning, begin in zip(self._meanings, self._begins, strict=True)
+            if (value := meaning.value(row)) is not None
         )
 
 
-class Kinds:
-    """What the tables of a text have in common, remembered as far as it recurs."""
+class Converters:
+    """The converters of the tables of a text, one for all tables with the same head."""
 
     def __init__(self, text: Text, given: Given) -> None:
         self._text, self._given = text, given
         self._tests: dict[str, Test] = {
             test: (b, options) for b in benchmarks.find().values() for test, options in b.equivalents.items()
         }
-        self._known: OrderedDict[object, Kind] = OrderedDict()
+        self._converters: OrderedDict[object, Converter] = OrderedDict()
 
-    def of(self, table: Table, notes: Notes) -> Kind | None:
-        """What reads the rows of a table; None where no benchmark has its test, which is noted."""
+    def of(self, table: Table, messages: Messages) -> Converter | None:
+        """Return the converter of a table; None, and a message, if no benchmark has its test."""
         name = table.test.replace(" Multi-", " ")
         if name not in self._tests or not table.columns:
-            what = table.test or repr(table.title)
-            why = "prints no number" if not table.columns else "has no benchmark in labkit"
-            notes.table(f"{what} {why}", table)
+            subject = table.test or repr(table.title)
+            problem = "has no benchmark in labkit" if table.columns else "prints no number"
+            messages.table(f"{subject} {problem}", table)
             return None
         key = (table.test, table.version, table.columns, tuple(table.parameters.items()))
-        if key not in self._known:
-            if len(self._known) >= _PATTERNS:
-                self._known.popitem(last=False)
-            self._known[key] = Kind(self._text, table, self._tests[name], self._given)
-        found = self._known[key]
-        for text in found.doubts:
-            notes.add(f"{table.test}: {text}", table.first)
-        return found
+        if key not in self._converters:
+            if len(self._converters) >= _PATTERNS:
+                self._converters.popitem(last=False)
+            self._converters[key] = Converter(self._text, table, self._tests[name], self._given)
+        converter = self._converters[key]
+        for text in converter.doubts:
+            messages.add(f"{table.test}: {text}", table.first)
+        return converter
 
 
-def _without(points: Points, there: Sequence[bool]) -> tuple[Points, int]:
-    """Points without those that are there, and how many these are."""
-    new = [not one for one in there]
-    texts = [list(compress(column, new)) for column in (points.patterns, points.shared, points.own)]
-    return Points(list(compress(points.names, new)), *texts), sum(there)
+def _without(points: Points, present: Sequence[bool]) -> tuple[Points, int]:
+    """Remove points that are present; return the others, and how many were removed."""
+    new = [not known for known in present]
+    texts = [list(compress(column, new)) for column in (points.patterns, points.shared_texts, points.own_texts)]
+    return Points(list(compress(points.names, new)), *texts), sum(present)
 
 
-def _begins(one: Meaning) -> str:
-    """JSON of a reported value, up to the value."""
-    return json.dumps({"name": one.name, "unit": one.unit, "statistic": one.statistic})[:-1] + ', "value": '
+def _begins(meaning: Meaning) -> str:
+    """Return the JSON of a reported value, up to the value."""
+    return json.dumps({"name": meaning.name, "unit": meaning.unit, "statistic": meaning.statistic})[:-1] + ', "value": '
 
 
 def _sources(table: Table) -> tuple[str, str]:
-    """Lines of a table as JSON where they are few; else the beginning of a JSON text with those above each row."""
+    """Return two JSON texts, one of them empty: all lines of a short table, or the lines above the rows of a long one.
+
+    The second text has no closing quote; the line of each row follows.
+    """
     if table.lines and sum(map(len, table.lines)) <= SHOWN:
         return json.dumps("".join(f"{line}\n" for line in table.lines)), ""
-    above = [*table.preamble, *([table.head] if table.head else [])]
+    above = [*table.preamble]
+    if table.head:
+        above.append(table.head)
     return "", json.dumps("".join(f"{line}\n" for line in above)[-4 * SHOWN :])[:-1]

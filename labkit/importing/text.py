@@ -1,4 +1,4 @@
-"""The text of a file: which format it is of, what names it, and its tables, a piece at a time."""
+"""The text of a file: its format, its checksum, and its tables, read a piece at a time."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from labkit.formats._table import Table
 
 FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}
 PIECE = 1 << 20  # B read at once
-PART = 1 << 12  # rows of a long table in hand
+PART = 1 << 12  # rows of a long table in memory
 _BEGINS = {
     kind: re.compile(rf"^(?: *\d{{1,7}}: |\[[\d,]+\](?:<std\w+>:?)? ?)?{form.BEGINS}", re.MULTILINE)
     for kind, form in FORMATS.items()
 }
-_MARKS = {kind: form.MARKS for kind, form in FORMATS.items()}  # looked for first, which is much quicker
+_MARKS = {
+    kind: form.MARKS for kind, form in FORMATS.items()
+}  # a search for them comes first, because it is much faster
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
 
 
 @dataclass(frozen=True)
 class Text:
-    """A file that was looked through once.
+    """A file whose format and checksum are known.
 
     Parameters
     ----------
-    path : where it is.
+    path : of the file.
     kind : key of `FORMATS`.
-    digest : names the text.
+    digest : SHA-256 of the text, which names it.
     size : B.
     encoding : of its characters.
     """
@@ -50,15 +52,15 @@ class Text:
 
     @property
     def form(self) -> ModuleType:
-        """What reads its tables."""
+        """The module that reads its tables."""
         return FORMATS[self.kind]
 
     def lines(self, read: Callable[[int], None]) -> Lines:
-        """Its lines.
+        """Return its lines.
 
         Parameters
         ----------
-        read : told how many bytes were read, piece by piece.
+        read : called with the number of bytes of each piece.
         """
 
         def pieces() -> Iterator[str]:
@@ -68,47 +70,49 @@ class Text:
                 yield piece.removeprefix(_BOM) if first else piece
                 first = first and not piece
 
-        found: Lines = self.form.lines_of(pieces(), str(self.path))
-        return found
+        lines: Lines = self.form.lines_of(pieces(), str(self.path))
+        return lines
 
     def tables(self, lines: Lines) -> Iterator[Table]:
-        """Its tables; long ones come in parts."""
-        found: Iterator[Table] = self.form.tables(lines, PART)
-        return found
+        """Yield its tables; long ones come in parts."""
+        tables: Iterator[Table] = self.form.tables(lines, PART)
+        return tables
 
 
-def look(path: str | Path) -> Text:
-    """Tell format and digest of a file.
+def identify(path: str | Path) -> Text:
+    """Find format and checksum of a file.
 
     Raises
     ------
     DataError
-        If it cannot be read, is no regular file, or is in no format that labkit knows.
+        If it cannot be read, is not a regular file, or is in no format that labkit knows.
     """
-    digest, found, first, end, size = hashlib.sha256(), set[str](), "", "", 0
+    digest, kinds, first_line, rest, size = hashlib.sha256(), set[str](), "", "", 0
     encoding = _encoding(path)
     for count, piece in _pieces(path, encoding):
         size += count
         digest.update(piece.encode(errors="surrogatepass"))
-        first = first or next((line for line in piece[:LONGEST].removeprefix(_BOM).splitlines() if line.strip()), "")
-        text = (end + piece).removeprefix(_BOM)
-        found |= {
+        if not first_line:
+            lines = piece[:LONGEST].removeprefix(_BOM).splitlines()
+            first_line = next((line for line in lines if line.strip()), "")
+        text = (rest + piece).removeprefix(_BOM)
+        kinds |= {
             kind
             for kind, form in _BEGINS.items()
-            if kind not in found and any(mark in text for mark in _MARKS[kind]) and form.search(text)
+            if kind not in kinds and any(mark in text for mark in _MARKS[kind]) and form.search(text)
         }
-        end = text[-min(len(text), 256) :].rpartition("\n")[2] if "\n" in text[-256:] else text[-256:]
-    if len(found) != 1:
+        rest = text[-256:].rpartition("\n")[2]
+    if len(kinds) != 1:
         wanted = "the output of the OSU micro-benchmarks (OMB) or of the Intel MPI benchmarks (IMB)"
         remedy = "Name a file with the complete output of one program, including lines that begin with '#'."
-        if found:
+        if kinds:
             wanted, remedy = f"{wanted}, not of both in one file", "Split it into one file per program."
-        raise malformed(str(path), 1, first or "nothing", wanted, remedy)
-    return Text(Path(path), found.pop(), digest.hexdigest(), size, encoding)
+        raise malformed(str(path), 1, first_line or "nothing", wanted, remedy)
+    return Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding)
 
 
-def _opened(path: str | Path) -> int:
-    """A descriptor of a regular file; a FIFO or a device is refused, not waited for."""
+def _open(path: str | Path) -> int:
+    """Open a regular file and return its descriptor. Refuse a FIFO or a device instead of waiting for it."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
@@ -126,17 +130,17 @@ def _opened(path: str | Path) -> int:
 
 
 def _encoding(path: str | Path) -> str:
-    """UTF-8, or what a byte order mark says, as Windows writes it."""
-    with os.fdopen(_opened(path), "rb") as file:
+    """Return the encoding that a byte order mark gives, as Windows writes it; else UTF-8."""
+    with os.fdopen(_open(path), "rb") as file:
         begin = file.read(2)
     return _WIDE.get(begin, "utf-8")
 
 
 def _pieces(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Bytes read, and the characters they are; what is none is replaced."""
+    """Yield the text in pieces, with the number of bytes read; invalid bytes are replaced."""
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     try:
-        with os.fdopen(_opened(path), "rb") as file:
+        with os.fdopen(_open(path), "rb") as file:
             while piece := file.read(PIECE):
                 yield len(piece), decoder.decode(piece)
             yield 0, decoder.decode(b"", final=True)

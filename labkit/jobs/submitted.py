@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import campaign, outside
-from labkit.campaign.own import signed
+from labkit.campaign.signatures import signed
 from labkit.errors import DataError, LabkitWarning
 from labkit.jobs.systems import SYSTEMS, State, System
 

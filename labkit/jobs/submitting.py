@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labkit import benchmarks, campaign, outside, suites, writing
 from labkit.campaign import Campaign, lease
-from labkit.campaign.own import sign
+from labkit.campaign.signatures import sign
 from labkit.errors import LaunchError, SpecError
 from labkit.host.allocation import Allocation
 from labkit.jobs import site as sites
@@ -137,7 +137,7 @@ def _alone(own: Path) -> Iterator[None]:
     with ExitStack() as stack:
         while True:
             try:
-                stack.enter_context(lease.held(own))
+                stack.enter_context(lease.hold(own))
                 break
             except LaunchError as error:
                 if time.monotonic() > end:

@@ -194,7 +194,7 @@ class Start:
         header = frame.header
         kind = header.pop("kind")
         if kind == "ready":
-            tree.noted()
+            tree.note_leftovers()
             self._check(header)
             self._ready = header
         elif kind == "point":

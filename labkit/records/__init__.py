@@ -1,7 +1,7 @@
-"""From samples to tables: a row per point and launch, a summary row per point, and reported values, one to a row.
+"""Tables made from samples: a row per point and launch, a summary row per point, a row per reported value.
 
-Columns are those of `labkit.columns`. Every number in them is worked out here, from the samples, each time: a samples
-file is the only truth. Iterations of different launches are never pooled.
+Columns are those of `labkit.columns`. This package computes every number in them from the samples, which are the only
+truth. It never pools iterations of different launches.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, notes, stats
-from labkit.columns import COLUMNS, METRICS, Metric, split, statistic_column
+from labkit.columns import COLUMNS, METRICS, STATISTICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
-from labkit.records import stated
 from labkit.records.aggregate import GIVEN, HEADLINES, KEY, headline_statistic, order, statistic_of, summary
-from labkit.records.shown import Value, value_of, why_not
+from labkit.records.value import Value, value_of, why_not
 from labkit.samples import ORIGINS, Samples, facts
 from labkit.samples.facts import (
     ALLOCATION,
@@ -59,7 +58,7 @@ __all__ = [
 
 
 def seconds(samples: Samples) -> NDArray[np.float64]:
-    """Time of each iteration as its benchmark counts it: the slowest rank's, or the mean over those that time.
+    """Time of each iteration as its benchmark defines it: that of the slowest rank, or the mean over the timed ranks.
 
     Returns
     -------
@@ -72,7 +71,7 @@ def seconds(samples: Samples) -> NDArray[np.float64]:
 
 
 def _reduced(samples: Samples, times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One time of an iteration from those of the ranks: the slowest, or their mean."""
+    """Reduce the times of the ranks to one time per iteration: the slowest, or their mean."""
     if _benchmark(samples).reduce == "mean":
         mean: NDArray[np.float64] = times.mean(axis=0)
         return mean
@@ -87,18 +86,18 @@ def values(samples: Samples, metric: str) -> NDArray[np.float64]:
     DataError
         If the benchmark has no such metric.
     """
-    times, have = seconds(samples), _benchmark(samples).metrics
-    if metric not in have:
+    times, metrics = seconds(samples), _benchmark(samples).metrics
+    if metric not in metrics:
         raise DataError(
-            f"{samples.spec.benchmark} has no metric {metric!r} of single iterations. It has: {', '.join(have)}."
+            f"{samples.spec.benchmark} has no metric {metric!r} of single iterations. It has: {', '.join(metrics)}."
         )
-    work, of = have[metric](samples.spec), METRICS[metric]
+    work, definition = metrics[metric](samples.spec), METRICS[metric]
     with np.errstate(divide="ignore"):
-        return np.asarray(times / work if of.kind == "cost" else work / times) * of.factor
+        return np.asarray(times / work if definition.kind == "cost" else work / times) * definition.factor
 
 
 def _benchmark(samples: Samples) -> benchmarks.Benchmark:
-    """Benchmark of the samples; it must still exist, for only it knows the work in an iteration."""
+    """Return the benchmark of the samples. It must still exist, because only it knows the work in an iteration."""
     try:
         return benchmarks.get(samples.spec.benchmark)
     except SpecError as error:
@@ -106,60 +105,60 @@ def _benchmark(samples: Samples) -> benchmarks.Benchmark:
 
 
 def _name(samples: Samples) -> str:
-    """How an error calls these samples."""
+    """Name of these samples in errors."""
     return f"Launch {samples.launch} of '{samples.spec}'"
 
 
 def _check(samples: Samples) -> None:
-    """Refuse samples from which only nonsense could follow."""
-    times, meta, wrong = samples.time_ns, samples.meta, []
+    """Refuse samples that cannot be correct."""
+    times, meta, problems = samples.time_ns, samples.meta, []
     if samples.origin not in ORIGINS:
-        wrong.append(f"has origin={samples.origin!r}, but it must be one of {', '.join(ORIGINS)}")
+        problems.append(f"has origin={samples.origin!r}, but it must be one of {', '.join(ORIGINS)}")
     if times.ndim != 2 or (samples.n and len(samples.ranks) != len(times)):
-        wrong.append(f"has times of shape {times.shape}, but it must be ({len(samples.ranks)} ranks, iterations)")
+        problems.append(f"has times of shape {times.shape}, but it must be ({len(samples.ranks)} ranks, iterations)")
     elif samples.n and times.min() < 0:
-        wrong.append(f"has a time of {times.min()} ns, but no time can be negative: the clock went back")
+        problems.append(f"has a time of {times.min()} ns, but no time can be negative: the clock went back")
     if (TIMING.of(meta) or "each") not in ("each", "total"):
-        wrong.append(f"has timing={TIMING.of(meta)!r}, but it must be 'each' or 'total'")
-    wrong += [f"has {text}" for text in facts.wrong(meta)]
+        problems.append(f"has timing={TIMING.of(meta)!r}, but it must be 'each' or 'total'")
+    problems += [f"has {text}" for text in facts.wrong(meta)]
     loops = LOOP_NS.of(meta)
     if LOOP_NS.given(meta) and not (
         _counts(CHUNKS.of(meta), 1) and isinstance(loops, list) and loops and all(_counts(row, 0) for row in loops)
     ):
-        wrong.append(
+        problems.append(
             f"has loop_ns={str(loops)[:60]} and chunks={str(CHUNKS.of(meta))[:60]}, but they must be rows of whole "
             "numbers, ns, and iterations"
         )
     for value in samples.reported:
         if not isinstance(value.value, int | float) or not math.isfinite(value.value):
-            wrong.append(f"reports {value.name} {value.statistic}={value.value!r}, but it must be a finite number")
-    if wrong:
+            problems.append(f"reports {value.name} {value.statistic}={value.value!r}, but it must be a finite number")
+    if problems:
         raise DataError(
-            f"{_name(samples)} {notes.joined(wrong)}. Delete its file; labkit then measures the point again."
+            f"{_name(samples)} {notes.joined(problems)}. Delete its file; labkit then measures the point again."
         )
 
 
 def _counts(values: object, least: int) -> bool:
-    """Whether these are whole numbers, one at least."""
+    """Return whether a value is a list, not empty, of whole numbers from `least` on."""
     return isinstance(values, list) and bool(values) and all(type(v) is int and least <= v < 2**63 for v in values)
 
 
 def _timing(samples: Samples) -> str:
-    """How it was timed; text ``each`` or ``total``."""
+    """How the point was timed: ``each`` or ``total``."""
     return str(TIMING.of(samples.meta) or dict(samples.spec.options).get("timing") or "each")
 
 
-def _metric(metric: Metric, work: float, s: Mapping[str, float]) -> dict[str, float]:
-    """Columns of one metric from the statistics of the time, s. A rate takes the slow side of each."""
+def _metric(metric: Metric, work: float, statistics: Mapping[str, float]) -> dict[str, float]:
+    """Columns of one metric from the statistics of the time, s. For a rate they describe the slow side."""
     if metric.kind != "rate":
-        found = {name: value / work * metric.factor for name, value in s.items()} if work else {}
+        columns = {name: value / work * metric.factor for name, value in statistics.items()} if work else {}
     else:
-        found = {name: work / value * metric.factor if value else math.nan for name, value in s.items()}
-        if "step" in s:
-            found["step"] = found["p50"] * s["step"] / s["p50"] if s["p50"] else math.nan
+        columns = {name: work / value * metric.factor if value else math.nan for name, value in statistics.items()}
+        if "step" in statistics:
+            columns["step"] = columns["p50"] * statistics["step"] / statistics["p50"] if statistics["p50"] else math.nan
         swapped = {"ci_low": "ci_high", "ci_high": "ci_low", "min": "max", "max": "min"}
-        found = {swapped.get(name, name): value for name, value in found.items()}
-    return {statistic_column(metric.name, name): value for name, value in found.items()}
+        columns = {swapped.get(name, name): value for name, value in columns.items()}
+    return {statistic_column(metric.name, name): value for name, value in columns.items()}
 
 
 def _plain(s: stats.Summary) -> dict[str, float]:
@@ -171,9 +170,9 @@ def _plain(s: stats.Summary) -> dict[str, float]:
 def _numbers(samples: Samples) -> dict[str, Any]:
     """Columns that follow from the samples."""
     benchmark, times, total = _benchmark(samples), seconds(samples), _timing(samples) == "total"
-    held = np.asarray(samples.extras.get("iterations", np.ones(samples.time_ns.shape)), np.float64)
+    iterations = np.asarray(samples.extras.get("iterations", np.ones(samples.time_ns.shape)), np.float64)
     # with timing=total a sample stands for as many iterations as its chunk had
-    time: dict[str, float] = {"mean": float(np.average(times, weights=held[0]))}
+    time: dict[str, float] = {"mean": float(np.average(times, weights=iterations[0]))}
     row: dict[str, Any] = {}
     if not total:
         s, step = stats.summarize(times), stats.clock_step(samples.time_ns) * 1e-9
@@ -181,10 +180,10 @@ def _numbers(samples: Samples) -> dict[str, Any]:
         width = s.within.relative_width
         row = {"ci_width": math.nan if width is None else width, "spread_within": s.spread}
         row["unreliable"] = s.unreliable
-    if benchmark.loop and all(whole := [sum(row) for row in LOOP_NS.of(samples.meta) or [[0]]]):
-        time["osu_mean"] = float(np.mean(whole)) * 1e-9 / sum(CHUNKS.of(samples.meta))  # older samples have none
+    if benchmark.loop and all(loop_times := [sum(row) for row in LOOP_NS.of(samples.meta) or [[0]]]):
+        time["osu_mean"] = float(np.mean(loop_times)) * 1e-9 / sum(CHUNKS.of(samples.meta))  # older samples have none
     elif benchmark.reduce == "max" and len(samples.ranks) > 1 and not benchmark.loop:
-        time["osu_mean"] = stats.mean_over_ranks(samples.seconds, held)
+        time["osu_mean"] = stats.mean_over_ranks(samples.seconds, iterations)
     for name, units in benchmark.metrics.items():
         row |= _metric(METRICS[name], units(samples.spec), time)
     for phase, name in benchmark.phases.items():
@@ -198,14 +197,47 @@ def _numbers(samples: Samples) -> dict[str, Any]:
     return row
 
 
+def _reported_numbers(samples: Samples) -> dict[str, float]:
+    """Columns from the values that a tool reported. Values of one rank, moment or label are in `reported` only."""
+    overall = [v for v in samples.reported if v.rank is None and v.t is None and not v.labels]
+    known = [v for v in overall if v.name in METRICS and v.statistic in STATISTICS]
+    return {statistic_column(v.name, v.statistic): float(v.value) for v in known}
+
+
+def _consistent(row: dict[str, Any]) -> dict[str, Any]:
+    """Remove a tool's inconsistent percentiles from a row: those beyond its extremes, or below a smaller percentile.
+
+    Tools that count in a histogram can report a percentile above the maximum. labkit does not show such a value.
+    """
+    ignored = []
+    for metric in dict.fromkeys(parts[0] for name in row if (parts := split(name))):
+        sign = -1 if METRICS[metric].kind == "rate" else 1  # the tail of a rate is its slow side
+        ends = [sign * row.get(statistic_column(metric, end), math.nan) for end in ("min", "max")[::sign]]
+        last, limit = -math.inf if math.isnan(ends[0]) else ends[0], ends[1]
+        for name in stats.QUANTILES:
+            value = sign * row.get(column := statistic_column(metric, name), math.nan)
+            if value < last or value > limit:
+                unit, words = METRICS[metric].unit, STATISTICS[name].label
+                text = (
+                    f"the tool's {words} of {sign * value:.6g} {unit} contradicts its other statistics, so labkit "
+                    "ignores it"
+                )
+                ignored.append(notes.note("contradiction", text, column=column, value=sign * value))
+                del row[column]
+            elif value == value:
+                last = value
+    row["warnings"] = (*row["warnings"], *ignored)
+    return row
+
+
 def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
-    """Columns that say what, where and how."""
+    """Columns that say what was measured, where and how."""
     spec, meta, host = samples.spec, samples.meta, samples.host
     warnings = samples.warnings
     if samples.n and int(samples.time_ns.min()) == 0:
         warnings += (notes.note("below-resolution", "a time of 0 ns is below the clock's resolution"),)
     cpu, library = str(host.get("cpu_model") or ""), LIBRARY.of(meta)
-    found = benchmarks.find().get(spec.benchmark)
+    benchmark = benchmarks.find().get(spec.benchmark)
     options = dict(benchmarks.completed(spec).options)
     return {
         "unreliable": (),
@@ -225,7 +257,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "warnings": warnings,
         "stopped_by": STOPPED_BY.of(meta),
         "timing": _timing(samples) if samples.n else str(TIMING.of(meta) or ""),
-        "cadence": str(CADENCE.of(meta) or options.get("cadence") or (found.cadence if found else "")),
+        "cadence": str(CADENCE.of(meta) or options.get("cadence") or (benchmark.cadence if benchmark else "")),
         "timer_overhead_ns": TIMER_OVERHEAD_NS.of(meta),
         "options": json.dumps(options, sort_keys=True),
         "host": str(host.get("name") or host.get("hostname") or (spec.hosts[0] if spec.hosts else "")),
@@ -256,18 +288,21 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
     Raises
     ------
     DataError
-        For times, badges or values that cannot be what they must be.
+        If times, badges or values cannot be correct.
     """
     rows = []
-    for one in samples:
-        _check(one)
-        what = _identity(one, campaign)
-        rows.append(what | _numbers(one) if one.n else stated.orderly(what | stated.numbers(one)))
+    for point in samples:
+        _check(point)
+        identity = _identity(point, campaign)
+        if point.n:
+            rows.append(identity | _numbers(point))
+        else:
+            rows.append(_consistent(identity | _reported_numbers(point)))
     return typed(pd.DataFrame(rows), [name for row in rows for name in row])
 
 
 def typed(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-    """Rows with the columns of a table of records, in their order and of their types, sorted."""
+    """Return rows as a table of records: columns in order and of their types, rows sorted."""
     frame = rows.reindex(columns=order([dict.fromkeys(names)]))
     frame = frame.astype({name: "float64" for name in frame.columns if split(name)})
     frame = frame.astype({name: column.kind for name, column in COLUMNS.items()})
@@ -275,7 +310,7 @@ def typed(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
 
 
 def reported(samples: Iterable[Samples]) -> pd.DataFrame:
-    """Values that tools gave, tidy: one row per value.
+    """Return the values that tools reported, tidy: one row per value.
 
     Returns
     -------
@@ -283,18 +318,23 @@ def reported(samples: Iterable[Samples]) -> pd.DataFrame:
     a column for each label, such as ``file_size_B`` of iozone's tables. `rank` and `t` are NaN where a value has none.
     A label must not be named like one of these columns.
     """
-    own = ["benchmark", "message_size_B", "launch", "origin", "host", "badges", "fingerprint"]
-    fixed = [*own, "name", "unit", "statistic", "value", "rank", "t"]
+    point_columns = ["benchmark", "message_size_B", "launch", "origin", "host", "badges", "fingerprint"]
+    columns = [*point_columns, "name", "unit", "statistic", "value", "rank", "t"]
     rows: list[dict[str, Any]] = []
-    for one in samples:
-        _check(one)
-        what = {name: value for name, value in _identity(one, "").items() if name in own}
-        for value in one.reported:
-            if clash := set(value.labels) & set(fixed):
+    for point in samples:
+        _check(point)
+        identity = {name: value for name, value in _identity(point, "").items() if name in point_columns}
+        for value in point.reported:
+            if clash := set(value.labels) & set(columns):
                 raise DataError(
-                    f"{_name(one)} labels a value with {sorted(clash)}, which are columns already. Rename the label."
+                    f"{_name(point)} labels a value with {sorted(clash)}, which are columns already. Rename the label."
                 )
-            plain = {"name": value.name, "unit": value.unit, "statistic": value.statistic, "value": float(value.value)}
-            rows.append(what | plain | {"rank": value.rank, "t": value.t} | dict(value.labels))
-    labels = dict.fromkeys(name for row in rows for name in row if name not in fixed)
-    return pd.DataFrame(rows, columns=[*fixed, *labels]).astype({"rank": "float64", "t": "float64"})
+            statistic = {
+                "name": value.name,
+                "unit": value.unit,
+                "statistic": value.statistic,
+                "value": float(value.value),
+            }
+            rows.append(identity | statistic | {"rank": value.rank, "t": value.t} | dict(value.labels))
+    labels = dict.fromkeys(name for row in rows for name in row if name not in columns)
+    return pd.DataFrame(rows, columns=[*columns, *labels]).astype({"rank": "float64", "t": "float64"})

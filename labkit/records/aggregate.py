@@ -1,4 +1,4 @@
-"""From records to a summary: one row per point over its launches."""
+"""Aggregates records to a summary: one row per point over its launches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one an
 
 
 def order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Columns that occur, in the order of `labkit.columns`."""
+    """Return the columns that occur, in the order of `labkit.columns`."""
     seen = dict.fromkeys(name for row in rows for name in row)
     numbers = [
         name
@@ -40,99 +40,107 @@ def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
 
 def statistic_of(row: Mapping[str, Any], metric: str) -> str:
     """Statistic that stands for a metric in one row: the first of `HEADLINES` that it has; empty where it has none."""
-    held = ((s, row.get(statistic_column(metric, s), math.nan)) for s in HEADLINES)
-    return next((s for s, value in held if value == value), "")
+    statistics = ((s, row.get(statistic_column(metric, s), math.nan)) for s in HEADLINES)
+    return next((s for s, value in statistics if value == value), "")
 
 
 def _point(columns: Mapping[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """One summary row from the columns of a point's launches and what its numbers are over them."""
-    row: dict[str, Any] = {name: held[0] for name, held in columns.items() if not split(name) and name != "launch"}
+    """Return a summary row from the columns of a point's launches and its statistics over them."""
+    row: dict[str, Any] = {name: values[0] for name, values in columns.items() if not split(name) and name != "launch"}
     row |= {name: notes.once(columns[name]) for name in ("badges", "warnings")}
     row |= {"unreliable": tuple(dict.fromkeys(name for names in columns["unreliable"] for name in names))}
     row |= {"stopped_by": tuple(dict.fromkeys(reason for reason in columns["stopped_by"] if reason))}
     row |= {"n": int(columns["n"].sum()), "verified": bool(columns["verified"].all()), "start": min(columns["start"])}
     row |= {name: float(np.median(columns[name])) for name in ("ci_width", "spread_within")}
-    row |= {name: _of_known(columns[name], how) for name, how in (("timer_overhead_ns", np.median), ("elapsed_s", sum))}
+    row["timer_overhead_ns"] = _of_known(columns["timer_overhead_ns"], np.median)
+    row["elapsed_s"] = _of_known(columns["elapsed_s"], sum)
     return row | {"launches": len(columns["n"])} | over
 
 
-def _of_known(values: NDArray[np.float64], how: Callable[[Any], Any]) -> float:
-    """What a function makes of the values that are there; NaN where none is."""
-    held = values[~np.isnan(values)]
-    return float(how(held)) if held.size else math.nan
+def _of_known(values: NDArray[np.float64], function: Callable[[Any], Any]) -> float:
+    """Apply a function to the values that are not NaN; NaN if there are none."""
+    known = values[~np.isnan(values)]
+    return float(function(known)) if known.size else math.nan
 
 
 def _metric(
-    metric: str, names: Sequence[str], block: NDArray[np.float64], behind: int
+    metric: str, names: Sequence[str], block: NDArray[np.float64], headline_launches: int
 ) -> tuple[dict[str, float], list[Note], NDArray[np.float64]]:
-    """Statistics of a metric over the launches that have the one standing for it.
+    """Return the statistics of a metric over the launches that have the one standing for it.
 
     Parameters
     ----------
     names : statistics that any launch has.
     block : (launches, statistics), NaN where a launch has none.
-    behind : launches of which `headline` speaks; 0 where no metric was seen before.
+    headline_launches : launches that the column `headline` is about; 0 before the first metric.
 
     Returns
     -------
-    Columns of the row, what it leaves out and why, and the values of the statistic that stands for the metric.
+    Columns of the row, notes on what it leaves out, and the values of the statistic that stands for the metric.
     """
-    have = np.asarray(~np.isnan(block), bool)
-    count = dict(zip(names, have.sum(axis=0).tolist(), strict=True))
-    lead = max((s for s in (*HEADLINES, *STATISTICS) if s in count), key=lambda s: count[s])  # the first of the best
-    same = block[have[:, names.index(lead)]]
-    whole = np.asarray(~np.isnan(same).any(axis=0), bool)
+    present = np.asarray(~np.isnan(block), bool)
+    counts = dict(zip(names, present.sum(axis=0).tolist(), strict=True))
+    # the statistic that most launches have; of several, the first in this order
+    headline = max((s for s in (*HEADLINES, *STATISTICS) if s in counts), key=lambda s: counts[s])
+    same = block[present[:, names.index(headline)]]
+    complete = np.asarray(~np.isnan(same).any(axis=0), bool)
     centre, low, high = stats.aggregate(same)
     row: dict[str, float] = {}
     missing: list[Note] = []
     for place, name in enumerate(names):
-        if not whole[place]:
-            missing.append(_missing(statistic_column(metric, name), count[name], len(block)))
+        if not complete[place]:
+            missing.append(_missing(statistic_column(metric, name), counts[name], len(block)))
             continue
         row[statistic_column(metric, name)] = float(centre[place])
         if name in SHOWN:
-            ends = (float(low[place]), float(high[place])) if behind in (0, len(same)) else (math.nan, math.nan)
+            ends = (math.nan, math.nan)
+            if headline_launches in (0, len(same)):
+                ends = (float(low[place]), float(high[place]))
             row |= {end_column(metric, name, end): value for end, value in zip(ENDS, ends, strict=True)}
     if (step := statistic_column(metric, "step")) in row:
         row[step] = float(same[:, names.index("step")].min())
-    if behind and behind != len(same):
+    if headline_launches and headline_launches != len(same):
         text = f"interval of {metric}: {len(same)} of {len(block)} launches have the metric"
         missing.append(note("missing-interval", text, metric=metric, have=len(same), launches=len(block)))
-    if lead in HEADLINES and end_column(metric, lead, "low") in row:
-        row |= {statistic_column(metric, end): row[end_column(metric, lead, end)] for end in ENDS}
-    return row, missing, same[:, names.index(lead)]
+    if headline in HEADLINES and end_column(metric, headline, "low") in row:
+        row |= {statistic_column(metric, end): row[end_column(metric, headline, end)] for end in ENDS}
+    return row, missing, same[:, names.index(headline)]
 
 
 def _missing(column: str, have: int, launches: int) -> Note:
-    """That only a part of the launches has a statistic."""
+    """Note that only some of the launches have a statistic."""
     text = f"{column}: {have} of {launches} launches have it"
     return note("missing-statistic", text, column=column, have=have, launches=launches)
 
 
 def _numbers(metrics: Mapping[str, Sequence[tuple[str, int]]], block: NDArray[np.float64]) -> dict[str, Any]:
-    """Numbers of one point over its launches: (launches, numeric columns) to columns of the summary."""
-    there = np.asarray(~np.isnan(block).all(axis=0), bool)
+    """Aggregate the numbers of one point, (launches, numeric columns), to columns of the summary."""
+    measured = np.asarray(~np.isnan(block).all(axis=0), bool)
     row: dict[str, Any] = {"headline": "", "spread_between": math.nan}
     left_out: list[Note] = []
-    behind = 0
+    headline_launches = 0
     for metric, places in metrics.items():
-        held = [(name, place) for name, place in places if there[place]]
-        if not held:
+        statistics = [(name, place) for name, place in places if measured[place]]
+        if not statistics:
             continue
-        found, missing, values = _metric(metric, [name for name, _ in held], block[:, [p for _, p in held]], behind)
-        row |= found
+        names, columns_of = [name for name, _ in statistics], [place for _, place in statistics]
+        columns, missing, values = _metric(metric, names, block[:, columns_of], headline_launches)
+        row |= columns
         left_out += missing
-        if not behind and any(name in HEADLINES for name, _ in held):
-            behind = len(values)
-            row |= {"headline": stats.launches_label(behind), "spread_between": stats.relative_spread(values)}
+        if not headline_launches and any(name in HEADLINES for name in names):
+            headline_launches = len(values)
+            row |= {
+                "headline": stats.launches_label(headline_launches),
+                "spread_between": stats.relative_spread(values),
+            }
     return row | {"left_out": tuple(left_out)}
 
 
 def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
-    """One row per point: the median over launches of every statistic, each with an interval of its own.
+    """Summarize records: one row per point, with the median over launches of every statistic and its interval.
 
     All statistics of a metric come from the same launches, so that their order (median, p95, p99, maximum) holds. A
-    statistic that only a part of them has is left out; the column `left_out` says so.
+    statistic that only some of them have is left out. The column `left_out` names it.
 
     Parameters
     ----------
@@ -152,10 +160,10 @@ def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
         if parts := split(name):
             metrics.setdefault(parts[0], []).append((parts[1], place))
     values = records[numeric].to_numpy(np.float64)
-    held = {name: records[name].to_numpy() for name in records.columns}
+    columns = {name: records[name].to_numpy() for name in records.columns}
     rows = [
-        _point({name: column[place] for name, column in held.items()}, _numbers(metrics, values[place]))
-        for place in (groups.indices[name] for name in groups.groups)
+        _point({name: column[rows_of] for name, column in columns.items()}, _numbers(metrics, values[rows_of]))
+        for rows_of in (groups.indices[name] for name in groups.groups)
     ]
     names = [name for name in order([dict.fromkeys(numeric), *rows]) if name != "launch"]
     place = names.index("n")

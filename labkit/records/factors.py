@@ -1,4 +1,4 @@
-"""What tells the points of a benchmark apart: settings, options, variables, and where they ran."""
+"""Finds in what the points of a benchmark differ: settings, options, variables, and where they ran."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _SETTING = (
 )
 _OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
 NONE = "-"
-# the second says nothing more where each value of the first goes with one of it
-_SAID_BY = (
+# the second column adds nothing if every value of the first goes with one value of the second
+_IMPLIED_BY = (
     ("library", "launcher"),
     ("library", "engine"),
     ("library", "option_tool"),
@@ -45,7 +45,7 @@ _SAID_BY = (
 
 
 def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
-    """Columns beside the size in which points of one benchmark differ, and which therefore label them.
+    """Return the columns beside the size in which points of one benchmark differ, and which therefore label them.
 
     Parameters
     ----------
@@ -58,22 +58,26 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     """
     given = [name for name in rows if name.startswith(GIVEN)]
     texts = rows[[name for name in (*_SETTING, *given) if name in rows]].map(level)  # a missing value is one too
-    every = [name for name in texts if len({*texts[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
-    told = {less for more, less in _SAID_BY if {more, less} <= {*every} and _one_each(texts, more, less)}
-    found = [name for name in every if name not in told]
-    keys = [texts[name] for name in found] + ([rows["message_size_B"]] if "message_size_B" in rows else [])
+    varied = [name for name in texts if len({*texts[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
+    implied = {
+        second for first, second in _IMPLIED_BY if {first, second} <= {*varied} and _one_each(texts, first, second)
+    }
+    names = [name for name in varied if name not in implied]
+    keys = [texts[name] for name in names]
+    if "message_size_B" in rows:
+        keys.append(rows["message_size_B"])
     if "fingerprint" in rows and keys and rows.groupby(keys)["fingerprint"].nunique().max() > 1:
-        found.append("fingerprint")
-    return [name for name in found if name not in skip]
+        names.append("fingerprint")
+    return [name for name in names if name not in skip]
 
 
-def _one_each(texts: pd.DataFrame, more: str, less: str) -> bool:
-    """Whether every value of a column goes with one value of another."""
-    return bool(texts.groupby(more)[less].nunique().max() == 1)
+def _one_each(texts: pd.DataFrame, first: str, second: str) -> bool:
+    """Return whether every value of the first column goes with one value of the second."""
+    return bool(texts.groupby(first)[second].nunique().max() == 1)
 
 
 def named(column: str) -> str:
-    """What a column of options or variables is called on the command line.
+    """Return the name on the command line of a column of options or variables.
 
     Examples
     --------

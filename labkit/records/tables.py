@@ -1,4 +1,4 @@
-"""Records and summaries as files: notes are Arrow lists of structs, and one text only where rows are printed."""
+"""Records and summaries as files. Notes are Arrow lists of structs; in printed rows they are one text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = (*(name for name in _LISTS if name not in NOTED), "stopped_by")  # a sum
 
 
 def printed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same rows with one text where there are several notes; for CSV and for people."""
+    """Return the rows with one text in place of several notes, for CSV and for people."""
     lists = {name: [_text(cell) for cell in frame[name]] for name in (*NOTED, *WORDS) if name in frame}
     return frame.assign(**lists)
 
@@ -31,27 +31,27 @@ def _text(cell: object) -> object:
 
 
 def arrow(frame: pd.DataFrame) -> pa.Table:
-    """Records or a summary as an Arrow table, whose notes are lists of code, text and values (a JSON object)."""
+    """Convert records or a summary to an Arrow table; notes become lists of code, text and values (a JSON object)."""
     import pyarrow as pa
 
     note = pa.struct([("code", pa.string()), ("text", pa.string()), ("values", pa.string())])
-    kinds = {name: pa.list_(note) for name in NOTED} | {name: pa.list_(pa.string()) for name in WORDS}
-    held = [name for name in kinds if name in frame and _several(frame, name)]
-    table = pa.Table.from_pandas(frame.drop(columns=held), preserve_index=False)
+    types = {name: pa.list_(note) for name in NOTED} | {name: pa.list_(pa.string()) for name in WORDS}
+    lists = [name for name in types if name in frame and _several(frame, name)]
+    table = pa.Table.from_pandas(frame.drop(columns=lists), preserve_index=False)
     for place, name in enumerate(frame.columns):
-        if name in held:
+        if name in lists:
             cells = [notes.packed(cell) if name in NOTED else list(cell) for cell in frame[name]]
-            table = table.add_column(place, pa.field(name, kinds[name]), pa.array(cells, kinds[name]))
+            table = table.add_column(place, pa.field(name, types[name]), pa.array(cells, types[name]))
     return table
 
 
 def _several(frame: pd.DataFrame, name: str) -> bool:
-    """Whether the cells of a column are lists: `stopped_by` of records is a text."""
+    """Return whether the cells of a column are lists; `stopped_by` of records holds texts."""
     return name in _LISTS or (len(frame) > 0 and isinstance(frame[name].iloc[0], tuple))
 
 
 def parquet(frame: pd.DataFrame) -> bytes:
-    """Bytes of a Parquet file of records or a summary."""
+    """Return records or a summary as the bytes of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -61,29 +61,29 @@ def parquet(frame: pd.DataFrame) -> bytes:
 
 
 def frame(table: pa.Table) -> pd.DataFrame:
-    """Records or a summary from an Arrow table, also from one of earlier versions, whose cells hold joined texts.
+    """Convert an Arrow table to records or a summary. In tables of earlier versions, cells hold joined texts.
 
     Raises
     ------
     ValueError
-        If a cell holds neither.
+        If a cell holds neither notes nor texts.
     """
-    found: pd.DataFrame = table.to_pandas()
+    rows: pd.DataFrame = table.to_pandas()
     for name in (*NOTED, *WORDS):
-        if name not in found or (name not in _LISTS and (found.empty or isinstance(found[name].iloc[0], str))):
+        if name not in rows or (name not in _LISTS and (rows.empty or isinstance(rows[name].iloc[0], str))):
             continue
-        read = notes.unpacked if name in NOTED else _words
-        found[name] = pd.Series([read(cell) for cell in found[name]], index=found.index, dtype="object")
-    return found
+        parse = notes.unpacked if name in NOTED else _words
+        rows[name] = pd.Series([parse(cell) for cell in rows[name]], index=rows.index, dtype="object")
+    return rows
 
 
 def _words(cell: object) -> tuple[str, ...]:
-    """Texts of a cell."""
+    """Return the texts of a cell."""
     return tuple(notes.parts(cell)) if isinstance(cell, str) else tuple(map(str, cell))  # type: ignore[call-overload]
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Records that were written as Parquet, by this or an earlier version.
+    """Read records that this or an earlier version wrote as Parquet.
 
     Raises
     ------

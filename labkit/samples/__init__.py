@@ -43,11 +43,11 @@ ROWS, COLUMNS = 1 << 27, 256  # of one file: what memory surely holds
 
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """Everything one point and launch left behind.
+    """Everything measured for one point and launch.
 
     Parameters
     ----------
-    spec, effort : what was asked for.
+    spec, effort : what was measured, and for how long.
     host : `labkit.host.describe` at the start.
     launch : which fresh start, from 0.
     origin : one of `ORIGINS`.
@@ -78,18 +78,18 @@ class Samples:
         With ``timing=total`` a sample is the time of a whole chunk and `extras["iterations"]` says how many
         iterations it held; the value is then their mean.
         """
-        held = self.extras.get("iterations", 1)
-        seconds: NDArray[np.float64] = self.time_ns * 1e-9 / held
+        iterations = self.extras.get("iterations", 1)
+        seconds: NDArray[np.float64] = self.time_ns * 1e-9 / iterations
         return seconds
 
     @property
     def phases(self) -> dict[str, NDArray[np.int64]]:
-        """All times kept of every iteration by name, (ranks, iterations), ns."""
+        """All times of every iteration by name, (ranks, iterations), ns."""
         return {"time_ns": self.time_ns} | {k: v for k, v in self.extras.items() if k.endswith("_ns")}
 
     @property
     def badges(self) -> tuple[Note, ...]:
-        """What could mislead a reader of its numbers."""
+        """Badges: conditions that could mislead a reader of the numbers."""
         return facts.badges(self.meta)
 
     @property
@@ -99,12 +99,12 @@ class Samples:
 
     @property
     def n(self) -> int:
-        """Iterations, not counted once more for each rank."""
+        """Number of iterations of one rank."""
         return int(self.time_ns.shape[1])
 
 
 def save(samples: Samples, path: Path) -> None:
-    """Write a samples file, whole and durable (`labkit.writing`): the log acknowledges it afterwards."""
+    """Write a samples file, whole and durable (`labkit.writing`). The campaign acknowledges it afterwards."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -120,10 +120,10 @@ def save(samples: Samples, path: Path) -> None:
     table, text = pa.table(columns), json.dumps(metadata(samples), allow_nan=False).encode()
     keys = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with writing.aside(path) as fresh:
+    with writing.aside(path) as temporary:
         # store_schema=False: else pyarrow keeps the metadata a second time, as part of its own schema
         with (
-            fresh.open("xb") as file,
+            temporary.open("xb") as file,
             pq.ParquetWriter(
                 file,
                 table.schema,
@@ -135,11 +135,11 @@ def save(samples: Samples, path: Path) -> None:
         ):
             out.write_table(table)
             out.add_key_value_metadata(keys)
-        writing.move(fresh, path, durable=True)
+        writing.move(temporary, path, durable=True)
 
 
 def metadata(samples: Samples) -> dict[str, Any]:
-    """Metadata of a samples file."""
+    """Return the metadata that the samples file of a point holds."""
     return {
         "format": FORMAT,
         "spec": samples.spec.as_dict(),
@@ -154,14 +154,14 @@ def metadata(samples: Samples) -> dict[str, Any]:
 
 
 def content(samples: Samples, without: Collection[str] = ()) -> str:
-    """SHA-256 of what a point and launch holds, whatever file it lies in and whatever its launch is numbered.
+    """Return the SHA-256 of a point's content, which depends neither on its file nor on the number of its launch.
 
     Parameters
     ----------
     without : keys of `meta` that do not count.
     """
-    held = metadata(samples) | {"launch": 0, "meta": {k: v for k, v in samples.meta.items() if k not in without}}
-    digest = hashlib.sha256(json.dumps(held, sort_keys=True, allow_nan=False).encode())
+    header = metadata(samples) | {"launch": 0, "meta": {k: v for k, v in samples.meta.items() if k not in without}}
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True, allow_nan=False).encode())
     digest.update(repr((samples.ranks, samples.time_ns.shape if samples.n else ())).encode())
     for name, values in sorted({**samples.phases, **samples.extras}.items()):
         digest.update(f"{name} {values.dtype}".encode())
@@ -171,14 +171,14 @@ def content(samples: Samples, without: Collection[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class Raw:
-    """What a samples file holds, not yet decoded.
+    """Content of a samples file, not yet decoded.
 
     Parameters
     ----------
     header : the metadata, byte for byte.
     ranks : (ranks,).
     columns : ``time_ns`` and extras, each (ranks * iterations,), rank after rank.
-    regular : whether columns rank and iteration hold what ranks and counts tell, as in every file that labkit writes.
+    regular : whether columns rank and iteration count ranks and iterations in order, as in every file of labkit.
     """
 
     header: bytes
@@ -188,7 +188,7 @@ class Raw:
 
 
 def read(path: Path, *, checked: bool = False) -> Raw:
-    """Read a samples file without understanding its metadata; `checked` compares the checksums of its pages too.
+    """Read a samples file without decoding its metadata; `checked` also compares the checksums of its pages.
 
     Raises
     ------
@@ -223,27 +223,27 @@ def read(path: Path, *, checked: bool = False) -> Raw:
         raise DataError(f"{path} has empty cells, which labkit never writes. Restore it from a copy, or delete it.")
     rank, iteration = numbers(table["rank"].combine_chunks()), numbers(table["iteration"].combine_chunks())
     ranks = tuple(dict.fromkeys(rank.tolist()))
-    each = len(rank) // len(ranks) if ranks else 0
+    iterations = len(rank) // len(ranks) if ranks else 0
     regular = bool(
-        each * len(ranks) == len(rank)
-        and (rank == np.repeat(np.asarray(ranks, rank.dtype), each)).all()
-        and (iteration == np.tile(np.arange(each, dtype=iteration.dtype), len(ranks))).all()
+        iterations * len(ranks) == len(rank)
+        and (rank == np.repeat(np.asarray(ranks, rank.dtype), iterations)).all()
+        and (iteration == np.tile(np.arange(iterations, dtype=iteration.dtype), len(ranks))).all()
     )
     columns = {name: numbers(table[name].combine_chunks()) for name in table.column_names if name not in FIXED[:2]}
     return Raw(metadata[_KEY], ranks, columns, regular)
 
 
 def _plain(file: pq.ParquetFile, path: Path) -> None:
-    """Refuse what labkit never writes before it is read: columns of other types, and more rows than memory holds."""
+    """Refuse what labkit never writes, before reading it: columns of other types, more rows than memory holds."""
     import pyarrow as pa
 
-    schema, about = file.schema_arrow, file.metadata
+    schema, metadata = file.schema_arrow, file.metadata
     if _KEY not in (schema.metadata or {}):
-        return  # not labkit's: told by `read`
-    if about.num_columns > COLUMNS or about.num_rows > ROWS:
+        return  # not labkit's: `read` says so
+    if metadata.num_columns > COLUMNS or metadata.num_rows > ROWS:
         raise DataError(
-            f"{path} has {about.num_columns} columns and {about.num_rows:,} rows, but labkit writes at most {COLUMNS} "
-            f"and {ROWS:,}. Move it out of samples/."
+            f"{path} has {metadata.num_columns} columns and {metadata.num_rows:,} rows, but labkit writes at most "
+            f"{COLUMNS} and {ROWS:,}. Move it out of samples/."
         )
     kinds = {"rank": pa.int32(), "iteration": pa.int32(), "time_ns": pa.int64()}
     for column in schema:
@@ -255,7 +255,7 @@ def _plain(file: pq.ParquetFile, path: Path) -> None:
 
 
 def numbers(array: pa.Array) -> NDArray[Any]:
-    """Values of an Arrow array, not copied; pyarrow's own `to_numpy` would load pandas first."""
+    """Return the values of an Arrow array without a copy; pyarrow's own `to_numpy` would load pandas."""
     kinds = {"int32": np.int32, "int64": np.int64, "double": np.float64}
     if array.null_count or str(array.type) not in kinds:
         return np.asarray(array.to_numpy(zero_copy_only=False))
@@ -265,35 +265,37 @@ def numbers(array: pa.Array) -> NDArray[Any]:
 
 
 def decode(raw: Raw, where: object) -> Samples:
-    """Samples from what a file holds.
+    """Decode the content of a samples file.
 
     Parameters
     ----------
-    where : how an error calls the file.
+    where : name of the file in errors.
 
     Raises
     ------
     DataError
-        If it is of another format.
+        If the file is of another format, or not as labkit writes it.
     """
     header = headers.parsed(raw.header, where)
     _readable(header, where)
     if "time_ns" not in raw.columns:
         raise DataError(f"{where} lacks one of the columns {', '.join(FIXED)}. Restore it, or delete it.")
-    each = len(raw.columns["time_ns"]) // len(raw.ranks) if raw.ranks else 0
-    odd = [name for name, values in raw.columns.items() if len(values) != each * len(raw.ranks)]
-    if odd or not raw.regular or raw.columns["time_ns"].dtype != np.int64:
-        why = f"column {odd[0]} has another length" if odd else "its rows are not whole numbers, rank after rank"
-        raise DataError(f"{where}: {why}, as labkit writes them. Restore it from a copy, or delete it.")
-    columns = {name: values.reshape(len(raw.ranks), each) for name, values in raw.columns.items()}
+    iterations = len(raw.columns["time_ns"]) // len(raw.ranks) if raw.ranks else 0
+    unequal = [name for name, values in raw.columns.items() if len(values) != iterations * len(raw.ranks)]
+    if unequal or not raw.regular or raw.columns["time_ns"].dtype != np.int64:
+        problem = "its rows are not whole numbers, rank after rank"
+        if unequal:
+            problem = f"column {unequal[0]} has another length"
+        raise DataError(f"{where}: {problem}, as labkit writes them. Restore it from a copy, or delete it.")
+    columns = {name: values.reshape(len(raw.ranks), iterations) for name, values in raw.columns.items()}
     return Samples(time_ns=columns.pop("time_ns"), ranks=raw.ranks, extras=columns, **headers.checked(header, where))
 
 
 def _readable(header: Mapping[str, Any], where: object) -> None:
-    """Refuse another format."""
-    if (told := header.get("format")) != FORMAT:
+    """Refuse metadata of another format."""
+    if (version := header.get("format")) != FORMAT:
         raise DataError(
-            f"{where} has format {str(told)[:20]}, but this version of labkit reads {FORMAT}. Update labkit, or "
+            f"{where} has format {str(version)[:20]}, but this version of labkit reads {FORMAT}. Update labkit, or "
             "measure again."
         )
 

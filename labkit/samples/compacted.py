@@ -1,4 +1,4 @@
-"""Finished points of one benchmark in one file, so that a million of them do not make a million files.
+"""Compacted files: the finished points of one benchmark in one file, instead of a file for each point.
 
 Format 1 (Parquet, zstd)
     One row for each point and launch, in the order of fingerprint and launch: ``fingerprint``, ``launch``, ``header``
@@ -6,8 +6,8 @@ Format 1 (Parquet, zstd)
     ``extras`` map from name to such a list. Pages have checksums. File metadata under the key ``labkit-compacted``:
     ``{"format": 1}``.
 
-Names are columns of their own: telling what is there reads nothing else. A row group ends with the point that makes it
-`GROUP` values long: that, and not the size of the file, is what reading and writing keep in memory.
+Names are columns of their own, so listing the points reads nothing else. A row group ends with the point that makes it
+`GROUP` values long. Reading and writing keep one row group in memory, not the whole file.
 
 History of the format
     1 : first. Format 2, which lies beside it, is that of points without samples: `labkit.samples.patterned`.
@@ -23,11 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labkit import outside, writing
 from labkit.errors import DataError
 from labkit.samples import ROWS, Raw, numbers, patterned
 from labkit.samples import header as headers
+from labkit.samples.patterned import Points
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,12 +62,12 @@ def layout() -> pa.Schema:
 
 
 def fits(raw: Raw) -> bool:
-    """Whether a point can be held without loss: plain rows, whole numbers of 64 bits."""
+    """Return whether a file of format 1 holds a point without loss: regular rows, whole numbers of 64 bits."""
     return raw.regular and all(values.dtype == np.int64 for values in raw.columns.values())
 
 
 def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
-    """Rows of some points."""
+    """Return points as rows of a file."""
     import pyarrow as pa
 
     def lists(parts: list[Any], kind: type) -> pa.ListArray:
@@ -89,16 +91,16 @@ def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=layout())
 
 
-def _added(into: Any, name: Name, raw: Raw) -> None:
-    """Take a point into a digest of everything that must come back."""
-    into.update(f"{name[0]}-{name[1]} {len(raw.header)} {raw.ranks} {list(raw.columns)}".encode())
-    into.update(raw.header)
+def _add(digest: Any, name: Name, raw: Raw) -> None:
+    """Add a point to the digest by which `write` compares what it wrote with what it reads back."""
+    digest.update(f"{name[0]}-{name[1]} {len(raw.header)} {raw.ranks} {list(raw.columns)}".encode())
+    digest.update(raw.header)
     for values in raw.columns.values():
-        into.update(np.ascontiguousarray(values))
+        digest.update(np.ascontiguousarray(values))
 
 
 def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
-    """Write points, which come by fingerprint and launch, to a file: aside, read back, compared, renamed.
+    """Write points, sorted by fingerprint and launch, to a temporary file; read it back, compare, and rename it.
 
     Returns
     -------
@@ -111,42 +113,85 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
     """
     import pyarrow.parquet as pq
 
-    count, wanted, found = 0, hashlib.sha256(), hashlib.sha256()
-    with writing.aside(folder / f"{PREFIX}.parquet") as fresh:
+    count, digest_given, digest_read = 0, hashlib.sha256(), hashlib.sha256()
+    with writing.aside(folder / f"{PREFIX}.parquet") as temporary:
         with (
-            fresh.open("xb") as file,
+            temporary.open("xb") as file,
             pq.ParquetWriter(
                 file, layout(), compression="zstd", use_dictionary=["extras.key_value.key"], write_page_checksum=True
             ) as out,
         ):
-            held: list[tuple[Name, Raw]] = []
+            group: list[tuple[Name, Raw]] = []
             values = 0
             for name, raw in points:
-                _added(wanted, name, raw)
-                held.append((name, raw))
+                _add(digest_given, name, raw)
+                group.append((name, raw))
                 count, values = count + 1, values + sum(map(len, raw.columns.values()))
-                if len(held) == POINTS or values > GROUP:
-                    out.write_table(_batch(held))
-                    held, values = [], 0
-            if held:
-                out.write_table(_batch(held))
-        for name, raw in read(fresh, checked=True):
-            _added(found, name, raw)
-        if wanted.digest() != found.digest():
-            raise DataError(f"{fresh} does not hold what labkit wrote to it. Check the disk; nothing was deleted.")
-        path = folder / f"{PREFIX}{digest(fresh)}.parquet"
-        writing.move(fresh, path, durable=True)
+                if len(group) == POINTS or values > GROUP:
+                    out.write_table(_batch(group))
+                    group, values = [], 0
+            if group:
+                out.write_table(_batch(group))
+        for name, raw in read(temporary, checked=True):
+            _add(digest_read, name, raw)
+        if digest_given.digest() != digest_read.digest():
+            raise DataError(f"{temporary} does not hold what labkit wrote to it. Check the disk; nothing was deleted.")
+        path = folder / f"{PREFIX}{digest(temporary)}.parquet"
+        writing.move(temporary, path, durable=True)
     return path, count
 
 
+def write_patterned(points: Points, folder: Path, launches: Callable[[NDArray[np.uint64]], NDArray[np.int32]]) -> Path:
+    """Write points without samples to a temporary file of format 2; read it back, compare, and rename it.
+
+    Parameters
+    ----------
+    launches : as in `labkit.samples.patterned.Points.groups`.
+
+    Returns
+    -------
+    The file, named after its own checksum.
+
+    Raises
+    ------
+    DataError
+        If what is read back is not what was written; the file is not there then.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    names = ["fingerprint", "launch"]  # bounds of the other columns are of no use
+    with pq.ParquetWriter(
+        sink,
+        patterned.layout(),
+        compression="zstd",
+        use_dictionary=[*names[:1], *patterned.DICTIONARIES],
+        dictionary_pagesize_limit=1 << 30,
+        write_statistics=names,
+        write_page_checksum=True,
+    ) as out:
+        for group in points.groups(launches):
+            out.write_batch(group, row_group_size=patterned.POINTS)
+    content = sink.getvalue()
+    with writing.aside(folder / f"{PREFIX}.parquet") as temporary:
+        temporary.write_bytes(content)
+        name = digest(temporary)
+        if not hashlib.sha256(content).hexdigest().startswith(name):
+            raise DataError(f"{temporary} does not hold what labkit wrote to it. Check the disk.")
+        path = folder / f"{PREFIX}{name}.parquet"
+        writing.move(temporary, path, durable=True)
+    return path
+
+
 def digest(path: Path) -> str:
-    """Sixteen hex digits of a file's SHA-256: what a compacted file is named after."""
+    """Return the first sixteen hex digits of a file's SHA-256, after which a compacted file is named."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def opened(path: Path, checked: bool = False) -> pq.ParquetFile:
-    """The file, its format checked."""
+    """Open a compacted file and check its format."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -165,22 +210,22 @@ def opened(path: Path, checked: bool = False) -> pq.ParquetFile:
 
 
 def _check(file: pq.ParquetFile, path: Path) -> None:
-    """Refuse another format or schema, and row groups that memory may not hold, before anything is read."""
+    """Refuse another format or schema, or row groups too large for memory, before any points are read."""
     schema = file.schema_arrow
-    told = headers.parsed((schema.metadata or {}).get(_KEY, b"{}"), path).get("format")
+    version = headers.parsed((schema.metadata or {}).get(_KEY, b"{}"), path).get("format")
     known = {FORMAT: (layout(), POINTS), patterned.FORMAT: (patterned.layout(), patterned.POINTS)}
-    if not isinstance(told, int) or told not in known:
+    if not isinstance(version, int) or version not in known:
         raise DataError(
-            f"{path} has format {str(told)[:20]}, but this version of labkit reads {FORMAT} and "
+            f"{path} has format {str(version)[:20]}, but this version of labkit reads {FORMAT} and "
             f"{patterned.FORMAT} of compacted "
             "points. Update labkit."
         )
-    own, most = known[told]
-    if schema.names != own.names or any(not schema.field(n).type.equals(own.field(n).type) for n in own.names):
+    wanted, points = known[version]
+    if schema.names != wanted.names or any(not schema.field(n).type.equals(wanted.field(n).type) for n in wanted.names):
         raise DataError(f"{path} has other columns than compacted points. Restore it from a copy, or delete it.")
     for group in range(file.num_row_groups):
-        about = file.metadata.row_group(group)
-        if about.num_rows > most or any(about.column(i).num_values > ROWS for i in range(about.num_columns)):
+        metadata = file.metadata.row_group(group)
+        if metadata.num_rows > points or any(metadata.column(i).num_values > ROWS for i in range(metadata.num_columns)):
             raise DataError(f"{path}: row group {group} is longer than labkit writes them. Restore it, or delete it.")
 
 
@@ -192,7 +237,7 @@ def _unreadable(path: Path, error: Exception) -> DataError:
 
 
 def names(path: Path) -> list[Name]:
-    """Fingerprint and launch of every point in a file, in its order."""
+    """Return fingerprint and launch of every point in a file, in its order."""
     import pyarrow as pa
 
     with opened(path) as file:
@@ -204,19 +249,19 @@ def names(path: Path) -> list[Name]:
 
 
 def _names(table: pa.Table, path: Path) -> list[Name]:
-    """Fingerprint and launch of every row, checked: they become names of files."""
-    found = list(zip(table["fingerprint"].to_pylist(), table["launch"].to_pylist(), strict=True))
-    for fingerprint, launch in found:
+    """Return fingerprint and launch of every row; check them, because they become names of files."""
+    names = list(zip(table["fingerprint"].to_pylist(), table["launch"].to_pylist(), strict=True))
+    for fingerprint, launch in names:
         if not isinstance(fingerprint, str) or not FINGERPRINT.fullmatch(fingerprint) or launch is None or launch < 0:
             raise DataError(
                 f"{path} holds a point named {fingerprint!r}, launch {launch!r}, but names are sixteen hex digits and "
                 "a number from 0 on. Restore it from a copy, or delete it."
             )
-    return found
+    return names
 
 
 def read(path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False) -> Iterator[tuple[Name, Raw]]:
-    """Points of a file in its order; of those `wanted`, only the row groups that hold them are read.
+    """Yield the points of a file, or those `wanted`, in its order. Reads only the row groups that hold them.
 
     Raises
     ------
@@ -230,7 +275,7 @@ def read(path: Path, wanted: Collection[Name] | None = None, *, checked: bool = 
 def each(
     path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False
 ) -> Iterator[tuple[Name, Callable[[], Raw]]]:
-    """Points of a file with what reads them."""
+    """Yield the name of every point, or of those `wanted`, with a function that reads it."""
     import pyarrow as pa
 
     with opened(path, checked) as file:
@@ -249,7 +294,7 @@ def each(
 
 
 def _points(table: pa.Table, wanted: Collection[Name] | None, path: Path) -> Iterator[tuple[Name, Callable[[], Raw]]]:
-    """Rows of a row group as points."""
+    """Yield the name of every point in a row group, with a function that decodes it."""
     if "pattern" in table.column_names:
         make = patterned.loader(table, path)
         for row, key in enumerate(_names(table, path)):
@@ -267,8 +312,8 @@ def _points(table: pa.Table, wanted: Collection[Name] | None, path: Path) -> Ite
     labels, starts = extras.keys.to_pylist(), numbers(extras.offsets)
 
     def load(row: int) -> Raw:
-        own = {labels[i]: items(i) for i in range(starts[row], starts[row + 1])}
-        return Raw(header[row].as_py(), tuple(ranks(row).tolist()), {"time_ns": times(row)} | own)
+        extra_columns = {labels[i]: items(i) for i in range(starts[row], starts[row + 1])}
+        return Raw(header[row].as_py(), tuple(ranks(row).tolist()), {"time_ns": times(row)} | extra_columns)
 
     for row, key in enumerate(_names(table, path)):
         if wanted is None or key in wanted:

@@ -1,7 +1,7 @@
-"""What the metadata of samples hold: every key with its type, unit and meaning, and which numbers must have it.
+"""The keys of a sample's metadata: type, unit and meaning of each, and which origins must have it.
 
-`FACTS` is the only place that knows the keys. Others read them by `Fact.of`, and what is written is compared with the
-registry (`complete`). The data dictionary prints it.
+`FACTS` is the only place that knows the keys. Other modules read them with `Fact.of`. `complete` compares new metadata
+with this registry. The data dictionary prints it.
 """
 
 from __future__ import annotations
@@ -157,36 +157,41 @@ FACTS: Mapping[str, Fact[Any]] = {fact.name: fact for fact in [*globals().values
 
 
 def wrong(meta: Mapping[str, Any], origin: str = "") -> list[str]:
-    """What of the metadata of a point is not as the registry says; with an origin also what it lacks."""
-    found = [f"{name} is no known key" for name in meta if name not in FACTS] if origin else []
-    found += [
+    """Return how a point's metadata differ from the registry; with an origin, also the keys that are missing."""
+    problems: list[str] = []
+    if origin:
+        problems += [f"{name} is no known key" for name in meta if name not in FACTS]
+    problems += [
         f"{name}={repr(value)[:80]}, but it must be of type {_WORDS[FACTS[name].kind]}"
         for name, value in meta.items()
         if name in FACTS and not FACTS[name].fits(value)
     ]
-    return found + [f"{f.name} is missing" for f in FACTS.values() if origin in f.needed and not f.given(meta)]
+    return problems + [f"{f.name} is missing" for f in FACTS.values() if origin in f.needed and not f.given(meta)]
 
 
 def complete(meta: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    """The metadata of a new point, once it is sure that they are as the registry says.
+    """Return the metadata of a new point after comparing them with the registry.
 
     Raises
     ------
     DataError
         If a key is unknown, of another type, or missing.
     """
-    if found := wrong(meta, origin):
+    if problems := wrong(meta, origin):
         raise DataError(
-            f"Metadata of a point that was {origin}: {notes.joined(found)}. Correct labkit/samples/facts.py."
+            f"Metadata of a point that was {origin}: {notes.joined(problems)}. Correct labkit/samples/facts.py."
         )
     return dict(meta)
 
 
 def noted(badges: Iterable[Note], warnings: Iterable[Note]) -> dict[str, Any]:
-    """Badges and warnings as metadata hold them: their texts, as in every file of format 1, and what the texts are."""
+    """Return badges and warnings as metadata: their texts, as in every file of format 1, and the note behind each."""
     both = {BADGES.name: list(badges), WARNINGS.name: list(warnings)}
-    about = {text: entry for each in both.values() for text, entry in notes.told(each)}
-    return {name: [one.text for one in each] for name, each in both.items()} | ({NOTES.name: about} if about else {})
+    records = {text: entry for each in both.values() for text, entry in notes.told(each)}
+    meta: dict[str, Any] = {name: [note.text for note in each] for name, each in both.items()}
+    if records:
+        meta[NOTES.name] = records
+    return meta
 
 
 def badges(meta: Mapping[str, Any]) -> tuple[Note, ...]:

@@ -1,4 +1,4 @@
-"""The metadata of a samples file, which may come from anybody: parsed, and checked before anything relies on them."""
+"""Parses and checks the metadata of a samples file. The file may come from anybody."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _TEXTS = ("benchmark", "launcher", "transport", "device", "testbed", "bind")
 
 
 def plain(text: bytes) -> dict[str, Any]:
-    """The JSON object that a text is, its depth and length bounded.
+    """Parse a text as a JSON object of bounded length and depth.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If it is not one.
     """
     if len(text) > MOST:
         raise ValueError(f"longer than {MOST:,} B")
     try:
-        found = json.loads(text)
+        header = json.loads(text)
     except RecursionError:
         raise ValueError(f"more than {DEEPEST} levels deep") from None
-    if not isinstance(found, dict):
+    if not isinstance(header, dict):
         raise ValueError("no object of JSON")
     # few brackets cannot nest deeply: most files are spared the walk
-    if text.count(b"{") + text.count(b"[") > DEEPEST * 4 and not _shallow(found):
+    if text.count(b"{") + text.count(b"[") > DEEPEST * 4 and not _shallow(header):
         raise ValueError(f"more than {DEEPEST} levels deep")
-    return found
+    return header
 
 
 def parsed(text: bytes, where: object) -> dict[str, Any]:
-    """The metadata of a samples file as JSON.
+    """Parse the metadata of a samples file.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def parsed(text: bytes, where: object) -> dict[str, Any]:
     Raises
     ------
     DataError
-        If it is none.
+        If they are not a JSON object.
     """
     try:
         return plain(text)
@@ -70,12 +70,12 @@ def parsed(text: bytes, where: object) -> dict[str, Any]:
 
 
 def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
-    """Fields of `labkit.samples.Samples` from metadata of format 1.
+    """Return the fields of `labkit.samples.Samples` from metadata of format 1.
 
     Raises
     ------
     DataError
-        If one is missing or of another type; names it.
+        If a field is missing or of another type. The message names it.
     """
     try:
         _expect(header, _KINDS, required=True)
@@ -100,24 +100,24 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
         ) from error
 
 
-def _require(sound: bool, found: str, wanted: str) -> None:
-    if not sound:
-        raise ValueError(f"{found[:200]}, but it must be {wanted}.")
+def _require(valid: bool, given: str, wanted: str) -> None:
+    if not valid:
+        raise ValueError(f"{given[:200]}, but it must be {wanted}.")
 
 
 def _expect(values: Mapping[str, Any], kinds: Mapping[str, type], *, required: bool = False) -> None:
-    """Refuse a value of another type, or one that lacks."""
+    """Refuse a value of another type, or a required one that is missing."""
     for name, kind in kinds.items():
         if name not in values:
             _require(not required, f"{name} is missing", f"there, of type {kind.__name__}")
             continue
         value = values[name]
-        sound = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
-        _require(sound, f"{name}={value!r}", f"of type {kind.__name__}")
+        valid = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        _require(valid, f"{name}={value!r}", f"of type {kind.__name__}")
 
 
 def _spec(values: Mapping[str, Any]) -> Spec:
-    """A spec, with texts and plain values only."""
+    """Return the spec; refuse values that are not texts or plain values."""
     _expect(values, dict.fromkeys(_TEXTS, str))
     _expect(values, {"options": dict, "environment": dict, "hosts": list, "size": int, "ranks": int, "ppn": int})
     for name in ("size", "ranks", "ppn"):
@@ -130,29 +130,28 @@ def _spec(values: Mapping[str, Any]) -> Spec:
 
 
 def _reported(values: Mapping[str, Any]) -> Reported:
-    """A value that a tool worked out."""
-    found = Reported(**values)
+    """Return a value that a tool reported, with its types checked."""
+    reported = Reported(**values)
     for name in ("name", "unit", "statistic"):
-        _require(
-            isinstance(getattr(found, name), str), f"{name} of a reported value is {getattr(found, name)!r}", "a text"
-        )
-    numbers = {"value": found.value, "rank": found.rank, "t": found.t}
+        text = getattr(reported, name)
+        _require(isinstance(text, str), f"{name} of a reported value is {text!r}", "a text")
+    numbers = {"value": reported.value, "rank": reported.rank, "t": reported.t}
     for name, value in numbers.items():
-        plain = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2.0**1000
+        number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2.0**1000
         unset = value is None and name != "value"
-        _require(plain or unset or value != value, f"{name} of {found.name} is {value!r}", "a number")
-    _require(isinstance(found.labels, dict), f"labels of {found.name} are {found.labels!r}", "a table")
-    sound = all(isinstance(label, str | int | float | None) for label in found.labels.values())
-    _require(sound, f"labels of {found.name} are {found.labels!r}", "plain values")
-    return found
+        _require(number or unset or value != value, f"{name} of {reported.name} is {value!r}", "a number")
+    _require(isinstance(reported.labels, dict), f"labels of {reported.name} are {reported.labels!r}", "a table")
+    valid = all(isinstance(label, str | int | float | None) for label in reported.labels.values())
+    _require(valid, f"labels of {reported.name} are {reported.labels!r}", "plain values")
+    return reported
 
 
-def _shallow(held: object) -> bool:
-    """Whether lists and tables are at most `DEEPEST` levels deep; walks without recursion."""
-    left: list[Any] = [held]
+def _shallow(value: object) -> bool:
+    """Return whether lists and tables nest at most `DEEPEST` levels. Does not recurse."""
+    containers: list[Any] = [value]
     for _ in range(DEEPEST):
-        inner = [v for one in left for v in (one.values() if isinstance(one, dict) else one)]
-        left = [v for v in inner if isinstance(v, dict | list)]
-        if not left:
+        inner = [v for each in containers for v in (each.values() if isinstance(each, dict) else each)]
+        containers = [v for v in inner if isinstance(v, dict | list)]
+        if not containers:
             return True
     return False

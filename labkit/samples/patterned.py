@@ -1,4 +1,4 @@
-"""Points without samples whose metadata differ in little: a pattern with gaps, and what each point puts into them.
+"""Points without samples whose metadata differ in little: a pattern with gaps, and the texts that fill them.
 
 Format 2 of a compacted file (Parquet, zstd)
     One row for each point and launch, in the order of fingerprint and launch: ``fingerprint``, ``launch``, ``pattern``
@@ -51,57 +51,57 @@ def layout() -> pa.Schema:
 
 @dataclass
 class Points:
-    """Points in the order in which they came, those of a fingerprint by launch.
+    """Points in the order of arrival; those of one fingerprint in the order of their launches.
 
     Parameters
     ----------
     names : the first 8 B of their fingerprints.
-    patterns, shared, own : texts in ASCII, as in the columns of a file.
+    patterns, shared_texts, own_texts : texts in ASCII, as in the columns ``pattern``, ``shared`` and ``own`` of a file.
     """
 
     names: list[bytes] = field(default_factory=list)
     patterns: list[str] = field(default_factory=list)
-    shared: list[str] = field(default_factory=list)
-    own: list[str] = field(default_factory=list)
+    shared_texts: list[str] = field(default_factory=list)
+    own_texts: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """How many they are."""
+        """Number of points."""
         return len(self.names)
 
     def add(self, more: Points) -> None:
-        """Take further points."""
+        """Append further points."""
         self.names += more.names
         self.patterns += more.patterns
-        self.shared += more.shared
-        self.own += more.own
+        self.shared_texts += more.shared_texts
+        self.own_texts += more.own_texts
 
     def groups(self, launches: Callable[[NDArray[np.uint64]], NDArray[np.int32]]) -> Iterator[pa.RecordBatch]:
-        """Row groups of them.
+        """Yield the points as row groups, sorted by fingerprint.
 
         Parameters
         ----------
-        launches : number of each point from their names as numbers, which are sorted.
+        launches : returns the launch of each point, given their fingerprints as sorted numbers.
         """
         import pyarrow as pa
 
         names = np.frombuffer(b"".join(self.names), ">u8").astype(np.uint64)
         order = np.argsort(names, kind="stable")
         names = names[order]
-        own, numbers = _texts(self.own).take(pa.array(order)), launches(names)
-        columns = [_indices(texts, order) for texts in (self.patterns, self.shared)]
+        own_texts, numbers = _texts(self.own_texts).take(pa.array(order)), launches(names)
+        columns = [_indices(texts, order) for texts in (self.patterns, self.shared_texts)]
         for start in range(0, len(names), POINTS):
             here = slice(start, start + POINTS)
             arrays = [
                 _named(names[here]),
                 pa.array(numbers[here], pa.int32()),
                 *(_dictionary(texts, places[here]) for texts, places in columns),
-                own[here],
+                own_texts[here],
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=layout())
 
 
 def _texts(texts: Sequence[str]) -> pa.Array:
-    """Texts in ASCII as an array of their bytes, copied as rarely as can be."""
+    """Return ASCII texts as an Arrow array of bytes, with as few copies as possible."""
     import pyarrow as pa
 
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
@@ -111,7 +111,7 @@ def _texts(texts: Sequence[str]) -> pa.Array:
 
 
 def _named(names: NDArray[np.uint64]) -> pa.Array:
-    """Fingerprints in sixteen hex digits each."""
+    """Return fingerprints as texts of sixteen hex digits."""
     import pyarrow as pa
 
     digits = names.astype(">u8").tobytes().hex().encode()
@@ -120,54 +120,50 @@ def _named(names: NDArray[np.uint64]) -> pa.Array:
 
 
 def _indices(texts: Sequence[str], order: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int32]]:
-    """Different texts, and which of them each point has."""
+    """Return the distinct texts, and the index of each point's text among them."""
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     return list(places), np.fromiter(map(places.__getitem__, texts), np.int32, len(texts))[order]
 
 
 def _dictionary(texts: Sequence[str], places: NDArray[np.int32]) -> pa.Array:
-    """Some points' texts, each text once."""
+    """Return the texts of some points as an Arrow dictionary, each text once."""
     import pyarrow as pa
 
-    some, indices = np.unique(places, return_inverse=True)
-    found = _texts([texts[place] for place in some.tolist()])
-    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), found)
+    used, indices = np.unique(places, return_inverse=True)
+    dictionary = _texts([texts[place] for place in used.tolist()])
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), dictionary)
 
 
 def loader(table: pa.Table, where: object) -> Callable[[int, str, int], Raw]:
-    """What makes a point of a row, its fingerprint and its launch.
+    """Return the function that makes a point from its row, fingerprint and launch.
 
     Parameters
     ----------
     table : a row group.
-    where : how an error calls the file.
+    where : name of the file in errors.
     """
-    patterns, shared = ((one.dictionary.to_pylist(), one.indices) for one in map(_combined, _of(table, DICTIONARIES)))
-    (own,) = map(_combined, _of(table, ["own"]))
-    pieces = [_GAP.split(pattern) for pattern in patterns[0]]
+    patterns, shared, own_texts = (table[name].combine_chunks() for name in (*DICTIONARIES, "own"))
+    pieces: list[list[bytes]] = [_GAP.split(pattern) for pattern in patterns.dictionary.to_pylist()]
+    shared_texts = shared.dictionary.to_pylist()
+    pattern_of, shared_of = patterns.indices, shared.indices  # a new object at every access
 
     def load(row: int, name: str, launch: int) -> Raw:
-        parts, common = own[row].as_py().split(OWN.encode()), shared[0][shared[1][row].as_py()]
-        form = pieces[patterns[1][row].as_py()]
-        fill = {SHARED.encode(): common, NAME.encode(): name.encode(), LAUNCH.encode(): b"%d" % launch}
-        gaps = form[1::2]
-        if gaps.count(OWN.encode()) != len(parts) or len(gaps) - len(parts) > len(set(gaps) - {OWN.encode()}):
+        texts: list[bytes] = own_texts[row].as_py().split(OWN.encode())
+        pattern = pieces[pattern_of[row].as_py()]
+        shared_text: bytes = shared_texts[shared_of[row].as_py()]
+        fill = {SHARED.encode(): shared_text, NAME.encode(): name.encode(), LAUNCH.encode(): b"%d" % launch}
+        gaps = pattern[1::2]
+        if gaps.count(OWN.encode()) != len(texts) or len(gaps) - len(texts) > len(set(gaps) - {OWN.encode()}):
             raise DataError(
                 f"{where}: the texts of point {name}, launch {launch} are not as many as the gaps of its pattern. "
                 "Restore it from a copy, or delete it."
             )
-        texts = iter(parts)
-        found = b"".join(fill[piece] if piece in fill else next(texts) if piece == b"\0" else piece for piece in form)
-        if len(found) > MOST:
+        remaining = iter(texts)
+        header = b"".join(
+            fill[piece] if piece in fill else next(remaining) if piece == OWN.encode() else piece for piece in pattern
+        )
+        if len(header) > MOST:
             raise DataError(f"{where}: the metadata of point {name} are longer than {MOST:,} B. Delete the file.")
-        return Raw(found, (), {"time_ns": _NONE})
+        return Raw(header, (), {"time_ns": _NONE})
 
     return load
-
-
-def _of(table: pa.Table, names: Sequence[str]) -> list[pa.ChunkedArray]:
-    return [table[name] for name in names]
-
-
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks()

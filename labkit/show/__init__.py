@@ -150,9 +150,9 @@ def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign
 
 def campaign(held: Campaign, benchmark: str, form: str, output: str | None, *, full: bool = False) -> None:
     """Print the results of a campaign, of one benchmark or of all; samples are read where records do not do."""
-    from labkit.records import kept
+    from labkit.records import cached
 
-    _write(kept.of(held, benchmark), _Unread(held, benchmark), form, output, full)
+    _write(cached.of(held, benchmark), _Unread(held, benchmark), form, output, full)
 
 
 class _Unread(Iterable[Samples]):

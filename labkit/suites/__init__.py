@@ -11,7 +11,7 @@ from labkit import campaign, extras, measuring, writing
 from labkit.analysis import doubts
 from labkit.campaign import Campaign, events
 from labkit.errors import LabkitError
-from labkit.records import kept, tables
+from labkit.records import cached, tables
 from labkit.suites.definition import Entry, Suite, load, names
 from labkit.suites.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, measure_only, room
 from labkit.units import format_duration
@@ -124,7 +124,7 @@ def run(
         executed.sort(key=lambda one: list(parameters).index(one.name))
         held.compact(least=MANY)
         finish([one.path for one in executed if one.path.exists()])
-    table = kept.of(held)
+    table = cached.of(held)
     save_records(table, held.path / "records.parquet")
     held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
     failed, retried = _told(held)

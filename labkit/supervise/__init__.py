@@ -1,16 +1,15 @@
 r"""Ends a whole process tree when its owner ends.
 
-Whatever labkit starts (ranks, servers of tools, guests) is started here. Two small processes stand between the owner
-and the command and watch each other (`labkit.supervise.supervisor`)::
+labkit starts all its programs (ranks, servers of tools, guests) here. Two small processes stand between the owner and
+the command and watch each other (`labkit.supervise.supervisor`)::
 
     owner ──pipe──► supervisor ──► reaper ──► command ──► ...
 
-The owner holds the only write end of a pipe; however it dies, the kernel closes it. Supervisor and reaper are both
-child subreapers: whatever loses its parent, setsid or not, falls to the nearest of them. The reaper ends everything
-when the pipe closes, the command ends, a signal comes or the supervisor dies; the supervisor does when the reaper
-dies. If both are killed at once, the command gets SIGTERM as its parent-death signal (which mpirun passes on to its
-ranks; killed outright it would leave them), and an owner that still lives ends what carries the tree's mark in its
-environment.
+The owner holds the only write end of a pipe, which the kernel closes however the owner dies. Supervisor and reaper are
+child subreapers: a process that loses its parent, setsid or not, gets the nearest of them. The reaper ends everything
+when the pipe closes, the command ends, a signal comes or the supervisor dies. The supervisor does so when the reaper
+dies. If both are killed at once, the command gets SIGTERM as its parent-death signal, which mpirun passes on to its
+ranks (SIGKILL would leave them), and a living owner ends the processes with the tree's mark in their environment.
 
 Examples
 --------
@@ -46,16 +45,16 @@ DEVNULL = subprocess.DEVNULL
 
 
 class Tree:
-    """A command with everything it starts, which lives at most as long as its owner. Made by `start`.
+    """A command with everything it starts. It lives at most as long as its owner. `start` makes it.
 
-    A context manager: leaving it ends the tree, whatever happened inside. All methods may be called from any thread.
+    A context manager: leaving it always ends the tree. All methods may be called from any thread.
 
     Attributes
     ----------
     argv : the command line.
     pid : of the supervisor.
-    stdout : raw bytes of the command, for `read`, `select.select` and `os.read`; at once at its end if the command's
-        output goes elsewhere.
+    stdout : raw bytes of the command, for `read`, `select.select` and `os.read`; empty if the command's output goes
+        elsewhere.
     """
 
     def __init__(self, argv: Sequence[str], process: subprocess.Popen[bytes], lifetime: IO[bytes], watcher: Watcher):
@@ -91,30 +90,30 @@ class Tree:
         return self.returncode
 
     def stderr_tail(self, lines: int = 50) -> str:
-        """Last lines of what the tree wrote on standard error so far; 64 KiB are kept.
+        """Return the last lines of the tree's standard error so far; 64 KiB are kept.
 
         Complete once `returncode` is set, empty if standard error goes elsewhere.
         """
         return "".join(self._watcher.tail.decode(errors="replace").splitlines(keepends=True)[-lines:])
 
     def stderr_text(self) -> str:
-        """What the tree wrote on standard error so far: all of it, or its first 16 and its last 64 KiB.
+        """Return the standard error of the tree so far: all of it, or its first 16 and its last 64 KiB.
 
         Complete once `returncode` is set, empty if standard error goes elsewhere.
         """
-        head, tail, told = self._watcher.head, self._watcher.tail, self._watcher.told
-        lost = told - len(head) - len(tail)
+        head, tail, size = self._watcher.head, self._watcher.tail, self._watcher.stderr_size
+        lost = size - len(head) - len(tail)
         if lost <= 0:
-            return (head[: told - len(tail)] + tail).decode(errors="replace")
+            return (head[: size - len(tail)] + tail).decode(errors="replace")
         return f"{head.decode(errors='replace')}\n… {lost} bytes omitted …\n{tail.decode(errors='replace')}"
 
-    def noted(self) -> None:
-        """Note what shared memory the tree has now, so that nothing of it stays even if every supervisor is killed."""
+    def note_leftovers(self) -> None:
+        """Note the shared memory of the tree, so that it can be removed even if every supervisor is killed."""
         with contextlib.suppress(OSError):
             self._watcher.note.write(supervisor.below(self.pid))
 
     def stop(self) -> int | None:
-        """End the whole tree and wait until it is gone: SIGTERM, after the grace SIGKILL. Again does no harm.
+        """End the whole tree and wait until it is gone: SIGTERM, after the grace SIGKILL. May be called again.
 
         Returns
         -------
@@ -123,16 +122,16 @@ class Tree:
         Warns
         -----
         LabkitWarning
-            If processes are left that cannot be ended: hanging in the kernel, or another user's.
+            If processes cannot be ended: they hang in the kernel, or are another user's.
         """
         self._lifetime.close()
         if os.getpid() != self._owner:
             return None
-        if not self._watcher.ended.wait(2 * self._watcher.grace + 4 * supervisor.STUCK_S) or self._watcher.left:
-            left = self._watcher.left or [self.pid]
-            self._watcher.left = []
+        if not self._watcher.ended.wait(2 * self._watcher.grace + 4 * supervisor.STUCK_S) or self._watcher.survivors:
+            survivors = self._watcher.survivors or [self.pid]
+            self._watcher.survivors = []
             warnings.warn(
-                f"Processes {left} of {' '.join(self.argv)!r} did not end. Kill them by hand.",
+                f"Processes {survivors} of {' '.join(self.argv)!r} did not end. Kill them by hand.",
                 LabkitWarning,
                 stacklevel=2,
             )
@@ -154,7 +153,7 @@ _trees: weakref.WeakSet[Tree] = weakref.WeakSet()
 
 
 def _disown() -> None:
-    """In a forked child of the owner: a child that lives on must not keep the owner's trees alive."""
+    """Close the pipes in a forked child of the owner, which must not keep the owner's trees alive."""
     for tree in _trees:
         tree._lifetime.close()
 
@@ -163,28 +162,29 @@ os.register_at_fork(after_in_child=_disown)
 
 
 @functools.cache
-def _swept() -> None:
-    """Remove what killed trees of earlier processes left; once."""
+def _sweep_once() -> None:
+    """Remove, once in a process, what killed trees of earlier processes left."""
     with contextlib.suppress(OSError):
         leftovers.sweep()
 
 
 def _pipes(command: Sequence[str]) -> tuple[int, int, int, int]:
-    """Both ends of two pipes."""
-    made: tuple[int, ...] = ()
+    """Return both ends of two pipes."""
+    fds: tuple[int, ...] = ()
     try:
-        made += os.pipe()
-        return (*made, *os.pipe())  # type: ignore[return-value]
+        fds += os.pipe()
+        return (*fds, *os.pipe())  # type: ignore[return-value]
     except OSError as error:
-        for fd in made:
+        for fd in fds:
             os.close(fd)
-        raise LaunchError(_refused(error), command=command) from error
+        raise LaunchError(_cannot_start(error), command=command) from error
 
 
-def _refused(error: OSError) -> str:
-    """Why the system starts nothing."""
+def _cannot_start(error: OSError) -> str:
+    """Return the message for a system that starts no programs."""
     cause = causes.known(error.strerror or "")
-    return f"The system cannot start a program: {error.strerror}. {cause.remedy if cause else 'Free what is used up.'}"
+    remedy = cause.remedy if cause else "Free what is used up."
+    return f"The system cannot start a program: {error.strerror}. {remedy}"
 
 
 def start(
@@ -198,7 +198,7 @@ def start(
 ) -> Tree:
     """Start a command that ends, with everything it starts, when this process does.
 
-    Its standard input is empty, its session its own: Ctrl-C in the owner's terminal reaches the owner alone.
+    Its standard input is empty. It has its own session, so Ctrl-C in the owner's terminal reaches only the owner.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def start(
             f"There is no program {command[0]!r} on the PATH. Install it (see 'labkit doctor'), or give its full path.",
             command=command,
         )
-    _swept()
+    _sweep_once()
     environment[MARK] = mark = secrets.token_hex(8)
     lifetime_end, write, report, report_end = _pipes(command)
     lifetime = open(write, "wb", buffering=0)  # noqa: SIM115, PTH123 (closed even if Ctrl-C comes before the Tree is made)
@@ -245,14 +245,14 @@ def start(
         lifetime.close()
         os.close(report)
         if isinstance(error, OSError):
-            raise LaunchError(_refused(error), command=command) from error
+            raise LaunchError(_cannot_start(error), command=command) from error
         raise
     finally:
         os.close(lifetime_end)
         os.close(report_end)
     watcher = Watcher(process, report, grace, mark)
     tree = Tree(command, process, lifetime, watcher)
-    process.stdout = None  # the tree's alone, gone when it is forgotten
+    process.stdout = None  # only the tree keeps it
     _trees.add(tree)
     watcher.start()
     return tree

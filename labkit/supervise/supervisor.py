@@ -20,68 +20,67 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-STUCK_S = (
-    10.0  # SIGKILL may take that long on a machine under load, before a process counts as one that cannot be ended
-)
+# a process that lives that long after SIGKILL cannot be ended; on a machine under load, the signal takes seconds
+STUCK_S = 10.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 _ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _KILLED = 128 + signal.SIGKILL
 
 
 def processes() -> list[int]:
-    """Every process number there is now."""
+    """Return the numbers of all processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 (pathlib starts slowly)
 
 
 def _descendants() -> list[int]:
-    """All processes below this one, zombies included."""
+    """Return all processes below this one, zombies included."""
     return below(os.getpid())
 
 
 def below(pid: int) -> list[int]:
-    """All processes below one, zombies included."""
+    """Return all processes below a process, zombies included."""
     children: dict[int, list[int]] = {}
     for other in processes():
         with contextlib.suppress(OSError), open(f"/proc/{other}/stat", "rb") as file:  # noqa: PTH123
             parent = int(file.read().rpartition(b")")[2].split()[1])
             children.setdefault(parent, []).append(other)
-    found, todo = [], [pid]
-    while todo:
-        some = children.get(todo.pop(), [])
-        found += some
-        todo += some
-    return found
+    descendants, parents = [], [pid]
+    while parents:
+        direct = children.get(parents.pop(), [])
+        descendants += direct
+        parents += direct
+    return descendants
 
 
 def send(pid: int, number: int) -> None:
-    """Signal a process that may be gone, or not ours to signal."""
+    """Signal a process, which may be gone or another user's."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 
 
-def end(find: Callable[[], list[int]], left: Callable[[], bool], grace: float) -> list[int]:
-    """SIGTERM to all processes found, SIGKILL after a while, until none is left.
+def end(find: Callable[[], list[int]], remaining: Callable[[], bool], grace: float) -> list[int]:
+    """Send SIGTERM to processes, SIGKILL after the grace, until none remains.
 
     Parameters
     ----------
-    find : gives the processes to end.
-    left : whether there are any.
+    find : returns the processes to end.
+    remaining : returns whether there are any.
     grace : s between SIGTERM and SIGKILL.
 
     Returns
     -------
-    Those that would not go within `STUCK_S` of SIGKILL.
+    The processes that did not end within `STUCK_S` of SIGKILL.
     """
-    start, pause, told = time.monotonic(), 0.002, set[int]()
-    while left():
-        past, alive = time.monotonic() - start, find()
-        if past > grace + STUCK_S:
+    start, pause, signalled = time.monotonic(), 0.002, set[int]()
+    while remaining():
+        elapsed, alive = time.monotonic() - start, find()
+        if elapsed > grace + STUCK_S:
             return alive
         for pid in alive:
-            if past >= grace:
+            if elapsed >= grace:
                 send(pid, signal.SIGKILL)
-            elif pid not in told:
-                told.add(pid)
+            elif pid not in signalled:
+                signalled.add(pid)
                 send(pid, signal.SIGTERM)
         time.sleep(pause)
         pause = min(2 * pause, 0.05)
@@ -89,13 +88,13 @@ def end(find: Callable[[], list[int]], left: Callable[[], bool], grace: float) -
 
 
 def _leftovers() -> Any:
-    """The module of that name beside this file; the way to it is not on the path of this program."""
+    """Load the module `leftovers` beside this file, because its folder is not on the path of this program."""
     from importlib import util
 
-    place = util.spec_from_file_location("leftovers", os.path.join(os.path.dirname(__file__), "leftovers.py"))  # noqa: PTH118, PTH120
-    assert place is not None and place.loader is not None  # noqa: PT018
-    module = util.module_from_spec(place)
-    place.loader.exec_module(module)
+    spec = util.spec_from_file_location("leftovers", os.path.join(os.path.dirname(__file__), "leftovers.py"))  # noqa: PTH118, PTH120
+    assert spec is not None and spec.loader is not None  # noqa: PT018
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 
@@ -106,7 +105,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 class _Subreaper:
-    """What this process becomes: it adopts orphaned descendants, waits for one child and can end them all."""
+    """Makes this process adopt orphaned descendants, wait for one child, and end them all."""
 
     def __init__(self) -> None:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -120,7 +119,7 @@ class _Subreaper:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def reap(self) -> bool:
-        """Collect every child that has ended; False when there are none left, and thus no descendants."""
+        """Collect every child that has ended; False if there are no children left, and so no descendants."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -147,24 +146,24 @@ class _Subreaper:
         return True
 
     def wait_at_most(self, seconds: float) -> bool:
-        """Wait for the child, whatever signals come; False if it did not end in time."""
+        """Wait for the child, even if signals come; False if it did not end in time."""
         deadline = time.monotonic() + seconds
         while self.reap() and self.status is None and time.monotonic() < deadline:
             time.sleep(0.005)
         return self.status is not None
 
     def end(self, grace: float) -> list[int]:
-        """End all descendants, and remove what they leave; returns those that would not go."""
+        """End all descendants and remove their leftovers; return those that did not end."""
         module: Any = None
-        left: dict[str, int] = {}
-        with contextlib.suppress(Exception):  # whatever is wrong there, they must end
+        leftovers: dict[str, int] = {}
+        with contextlib.suppress(Exception):  # the descendants must end, whatever fails here
             module = _leftovers()
-            left = module.left_by(_descendants())
-        alive = end(_descendants, self.reap, grace)
-        if left and not alive:
+            leftovers = module.left_by(_descendants())
+        survivors = end(_descendants, self.reap, grace)
+        if leftovers and not survivors:
             with contextlib.suppress(Exception):
-                module.remove(left)
-        return alive
+                module.remove(leftovers)
+        return survivors
 
 
 def _say(text: str) -> None:
@@ -193,7 +192,7 @@ def _fork(run: Callable[[], int]) -> int:
 
 
 def _execute(command: Sequence[str]) -> int:
-    """Become the command, in a session of its own and without input; returns only if that cannot be."""
+    """Become the command, in its own session and without input; return only if that fails."""
     reaper = os.getppid()
     signal.set_wakeup_fd(-1)
     for number in (*_ENDING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
@@ -218,38 +217,38 @@ def _leave_output() -> None:
     os.close(null)
 
 
-def _tell(report: int, status: int, left: Sequence[int]) -> int:
-    """Tell the owner how it ended; returns the exit status."""
-    if left:
-        _say(f"could not end {left}")
+def _tell(report: int, status: int, survivors: Sequence[int]) -> int:
+    """Report to the owner how the command ended; return the exit status."""
+    if survivors:
+        _say(f"could not end {survivors}")
     if report >= 0:
         with contextlib.suppress(OSError):
-            os.write(report, " ".join(map(str, [status, *left])).encode())
+            os.write(report, " ".join(map(str, [status, *survivors])).encode())
     return status
 
 
-def _keep(command: Sequence[str], grace: float, report: int, supervisor: int) -> int:
-    """Be the reaper: run the command, and end all descendants when the command, the owner or the supervisor ends."""
+def _run_reaper(command: Sequence[str], grace: float, report: int, supervisor: int) -> int:
+    """Run the command, and end all descendants when the command, the owner or the supervisor ends."""
     family = _Subreaper()
     family.child = _fork(lambda: _execute(command))
     _leave_output()
     family.wait(ends=(0, supervisor))
-    left = family.end(grace)
+    survivors = family.end(grace)
     status = -signal.SIGKILL if family.status is None else family.status
-    return _tell(report, status if status >= 0 else 128 - status, left)
+    return _tell(report, status if status >= 0 else 128 - status, survivors)
 
 
-def _guard(command: Sequence[str], grace: float, report: int) -> int:
-    """Be the supervisor: run the reaper, and take over from it when it dies or hangs."""
+def _run_supervisor(command: Sequence[str], grace: float, report: int) -> int:
+    """Run the reaper, and do its work if it dies or hangs."""
     family = _Subreaper()
-    keeper_end, guard_end = os.pipe()
+    reaper_end, supervisor_end = os.pipe()
 
-    def keep() -> int:
-        os.close(guard_end)
-        return _keep(command, grace, report, keeper_end)
+    def reaper() -> int:
+        os.close(supervisor_end)
+        return _run_reaper(command, grace, report, reaper_end)
 
-    family.child = _fork(keep)
-    os.close(keeper_end)
+    family.child = _fork(reaper)
+    os.close(reaper_end)
     _leave_output()
     if not family.wait(ends=(0,)):
         send(family.child, signal.SIGTERM)
@@ -275,7 +274,7 @@ def main(arguments: Sequence[str]) -> int:
     report = int(reports[0]) if reports else -1
     if report >= 0:
         os.set_inheritable(report, False)
-    return _guard(arguments[cut + 1 :], float(grace), report)
+    return _run_supervisor(arguments[cut + 1 :], float(grace), report)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The owner's side of a tree: it reads what the tree says on standard error, and takes leave of its supervisor."""
+"""The owner's side of a tree: reads its standard error, and waits for its supervisor."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from pathlib import Path
 
 from labkit.supervise import leftovers, supervisor
 
-MARK = "LABKIT_TREE"  # in the environment of all that is started
+MARK = "LABKIT_TREE"  # in the environment of every process of a tree
 _HEAD_B, _TAIL_B = 16 * 1024, 64 * 1024
 
 
 def marked(mark: str) -> list[int]:
-    """All processes that were started with this mark in their environment."""
-    found, wanted = [], f"{MARK}={mark}".encode()
+    """Return all processes with this mark in their environment."""
+    pids, wanted = [], f"{MARK}={mark}".encode()
     for pid in supervisor.processes():
         with contextlib.suppress(OSError):
             if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
 class Watcher(threading.Thread):
-    """Keeps beginning and end of stderr, waits for the supervisor. Knows no `Tree`, for that may be forgotten."""
+    """Keeps beginning and end of stderr, and waits for the supervisor. It has no reference to the `Tree`."""
 
     def __init__(self, process: subprocess.Popen[bytes], report: int, grace: float, mark: str) -> None:
         super().__init__(name="labkit-supervise", daemon=True)
         self.ended = threading.Event()
         self.status: int | None = None
-        self.left: list[int] = []
+        self.survivors: list[int] = []
         self.head = self.tail = b""
-        self.told = 0  # B on stderr
+        self.stderr_size = 0  # B on stderr
         self.grace = grace
         self.note = leftovers.Note(mark)
         self._process, self._report, self._mark = process, report, mark
 
     def run(self) -> None:
-        """Read until supervisor and reaper are both gone, and then what is left of stderr."""
+        """Read until supervisor and reaper have both ended, then the rest of stderr."""
         stderr = self._process.stderr.fileno() if self._process.stderr else -1
-        poll, said = select.poll(), b""
+        poll, report = select.poll(), b""
         reading = {fd for fd in (self._report, stderr) if fd >= 0}
         for fd in reading:
             poll.register(fd, select.POLLIN)
@@ -53,25 +53,25 @@ class Watcher(threading.Thread):
                     poll.unregister(fd)
                     reading.discard(fd)
                 elif fd == stderr:
-                    self.told += len(data)
+                    self.stderr_size += len(data)
                     self.head += data[: _HEAD_B - len(self.head)]
                     self.tail = (self.tail + data)[-_TAIL_B:]
                 else:
-                    said += data
-        self._finish([int(word) for word in said.split()])
+                    report += data
+        self._finish([int(word) for word in report.split()])
 
-    def _finish(self, said: list[int]) -> None:
-        """Take leave of the supervisor: the command's status, and what could not be ended."""
+    def _finish(self, report: list[int]) -> None:
+        """Set the command's status and the processes that could not be ended; end the tree if nobody reported."""
         os.close(self._report)
         if self._process.stderr:
             self._process.stderr.close()
         self._process.wait()
-        if said:
-            self.status, *self.left = said
+        if report:
+            self.status, *self.survivors = report
         else:
-            self.note.left |= leftovers.left_by(marked(self._mark))
-            self.left = supervisor.end(lambda: marked(self._mark), lambda: bool(marked(self._mark)), self.grace)
+            self.note.leftovers |= leftovers.left_by(marked(self._mark))
+            self.survivors = supervisor.end(lambda: marked(self._mark), lambda: bool(marked(self._mark)), self.grace)
             self.status = 137
-        if not self.left:
+        if not self.survivors:
             self.note.close()
         self.ended.set()

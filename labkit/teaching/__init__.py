@@ -1,7 +1,7 @@
 """Labs: lessons of 50 minutes in which a learner predicts, measures, compares and answers.
 
-A notebook in ``notebooks/labs`` is prose with calls of a `Session`; what is asked, and what a run answers, is in the
-file of the same name in `labkit.teaching.labs`. `docs/teaching.md` is the teacher's guide.
+A notebook in ``notebooks/labs`` is prose with calls of a `Session`. The file of the same name in `labkit.teaching.labs`
+has its questions, and computes the answers from a run. `docs/teaching.md` is the teacher's guide.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from IPython.display import DisplayHandle, Markdown, display
 from ipywidgets import Widget
 
-from labkit import lab as book
+from labkit import notebook
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
 from labkit.markdown import table
@@ -33,7 +33,7 @@ __all__ = ["Session", "begin"]
 
 
 def begin(name: str, namespace: Mapping[str, Any] | None = None) -> Session:
-    """A session of a lab, with the parameters of the notebook's first cell.
+    """Begin a session of a lab, with the parameters of the notebook's first cell.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Session:
     """
 
     def __init__(self, name: str, folder: Path, source: str = "auto") -> None:
-        self.name, self.lab, self._asked = name, definition.get(name), source
+        self.name, self.lab, self._choice = name, definition.get(name), source
         self.attempts = Attempts(folder)
         self.source: sources.Source | None = None
         self._results: Results | None = None
@@ -92,16 +92,16 @@ class Session:
             left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
             handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
-        self.source = sources.find(self.lab, self._asked, self.attempts, tell)
-        specs, held = self.lab.specs(), map(Campaign, self.source.campaigns)
+        self.source = sources.find(self.lab, self._choice, self.attempts, tell)
+        specs, campaigns = self.lab.specs(), map(Campaign, self.source.campaigns)
         names = sorted({spec.benchmark for spec in specs})
-        self._results = Results((one for c in held for name in names for one in c.samples(name)), specs)
-        badges = joined(self._results.badges())
-        lines = [self.source.words, f"Badges: {badges}." if badges else ""]
-        open_ = [one.text for one in self.lab.predictions if one.name not in self.attempts.predictions]
-        lines += [
-            f"Not predicted yet: {' '.join(open_)} A prediction makes the comparison more useful." if open_ else ""
-        ]
+        samples = (sample for campaign in campaigns for name in names for sample in campaign.samples(name))
+        self._results = Results(samples, specs)
+        lines = [self.source.words]
+        if badges := joined(self._results.badges()):
+            lines.append(f"Badges: {badges}.")
+        if missing := [one.text for one in self.lab.predictions if one.name not in self.attempts.predictions]:
+            lines.append(f"Not predicted yet: {' '.join(missing)} A prediction makes the comparison more useful.")
         handle.update(Markdown("\n\n".join(line for line in lines if line)))
 
     @property
@@ -120,14 +120,14 @@ class Session:
     # ---- after
 
     def show(self, name: str) -> None:
-        """Display a figure, a table, a sentence or something to try of this lab."""
+        """Display a figure, a table, a sentence or a widget of this lab."""
         if name not in self.lab.shows:
             raise SpecError(f"There is no {name!r} to show. There are: {', '.join(self.lab.shows)}.")
         thing = self.lab.shows[name](self.results)
         if isinstance(thing, Widget):
             display(thing)
         else:
-            book.table(thing) if hasattr(thing, "itertuples") else book.show(thing)
+            notebook.table(thing) if hasattr(thing, "itertuples") else notebook.show(thing)
 
     def compare(self) -> None:
         """Display predictions beside results."""
@@ -135,18 +135,18 @@ class Session:
         for question in self.lab.predictions:
             given, expected = self.attempts.predictions.get(question.name), question.of(self.results)
             if isinstance(expected.centre, str):
-                found = expected.centre
+                result = expected.centre
             elif not expected.basis:
-                found = f"{number(expected.centre)} {question.unit} (computed from {expected.by})"
+                result = f"{number(expected.centre)} {question.unit} (computed from {expected.by})"
             else:
                 ends = f"{number(expected.low)} to {number(expected.high)}, {expected.basis}"
-                found = f"{number(expected.centre)} {question.unit} ({ends})"
-            before = "–" if given is None else str(given)
-            rows.append([question.text, before, found, compared(question, expected, given)])
+                result = f"{number(expected.centre)} {question.unit} ({ends})"
+            predicted = "–" if given is None else str(given)
+            rows.append([question.text, predicted, result, compared(question, expected, given)])
         display(Markdown(table(["asked", "predicted", "found", ""], rows, align="lrrl")))
 
     def check(self, name: str, given: Any = None) -> None:
-        """Show a question with what its answer is worth, and hints; nothing is raised for a wrong one.
+        """Show a question with hints, and whether its answer is right; a wrong answer raises nothing.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Session:
             display(Markdown(f"`{name}` in the cell above: {self.verdict(name, given)}"))
 
     def verdict(self, name: str, given: Any) -> str:
-        """What an answer is worth, in words; it is kept with the attempts."""
+        """Return in words whether an answer is right; it is kept with the attempts."""
         return self._judged(self.lab.question(name), given)[1]
 
     def grade(self, name: str, given: Any) -> None:
@@ -169,22 +169,22 @@ class Session:
         assert right, f"{name}: {words}"
 
     def hint(self, name: str) -> str:
-        """The next hint of a question; the attempts count them."""
+        """Return the next hint of a question; the attempts count them."""
         hints = self.lab.question(name).hints
         seen = self.attempts.hint(name)
         return f"{seen}. {hints[seen - 1]}" if seen <= len(hints) else "There are no more hints."
 
     def summary(self) -> None:
-        """Display what was predicted and answered, and keep it as ``summary.md`` in the folder of the lab."""
+        """Display predictions and answers, and keep them as ``summary.md`` in the folder of the lab."""
         text = of_session(self.lab, self.attempts, self.source.words if self.source else "Nothing was measured.")
         self.attempts.folder.mkdir(parents=True, exist_ok=True)
         (self.attempts.folder / "summary.md").write_text(text)
         display(Markdown(text))
 
     def _judged(self, question: Question, given: Any) -> tuple[bool, str]:
-        found = judge(question, question.of(self.results), given)
-        self.attempts.answer(question.name, plain(question, given), found.right)
-        return found.right, found.text
+        verdict = judge(question, question.of(self.results), given)
+        self.attempts.answer(question.name, plain(question, given), verdict.right)
+        return verdict.right, verdict.text
 
     def _show(self, panel: Panel, question: Question) -> None:
         self.panels[question.name] = panel
@@ -192,5 +192,5 @@ class Session:
 
 
 def _anything(question: Question) -> Expected:
-    """An expectation that any well-formed prediction can be held against."""
+    """Return an expectation against which any well-formed prediction can be judged."""
     return Expected(question.choices[0]) if question.choices else Expected(1.0, 1.0, 1.0)

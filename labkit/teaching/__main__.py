@@ -8,7 +8,7 @@ from labkit.teaching.summary import collected, of_class
 
 if __name__ == "__main__":
     try:
-        held = collected(Path(sys.argv[1] if len(sys.argv) > 1 else "submitted"))
-        sys.stdout.write("\n".join(of_class(name, learners) for name, learners in held.items()))
+        diaries = collected(Path(sys.argv[1] if len(sys.argv) > 1 else "submitted"))
+        sys.stdout.write("\n".join(of_class(name, learners) for name, learners in diaries.items()))
     except LabkitError as error:
         sys.exit(str(error))

@@ -1,4 +1,4 @@
-"""What a learner predicted, answered and looked up, kept in a file beside the notebook that is handed in with it."""
+"""What a learner predicted, answered and looked up, in a file that is handed in with the notebook."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Attempts:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._file = folder, folder / "diary.json"
-        self._held: dict[str, Any] = {"format": FORMAT, "source": "", "predictions": {}, "answers": {}}
+        self._diary: dict[str, Any] = {"format": FORMAT, "source": "", "predictions": {}, "answers": {}}
         if self._file.exists():
             try:
-                self._held = json.loads(self._file.read_text())
+                self._diary = json.loads(self._file.read_text())
             except (OSError, json.JSONDecodeError) as error:
                 raise DataError(f"{self._file} cannot be read: {error}. Delete it to start again.") from error
-            if not isinstance(self._held, dict) or self._held.get("format") != FORMAT:
+            if not isinstance(self._diary, dict) or self._diary.get("format") != FORMAT:
                 raise DataError(
                     f"{self._file} is not of format {FORMAT}, which this labkit reads. Delete it to start again."
                 )
@@ -41,48 +41,48 @@ class Attempts:
     @property
     def source(self) -> str:
         """Which kind of source was used; empty where none was yet."""
-        return str(self._held["source"])
+        return str(self._diary["source"])
 
     @property
     def predictions(self) -> dict[str, Any]:
         """What was predicted, by name."""
-        return dict(self._held["predictions"])
+        return dict(self._diary["predictions"])
 
     @property
     def answers(self) -> dict[str, dict[str, Any]]:
         """For each question: given (the last answer), right, tries, hints (how many were seen)."""
-        return dict(self._held["answers"])
+        return dict(self._diary["answers"])
 
     def note_source(self, kind: str) -> None:
         """Remember the source."""
-        self._held["source"] = kind
+        self._diary["source"] = kind
         self._save()
 
     def predict(self, name: str, value: Any) -> None:
-        """Keep a prediction, in the place of an earlier one."""
-        self._held["predictions"][name] = value
+        """Keep a prediction; it replaces an earlier one."""
+        self._diary["predictions"][name] = value
         self._save()
 
     def answer(self, name: str, given: Any, right: bool) -> None:
-        """Keep an answer; the same one again is no further try."""
-        held = self._of(name)
-        held["tries"] += held["given"] != given
-        held |= {"given": given, "right": right}
+        """Keep an answer; the same answer again is no further try."""
+        entry = self._entry(name)
+        entry["tries"] += entry["given"] != given
+        entry |= {"given": given, "right": right}
         self._save()
 
     def hint(self, name: str) -> int:
-        """Count one more hint, and give its number, from 1."""
-        held = self._of(name)
-        held["hints"] += 1
+        """Count one more hint, and return its number, from 1."""
+        entry = self._entry(name)
+        entry["hints"] += 1
         self._save()
-        return int(held["hints"])
+        return int(entry["hints"])
 
-    def _of(self, name: str) -> dict[str, Any]:
-        held: dict[str, Any] = self._held["answers"].setdefault(
+    def _entry(self, name: str) -> dict[str, Any]:
+        entry: dict[str, Any] = self._diary["answers"].setdefault(
             name, {"given": None, "right": False, "tries": 0, "hints": 0}
         )
-        return held
+        return entry
 
     def _save(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        writing.replace(self._file, json.dumps(self._held, indent=1) + "\n", durable=True)
+        writing.replace(self._file, json.dumps(self._diary, indent=1) + "\n", durable=True)

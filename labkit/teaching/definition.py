@@ -1,4 +1,4 @@
-"""What a lab is: its points, what is predicted, asked and shown. Each lab is a file in `labkit.teaching.labs`."""
+"""The definition of a lab: points, predictions, questions, figures. Each lab is a file in `labkit.teaching.labs`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Lab:
     ----------
     title : of the lesson.
     specs : what has to be measured.
-    recorded : example campaigns that hold these points, for where nothing can be measured.
+    recorded : example campaigns that hold these points, for machines that cannot measure them.
     predictions : asked before the measurement.
     questions : asked after it.
     shows : figures, tables (data frames), sentences and widgets by name.
@@ -40,7 +40,7 @@ class Lab:
     effort: Effort = EFFORT
 
     def question(self, name: str) -> Question:
-        """A question, or a prediction, of that name.
+        """Return the question, or the prediction, of that name.
 
         Raises
         ------
@@ -54,14 +54,14 @@ class Lab:
 
 
 def names() -> list[str]:
-    """All labs there are files for."""
+    """Return the names of all labs: those of their files."""
     from labkit.teaching import labs
 
     return sorted(module.name for module in pkgutil.iter_modules(labs.__path__) if not module.name.startswith("_"))
 
 
 def get(name: str) -> Lab:
-    """The lab of that name.
+    """Return the lab of that name.
 
     Raises
     ------
@@ -70,9 +70,8 @@ def get(name: str) -> Lab:
     """
     if name not in names():
         raise known("lab", name, names())
-    found: Lab = importlib.import_module(f"labkit.teaching.labs.{name}").LAB
-    if len({one.name for one in (*found.predictions, *found.questions)}) < len(found.predictions) + len(
-        found.questions
-    ):
+    lab: Lab = importlib.import_module(f"labkit.teaching.labs.{name}").LAB
+    questions = [question.name for question in (*lab.predictions, *lab.questions)]
+    if len(set(questions)) < len(questions):
         raise SpecError(f"The lab {name} uses a name twice. Rename one of its questions.")
-    return found
+    return lab

@@ -1,4 +1,4 @@
-"""What a run answers to a question, with the interval of that run."""
+"""The answer that a run gives to a question, with the interval of that run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labkit.errors import DataError
 
 @dataclass(frozen=True)
 class Expected:
-    """What a run answers to a question.
+    """The answer that a run gives to a question.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ class Expected:
 
 
 def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
-    """An answer from one value of each launch: their median, and the interval over launches.
+    """Make an answer from one value of each launch: their median, and the interval over launches.
 
     Parameters
     ----------
     values : one for each launch.
-    also : values that count as right too, such as the same worked out from medians over launches.
+    also : further values that count as right, such as the result computed from medians over launches.
 
     Raises
     ------
@@ -47,9 +47,9 @@ def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
     >>> aggregate([1.0, 2.0, 4.0])
     Expected(centre=2.0, low=1.0, high=4.0, basis='range of 3 launches', by='your run')
     """
-    held = [float(value) for value in values]
-    over = stats.headline(held)
-    if over.launches == 1:
+    numbers = [float(value) for value in values]
+    headline = stats.headline(numbers)
+    if headline.launches == 1:
         raise DataError("There is 1 launch, but a tolerance needs at least 2. Measure again with launches=6.")
-    ends = [over.low, over.high, *map(float, also)]
-    return Expected(over.centre, min(ends), max(ends), over.label)
+    ends = [headline.low, headline.high, *map(float, also)]
+    return Expected(headline.centre, min(ends), max(ends), headline.label)

@@ -1,4 +1,4 @@
-"""Models that learners fit: the line of latency and bandwidth, and what follows from it."""
+"""The model that learners fit: a line of latency and bandwidth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from labkit.units import format_exact
 
 
 def alpha_beta(sizes: ArrayLike, times: ArrayLike) -> tuple[float, float]:
-    """Latency α and time per byte β of ``t = α + β·m``, by least squares of relative residuals.
+    """Fit latency α and time per byte β of ``t = α + β·m``, by least squares of relative residuals.
 
     Parameters
     ----------
@@ -43,5 +43,5 @@ def alpha_beta(sizes: ArrayLike, times: ArrayLike) -> tuple[float, float]:
 
 
 def off_the_line(sizes: NDArray[np.float64], times: NDArray[np.float64], alpha: float, beta: float) -> float:
-    """How far the worst point lies off the line, as a part of its time."""
+    """Return how far the worst point lies off the line, as a part of its time."""
     return float(np.max(np.abs(alpha + beta * sizes - times) / times))

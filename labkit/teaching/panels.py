@@ -1,4 +1,4 @@
-"""What a learner touches: a field for a prediction or an answer, a button, hints. Every handler returns at once."""
+"""The widgets of a question: a field for a prediction or an answer, buttons, hints. Every handler returns at once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Panel(widgets.VBox):  # type: ignore[misc]
     ----------
     question : what is asked.
     button : what the button says.
-    press : takes what is in the field; returns whether it is right (None where nothing is judged) and what to say.
-    hint : returns the next hint; no button for hints without it.
+    press : takes the content of the field; returns whether it is right (None where nothing is judged) and a text.
+    hint : returns the next hint; without it there is no button for hints.
     value : in the field at first.
     """
 
@@ -33,22 +33,22 @@ class Panel(widgets.VBox):  # type: ignore[misc]
         self._press, self._hint = press, hint
         self.field = _field(question, value)
         self.button = widgets.Button(description=button, button_style="primary")
-        self.said, self.hints = widgets.HTML(), widgets.HTML()
+        self.reply, self.hints = widgets.HTML(), widgets.HTML()
         self.button.on_click(lambda _: self.press())
         row = [self.field, self.button]
         if hint is not None:
-            self.ask = widgets.Button(description="Hint")
-            self.ask.on_click(lambda _: self.help())
-            row.append(self.ask)
-            self.ask.add_class("lab-hint")
-        super().__init__([widgets.HTML(f"<b>{_text(question.text)}</b>"), widgets.HBox(row), self.said, self.hints])
+            self.hint_button = widgets.Button(description="Hint")
+            self.hint_button.on_click(lambda _: self.help())
+            row.append(self.hint_button)
+            self.hint_button.add_class("lab-hint")
+        super().__init__([widgets.HTML(f"<b>{_text(question.text)}</b>"), widgets.HBox(row), self.reply, self.hints])
         self.add_class("lab-panel")
         self.add_class(f"lab-{question.name.replace('_', '-')}")
         self.button.add_class("lab-press")
-        self.said.add_class("lab-said")
+        self.reply.add_class("lab-said")
 
     def press(self) -> None:
-        """Judge or keep what is in the field."""
+        """Judge or keep the content of the field."""
         try:
             self.tell(*self._press(self.field.value))
         except LabkitError as error:
@@ -60,9 +60,9 @@ class Panel(widgets.VBox):  # type: ignore[misc]
             self.hints.value += f"<div>{_text(self._hint())}</div>"
 
     def tell(self, right: bool | None, words: str) -> None:
-        """Say something below the field."""
+        """Show a text below the field."""
         colour, mark = LOOK[right]
-        self.said.value = f'<span style="color:{colour}">{mark} {_text(words)}</span>'
+        self.reply.value = f'<span style="color:{colour}">{mark} {_text(words)}</span>'
 
 
 def _text(words: str) -> str:
@@ -71,7 +71,7 @@ def _text(words: str) -> str:
 
 
 def _field(question: Question, value: Any) -> widgets.Widget:
-    """A list for choices, else a text field: a number field would turn what is no number into 0."""
+    """Make a list for choices, else a text field: a number field would turn what is no number into 0."""
     if question.choices:
         options = [("choose …", None), *((choice, choice) for choice in question.choices)]
         return widgets.Dropdown(

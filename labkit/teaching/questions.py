@@ -1,4 +1,4 @@
-"""Questions, what the learner's own run answers to them, and whether an answer is right."""
+"""Questions of labs, and the check of an answer against the learner's own run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Verdict:
 
 
 def tolerance(expected: Expected) -> tuple[float, float]:
-    """Ends of what counts as right: the interval, made so wide that two digits are always enough.
+    """Return the ends of what counts as right: the interval, widened so that two digits are always enough.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def tolerance(expected: Expected) -> tuple[float, float]:
 
 
 def number_of(given: Any) -> float:
-    """A number from what a learner gave: a number, or text with one.
+    """Convert what a learner gave, a number or text with one, to a number.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def number_of(given: Any) -> float:
 
 
 def plain(question: Question, given: Any) -> float | str:
-    """An answer as it is kept: a choice as its text, a number as a float, whatever it was given as."""
+    """Convert an answer to the form that is kept: a choice as its text, a number as a float."""
     return str(given) if question.choices else number_of(given)
 
 

@@ -1,4 +1,4 @@
-"""What a lab's questions and figures are worked out from: the samples of its own points, as tables."""
+"""The samples of a lab's points, as tables: questions and figures are computed from them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 def work_of(spec: Spec) -> Spec:
-    """What a point measures, wherever and by whichever launcher it was started."""
-    found = benchmarks.identity(benchmarks.resolve(spec))
-    ranks = 1 if benchmarks.get(spec.benchmark).single else found.ranks
-    where = testbeds.text_of(*testbeds.parse(found.testbed))
-    return found.replace(launcher="any", ranks=ranks, testbed=where)
+    """Return the spec without the launcher: the same work for all launchers and forms of writing a testbed."""
+    point = benchmarks.identity(benchmarks.resolve(spec))
+    ranks = 1 if benchmarks.get(spec.benchmark).single else point.ranks
+    where = testbeds.text_of(*testbeds.parse(point.testbed))
+    return point.replace(launcher="any", ranks=ranks, testbed=where)
 
 
 class Results:
@@ -47,11 +47,11 @@ class Results:
 
     def __init__(self, samples: Iterable[Samples], specs: Iterable[Spec]) -> None:
         wanted = {work_of(spec) for spec in specs}
-        held: dict[tuple[Any, int], Samples] = {}
-        for one in samples:
-            if (work := work_of(one.spec)) in wanted:
-                held.setdefault((FINGERPRINT.of(one.meta) or work, one.launch), one)
-        self.samples = list(held.values())
+        by_launch: dict[tuple[Any, int], Samples] = {}
+        for sample in samples:
+            if (work := work_of(sample.spec)) in wanted:
+                by_launch.setdefault((FINGERPRINT.of(sample.meta) or work, sample.launch), sample)
+        self.samples = list(by_launch.values())
         if not self.samples:
             raise DataError("The campaign has no point of this lab. Measure, or set source='recorded'.")
 
@@ -71,7 +71,7 @@ class Results:
         return records.reported(self.samples)
 
     def rows(self, benchmark: str, **where: Any) -> pd.DataFrame:
-        """Rows of the summary of a benchmark, by size.
+        """Return the rows of the summary of a benchmark, by size.
 
         Parameters
         ----------
@@ -85,69 +85,70 @@ class Results:
         return _chosen(self.summary, benchmark, where).sort_values("message_size_B")
 
     def curve(self, benchmark: str, metric: str, **where: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Sizes, B, and medians over launches of a metric."""
+        """Return sizes, B, and medians over launches of a metric."""
         rows = self.rows(benchmark, **where)
         column = statistic_column(metric, headline_statistic(rows, metric))
         return rows["message_size_B"].to_numpy(np.float64), rows[column].to_numpy(np.float64)
 
     def median(self, benchmark: str, metric: str, **where: Any) -> float:
-        """Median over launches of a metric of one point.
+        """Return the median over launches of a metric of one point.
 
         Raises
         ------
         DataError
             If not exactly one point is meant.
         """
-        found = self.curve(benchmark, metric, **where)[1]
-        if len(found) != 1:
-            raise DataError(f"{len(found)} points of {benchmark} fit {where}, but exactly 1 must. Add conditions.")
-        return float(found[0])
+        values = self.curve(benchmark, metric, **where)[1]
+        if len(values) != 1:
+            raise DataError(f"{len(values)} points of {benchmark} fit {where}, but exactly 1 must. Add conditions.")
+        return float(values[0])
 
     def launches(self, benchmark: str, metric: str, **where: Any) -> NDArray[np.float64]:
-        """A metric of one point in each launch, in the order of the launches."""
+        """Return a metric of one point in each launch, in the order of the launches."""
         rows = _chosen(self.records, benchmark, where).sort_values("launch")
         if rows["fingerprint"].nunique() != 1:
             raise DataError(f"{rows['fingerprint'].nunique()} points of {benchmark} fit {where}, but it must be 1.")
-        found: NDArray[np.float64] = rows[statistic_column(metric, headline_statistic(rows, metric))].to_numpy(
+        values: NDArray[np.float64] = rows[statistic_column(metric, headline_statistic(rows, metric))].to_numpy(
             np.float64
         )
-        return found
+        return values
 
     def curves(
         self, benchmark: str, metric: str, **where: Any
     ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Sizes, B, and values of a metric, for each launch."""
+        """Return sizes, B, and values of a metric, for each launch."""
         rows = _chosen(self.records, benchmark, where).sort_values("message_size_B")
         column = statistic_column(metric, headline_statistic(rows, metric))
         return [
-            (one["message_size_B"].to_numpy(np.float64), one[column].to_numpy(np.float64))
-            for _, one in rows.groupby("launch")
+            (launch["message_size_B"].to_numpy(np.float64), launch[column].to_numpy(np.float64))
+            for _, launch in rows.groupby("launch")
         ]
 
     def value(self, benchmark: str, metric: str, **where: Any) -> Expected:
-        """A metric of one point, with its interval over launches."""
+        """Return a metric of one point, with its interval over launches."""
         return aggregate(self.launches(benchmark, metric, **where))
 
     def combined(self, of: Callable[..., float], *points: tuple[str, str, dict[str, Any]]) -> Expected:
-        """A number from several points, worked out launch by launch.
+        """Compute a number from several points, launch by launch.
 
         Parameters
         ----------
         of : takes the value of each point.
         points : benchmark, metric, and what its columns must be.
         """
-        held = [self.launches(benchmark, metric, **where) for benchmark, metric, where in points]
-        least = min(map(len, held))
-        medians = [float(np.median(one)) for one in held]
-        return aggregate([of(*values) for values in zip(*(one[:least] for one in held), strict=True)], [of(*medians)])
+        series = [self.launches(benchmark, metric, **where) for benchmark, metric, where in points]
+        least = min(map(len, series))
+        medians = [float(np.median(values)) for values in series]
+        by_launch = zip(*(values[:least] for values in series), strict=True)
+        return aggregate([of(*values) for values in by_launch], [of(*medians)])
 
     def badges(self) -> tuple[Note, ...]:
-        """What the numbers must carry, each once."""
+        """Return the badges of all points, each once."""
         return notes.once(self.summary["badges"])
 
 
 def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.DataFrame:
-    """Rows of a benchmark whose columns have some values."""
+    """Return the rows of a benchmark whose columns have the values of `where`."""
     rows = table[table["benchmark"] == benchmark]
     for name, value in where.items():
         column = "message_size_B" if name == "size" else name
@@ -163,5 +164,5 @@ def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.Da
 
 
 def nearest(sizes: Sequence[float], wanted: float) -> float:
-    """The one of some sizes that is nearest, as a ratio, to what is wanted, B."""
+    """Return the size, B, that is nearest to the wanted one as a ratio."""
     return min(sizes, key=lambda size: abs(np.log(size / wanted)) if size else np.inf)

@@ -1,4 +1,4 @@
-"""Where a lab's samples come from: the learner's own run, a new measurement, or what was recorded elsewhere."""
+"""Find a lab's samples: the learner's own run, a new measurement, or a recorded campaign."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Source:
     ----------
     kind : ``measured`` by the learner, or ``recorded``.
     campaigns : their folders.
-    words : what the notebook says of it.
+    words : sentence for the notebook.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Source:
 
 
 def recorded(lab: Lab, why: str) -> Source:
-    """The recorded campaigns of a lab.
+    """Return the recorded campaigns of a lab.
 
     Raises
     ------
@@ -48,12 +48,12 @@ def recorded(lab: Lab, why: str) -> Source:
     return Source("recorded", folders, f"**Source: recorded** on {machine} ({', '.join(lab.recorded)}). {why}".strip())
 
 
-def find(lab: Lab, asked: str, attempts: Attempts, progress: measuring.Report | None = None) -> Source:
-    """Samples for a lab; measures them where it is asked to, or may and can.
+def find(lab: Lab, choice: str, attempts: Attempts, progress: measuring.Report | None = None) -> Source:
+    """Return the source of a lab's samples; measure them if `choice` says so, or allows it and this machine can.
 
     Parameters
     ----------
-    asked : ``auto`` takes the learner's own run where there is one, else measures, else reads the recording;
+    choice : ``auto`` takes the learner's own run if there is one, else measures, else reads the recording;
         ``measure`` insists, ``recorded`` reads, anything else is the folder of a campaign. $LABKIT_LAB_SOURCE wins.
     attempts : of the learner; they note which source was used, so that an answer is judged by the run it came from.
 
@@ -62,38 +62,38 @@ def find(lab: Lab, asked: str, attempts: Attempts, progress: measuring.Report | 
     LabkitError
         If measuring was insisted on and failed; SpecError for a folder without a campaign.
     """
-    asked = os.environ.get(SOURCE, "") or asked
-    own = attempts.folder / "campaign"
-    if asked == "auto":
-        asked = {"recorded": "recorded", "measured": "own"}.get(attempts.source, "auto")
-    if asked == "recorded":
+    choice = os.environ.get(SOURCE, "") or choice
+    folder = attempts.folder / "campaign"
+    if choice == "auto":
+        choice = {"recorded": "recorded", "measured": "own"}.get(attempts.source, "auto")
+    if choice == "recorded":
         return _noted(attempts, recorded(lab, "This machine measured nothing."))
-    if asked == "own" and (own / "campaign.json").exists():
-        return _own(own)
-    if asked in ("auto", "measure", "own"):
+    if choice == "own" and (folder / "campaign.json").exists():
+        return _own_run(folder)
+    if choice in ("auto", "measure", "own"):
         try:
-            measuring.measure(lab.specs(), lab.effort, into=own, progress=progress)
+            measuring.measure(lab.specs(), lab.effort, into=folder, progress=progress)
         except LabkitError as error:
-            if asked == "measure":
+            if choice == "measure":
                 raise
             return _noted(attempts, recorded(lab, f"The measurement on this machine failed: {error}"))
-        return _noted(attempts, _own(own))
-    if not (Path(asked) / "campaign.json").exists():
+        return _noted(attempts, _own_run(folder))
+    if not (Path(choice) / "campaign.json").exists():
         raise SpecError(
-            f"source={asked!r} is not a campaign folder. Set it to auto, measure, recorded, or a campaign folder."
+            f"source={choice!r} is not a campaign folder. Set it to auto, measure, recorded, or a campaign folder."
         )
-    return Source("measured", (campaign.find(asked),), f"**Source: the campaign** `{asked}`.")
+    return Source("measured", (campaign.find(choice),), f"**Source: the campaign** `{choice}`.")
 
 
-def _own(folder: Path) -> Source:
-    """The learner's own run."""
-    held = Campaign(folder)
-    name = held.facts.get("host", {}).get("hostname", "this machine")
-    when = str(held.facts.get("created", ""))[:10]
+def _own_run(folder: Path) -> Source:
+    """Return the learner's own run as a source."""
+    facts = Campaign(folder).facts
+    name = facts.get("host", {}).get("hostname", "this machine")
+    when = str(facts.get("created", ""))[:10]
     return Source("measured", (folder,), f"**Source: your own run** on {name}, {when}, in `{folder}`.")
 
 
 def _noted(attempts: Attempts, source: Source) -> Source:
-    """The source, once the attempts note it."""
+    """Note the source in the attempts, and return it."""
     attempts.note_source(source.kind)
     return source

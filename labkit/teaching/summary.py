@@ -1,4 +1,4 @@
-"""Pages for learner and teacher: what was predicted, answered, looked up, alone and over a class."""
+"""Pages for learner and teacher: what one learner, or a class, predicted, answered and looked up."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ MARK = {True: "right", False: "not yet"}
 
 
 def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
-    """One learner's page, in Markdown."""
+    """Return one learner's page, in Markdown."""
     answers, right = attempts.answers, 0
     rows = []
     for question in lab.questions:
-        held = answers.get(question.name, {})
-        right += question.points * bool(held.get("right"))
-        given = held.get("given")
-        state = MARK[bool(held.get("right"))] if given is not None else "no answer"
-        shown = "–" if given is None else format_number(given) if isinstance(given, float) else str(given)
-        rows.append([question.text, shown, state, str(held.get("tries", 0)), str(held.get("hints", 0))])
+        entry = answers.get(question.name, {})
+        right += question.points * bool(entry.get("right"))
+        given = entry.get("given")
+        if given is None:
+            shown, state = "–", "no answer"
+        else:
+            shown = format_number(given) if isinstance(given, float) else str(given)
+            state = MARK[bool(entry.get("right"))]
+        rows.append([question.text, shown, state, str(entry.get("tries", 0)), str(entry.get("hints", 0))])
     predicted = [[one.text, str(attempts.predictions.get(one.name, "–"))] for one in lab.predictions]
     total = sum(question.points for question in lab.questions)
     return (
@@ -42,7 +45,7 @@ def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
 
 
 def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> str:
-    """A teacher's page over a class, in Markdown: learners, and which questions were hard.
+    """Return a teacher's page over a class, in Markdown: learners, and which questions were hard.
 
     Parameters
     ----------
@@ -54,30 +57,30 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
     DataError
         If there are none.
     """
-    lab, held = definition.get(name), sorted(learners_attempts, key=lambda pair: pair[0])
-    if not held:
+    lab, classwork = definition.get(name), sorted(learners_attempts, key=lambda pair: pair[0])
+    if not classwork:
         raise DataError(
             f"There are no attempts at the lab {name}. Collect the folders run-{name.replace('_', '-')} too."
         )
     total = sum(question.points for question in lab.questions)
     learners, hard = [], []
-    for who, attempts in held:
+    for learner, attempts in classwork:
         marks = [attempts.answers.get(question.name, {}) for question in lab.questions]
         points = sum(q.points for q, mark in zip(lab.questions, marks, strict=True) if mark.get("right"))
         counts = [str(sum(mark.get(what, 0) for mark in marks)) for what in ("tries", "hints")]
-        made = f"{sum(one.name in attempts.predictions for one in lab.predictions)} of {len(lab.predictions)}"
-        learners.append([who, f"{points} of {total}", made, *counts, attempts.source or "–"])
+        predicted = f"{sum(one.name in attempts.predictions for one in lab.predictions)} of {len(lab.predictions)}"
+        learners.append([learner, f"{points} of {total}", predicted, *counts, attempts.source or "–"])
     for question in lab.questions:
-        marks = [attempts.answers.get(question.name, {}) for _, attempts in held]
+        marks = [attempts.answers.get(question.name, {}) for _, attempts in classwork]
         answered = [mark for mark in marks if mark.get("given") is not None]
         first = sum(bool(mark.get("right")) and mark.get("tries") == 1 and not mark.get("hints") for mark in answered)
         solved = sum(bool(mark.get("right")) for mark in answered)
         hints = sum(mark.get("hints", 0) for mark in marks)
-        hard.append([question.name, f"{solved} of {len(held)}", str(first), str(hints)])
+        hard.append([question.name, f"{solved} of {len(classwork)}", str(first), str(hints)])
     return (
         "\n\n".join(
             [
-                f"# {lab.title}: {len(held)} learners",
+                f"# {lab.title}: {len(classwork)} learners",
                 table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
                 table(["question", "right", "at once, without a hint", "hints asked for"], hard),
             ]
@@ -87,21 +90,21 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
 
 
 def collected(folder: Path) -> dict[str, list[tuple[str, Attempts]]]:
-    """Diaries by lab below a folder with one folder for each learner, such as nbgrader's ``submitted``.
+    """Return the diaries by lab, below a folder with one folder for each learner, such as nbgrader's ``submitted``.
 
     Raises
     ------
     DataError
         If there are none.
     """
-    found: dict[str, list[tuple[str, Attempts]]] = {}
+    diaries: dict[str, list[tuple[str, Attempts]]] = {}
     for path in sorted(folder.glob("**/run-*/diary.json")):
         name = path.parent.name.removeprefix("run-").replace("-", "_")
-        who = path.relative_to(folder).parts[0]
+        learner = path.relative_to(folder).parts[0]
         if name in definition.names():
-            found.setdefault(name, []).append((who, Attempts(path.parent)))
-    if not found:
+            diaries.setdefault(name, []).append((learner, Attempts(path.parent)))
+    if not diaries:
         raise DataError(
             f"There is no run-*/diary.json below {folder}. Name the folder that has one folder per learner."
         )
-    return found
+    return diaries

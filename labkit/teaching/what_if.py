@@ -1,4 +1,4 @@
-"""What becomes of a whole when a component gets cheaper, to be tried out. Nothing of it is measured, and it says so."""
+"""A widget that shows how a whole changes when a component gets cheaper. It says that nothing of it is measured."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Whole:
     basis: str
 
     def after(self, component: str, cheaper: float) -> float:
-        """The time that is left when a component costs less, by so many per cent.
+        """Return the time that remains when a component gets cheaper by so many per cent.
 
         Examples
         --------
@@ -44,7 +44,7 @@ class Whole:
 
 
 class WhatIf(widgets.VBox):  # type: ignore[misc]
-    """A component and how much cheaper it becomes, with what follows for the wholes that know it.
+    """Choose a component and how much cheaper it becomes; see what follows for the wholes that have it.
 
     Parameters
     ----------
@@ -59,31 +59,31 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]
             options=options, description="component", layout=widgets.Layout(width="480px")
         )
         self.cheaper = widgets.IntSlider(value=90, min=0, max=100, step=5, description="% cheaper")
-        self.said = widgets.HTML()
-        super().__init__([widgets.HBox([self.component, self.cheaper]), self.said])
+        self.result = widgets.HTML()
+        super().__init__([widgets.HBox([self.component, self.cheaper]), self.result])
         self.add_class("lab-what-if")
         for one in (self.component, self.cheaper):
             one.observe(lambda _: self._tell(), "value")
         self._tell()
 
     def _tell(self) -> None:
-        """Work the wholes out anew."""
+        """Compute the wholes again, and show them."""
         basis, name = self.component.value
-        held = [one for one in self._wholes if one.basis == basis and name in one.components]
-        rows = "".join(_row(one, name, self.cheaper.value) for one in held)
+        wholes = [one for one in self._wholes if one.basis == basis and name in one.components]
+        rows = "".join(_row(one, name, self.cheaper.value) for one in wholes)
         note = f"Computed from {html.escape(basis)}, assuming that no parts overlap; not measured."
-        self.said.value = f'<table>{rows}</table><div style="color:#57606a">{note}</div>'
+        self.result.value = f'<table>{rows}</table><div style="color:#57606a">{note}</div>'
 
 
 def _row(whole: Whole, component: str, cheaper: float) -> str:
-    """What is left of a whole, as a row of a table."""
+    """Show what remains of a whole, as a row of a table."""
     after = whole.after(component, cheaper)
-    left = after / whole.total
-    times = f"{number(1 / left)} times as fast" if after > 0 else "nothing is left"
-    saved = f"{number(100 * (1 - left))} % saved, {times}" if left < 1 else "nothing saved"
+    share = after / whole.total
+    times = f"{number(1 / share)} times as fast" if after > 0 else "nothing is left"
+    saved = f"{number(100 * (1 - share))} % saved, {times}" if share < 1 else "nothing saved"
     bar = (
         f'<div style="width:{_WIDE}px;height:14px;border:1px dashed #0072b2">'
-        f'<div style="width:{max(left, 0) * 100:.1f}%;height:100%;background:#0072b2"></div></div>'
+        f'<div style="width:{max(share, 0) * 100:.1f}%;height:100%;background:#0072b2"></div></div>'
     )
     words = f"{number(whole.total)} → <b>{number(after)} {whole.unit}</b>: {saved}"
     return (

@@ -1,9 +1,9 @@
 """External programs, one file each: command line from a spec, server life, output through its format.
 
-A tool's file offers ``TOOL`` (its program, the Debian and conda packages that bring it, the format that reads its
-output) and pure functions that make an `Invocation` from a spec and an effort. What it prints is parsed in
-`labkit.formats`. Running an invocation is the same for all tools and lives here. The exit status proves nothing (iperf3
-ends with 0 when it failed): only what was parsed counts.
+A tool's file has ``TOOL`` (its program, the Debian and conda packages that bring it, the format that reads its
+output) and pure functions that make an `Invocation` from a spec and an effort. `labkit.formats` parses what it prints.
+All invocations run in the same way, by the code of this package. The exit status proves nothing (iperf3 ends with 0
+when it failed); only output that can be parsed is a result.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = [
     "available",
     "background",
     "by_time",
-    "kept",
     "only",
     "programs",
     "run",
     "this_machine",
+    "trimmed",
     "version",
 ]
 
 
 def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: Spec, effort: Effort) -> Invocation:
-    """Invocation of the first tool that is installed and can do what the spec asks.
+    """Return the invocation of the first tool that is installed and can do what the spec asks.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
     LaunchError
         If none of those that can is installed; names the Debian package of each.
     """
-    asked = dict(spec.options).get("tool", "auto")
+    requested = dict(spec.options).get("tool", "auto")
     invocations, refusals = [], []
     for factory in factories:
         name = factory.__module__.rpartition(".")[2]
-        if asked not in ("auto", name):
+        if requested not in ("auto", name):
             continue
         try:
             invocations.append(factory(spec, effort))
@@ -66,12 +66,13 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
         if not invocation.missing:
             return invocation
     if not invocations:
-        raise SpecError(" ".join(refusals) or f"tool={asked!r}, but {spec.benchmark} has no such tool. Set tool=auto.")
+        wrong = f"tool={requested!r}, but {spec.benchmark} has no such tool. Set tool=auto."
+        raise SpecError(" ".join(refusals) or wrong)
     raise _absent(spec, invocations, refusals)
 
 
 def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Sequence[str]) -> LaunchError:
-    """Error that none of the tools is there, with what brings each."""
+    """Return the error that none of the tools is installed, with the package of each."""
     first, *others = (
         f"{invocation.tool} ({', '.join(invocation.missing)} not on the PATH; Debian package {invocation.package})"
         for invocation in invocations
@@ -82,19 +83,19 @@ def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Sequence[st
     return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {', or '.join(ways)}.{cannot}")
 
 
-def kept(parsed: Parsed, effort: Effort) -> Parsed:
-    """The samples that the effort asks for: without the warm-up, and at most the exact count; warns of fewer."""
-    low, wanted = effort.warmup or 0, effort.iterations
-    chosen = slice(low, None if wanted is None else low + wanted)
+def trimmed(parsed: Parsed, effort: Effort) -> Parsed:
+    """Drop the warm-up and samples beyond the exact count of the effort; warn if there are fewer."""
+    warmup, wanted = effort.warmup or 0, effort.iterations
+    chosen = slice(warmup, None if wanted is None else warmup + wanted)
     times = parsed.time_ns[chosen]
     extras = {name: values[chosen] for name, values in parsed.extras.items()}
-    few = len(times) < (wanted or 1)
+    short_of = len(times) < (wanted or 1)
     text = f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time limit was reached."
-    short = (note("few-iterations", text, have=len(times), wanted=wanted or 1),) if few else ()
-    return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *short))
+    warnings = (note("few-iterations", text, have=len(times), wanted=wanted or 1),) if short_of else ()
+    return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *warnings))
 
 
-def only(spec: Spec, tool: str, instead: str, **usual: Scalar) -> None:
+def only(spec: Spec, tool: str, instead: str, **defaults: Scalar) -> None:
     """Refuse options that a tool cannot follow.
 
     Parameters
@@ -102,14 +103,14 @@ def only(spec: Spec, tool: str, instead: str, **usual: Scalar) -> None:
     spec : what is asked for.
     tool : that cannot.
     instead : tools that can, for the error.
-    usual : option → the one value at which there is nothing to follow.
+    defaults : option → the one value that needs nothing from the tool.
 
     Raises
     ------
     SpecError
         If the spec has another value of one of them.
     """
-    for name, value in usual.items():
+    for name, value in defaults.items():
         if spec.values.get(name, value) != value:
             raise SpecError(
                 f"{name}={spec.values[name]}, but {tool} cannot set it. Set {name}={value or repr(value)}, "
@@ -133,7 +134,7 @@ def by_time(effort: Effort, tool: str, instead: str) -> None:
 
 
 def this_machine(spec: Spec) -> str:
-    """Address of this machine's loopback in the spec's option ``ip``; a testbed puts that of a host of its own there.
+    """Return the loopback address of the spec's option ``ip``; a testbed replaces it with the address of its host.
 
     Raises
     ------

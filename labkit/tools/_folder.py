@@ -1,4 +1,4 @@
-"""What is known of the folder that a storage tool works in, and why it may not serve."""
+"""Check the folder that a storage tool works in, and describe its file system."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPARE = 64 * 2**20  # B left free for everybody else
 
 
 def facts(folder: Path, *, needs: int, direct: bool) -> dict[str, Scalar]:
-    """File system and device of a folder, and the memory that may hold a page cache.
+    """Return file system and device of a folder, and the memory that may hold a page cache.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ def facts(folder: Path, *, needs: int, direct: bool) -> dict[str, Scalar]:
 
 
 def _mount(folder: Path) -> tuple[str, str]:
-    """Type and source of the mount that holds a folder (proc(5), mountinfo)."""
-    best, found = "", ("unknown", "unknown")
-    place = str(folder.resolve())
+    """Return type and source of the mount that holds a folder (proc(5), mountinfo)."""
+    deepest, mount = "", ("unknown", "unknown")
+    path = str(folder.resolve())
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        left, _, right = line.partition(" - ")
-        point = re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), left.split()[4])
-        inside = point == "/" or place == point or place.startswith(point + "/")
-        if inside and len(point) >= len(best):  # a later mount on the same point covers the earlier
-            kind, device = right.split()[:2]
-            best, found = point, (kind, device)
-    return found
+        mount_fields, _, source_fields = line.partition(" - ")
+        point = re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), mount_fields.split()[4])
+        inside = point == "/" or path == point or path.startswith(point + "/")
+        if inside and len(point) >= len(deepest):  # a later mount on the same point covers the earlier
+            kind, device = source_fields.split()[:2]
+            deepest, mount = point, (kind, device)
+    return mount

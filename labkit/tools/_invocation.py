@@ -1,4 +1,4 @@
-"""What one run of a tool is (`Invocation`), and what it gives (`Outcome`)."""
+"""One run of a tool (`Invocation`), and its result (`Outcome`)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Invocation:
     combine : from what `parse` made of each of several clients to one.
     address : of the server, on this machine; empty without one.
     directory : where the folder is made; empty for the system's place for temporary files.
-    prepare : looks at the folder before anything starts; gives facts, raises SpecError.
+    prepare : looks at the folder before anything starts; returns facts, raises SpecError.
     stands_in_for : the tool that is meant to do this; empty if it is this one.
     definition : what the numbers are, and how they differ from those of the tool stood in for.
     duration : s it is expected to take.
@@ -96,7 +96,7 @@ class Invocation:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one run of a tool gave; the fields are those of `labkit.samples.Samples`.
+    """The result of one run of a tool; the fields are those of `labkit.samples.Samples`.
 
     Parameters
     ----------

@@ -1,25 +1,34 @@
-"""Runs an invocation: folder, ports, server, client, and the end of all of them whatever happens."""
+"""Run an invocation: make its folder, choose ports, start server and clients, and end all of them in any case."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from labkit import supervise
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.notes import Note, badge, note
-from labkit.tools._clients import GRACE_S, outputs, written
 from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
 from labkit.tools._tool import version
 
+_GRACE_S = 1.0
+_TAIL_B = 4000
+_LEAD_S, _EACH_S = 0.3, 0.1  # until all clients wait for the agreed moment; an interpreter starts for each
+# Waits for the agreed moment, then becomes the client. The cap is for a guest whose clock lies behind this machine's.
+_AT = (
+    "import os, sys, time; time.sleep(max(0.0, min(float(sys.argv[2]), float(sys.argv[1]) - time.time()))); "
+    "os.execvp(sys.argv[3], sys.argv[3:])"
+)
 _READY_S = 30.0  # until a server must listen; one in an emulated guest takes its time
 _PORTS = 3  # attempts with fresh ports
 _LISTENING = {"tcp": "0A", "udp": "07"}  # include/net/tcp_states.h; a UDP socket is "closed" while it is bound
@@ -50,10 +59,11 @@ class Place:
 
 
 def run(invocation: Invocation, *, place: Place | None = None, scratch: Path | None = None) -> Outcome:
-    """Run an invocation in a folder of its own, which is gone afterwards.
+    """Run an invocation in a folder of its own, which is deleted afterwards.
 
-    The server listens on a free port; whether it does is read from the kernel's table of sockets, for some servers
-    (iperf3, qperf) take a connection made to try as their client. If it ends before it listens, a fresh port is tried.
+    The server listens on a free port. labkit reads from the kernel's table of sockets whether it does: some servers
+    (iperf3, qperf) take a trial connection for their client. If the server ends before it listens, labkit tries a
+    fresh port.
 
     Parameters
     ----------
@@ -88,26 +98,27 @@ def run(invocation: Invocation, *, place: Place | None = None, scratch: Path | N
 def _repeated(
     invocation: Invocation, place: Place, folder: Path
 ) -> tuple[str, tuple[tuple[str, ...], ...], str, Parsed]:
-    """Run servers and clients until the output is a result, or no retry is left; a repetition is a warning.
+    """Run servers and clients until the output is a result or no retry remains; add a warning for each repetition.
 
     Returns
     -------
-    Address of the server, the commands that ran, what the clients printed, and what that says.
+    Address of the server, the commands that ran, what the clients printed, and the parsed result.
     """
     refused: list[Note] = []
     while True:
         try:
             with contextlib.ExitStack() as stack:
                 served, clients = [], []
-                for number, own in enumerate(invocation.each):
-                    words, server = stack.enter_context(_served(invocation, place, folder, own))
-                    served += [server] if server else []
+                for number, placeholders in enumerate(invocation.each):
+                    words, server = stack.enter_context(_served(invocation, place, folder, placeholders))
+                    if server:
+                        served.append(server)
                     where = place.clients[number] if place.clients else place.client
                     clients.append((where, _filled(invocation.client, words | dict(place.client_words))))
-                found = outputs(invocation, clients, folder, _environment())
-            parsed = invocation.combine([one for _, one in found])
+                results = _outputs(invocation, clients, folder, _environment())
+            parsed = invocation.combine([part for _, part in results])
             commands = (*served, *((*where, *command) for where, command in clients))
-            source = "\n".join(text for text, _ in found)
+            source = "\n".join(text for text, _ in results)
             return words["address"], commands, source, replace(parsed, warnings=(*parsed.warnings, *refused))
         except LaunchError as error:
             if not isinstance(error.__cause__, DataError) or len(refused) == invocation.retries:
@@ -116,9 +127,79 @@ def _repeated(
             refused.append(note("repeated", text, tool=invocation.tool))
 
 
+def _outputs(
+    invocation: Invocation,
+    commands: Sequence[tuple[tuple[str, ...], tuple[str, ...]]],
+    folder: Path,
+    environment: dict[str, str],
+) -> list[tuple[str, Parsed]]:
+    """Run all clients from an agreed moment on; return what each printed, and the parsed result.
+
+    Parameters
+    ----------
+    commands : of each client the words before its command that run it on its host, and its command line.
+
+    Raises
+    ------
+    LaunchError
+        If one does not end in time, or its output is no result.
+    """
+    lead = _LEAD_S + _EACH_S * len(commands)
+    wait = (sys.executable, "-I", "-S", "-c", _AT, repr(time.time() + lead), repr(lead)) if len(commands) > 1 else ()
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in commands]
+        trees = [
+            stack.enter_context(
+                supervise.start((*where, *wait, *command), cwd=folder, env=environment, stdout=file, grace=_GRACE_S)
+            )
+            for (where, command), file in zip(commands, files, strict=True)
+        ]
+        end = time.monotonic() + invocation.time_limit + (lead if wait else 0.0)
+        statuses = [tree.wait(max(end - time.monotonic(), 0.0)) for tree in trees]
+        for tree in trees:
+            tree.stop()
+        return [
+            _read(invocation, (*where, *command), file, tree, status, folder)
+            for (where, command), file, tree, status in zip(commands, files, trees, statuses, strict=True)
+        ]
+
+
+def _read(
+    invocation: Invocation,
+    command: tuple[str, ...],
+    file: IO[bytes],
+    tree: supervise.Tree,
+    status: int | None,
+    folder: Path,
+) -> tuple[str, Parsed]:
+    """Return what one client printed, and the parsed result."""
+    source = _written(file)
+    if status is None:
+        raise LaunchError(
+            f"{invocation.tool} did not finish within {invocation.time_limit:g} s, so labkit killed it; the run takes "
+            f"{invocation.duration:g} s. "
+            "Set a longer time_limit, or request less.",
+            command=command,
+            stderr=tree.stderr_text(),
+        )
+    try:
+        return source, invocation.parse(source, folder)
+    except (DataError, OSError) as error:
+        stderr = tree.stderr_text() or source[-_TAIL_B:]
+        raise LaunchError(
+            f"{invocation.tool} gave no result. {error}", command=command, exit_status=status, stderr=stderr
+        ) from error
+
+
+def _written(file: IO[bytes]) -> str:
+    """Return everything in a file that a program wrote."""
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
 @contextlib.contextmanager
 def background(invocation: Invocation, place: Place) -> Iterator[supervise.Tree]:
-    """Have server and client of an invocation run until the end of the context, whatever they print; yields the client.
+    """Run server and client of an invocation until the end of the context, whatever they print; yield the client.
 
     Raises
     ------
@@ -134,7 +215,7 @@ def background(invocation: Invocation, place: Place) -> Iterator[supervise.Tree]
         with _served(invocation, place, folder, invocation.each[0]) as (words, _):
             command = (*place.client, *_filled(invocation.client, words | dict(place.client_words)))
             nowhere = supervise.DEVNULL
-            with supervise.start(command, cwd=folder, env=_environment(), stdout=nowhere, grace=GRACE_S) as tree:
+            with supervise.start(command, cwd=folder, env=_environment(), stdout=nowhere, grace=_GRACE_S) as tree:
                 yield tree
 
 
@@ -147,7 +228,7 @@ def _outcome(
     address: str,
     loopback: bool,
 ) -> Outcome:
-    """Everything a run gave, in the shape of samples."""
+    """Make the outcome of a run, with the fields of samples."""
     sampled = parsed.time_ns.size > 0
     badges = [*invocation.badges, *([badge("loopback")] if loopback else [])]
     if invocation.stands_in_for:
@@ -184,10 +265,10 @@ def _outcome(
 
 @contextlib.contextmanager
 def _served(
-    invocation: Invocation, place: Place, folder: Path, own: Mapping[str, str]
+    invocation: Invocation, place: Place, folder: Path, placeholders: Mapping[str, str]
 ) -> Iterator[tuple[dict[str, str], tuple[str, ...]]]:
-    """Have the server run, on ports that were free; yields what fills the commands, and the server's command."""
-    words = {"address": place.address or invocation.address, **own}
+    """Run the server on free ports; yield the values for the commands' placeholders, and the server's command."""
+    words = {"address": place.address or invocation.address, **placeholders}
     if not invocation.server:
         yield words, ()
         return
@@ -197,14 +278,14 @@ def _served(
         command = (*place.server, *_filled(invocation.server, words | dict(place.server_words)))
         with (
             tempfile.TemporaryFile() as output,
-            supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=GRACE_S) as tree,
+            supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=_GRACE_S) as tree,
         ):
             if _ready(tree, invocation, ports[0], place):
                 yield words, command
                 return
             status = tree.returncode
             tree.stop()
-            said = f"{tree.stderr_text()}\n{written(output)}"
+            stderr = f"{tree.stderr_text()}\n{_written(output)}"
         if status is None or attempt == _PORTS:
             why = (
                 f"did not listen within {_READY_S:g} s"
@@ -212,7 +293,7 @@ def _served(
                 else f"ended {attempt} times before it listened"
             )
             text = f"The server of {invocation.tool} {why}."
-            raise LaunchError(text, command=command, exit_status=status, stderr=said)
+            raise LaunchError(text, command=command, exit_status=status, stderr=stderr)
 
 
 def _ready(tree: supervise.Tree, invocation: Invocation, port: int, place: Place) -> bool:
@@ -220,17 +301,17 @@ def _ready(tree: supervise.Tree, invocation: Invocation, port: int, place: Place
     end = time.monotonic() + _READY_S
     while time.monotonic() < end and tree.poll() is None:
         if place.listens is not None:
-            there = place.listens(invocation.listens, port)
+            listening = place.listens(invocation.listens, port)
         else:
-            there = any(_listens(pid, invocation.listens, port) for pid in _family(tree.pid))
-        if there:
+            listening = any(_listens(pid, invocation.listens, port) for pid in _family(tree.pid))
+        if listening:
             return True
         time.sleep(0.01)
     return False
 
 
 def _family(pid: int) -> list[int]:
-    """A process and all its descendants."""
+    """Return a process and all its descendants."""
     import psutil
 
     try:
@@ -242,31 +323,31 @@ def _family(pid: int) -> list[int]:
 def _listens(pid: int, protocol: str, port: int) -> bool:
     """Whether this very process holds a socket that listens on the port, in its own network namespace."""
     with contextlib.suppress(OSError):
-        held = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+        sockets = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
         for table in (protocol, f"{protocol}6"):
             for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
                 _, local, _, state, *rest = line.split()
                 bound = state == _LISTENING[protocol] and int(local.rpartition(":")[2], 16) == port
-                if bound and f"socket:[{rest[5]}]" in held:
+                if bound and f"socket:[{rest[5]}]" in sockets:
                     return True
     return False
 
 
 def free_ports(address: str, count: int) -> list[int]:
-    """TCP ports that nobody listens on at this moment; of all addresses if this one is not this machine's."""
+    """Return TCP ports on which nothing listens now; of all addresses if `address` is not this machine's."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket(family, socket.SOCK_STREAM)) for _ in range(count)]
-        for one in sockets:
+        for sock in sockets:
             try:
-                one.bind((address, 0))
+                sock.bind((address, 0))
             except OSError:
-                one.bind(("", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+                sock.bind(("", 0))
+        return [int(sock.getsockname()[1]) for sock in sockets]
 
 
 def _filled(command: Sequence[str], words: dict[str, str]) -> tuple[str, ...]:
-    """The command with its placeholders replaced; other braces are left alone."""
+    """Return the command with its placeholders replaced; other braces stay."""
     filled = []
     for word in command:
         for name, value in words.items():
@@ -276,5 +357,5 @@ def _filled(command: Sequence[str], words: dict[str, str]) -> tuple[str, ...]:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment, with numbers printed the way the parsers read them."""
+    """Return this process's environment with LC_ALL=C, so that tools print numbers as the parsers read them."""
     return {**os.environ, "LC_ALL": "C"}

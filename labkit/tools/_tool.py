@@ -1,4 +1,4 @@
-"""What a tool's file says of its program (`Tool`), and how the tools are found: every module ``tools/<name>.py``."""
+"""The description of a tool's program (`Tool`); every module ``tools/<name>.py`` has one."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def programs() -> dict[str, Tool]:
 
 
 def version(name: str) -> str:
-    """Version of an installed tool as it tells it; ``unknown`` if it is not installed or does not say."""
+    """Return the version that an installed tool prints; ``unknown`` if it is not installed or prints none."""
     tool = programs().get(name)
     if tool is None or tool.asked is not None:
         return tool.asked() if tool and tool.asked else "unknown"
-    found = host.find(tool)
-    return found["version"] if found else "unknown"
+    program = host.find(tool)
+    return program["version"] if program else "unknown"

@@ -1,7 +1,7 @@
 """fi_pingpong: ping-pong through libfabric, with the provider as an option.
 
-It counts iterations and knows no time; both ends turn in a loop while they wait, so that on a machine with few cores
-they get in each other's way. Its control connection, over TCP whatever the provider, listens on all addresses.
+It runs for a count of iterations, not for a time. Both ends poll in a loop while they wait: on a machine with few cores
+they slow each other down. Its control connection, over TCP whatever the provider, listens on all addresses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from labkit.tools import Invocation, Parsed, Tool, this_machine
 TOOL = Tool(
     name="fi_pingpong",
     commands=("fi_info",),
-    pattern=rf"libfabric: {VERSION}",  # its own program tells none
+    pattern=rf"libfabric: {VERSION}",  # its own program prints none
     package="libfabric-bin",
     conda="libfabric",
     programs=("fi_pingpong",),

@@ -1,7 +1,7 @@
 """fio: reads and writes of one process with the completion latency of every I/O, and ping-pong over a Unix socket.
 
-One I/O at a time is done by ``psync`` (pread, pwrite); several at a time need ``libaio``, which queues direct I/O
-alone. At most `MAX_IOS` are done, so that the log stays small.
+``psync`` (pread, pwrite) does one I/O at a time; several at a time need ``libaio``, which queues direct I/O alone.
+A run does at most `MAX_IOS`, so that the log stays small.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from labkit.errors import SpecError
 from labkit.formats import fio as layout
 from labkit.notes import badge
 from labkit.spec import Effort, Scalar, Spec
-from labkit.tools import Invocation, Parsed, Tool, kept
+from labkit.tools import Invocation, Parsed, Tool, trimmed
 from labkit.tools._folder import facts
 
 TOOL = Tool(
@@ -35,14 +35,14 @@ _CLIENT = "labkit"
 
 
 def read(spec: Spec, effort: Effort) -> Invocation:
-    """Reads of the spec's size from a file written before; the option ``cache`` says who may answer."""
+    """Reads of the spec's size from a file written before; the option ``cache`` sets what the page cache holds."""
     cache, random = spec.option("cache"), spec.option("pattern") == "random"
     how = {
         "direct": ["--direct=1"],
         "drop": ["--direct=0", "--invalidate=1"],
         "warm": ["--direct=0", "--invalidate=0", "--pre_read=1"],
     }[cache]
-    said = {
+    page_cache = {
         "direct": "bypassed with O_DIRECT",
         "drop": "dropped with posix_fadvise before the run; each block is read once",
         "warm": "filled before the run",
@@ -50,20 +50,22 @@ def read(spec: Spec, effort: Effort) -> Invocation:
     # read-ahead serves a sequential reader, and a page serves all reads that lie in it
     cached = cache == "warm" or (cache == "drop" and (not random or spec.size % 4096 != 0))
     direct, once = cache == "direct", cache == "drop"  # a second pass would be answered from memory
-    return _invocation(spec, effort, "read", how, direct=direct, page_cache=said, cached=cached, once=once)
+    return _invocation(spec, effort, "read", how, direct=direct, page_cache=page_cache, cached=cached, once=once)
 
 
 def write(spec: Spec, effort: Effort) -> Invocation:
-    """Writes of the spec's size to a new file; the option ``sync`` says how far each must get."""
+    """Writes of the spec's size to a new file; the option ``sync`` sets when a write is complete."""
     sync = spec.option("sync")
     how = {"none": [], "fsync": ["--fsync=1"], "osync": ["--sync=1"], "direct": ["--direct=1"]}[sync]
-    said = {
+    page_cache = {
         "none": "takes the writes; the disk may get them later",
         "fsync": "is written to the disk by fsync after every write",
         "osync": "is written to the disk in every write (O_SYNC)",
         "direct": "bypassed with O_DIRECT; the disk's own cache may hold the data",
     }[sync]
-    return _invocation(spec, effort, "write", how, direct=sync == "direct", page_cache=said, cached=sync == "none")
+    return _invocation(
+        spec, effort, "write", how, direct=sync == "direct", page_cache=page_cache, cached=sync == "none"
+    )
 
 
 def unix_rr(spec: Spec, effort: Effort) -> Invocation:
@@ -88,8 +90,8 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
 
     def parsed(text: str, folder: Path) -> Parsed:
         latency, end = layout.log((folder / f"{_LOG}_clat.2.log").read_text(), "write")
-        found = Parsed(reported=tuple(layout.answered(text, _CLIENT)), time_ns=latency, extras={"end_ns": end})
-        return kept(found, effort)
+        reported = tuple(layout.answered(text, _CLIENT))
+        return trimmed(Parsed(reported=reported, time_ns=latency, extras={"end_ns": end}), effort)
 
     return Invocation(
         tool=TOOL.name,
@@ -151,11 +153,11 @@ def _invocation(
     runtime = effort.time_cap if effort.iterations is None else effort.time_limit
 
     def parsed(text: str, folder: Path) -> Parsed:
-        found = Parsed(reported=tuple(layout.parse(text, direction)))
+        reported = tuple(layout.parse(text, direction))
         if "--fsync=1" in how:
-            return found  # the log times the write without its fsync
+            return Parsed(reported=reported)  # the log times the write without its fsync
         latency, end = layout.log((folder / f"{_LOG}_clat.1.log").read_text(), direction)
-        return kept(Parsed(reported=found.reported, time_ns=latency, extras={"end_ns": end}), effort)
+        return trimmed(Parsed(reported=reported, time_ns=latency, extras={"end_ns": end}), effort)
 
     def prepare(folder: Path) -> dict[str, Scalar]:
         return facts(folder, needs=file_size, direct=direct)

@@ -54,7 +54,7 @@ def table(spec: Spec, effort: Effort) -> Invocation:
     def prepare(folder: Path) -> dict[str, Scalar]:
         return facts(folder, needs=limits["max_file_size"], direct=direct)
 
-    said = "bypassed with O_DIRECT" if direct else "answers the reads" + ("" if sync else " and takes the writes")
+    page_cache = "bypassed with O_DIRECT" if direct else "answers the reads" + ("" if sync else " and takes the writes")
     return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
@@ -87,7 +87,7 @@ def table(spec: Spec, effort: Effort) -> Invocation:
         duration=seconds,
         time_limit=seconds + effort.time_limit,
         badges=() if direct else (badge("page cache"),),
-        facts={"page_cache": said},
+        facts={"page_cache": page_cache},
     )
 
 

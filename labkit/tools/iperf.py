@@ -1,7 +1,7 @@
 """iperf 2: streams over TCP and UDP, both directions over one connection, and bounce-back.
 
-Bounce-back without a period sends the next request when the answer is there, as netperf's TCP_RR does, and omits in
-its tail what netperf's omits (coordinated omission).
+Bounce-back without a period sends the next request when the answer is there, as netperf's TCP_RR does, with the same
+coordinated omission in its tail.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        For an exact count, which bounce-back does not heed, or without TCP_NODELAY, which it always sets.
+        For an exact count, which bounce-back ignores, or without TCP_NODELAY, which it always sets.
     """
     by_time(effort, TOOL.name, "netperf")
     only(spec, TOOL.name, "netperf", nodelay=True)
     # the server acknowledges at once (TCP_QUICKACK) unless it is told not to; no other tool has that
-    own = ["--bounceback", "--bounceback-period=0", "--bounceback-no-quickack"]
+    options = ["--bounceback", "--bounceback-period=0", "--bounceback-no-quickack"]
     parse = partial(layout.bounces, congestion=spec.option("congestion"))
     return _invocation(
         spec,
         effort,
-        own,
+        options,
         parse,
         stands_in_for="netperf",
         definition=(
@@ -114,7 +114,7 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
 def _invocation(
     spec: Spec,
     effort: Effort,
-    own: list[str],
+    test_options: list[str],
     parse: Callable[[str], list[Reported]],
     *,
     stands_in_for: str,
@@ -128,10 +128,10 @@ def _invocation(
         )
     seconds = max(1, math.ceil(effort.time_cap))
     length = ["-n", str(effort.iterations * spec.size)] if effort.iterations else ["-t", str(seconds)]
-    both = [*(["-V"] if ":" in address else []), *(["-u"] if "-u" in own else [])]
-    how = [
+    both = [*(["-V"] if ":" in address else []), *(["-u"] if "-u" in test_options else [])]
+    common_options = [
         *(["-w", str(values["socket_buffer"])] if values["socket_buffer"] else []),
-        *(["-N"] if values.get("nodelay") and "--bounceback" not in own else []),
+        *(["-N"] if values.get("nodelay") and "--bounceback" not in test_options else []),
         *(["-P", str(values["streams"])] if values.get("streams", 1) > 1 else []),
         *(["-Z", values["congestion"]] if values.get("congestion") else []),
     ]
@@ -154,13 +154,13 @@ def _invocation(
             *length,
             "-l",
             str(spec.size),
-            *how,
-            *own,
+            *common_options,
+            *test_options,
             "-e",
             "-f",
             "k",
         ),
-        listens="udp" if "-u" in own else "tcp",
+        listens="udp" if "-u" in test_options else "tcp",
         parse=parsed,
         address=address,
         stands_in_for=stands_in_for,

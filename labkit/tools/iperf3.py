@@ -150,7 +150,7 @@ def _load(seconds: int, *how: str) -> Invocation:
 def _invocation(
     spec: Spec,
     effort: Effort,
-    own: list[str],
+    test_options: list[str],
     *,
     definition: str,
     stands_in_for: str = "",
@@ -161,7 +161,7 @@ def _invocation(
     seconds = max(1, math.ceil(effort.time_cap))
     length = ["-k", str(effort.iterations)] if effort.iterations else ["-t", str(seconds)]
     interval = max(_SHORTEST_S, round(seconds / _INTERVALS, 1))
-    how = [
+    common_options = [
         *(["-w", str(values["socket_buffer"])] if values["socket_buffer"] else []),
         *(["-N"] if values.get("nodelay") else []),
         *(["-P", str(values["streams"])] if values["streams"] > 1 else []),
@@ -187,8 +187,8 @@ def _invocation(
             f"{interval:g}",
             "-l",
             str(spec.size),
-            *how,
-            *own,
+            *common_options,
+            *test_options,
             "-J",
         ),
         parse=parsed,

@@ -1,9 +1,9 @@
 """netperf: request/response and stream over TCP and UDP, the tool whose definitions the sockets benchmarks take.
 
-Debian has it in the component non-free, built without Unix sockets and without pacing. Its version 2.7 aborts when
-asked for comma-separated output with some selectors; ``-k`` is sound. Selectors on the command line turn its latency
-histogram on, and ``-j`` makes sure. Its request/response tests send the next request when the answer is there: while
-one is late, those that would have been late with it are never sent, and the tail looks better than it is (coordinated
+Debian has it in the component non-free, built without Unix sockets and without pacing. Version 2.7 aborts with
+comma-separated output and some selectors; ``-k`` works. Selectors on the command line turn its latency histogram on,
+and ``-j`` makes sure. Its request/response tests send the next request when the answer is there. While one answer is
+late, the requests that would have been late with it are never sent, so the tail looks better than it is (coordinated
 omission).
 """
 
@@ -31,12 +31,12 @@ TOOL = Tool(
 
 def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Requests and responses of the spec's size, one at a time over one connection."""
-    test = ["-r", f"{spec.size},{spec.size}", *(["-D"] if spec.option("nodelay") else [])]
+    options = ["-r", f"{spec.size},{spec.size}", *(["-D"] if spec.option("nodelay") else [])]
     return _invocation(
         spec,
         effort,
         "TCP_RR",
-        test,
+        options,
         length=effort.iterations,
         definition=(
             "netperf TCP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
@@ -46,12 +46,12 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
 
 def udp_rr(spec: Spec, effort: Effort) -> Invocation:
     """Requests and responses of the spec's size in datagrams, one at a time; one that is lost ends the run."""
-    test = ["-r", f"{spec.size},{spec.size}"]
+    options = ["-r", f"{spec.size},{spec.size}"]
     return _invocation(
         spec,
         effort,
         "UDP_RR",
-        test,
+        options,
         length=effort.iterations,
         definition=(
             "netperf UDP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
@@ -68,13 +68,13 @@ def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
         For several streams.
     """
     only(spec, TOOL.name, "iperf3 or iperf", streams=1)
-    test = ["-m", str(spec.size), *(["-D"] if spec.option("nodelay") else [])]
+    options = ["-m", str(spec.size), *(["-D"] if spec.option("nodelay") else [])]
     length = effort.iterations and effort.iterations * spec.size
     return _invocation(
         spec,
         effort,
         "TCP_STREAM",
-        test,
+        options,
         length=length,
         definition=(
             "netperf TCP_STREAM: bytes sent over the time until the receiver has them all; latencies are of send calls."
@@ -92,12 +92,12 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
     """
     only(spec, TOOL.name, "iperf3 or iperf", offered=0.0, streams=1)
     by_time(effort, TOOL.name, "iperf")
-    test = ["-R", "1", "-m", str(spec.size)]  # without -R 1 it refuses whatever a router might have to carry
+    options = ["-R", "1", "-m", str(spec.size)]  # without -R 1 it refuses whatever a router might have to carry
     return _invocation(
         spec,
         effort,
         "UDP_STREAM",
-        test,
+        options,
         length=None,
         more=layout.DATAGRAMS,
         definition=(
@@ -110,7 +110,7 @@ def _invocation(
     spec: Spec,
     effort: Effort,
     test: str,
-    own: list[str],
+    test_options: list[str],
     *,
     length: int | None,
     definition: str,
@@ -149,7 +149,7 @@ def _invocation(
             "-C",
             "-j",
             "--",
-            *own,
+            *test_options,
             *buffers,
             *control,
             "-k",

@@ -1,7 +1,7 @@
 """NetPIPE over TCP: ping-pong of one size in place of netperf's request/response, or of a whole ladder of sizes.
 
-It decides itself how often it sends a size, tries several times and keeps the best, so that what disturbs now and then
-is not in its numbers. Its receiver listens on all addresses of the machine, and there is no option against that.
+It decides itself how often it sends a size, tries several times and keeps the best, so its numbers do not show
+occasional disturbances. Its receiver listens on all addresses of the machine, and no option changes that.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def ladder(spec: Spec, effort: Effort) -> Invocation:
 
 
 def _rungs(low: int, high: int) -> int:
-    """About how many sizes there are: two for each power of two."""
+    """Estimate the number of sizes: two for each power of two."""
     if not 0 < low <= high:
         raise SpecError(f"min_size={low} B, max_size={high} B, but it must be 0 < min_size <= max_size.")
     return 2 * ((high // low).bit_length())

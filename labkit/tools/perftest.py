@@ -1,8 +1,8 @@
 """perftest: the reference of RDMA verbs, latency and bandwidth of send, write, read and atomic operations.
 
-Server and client exchange what connects them over TCP, or with ``rdma_cm`` over the link itself. Its programs differ
-in the verb and in what they take: one table of verbs, one job. A test is repeated when it could not calibrate its
-clock, which happens on a busy or emulated machine.
+Server and client exchange their addresses over TCP, or with ``rdma_cm`` over the link itself. The programs differ in
+the verb and in their options, so a table of verbs and one function describe them all. A test is repeated when it could
+not calibrate its clock, which happens on a busy or emulated machine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from labkit.errors import SpecError
 from labkit.formats import perftest as layout
 from labkit.spec import Effort, Spec
-from labkit.tools import Invocation, Parsed, Tool, _incast, kept
+from labkit.tools import Invocation, Parsed, Tool, _incast, trimmed
 from labkit.units import MiB
 
 TOOL = Tool(
@@ -41,7 +41,7 @@ Kind = Literal["lat", "bw"]
 
 @dataclass(frozen=True)
 class _Verb:
-    """What the programs of one verb take.
+    """The options that the programs of one verb have.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ def incast(spec: Spec, effort: Effort) -> Invocation:
     mark = ("--tclass={tclass}",) if classes else ()
 
     def parsed(text: str, folder: Path) -> Parsed:
-        one = one_flow.parse(text, folder)
-        mean = next(v.value for v in one.reported if v.name == "bandwidth_MBps" and v.statistic == "mean")
-        return replace(one, facts={"payload_B": round(mean * 1e6 * values["duration"] / 2)})
+        flow = one_flow.parse(text, folder)
+        mean = next(v.value for v in flow.reported if v.name == "bandwidth_MBps" and v.statistic == "mean")
+        return replace(flow, facts={"payload_B": round(mean * 1e6 * values["duration"] / 2)})
 
     return replace(
         one_flow,
@@ -154,9 +154,9 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
     seconds = values.get("duration", 0) if kind == "bw" else 0
     if seconds and effort.iterations is not None:
         raise SpecError(f"iterations={effort.iterations}, but duration={seconds} s runs by time. Set duration=0.")
-    every = kind == "lat"
-    warm = replace(effort, warmup=_WARM_UP if effort.warmup is None else effort.warmup) if every else effort
-    how = ["-D", str(seconds)] if seconds else ["-n", str(_count(spec, warm, values, every))]
+    with_samples = kind == "lat"
+    warm = replace(effort, warmup=_WARM_UP if effort.warmup is None else effort.warmup) if with_samples else effort
+    length = ["-D", str(seconds)] if seconds else ["-n", str(_count(spec, warm, values, with_samples))]
     both = [
         program,
         "-F",
@@ -169,18 +169,18 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
         "-c",
         values.get("connection", "RC"),
         *(["-A", _ATOMICS[values.get("operation", "fetch_and_add")]] if verb == "atomic" else ["-s", str(spec.size)]),
-        *how,
+        *length,
         *_flags(values, kind),
         *(["-R"] if connected else []),
-        *(["-U"] if every else []),
+        *(["-U"] if with_samples else []),
     ]
     size = ATOMIC_B if verb == "atomic" else spec.size
 
     def parsed(text: str, folder: Path) -> Parsed:
         reported = tuple(layout.parse(text, size))
-        return (
-            kept(Parsed(reported=reported, time_ns=layout.samples(text)), warm) if every else Parsed(reported=reported)
-        )
+        if not with_samples:
+            return Parsed(reported=reported)
+        return trimmed(Parsed(reported=reported, time_ns=layout.samples(text)), warm)
 
     return Invocation(
         tool=TOOL.name,
@@ -199,7 +199,7 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
 
 
 def _definition(program: str, verb: _Verb, kind: Kind, values: Mapping[str, Any]) -> str:
-    """What the numbers are, in a sentence."""
+    """Return a sentence that defines the numbers."""
     if kind == "lat":
         return (
             f"perftest {program}: latency is {verb.latency}, from one post to the next; its own table leaves out the "
@@ -210,24 +210,24 @@ def _definition(program: str, verb: _Verb, kind: Kind, values: Mapping[str, Any]
 
 
 def _gid(values: Mapping[str, Any]) -> str:
-    """Index in the table of addresses: the place's own, unless one was asked for."""
-    given = values.get("gid", -1)
-    return "{gid}" if given < 0 else str(given)
+    """Return the index in the table of GIDs: the requested one, or else the index of the host."""
+    requested = values.get("gid", -1)
+    return "{gid}" if requested < 0 else str(requested)
 
 
 def _flags(values: Mapping[str, Any], kind: Kind) -> list[str]:
-    """Words for the options that are not what perftest takes by itself."""
+    """Return the command-line options that differ from perftest's defaults."""
     words = ["-e"] if values.get("completion", "poll") == "event" else []
-    for name, (flag, usual) in (_FLAGS | (_BW_FLAGS if kind == "bw" else {})).items():
-        if values.get(name, usual) != usual:
+    for name, (flag, default) in (_FLAGS | (_BW_FLAGS if kind == "bw" else {})).items():
+        if values.get(name, default) != default:
             words += [flag, str(values[name])]
     if values.get("tclass", -1) >= 0:
         words.append(f"--tclass={values['tclass']}")
     return [*words, "-b"] if kind == "bw" and values.get("bidirectional", False) else words
 
 
-def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], every: bool) -> int:
-    """Iterations to ask for: those wanted and those left out, in whole lists of posts.
+def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], with_samples: bool) -> int:
+    """Return the iterations to run: those wanted and the warm-up, in whole lists of posts.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], every: bool) -
         wanted = max(_AT_LEAST, min(_COUNT, _AT_MOST_B // max(1, spec.size)))
         wanted = -(-wanted // post_list) * post_list
     # -U lists the times between posts, one fewer
-    total = wanted + (effort.warmup or 0) + 1 if every else wanted
+    total = wanted + (effort.warmup or 0) + 1 if with_samples else wanted
     if total < LOWEST:
         raise SpecError(f"iterations={wanted}, but perftest needs at least {LOWEST}. Set iterations={LOWEST}.")
     if total % post_list:
@@ -252,20 +252,20 @@ def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], every: bool) -
 
 
 def _check(spec: Spec, values: Mapping[str, Any], verb: str) -> None:
-    """Refuse what perftest would refuse after its start, or do in another way than asked."""
-    able, connection = _VERBS[verb], values.get("connection", "RC")
-    for name, usual in {"immediate": False, "buffers_in_turn": 1, "reuse": 0}.items():
-        if values.get(name, usual) != usual:
+    """Refuse what perftest would refuse after its start, or would do differently than requested."""
+    limits, connection = _VERBS[verb], values.get("connection", "RC")
+    for name, default in {"immediate": False, "buffers_in_turn": 1, "reuse": 0}.items():
+        if values.get(name, default) != default:
             raise SpecError(f"{name}={values[name]}, but only the pyverbs loops support it. Set tool=pyverbs.")
-    if connection not in able.connections:
+    if connection not in limits.connections:
         raise SpecError(
-            f"connection={connection}, but {verb} works over {', '.join(able.connections)}. Set connection=RC."
+            f"connection={connection}, but {verb} works over {', '.join(limits.connections)}. Set connection=RC."
         )
     if connection == "UC" and values.get("rdma_cm", False):
         raise SpecError("connection=UC, but rdma_cm supports RC and UD only. Set rdma_cm=false, or connection=RC.")
-    if values.get("completion", "poll") == "event" and "event" not in able.takes:
+    if values.get("completion", "poll") == "event" and "event" not in limits.takes:
         raise SpecError(f"completion=event, but the target sees a {verb} by polling memory. Set completion=poll.")
-    if values.get("inline", -1) >= 0 and "inline" not in able.takes:
+    if values.get("inline", -1) >= 0 and "inline" not in limits.takes:
         raise SpecError(f"inline={values['inline']}, but a {verb} sends no data with its request. Set inline=-1.")
     mtu = values.get("mtu", 0) or _LARGEST_MTU
     if verb == "atomic" and spec.size not in (0, ATOMIC_B):

@@ -1,7 +1,7 @@
-"""Loops over pyverbs, run by whichever Python has it: `labkit.verbs` as an external program.
+"""Loops over pyverbs: run `labkit.verbs` as an external program, with any Python that has pyverbs.
 
-Python's share of every call is measured and kept beside the samples (``pyverbs_empty_poll_ns``,
-``pyverbs_refused_post_ns``); for how fast the network is, see perftest.
+The loops measure Python's share of every call and keep it beside the samples (``pyverbs_empty_poll_ns``,
+``pyverbs_refused_post_ns``). To learn how fast the network is, use perftest.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _write(spec: Spec) -> str:
 
 
 def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> Plan:
-    """What the ends are told.
+    """Return the plan that both ends get.
 
     Raises
     ------
@@ -143,9 +143,9 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
         "buffers_in_turn",
         "reuse",
     )
-    found: dict[str, Any] = {name: given[name] for name in names if name in given}
+    options: dict[str, Any] = {name: given[name] for name in names if name in given}
     if operation in ONE_SIDED:
-        found["connection"] = "RC"
+        options["connection"] = "RC"
     # an iteration is a message, as in perftest; a sample is a window of them
     each = given["tx_depth"] * given["qps"] if program == "bandwidth" else 1
     return Plan(
@@ -158,7 +158,7 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
         seed=effort.seed,
         inline=max(given.get("inline", 0), 0),
         tclass=max(given.get("tclass", 0), 0),
-        **found,
+        **options,
     )
 
 
@@ -168,16 +168,16 @@ def _warmup(program: str) -> int:
 
 
 def _invocation(spec: Spec, effort: Effort, program: str, operation: str = "send") -> Invocation:
-    """One point with two ends."""
-    told, one_way = plan(spec, effort, program, operation), operation not in ONE_SIDED
+    """Return the invocation of a point with two ends."""
+    work, one_way = plan(spec, effort, program, operation), operation not in ONE_SIDED
     words = (interpreter() or ABSENT, "-I", _PROGRAM)
     what = "a message there and back" if one_way else "one operation from post to completion"
     return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=(words[0],),
-        server=(*words, "server", "{device}", "{gid}", "{port}", told.encode()),
-        client=(*words, "client", "{device}", "{gid}", "{port}", "{address}", told.encode()),
+        server=(*words, "server", "{device}", "{gid}", "{port}", work.encode()),
+        client=(*words, "client", "{device}", "{gid}", "{port}", "{address}", work.encode()),
         parse=parsed,
         address="127.0.0.1",
         definition=_DEFINITIONS.get(program, _PROGRAM_DEFINITION).format(what=what),
@@ -188,7 +188,7 @@ def _invocation(spec: Spec, effort: Effort, program: str, operation: str = "send
 
 
 def _alone(spec: Spec, effort: Effort, program: str) -> Invocation:
-    """One point with one end."""
+    """Return the invocation of a point with one end."""
     words = (interpreter() or ABSENT, "-I", _PROGRAM)
     return Invocation(
         tool=TOOL.name,
@@ -204,7 +204,7 @@ def _alone(spec: Spec, effort: Effort, program: str) -> Invocation:
 
 
 def parsed(text: str, folder: Path) -> Parsed:
-    """What the client printed.
+    """Parse what the client printed.
 
     Raises
     ------
@@ -213,11 +213,11 @@ def parsed(text: str, folder: Path) -> Parsed:
     """
     line = text.strip().rpartition("\n")[2]
     try:
-        found: Mapping[str, Any] = json.loads(line)
-        times = np.asarray(found["time_ns"], np.int64)
-        extras = {name: np.asarray(values, np.int64) for name, values in found["extras"].items()}
-        reported = tuple(Reported(*values) for values in found.get("reported", ()))
-        warnings = tuple(note(one["code"], one["text"], **one["values"]) for one in found["warnings"])
+        result: Mapping[str, Any] = json.loads(line)
+        times = np.asarray(result["time_ns"], np.int64)
+        extras = {name: np.asarray(values, np.int64) for name, values in result["extras"].items()}
+        reported = tuple(Reported(*values) for values in result.get("reported", ()))
+        warnings = tuple(note(warning["code"], warning["text"], **warning["values"]) for warning in result["warnings"])
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"pyverbs output: found {line[-200:]!r}, wanted one JSON object ({error}).") from error
-    return Parsed(time_ns=times, extras=extras, reported=reported, warnings=warnings, facts=found["facts"])
+    return Parsed(time_ns=times, extras=extras, reported=reported, warnings=warnings, facts=result["facts"])

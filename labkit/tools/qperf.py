@@ -1,8 +1,8 @@
 """qperf: ping-pong and streams over TCP and UDP in place of netperf's, and RDMA tests over RC in place of perftest's.
 
-Its TCP server turns in a loop while it waits: on a machine with few cores both ends get in each other's way. Over RDMA
-it gives no GID when it connects by itself, which RoCE demands ("failed to modify QP to RTR: Invalid argument"), so that
-rdma_cm, which it has for RC only, connects; the link then chooses the device.
+Its TCP server polls in a loop while it waits: on a machine with few cores the two ends slow each other down. When qperf
+connects by itself over RDMA, it gives no GID, which RoCE requires ("failed to modify QP to RTR: Invalid argument").
+Therefore rdma_cm connects, which qperf has for RC only; the link then chooses the device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TOOL = Tool(
 )
 _NAGLE = "qperf cannot set TCP_NODELAY: Nagle's algorithm is on."
 _BY_CM = "qperf connected with rdma_cm, which the options did not request."
-# options of the verbs benchmarks that it cannot follow, and the value at which there is nothing to follow
+# options of the verbs benchmarks that it does not have, and the value that needs nothing from it
 _CANNOT: dict[str, Any] = {
     "connection": "RC",
     "inline": -1,
@@ -182,14 +182,15 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Invocation:
     Raises
     ------
     SpecError
-        For an exact count, and what it cannot follow.
+        For an exact count, and options that qperf does not have.
     """
     by_time(effort, TOOL.name, "perftest")
     values = spec.values
-    for name, usual in _CANNOT.items():
-        if values.get(name, usual) != usual:
+    for name, default in _CANNOT.items():
+        if values.get(name, default) != default:
             raise SpecError(
-                f"{name}={values[name]}, but qperf {test} supports {usual} only. Set {name}={usual}, or use perftest."
+                f"{name}={values[name]}, but qperf {test} supports {default} only. "
+                f"Set {name}={default}, or use perftest."
             )
     waits = values.get("completion", "poll") == "event"
     if waits and test.startswith("rc_rdma_write"):

@@ -1,9 +1,9 @@
 """sockperf: ping-pong and a load at a rate of its own over TCP and UDP, with the time of every packet.
 
-Ping-pong stands in for netperf's request/response, and like it sends nothing while an answer is late, so that the tail
-looks better than it is (coordinated omission). Under load one thread sends at its rate whatever has come back, another
-one receives; with ``--reply-every 1`` every message is a sample. What is left of the omission is a sender that is
-itself held up: how long after its turn each message left is therefore kept beside its round trip.
+Ping-pong stands in for netperf's request/response. Like netperf, it sends nothing while an answer is late, so that the
+tail looks better than it is (coordinated omission). Under load one thread sends at its rate whatever has come back, and
+another one receives; with ``--reply-every 1`` every message is a sample. A sender that is itself delayed still omits
+some, so each message's delay against its plan is kept beside its round trip.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from labkit.errors import SpecError
 from labkit.formats import sockperf as layout
 from labkit.notes import note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Invocation, Parsed, Tool, kept, only, this_machine
+from labkit.tools import Invocation, Parsed, Tool, only, this_machine, trimmed
 
 TOOL = Tool(
     name="sockperf",
@@ -32,7 +32,7 @@ TOOL = Tool(
 )
 SIZES = {"tcp": (14, 2**20 - 1), "udp": (14, 65507)}  # B; the head of a message, and defs.h: MAX_TCP_SIZE, a datagram
 _LOG = "packets.csv"
-_START_S = 2.5  # it gauges its clock first
+_START_S = 2.5  # it calibrates its clock first
 _WARM_S = 0.45  # what sockperf leaves out at the start and the end: 400 ms and 50 ms
 _BEHIND = 0.95  # of the rate asked for; below it the sender could not keep up
 
@@ -71,15 +71,15 @@ def under_load(spec: Spec, effort: Effort) -> Invocation:
     rate = spec.option("message_rate")
 
     def parsed(text: str, folder: Path) -> Parsed:
-        return kept(_paced(_samples(text, folder), rate), effort)
+        return trimmed(_paced(_samples(text, folder), rate), effort)
 
-    how = ["under-load", "--mps", str(rate), "--reply-every", "1"]
+    mode_options = ["under-load", "--mps", str(rate), "--reply-every", "1"]
     shortest = ((effort.iterations or 0) + (effort.warmup or 0)) / rate
     return _invocation(
         spec,
         effort,
         spec.option("protocol"),
-        how,
+        mode_options,
         parsed,
         shortest,
         definition=(
@@ -91,7 +91,7 @@ def under_load(spec: Spec, effort: Effort) -> Invocation:
 
 def _ping_pong(spec: Spec, effort: Effort, protocol: str) -> Invocation:
     def parsed(text: str, folder: Path) -> Parsed:
-        return kept(_samples(text, folder), effort)
+        return trimmed(_samples(text, folder), effort)
 
     return _invocation(
         spec,
@@ -105,18 +105,18 @@ def _ping_pong(spec: Spec, effort: Effort, protocol: str) -> Invocation:
 
 
 def _samples(text: str, folder: Path) -> Parsed:
-    """What sockperf printed, and every packet of its log."""
+    """Parse what sockperf printed, and every packet of its log."""
     trip, start = layout.log((folder / _LOG).read_text(errors="replace"))
     sent = {"messages": layout.messages(text)}
     return Parsed(reported=tuple(layout.parse(text)), time_ns=trip, extras={"start_ns": start}, facts=sent)
 
 
-def _paced(found: Parsed, rate: int) -> Parsed:
-    """Samples under load with how late each message left, and a word where the rate was not reached."""
-    start, counts = found.extras["start_ns"], {value.name: value.value for value in found.reported}
-    # packets that came back in a second of round trips one after the other are no transaction rate here
-    reported = [value for value in found.reported if value.name != "transaction_rate_per_s"]
-    extras, warnings = dict(found.extras), []
+def _paced(samples: Parsed, rate: int) -> Parsed:
+    """Add to samples under load how late each message left, and a warning if the rate was not reached."""
+    start, counts = samples.extras["start_ns"], {value.name: value.value for value in samples.reported}
+    # under load, packets that came back per second are no transaction rate
+    reported = [value for value in samples.reported if value.name != "transaction_rate_per_s"]
+    extras, warnings = dict(samples.extras), []
     span = float(start[-1] - start[0]) * 1e-9 if len(start) > 1 else 0.0
     reached = (len(start) - 1) / span if span else 0.0
     reported.append(Reported("message_rate_per_s", "1/s", "mean", reached))
@@ -129,16 +129,16 @@ def _paced(found: Parsed, rate: int) -> Parsed:
     elif len(start):
         extras["late_ns"] = late = layout.late(start, rate)
         p50, p99 = np.percentile(late, (50, 99)) * 1e-3
-        known = (("p50", p50), ("p99", p99), ("max", late.max() * 1e-3))
-        reported += [Reported("late_us", "µs", name, float(value)) for name, value in known]
-    return replace(found, reported=tuple(reported), extras=extras, warnings=tuple(warnings))
+        lateness = (("p50", p50), ("p99", p99), ("max", late.max() * 1e-3))
+        reported += [Reported("late_us", "µs", name, float(value)) for name, value in lateness]
+    return replace(samples, reported=tuple(reported), extras=extras, warnings=tuple(warnings))
 
 
 def _invocation(
     spec: Spec,
     effort: Effort,
     protocol: str,
-    how: list[str],
+    mode_options: list[str],
     parsed: Callable[[str, Path], Parsed],
     shortest: float = 0.0,
     *,
@@ -164,13 +164,13 @@ def _invocation(
         *(["--buffer-size", str(values["socket_buffer"])] if values["socket_buffer"] else []),
         *(["--tcp-avoid-nodelay"] if protocol == "tcp" and not values["nodelay"] else []),
     ]
-    mode, *own = how
+    mode, *options = mode_options
     return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,
         server=("sockperf", "server", *both),
-        client=("sockperf", mode, *both, *own, "-t", str(seconds), "--full-log", _LOG),
+        client=("sockperf", mode, *both, *options, "-t", str(seconds), "--full-log", _LOG),
         listens="tcp" if protocol == "tcp" else "udp",
         parse=parsed,
         address=address,

@@ -15,7 +15,7 @@ from labkit.units import MiB
 TOOL = Tool(
     name="ucx_perftest",
     commands=("ucx_info",),
-    version="-v",  # its own program does not tell
+    version="-v",  # its own program does not print it
     package="ucx-utils",
     conda="ucx",
     programs=("ucx_perftest",),
@@ -66,7 +66,7 @@ def _invocation(spec: Spec, effort: Effort, test: list[str], definition: str, *,
     Raises
     ------
     SpecError
-        For a path that UCX has not, or hosts that a path does not reach.
+        For a path that UCX does not have, or hosts that a path does not reach.
     """
     size = spec.size
     if size < 1:
@@ -95,7 +95,7 @@ def _invocation(spec: Spec, effort: Effort, test: list[str], definition: str, *,
 
 
 def _environment(spec: Spec) -> list[str]:
-    """Words that set the path for what stands behind them, here and on another host."""
+    """Return the words before a command that set its path, here and on another host."""
     if spec.transport not in PATHS:
         raise SpecError(
             f"transport={spec.transport}, but ucx_perftest supports {', '.join(PATHS)}. Set transport=auto."

@@ -80,13 +80,13 @@ def test_what_is_tried_is_computed(session: teaching.Session) -> None:
     assert isinstance(widget, WhatIf)
     widget.component.value = ("published parts", breakdown.WIRE)
     widget.cheaper.value = 90
-    text = re.sub(r"<[^>]+>", "", widget.said.value)
+    text = re.sub(r"<[^>]+>", "", widget.result.value)
     assert "1,387 → 1,140 ns: 17.8 % saved, 1.22 times as fast" in text
     assert "265 → 265 ns: nothing saved" in text
     assert "not measured" in text
     widget.component.value = ("parts of your run", breakdown.KERNEL)
     widget.cheaper.value = 100
-    text = re.sub(r"<[^>]+>", "", widget.said.value)
+    text = re.sub(r"<[^>]+>", "", widget.result.value)
     assert "64 B over TCP8.17 → 2.95 µs" in text
     assert "latency" not in text
 

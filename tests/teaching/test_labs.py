@@ -133,7 +133,7 @@ def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
     panel = session.panels["tcp_8"]
     panel.field.value = "many"
     panel.button.click()
-    assert "must be a number" in panel.said.value
+    assert "must be a number" in panel.reply.value
     panel.field.value = "12.5"
     panel.button.click()
     assert Attempts(tmp_path / "run").predictions == {"tcp_8": 12.5}
@@ -144,14 +144,14 @@ def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
     panel = session.panels["alpha"]
     panel.field.value = "5000"
     panel.button.click()
-    assert "✗ too high, by more than a factor of 3" in panel.said.value
-    panel.ask.click()
-    panel.ask.click()
+    assert "✗ too high, by more than a factor of 3" in panel.reply.value
+    panel.hint_button.click()
+    panel.hint_button.click()
     assert "1. " in panel.hints.value
     assert "2. " in panel.hints.value
     panel.field.value = f"{session.lab.question('alpha').of(session.results).centre}"
     panel.button.click()
-    assert "✓ right" in panel.said.value
+    assert "✓ right" in panel.reply.value
     held = Attempts(tmp_path / "run").answers["alpha"]
     assert (held["right"], held["tries"], held["hints"]) == (True, 2, 2)
     with pytest.raises(AssertionError, match="alpha: too low"):

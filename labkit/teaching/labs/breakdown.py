@@ -1,4 +1,4 @@
-"""Lab 10: a message taken apart, one's own and a published one, and what a cheaper part would bring."""
+"""Lab 10: the parts of a message, measured and published, and what a cheaper part would save."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ LESS = "less than the round trip: they may take turns"
 
 
 def _specs() -> list[Spec]:
-    found = sweep(UNIX[0], sizes="64") + sweep(UDP[0], sizes="64", tool="sockperf")
-    found += sweep(TCP[0], sizes="64", tool="sockperf") + sweep("mpi.latency", sizes="8,64", transport=["shm", "tcp"])
-    return found + [
+    specs = sweep(UNIX[0], sizes="64") + sweep(UDP[0], sizes="64", tool="sockperf")
+    specs += sweep(TCP[0], sizes="64", tool="sockperf") + sweep("mpi.latency", sizes="8,64", transport=["shm", "tcp"])
+    return specs + [
         spec for name in (RATE[0], OVERHEAD[0]) for spec in sweep(name, sizes="8", transport=["shm", "tcp"])
     ]
 
@@ -70,7 +70,7 @@ def _whole(results: Results) -> Expected:
     return results.combined(lambda trip: trip / 2, TCP)
 
 
-def _own(results: Results) -> Any:
+def _measured(results: Results) -> Any:
     kinds = {MEMORY: "library and memory", KERNEL: "kernel", IP: "protocols", ORDER: "protocols"}
     parts = [
         figures.Part(text, float(one.centre), kinds[text], one.low, one.high) for text, one in _parts(results).items()
@@ -96,7 +96,7 @@ def _published(_: Results) -> Any:
 
 
 def _sums(_: Results) -> pd.DataFrame:
-    """The paper's models, worked out from their smallest parts, beside what it prints and what it observed."""
+    """Compute the paper's models from their smallest parts; show them beside the printed and the observed values."""
     paper = reference.load(PAPER)
     return pd.DataFrame(
         {
@@ -113,7 +113,7 @@ def _sums(_: Results) -> pd.DataFrame:
 
 
 def _claims(_: Results) -> pd.DataFrame:
-    """What section 7 says would be saved, beside what the parts give."""
+    """Show the savings that section 7 states beside the savings computed from the parts."""
     paper = reference.load(PAPER)
     return pd.DataFrame(
         {
@@ -134,13 +134,13 @@ def _table(results: Results) -> pd.DataFrame:
     for words, transport in (("shared memory", "shm"), ("TCP", "tcp")):
         where: dict[str, Any] = {"transport": transport, "size": 8}
         row: dict[str, Any] = {"path": f"MPI, {words}, measured"}
-        for head, found in (
+        for head, value in (
             ("latency in µs", results.value(*LATENCY, **where)),
             ("injection: time for each message in µs", results.combined(lambda rate: 1e6 / rate, (*RATE, where))),
             ("overhead of a round trip in µs", results.value(*OVERHEAD, **where)),
             ("that round trip in µs", results.combined(lambda half: 2 * half, (OVERHEAD[0], "latency_us", where))),
         ):
-            row[head] = float(found.centre)
+            row[head] = float(value.centre)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -173,10 +173,10 @@ def _try(results: Results) -> WhatIf:
         )
         for total in ("injection", "latency")
     ]
-    own = Whole(
+    tcp = Whole(
         "64 B over TCP", whole, "µs", {name: float(one.centre) for name, one in parts.items()}, "parts of your run"
     )
-    return WhatIf([*wholes, own])
+    return WhatIf([*wholes, tcp])
 
 
 def _off(paper: reference.Paper, name: str) -> float:
@@ -184,7 +184,7 @@ def _off(paper: reference.Paper, name: str) -> float:
 
 
 def _of_paper(value: float) -> Expected:
-    """An answer that published numbers give alone."""
+    """Make an answer that follows from published numbers alone."""
     return Expected(value, value, value, by=BY)
 
 
@@ -316,7 +316,7 @@ LAB = Lab(
         ),
     ),
     shows={
-        "own": _own,
+        "own": _measured,
         "table": _table,
         "published": _published,
         "sums": _sums,

@@ -32,7 +32,7 @@ BCAST, TIME = "mpi.bcast", "latency_us"
 
 
 def _forced(algorithm: str) -> dict[str, str]:
-    """Variables that make Open MPI take an algorithm for MPI_Bcast."""
+    """Return the variables that make Open MPI use an algorithm for MPI_Bcast."""
     number, piece = FORMS[algorithm]
     return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", CHOICE: number, **({SEGMENT: piece} if piece else {})}
 
@@ -57,7 +57,7 @@ def _point(algorithm: str, ranks: int) -> tuple[str, str, dict[str, object]]:
 
 
 def _linear(results: Results) -> Expected:
-    """Ms."""
+    """Time of the linear broadcast on eight hosts, ms."""
     return results.combined(lambda time: time / 1e3, _point(LINEAR, 8))
 
 
@@ -70,14 +70,14 @@ def _growth(results: Results, algorithm: str) -> Expected:
 
 
 def _steps(results: Results) -> Expected:
-    """In times of one message on one link."""
+    """Time of the tree with whole messages, in units of one message on one link."""
     return results.combined(lambda time: time * LINK / SIZE, _point(WHOLE, 8))
 
 
 def _law(results: Results) -> Expected:
-    """The law whose growth from 2 to 8 ranks is nearest, as a ratio."""
-    found = float(_growth(results, TREE).centre)
-    return Expected(min(GROWTH, key=lambda law: abs(np.log(found / GROWTH[law]))))
+    """Find the law whose growth from 2 to 8 ranks is nearest, as a ratio."""
+    growth = float(_growth(results, TREE).centre)
+    return Expected(min(GROWTH, key=lambda law: abs(np.log(growth / GROWTH[law]))))
 
 
 def _best(results: Results) -> Expected:
@@ -104,31 +104,33 @@ def _violations(results: Results) -> pd.DataFrame:
 
 def _verdict(results: Results) -> Expected:
     table = _violations(results)
-    found = table[(table["guideline"] == RULE) & (table["message_size_B"] == SIZE)]
-    return Expected(KEPT if found.empty else BROKEN if found["certain"].iloc[0] else DOUBT)
+    violation = table[(table["guideline"] == RULE) & (table["message_size_B"] == SIZE)]
+    if violation.empty:
+        return Expected(KEPT)
+    return Expected(BROKEN if violation["certain"].iloc[0] else DOUBT)
 
 
 def _rows(results: Results) -> pd.DataFrame:
-    """Broadcasts of the virtual hosts, with their algorithm."""
+    """Return the broadcasts on the virtual hosts, with their algorithm."""
     rows = results.rows(BCAST, transport="tcp")
     names = {form: name for name, form in FORMS.items()}
     pieces = rows[f"env_{SEGMENT}"].astype(object).where(rows[f"env_{SEGMENT}"].notna(), None)
-    found = [names[form] for form in zip(rows[f"env_{CHOICE}"], pieces, strict=True)]
-    return rows.assign(algorithm=found).sort_values(["algorithm", "ranks"])
+    algorithms = [names[form] for form in zip(rows[f"env_{CHOICE}"], pieces, strict=True)]
+    return rows.assign(algorithm=algorithms).sort_values(["algorithm", "ranks"])
 
 
 def _scaling(results: Results) -> pd.DataFrame:
     rows = []
     for name, ranks in _rows(results)[["algorithm", "ranks"]].itertuples(index=False):
-        found = results.combined(lambda time: time / 1e3, _point(name, ranks))
+        time = results.combined(lambda time: time / 1e3, _point(name, ranks))
         rows.append(
             {
                 "algorithm": name,
                 "ranks": ranks,
-                "time in ms": float(found.centre),
-                "from": found.low,
-                "to": found.high,
-                "times m / rate": float(found.centre) * 1e3 * LINK / SIZE,
+                "time in ms": float(time.centre),
+                "from": time.low,
+                "to": time.high,
+                "times m / rate": float(time.centre) * 1e3 * LINK / SIZE,
             }
         )
     return pd.DataFrame(rows)

@@ -1,4 +1,4 @@
-"""Lab 7: what flows get that meet on a link, in an incast, on a tapered tree, and with classes of traffic."""
+"""Lab 7: flows that share a link, in an incast, on a tapered tree, and with classes of traffic."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ QUEUE, TURN = "all bytes of the bulk that wait already", "at most a few frames o
 
 
 def _specs() -> list[Spec]:
-    found = [
+    specs = [
         s for ranks in (2, 3, 5, 8) for s in sweep("mpi.hotspot_receive", sizes="64Ki", ranks=ranks, window=4, **WHERE)
     ]
-    found += sweep("mpi.bandwidth", sizes="64Ki", ranks=2, hosts=("vc0", "vc4"), **WHERE)
-    found += sweep("mpi.multi_bandwidth", sizes="64Ki", ranks=4, hosts=("vc0", "vc1", "vc2", "vc3"), window=8, **WHERE)
-    found += sweep("mpi.multi_bandwidth", sizes="64Ki", ranks=8, window=8, **WHERE)
-    found += sweep("congestion.incast", sizes="128Ki", senders=7, duration=3, testbed=TREE)
+    specs += sweep("mpi.bandwidth", sizes="64Ki", ranks=2, hosts=("vc0", "vc4"), **WHERE)
+    specs += sweep("mpi.multi_bandwidth", sizes="64Ki", ranks=4, hosts=("vc0", "vc1", "vc2", "vc3"), window=8, **WHERE)
+    specs += sweep("mpi.multi_bandwidth", sizes="64Ki", ranks=8, window=8, **WHERE)
+    specs += sweep("congestion.incast", sizes="128Ki", senders=7, duration=3, testbed=TREE)
     victim = {"victim": "latency", "aggressor": "incast", "lead": 1.0}
-    return found + sweep("congestion.interference", sizes="1Ki", testbed=[_place(mode) for mode in QOS], **victim)
+    return specs + sweep("congestion.interference", sizes="1Ki", testbed=[_place(mode) for mode in QOS], **victim)
 
 
 def _place(qos: str) -> str:
-    """The tree of the two jobs; the second host of each leaf sends what is bulk."""
-    own = {} if qos == "off" else {"qos": qos, "bulk": "vc1+vc3"}
+    """Return the testbed of the two jobs; the second host of each leaf sends the bulk traffic."""
+    classes = {} if qos == "off" else {"qos": qos, "bulk": "vc1+vc3"}
     name, argument, options = testbeds.parse(PAIR)
-    return testbeds.text_of(name, argument, options | own)
+    return testbeds.text_of(name, argument, options | classes)
 
 
 def _incast(results: Results, ranks: int) -> Expected:
-    """What each sender gets, MB/s."""
+    """Bandwidth of each sender, MB/s."""
     return results.combined(
         lambda all_: all_ / (ranks - 1), ("mpi.hotspot_receive", "bandwidth_MBps", {"ranks": ranks})
     )
 
 
 def _limit(results: Results) -> Expected:
-    """Where the bytes of an incast wait: the total stays at one link however many send."""
+    """Say which link limits an incast; if it is the receiver's, the total stays at one link however many hosts send."""
     one, seven = (results.median("mpi.hotspot_receive", "bandwidth_MBps", ranks=ranks) for ranks in (2, 8))
     return Expected(RECEIVER if seven < 1.5 * one else SENDER)
 
@@ -73,14 +73,14 @@ def _tree(results: Results) -> Expected:
 
 
 def _fairness(results: Results) -> Expected:
-    """Jain's index of what seven senders got, launch by launch."""
+    """Jain's index of the bandwidths of seven senders, launch by launch."""
     rows = results.reported
     rows = rows[(rows["benchmark"] == "congestion.incast") & (rows["name"] == "bandwidth_MBps") & rows["rank"].notna()]
     return aggregate([jain_fairness(one["value"]) for _, one in rows.groupby("launch")])
 
 
 def _impact(results: Results, qos: str) -> Expected:
-    """How many times as long the victim takes beside the aggressor."""
+    """Time of the victim beside the aggressor over its time alone."""
     where = {"testbed": _place(qos)}
     return results.combined(
         lambda beside, alone: beside / alone,
@@ -90,7 +90,7 @@ def _impact(results: Results, qos: str) -> Expected:
 
 
 def _waits(results: Results) -> Expected:
-    """A victim that a share of its own frees waited for what lay in the queue before it."""
+    """Say what the victim waited for: if a share of its own makes it faster, for the bulk queued before it."""
     off, shares = (float(_impact(results, qos).centre) for qos in ("off", "shares"))
     return Expected(QUEUE if off > 3 * shares else TURN)
 
@@ -98,7 +98,7 @@ def _waits(results: Results) -> Expected:
 def _classes(results: Results) -> pd.DataFrame:
     rows = []
     for qos, words in QOS.items():
-        found, where = _impact(results, qos), {"testbed": _place(qos)}
+        impact, where = _impact(results, qos), {"testbed": _place(qos)}
         times = [results.median("congestion.interference", name, **where) for name in ("alone_us", "latency_us")]
         rows.append(
             {
@@ -106,16 +106,16 @@ def _classes(results: Results) -> pd.DataFrame:
                 "qos": qos,
                 "alone in µs": times[0],
                 "beside in µs": times[1],
-                "times": float(found.centre),
-                "from": found.low,
-                "to": found.high,
+                "times": float(impact.centre),
+                "from": impact.low,
+                "to": impact.high,
             }
         )
     return pd.DataFrame(rows)
 
 
 def _flows(results: Results) -> pd.DataFrame:
-    """Who sends to whom, and what all and each of them get."""
+    """List the flows with the bandwidth of all and of each of them."""
     rows = [
         ("1 flow across the spine", 1, "mpi.bandwidth", 2),
         ("2 flows inside a leaf", 2, "mpi.multi_bandwidth", 4),
@@ -124,14 +124,14 @@ def _flows(results: Results) -> pd.DataFrame:
     rows += [(f"incast of {ranks - 1}", ranks - 1, "mpi.hotspot_receive", ranks) for ranks in (2, 3, 5, 8)]
     table = []
     for what, flows, benchmark, ranks in rows:
-        found = results.value(benchmark, "bandwidth_MBps", ranks=ranks)
+        total = results.value(benchmark, "bandwidth_MBps", ranks=ranks)
         table.append(
             {
                 "what": what,
-                "all together in MB/s": float(found.centre),
-                "from": found.low,
-                "to": found.high,
-                "each in MB/s": float(found.centre) / flows,
+                "all together in MB/s": float(total.centre),
+                "from": total.low,
+                "to": total.high,
+                "each in MB/s": float(total.centre) / flows,
             }
         )
     return pd.DataFrame(table)

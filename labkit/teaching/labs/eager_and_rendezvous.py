@@ -28,7 +28,7 @@ def _specs() -> list[Spec]:
 
 
 def _jump(results: Results, size: int) -> float:
-    """Time at a size over that at the size before."""
+    """Return the time at a size over the time at the size before it."""
     sizes, times = results.curve(*POINT, env_OMPI_MCA_btl_vader_eager_limit=None)
     at = int((sizes == size).argmax())
     return float(times[at] / times[at - 1])
@@ -60,14 +60,14 @@ def _cause(results: Results) -> Expected:
 
 
 def _figure(results: Results) -> go.Figure:
-    """The usual curve with the breaks that are found, and the limit."""
+    """Draw the curve with the usual limit, the breaks in it, and the limit."""
     rows = results.rows(POINT[0], env_OMPI_MCA_btl_vader_eager_limit=None)
     drawn = figures.versus_size(rows, POINT[1], series=["transport"], tail=None)
     return mark_breaks(drawn, protocol.of(rows).breaks, {"btl_vader_eager_limit": 4096})
 
 
 def _both(results: Results) -> go.Figure:
-    """The curves with either limit."""
+    """Draw the curves with the usual and the raised limit."""
     rows = results.rows(POINT[0])
     words = rows[LIMIT].map(lambda value: "limit 16 KiB" if value == "16384" else "usual limit")
     return figures.versus_size(rows.assign(limit=words), POINT[1], series=["limit"], tail=None)

@@ -22,12 +22,12 @@ def _specs() -> list[Spec]:
 
 
 def _fitted(results: Results, which: str) -> Expected:
-    """α, β or what follows from them over TCP, launch by launch."""
+    """Fit α and β over TCP, launch by launch; return one of α, bandwidth and half size."""
     every = [*results.curves(*LATENCY, transport="tcp"), results.curve(*LATENCY, transport="tcp")]
     lines = [alpha_beta(*curve) for curve in every]
     # 1/β is in B/µs, which are MB/s
-    found = [{"alpha": alpha, "bandwidth": 1 / beta, "half": alpha / beta}[which] for alpha, beta in lines]
-    return aggregate(found[:-1], found[-1:])
+    values = [{"alpha": alpha, "bandwidth": 1 / beta, "half": alpha / beta}[which] for alpha, beta in lines]
+    return aggregate(values[:-1], values[-1:])
 
 
 def _ratio(results: Results) -> Expected:

@@ -23,9 +23,9 @@ KERNEL, STACK, LIBRARY = "entering the kernel and waking the peer", "the TCP/IP 
 
 
 def _specs() -> list[Spec]:
-    found = sweep("sockets.unix_rr", sizes=SIZE) + sweep("sockets.udp_rr", sizes=SIZE, tool="sockperf")
-    found += sweep("sockets.tcp_rr", sizes=SIZE, tool="sockperf")
-    return found + sweep("mpi.latency", sizes=SIZE, transport=["shm", "tcp"])
+    specs = sweep("sockets.unix_rr", sizes=SIZE) + sweep("sockets.udp_rr", sizes=SIZE, tool="sockperf")
+    specs += sweep("sockets.tcp_rr", sizes=SIZE, tool="sockperf")
+    return specs + sweep("mpi.latency", sizes=SIZE, transport=["shm", "tcp"])
 
 
 def _one_way(results: Results) -> Expected:
@@ -55,13 +55,13 @@ def _table(results: Results) -> pd.DataFrame:
         ("TCP", TCP, 2),
         ("MPI over TCP", MPI, 1),
     ):
-        found = results.value(benchmark, metric, **where)
+        time = results.value(benchmark, metric, **where)
         rows.append(
             {
                 "path": path,
-                "one way in µs": float(found.centre) / parts,
-                "from": found.low / parts,
-                "to": found.high / parts,
+                "one way in µs": float(time.centre) / parts,
+                "from": time.low / parts,
+                "to": time.high / parts,
             }
         )
     return pd.DataFrame(rows)

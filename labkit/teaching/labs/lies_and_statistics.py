@@ -29,12 +29,12 @@ def _specs() -> list[Spec]:
 
 def _points(results: Results) -> list[Samples]:
     """Launches of the advertised point, in order."""
-    found = [s for s in results.samples if s.spec.size == SIZE and s.spec.transport == "shm"]
-    return sorted(found, key=lambda s: s.launch)
+    launches = [s for s in results.samples if s.spec.size == SIZE and s.spec.transport == "shm"]
+    return sorted(launches, key=lambda s: s.launch)
 
 
 def _pair(results: Results) -> tuple[Samples, Samples]:
-    """The slowest and the fastest launch: what an advertisement would choose."""
+    """Return the slowest and the fastest launch, which an advertisement would choose."""
     order = sorted(_points(results), key=lambda s: float(np.median(records.values(s, TIME))))
     return order[-1], order[0]
 
@@ -67,14 +67,14 @@ def _gain(results: Results) -> float:
 
 
 def _claim(results: Results) -> str:
-    """An advertisement; it says of its intervals what is so."""
+    """Write an advertisement; what it says of its intervals is true."""
     slow, fast = (stats.within(records.values(s, TIME)) for s in _pair(results))
     apart = "that do not overlap" if fast.high < slow.low else "that overlap a little"
     return f"> **Library B: {_gain(results):.0f} % faster than library A!** Messages of 256 B, medians of up to thousands of messages, with 95 % intervals {apart}."
 
 
 def _spread(results: Results) -> Expected:
-    """What launches differ by, as a part of their median; exact, for it has no interval of its own."""
+    """Range of the launches as a part of their median, %; it has no interval, so 3 % around it count as right."""
     medians = results.launches(NAME, TIME, transport="shm", size=SIZE)
     value = float(100 * (medians.max() - medians.min()) / np.median(medians))
     return Expected(value, 0.97 * value, 1.03 * value, "3 % around the value")

@@ -26,8 +26,8 @@ def _overlap(results: Results, tests: int) -> Expected:
     return results.value(NAME, "overlap_osu_percent", size=LARGE, option_tests=tests)
 
 
-def _own(results: Results, statistic: str) -> Expected:
-    """The same from medians of the times: what is left of the total without the computation, as a part of the pure time."""
+def _by_hand(results: Results, statistic: str) -> Expected:
+    """Compute the overlap from medians of the times: 1 − (total − computation) / pure, %."""
     where = {"size": 4096, "option_tests": 8}
     return results.combined(
         lambda total, compute, pure: max(0.0, 100 * (1 - (total - compute) / pure)),
@@ -39,7 +39,9 @@ def _own(results: Results, statistic: str) -> Expected:
 
 def _who(results: Results) -> Expected:
     without, with_tests = (float(_overlap(results, tests).centre) for tests in (0, 8))
-    return Expected(HARDWARE if without > 50 else PROGRESS if with_tests > without + 20 else NOBODY)
+    if without > 50:
+        return Expected(HARDWARE)
+    return Expected(PROGRESS if with_tests > without + 20 else NOBODY)
 
 
 def _share(results: Results) -> Expected:
@@ -101,7 +103,7 @@ LAB = Lab(
             name="by_hand",
             unit="%",
             text="Compute it by hand for 4 KiB with eight calls of MPI_Test, from the medians in the table.",
-            of=lambda r: _own(r, "p50"),
+            of=lambda r: _by_hand(r, "p50"),
             hints=(
                 "What is left of the total once the computation is taken away?",
                 "100 · (1 − (total − computation) / pure).",

@@ -20,9 +20,9 @@ SYNC, RANDOM, BOTH = "asking for durability", "a random order", "both by less th
 
 
 def _specs() -> list[Spec]:
-    found = sweep(READ, sizes="4Ki", pattern=["sequential", "random"], ranks=1)
-    found += sweep(WRITE, sizes="4Ki", pattern=["sequential", "random"], sync=["none", "osync"], ranks=1)
-    return found + sweep("storage.iozone", sizes=0, sync=[False, True], ranks=1)
+    specs = sweep(READ, sizes="4Ki", pattern=["sequential", "random"], ranks=1)
+    specs += sweep(WRITE, sizes="4Ki", pattern=["sequential", "random"], sync=["none", "osync"], ranks=1)
+    return specs + sweep("storage.iozone", sizes=0, sync=[False, True], ranks=1)
 
 
 def _written(sync: str, pattern: str = "sequential") -> tuple[str, str, dict[str, str]]:
@@ -38,7 +38,7 @@ def _rate(results: Results) -> Expected:
 
 
 def _answered(results: Results) -> Expected:
-    """A plain write that is at least ten times as fast as a durable one cannot have waited for the disk."""
+    """Say who answered a plain write: if it is over ten times as fast as a durable one, it did not wait for the disk."""
     return Expected(CACHE if float(_price(results).centre) > 10 else DISK)
 
 
@@ -46,7 +46,9 @@ def _matters(results: Results) -> Expected:
     random = results.median(*_written("none", "random")[:2], **_written("none", "random")[2])
     plain, durable = (results.median(WRITE, TIME, **_written(sync)[2]) for sync in ("none", "osync"))
     order, wait = max(random / plain, plain / random), durable / plain
-    return Expected(BOTH if max(order, wait) < 2 else SYNC if wait > order else RANDOM)
+    if max(order, wait) < 2:
+        return Expected(BOTH)
+    return Expected(SYNC if wait > order else RANDOM)
 
 
 def _reads(results: Results) -> Expected:

@@ -39,7 +39,7 @@ def _specs() -> list[Spec]:
 
 
 def _share(results: Results) -> Expected:
-    """Part of the steps' time that the three changes of state take, %."""
+    """Part of the steps' time that the changes of state to RTR and RTS take, %."""
     points: list[tuple[str, str, dict[str, Any]]] = [(NAME, metric, {}) for metric in STEPS]
     states = [list(STEPS).index(name) for name in ("to_rtr_us", "to_rts_us")]
     return results.combined(lambda *times: 100 * sum(times[i] for i in states) / sum(times), *points)
@@ -54,8 +54,8 @@ def _longest(results: Results) -> Expected:
 def _steps(results: Results) -> pd.DataFrame:
     rows = []
     for metric, words in STEPS.items():
-        found = results.value(NAME, metric)
-        rows.append({"step": words, "median in µs": float(found.centre), "from": found.low, "to": found.high})
+        time = results.value(NAME, metric)
+        rows.append({"step": words, "median in µs": float(time.centre), "from": time.low, "to": time.high})
     return pd.DataFrame(rows)
 
 

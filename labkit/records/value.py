@@ -1,4 +1,4 @@
-"""One number of a row as people read it: with the interval, the label and the digits that are its own."""
+"""One statistic of a row as people read it, with its interval, label and digits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Value:
     value : in the metric's unit; NaN where the row has none.
     low, high : ends of its own interval over launches; NaN where there is none.
     label : what the ends are, such as ``range of 3 launches``.
-    step : what the clock can tell apart; NaN where that is not known.
+    step : smallest difference that the clock resolves; NaN where it is not known.
     """
 
     metric: str
@@ -66,43 +66,43 @@ class Value:
 
 
 def value_of(row: Mapping[str, Any], metric: str, statistic: str = "") -> Value:
-    """Return a statistic of a row, or the one that stands for the metric where none is named.
+    """Return a statistic of a row; without a name, the one that stands for the metric.
 
     Parameters
     ----------
     row : of `records.summary` or `records.table`.
     metric, statistic : as in `labkit.columns`; the statistic is never replaced by another.
     """
-    lead = statistic_of(row, metric)
-    name = statistic or lead
+    headline = statistic_of(row, metric)
+    name = statistic or headline
     if not name:
         return Value(metric, "", math.nan)
-    own = [row.get(end_column(metric, name, end)) for end in ("low", "high")]
-    if None in own and name == lead:  # a table made by hand has the headline's only
-        own = [row.get(statistic_column(metric, end)) for end in ("low", "high")]
-    low, high = (math.nan if end is None else float(end) for end in own)
+    ends = [row.get(end_column(metric, name, end)) for end in ("low", "high")]
+    if None in ends and name == headline:  # a table made by hand has the headline's only
+        ends = [row.get(statistic_column(metric, end)) for end in ("low", "high")]
+    low, high = (math.nan if end is None else float(end) for end in ends)
     step = float(row.get(statistic_column(metric, "step"), math.nan)) if name in _EXACT else math.nan
     value = float(row.get(statistic_column(metric, name), math.nan))
     return Value(metric, name, value, low, high, str(row.get("headline", "")), step)
 
 
 def why_not(row: Mapping[str, Any], metric: str, statistic: str) -> str:
-    """Why a row has no such statistic, in a few words."""
+    """Return in a few words why a row does not have a statistic."""
     column = statistic_column(metric, statistic)
-    for one in row.get("left_out", ()):
-        if one.value("column") == column:
-            return f"only {one.value('have')} of {one.value('launches')} launches have it"
-    have = [STATISTICS[s].label for s in SHOWN if (v := row.get(statistic_column(metric, s), math.nan)) == v]
-    if not have:
+    for note in row.get("left_out", ()):
+        if note.value("column") == column:
+            return f"only {note.value('have')} of {note.value('launches')} launches have it"
+    available = [STATISTICS[s].label for s in SHOWN if (v := row.get(statistic_column(metric, s), math.nan)) == v]
+    if not available:
         return f"{METRICS[metric].label} was not measured"
-    n, least = int(row.get("n", 0)), stats.NEEDED.get(statistic, 0)
+    n, needed = int(row.get("n", 0)), stats.NEEDED.get(statistic, 0)
     if not n:
-        return f"its source gives only {', '.join(have)}"
+        return f"its source gives only {', '.join(available)}"
     if row.get("timing") == "total":
         return "one time for the whole loop gives only a mean"
     launches = int(row.get("launches", 1))
-    if least and "p50" in (s for s in SHOWN if row.get(statistic_column(metric, s)) is not None):
+    if needed and "p50" in (s for s in SHOWN if row.get(statistic_column(metric, s)) is not None):
         return (
-            f"it needs {least:,} samples in each launch, n = {n:,} in {launches} launch{'es' if launches > 1 else ''}"
+            f"it needs {needed:,} samples in each launch, n = {n:,} in {launches} launch{'es' if launches > 1 else ''}"
         )
-    return f"the benchmark gives only {', '.join(have)}"
+    return f"the benchmark gives only {', '.join(available)}"

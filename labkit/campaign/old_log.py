@@ -1,6 +1,6 @@
-"""Campaigns from before `events.jsonl`: the lines of their log, which the same labkit wrote, as events.
+"""Converts log lines of campaigns from before `events.jsonl` to events.
 
-Only `labkit.campaign.events` uses this, where a campaign has no events. A log that is written now is for people.
+Only `labkit.campaign.events` uses this, for campaigns without events. The log that labkit writes now is for people.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COUNTS = ("points", "total", "seed")
 
 
 def event(line: str) -> tuple[str, dict[str, Any], str] | None:
-    """Kind, facts and time of what a line of the log tells; None where no other process needs it."""
+    """Return kind, facts and time of the event in a line of the log; None if no other process needs the line."""
     time, _, text = line.partition(" ")
     for kind, pattern in _KNOWN:
         if match := pattern.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Points of texts in a campaign: sorted in portions, each a compacted file, made aside and moved when all is read."""
+"""Collects imported points in compacted files beside the campaign, and moves them there when all texts are read."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from labkit import scratch, writing
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.importing.known import Known
-from labkit.samples import bare, compacted
+from labkit.samples import compacted
 from labkit.samples.patterned import Points
 
 BEGINS = ".labkit-import-"
 PORTION, TOGETHER = 16 << 20, 48 << 20  # B of points in memory, of a benchmark and of all, before they are written
 
 
-class Keep:
-    """Where points go until all texts are read; leaving it without `publish` leaves nothing behind.
+class Staging:
+    """A folder for points until all texts are read. Leaving it without `publish` leaves nothing behind.
 
     Parameters
     ----------
-    into : folder of the campaign, which need not be there.
-    known : what the campaign has; gives points their launches.
+    into : folder of the campaign, which need not exist.
+    known : points that the campaign has; gives new points their launches.
     """
 
     def __init__(self, into: Path, known: Known) -> None:
@@ -38,14 +38,14 @@ class Keep:
 
     def __enter__(self) -> Self:
         into = self._into.absolute()
-        above = next((folder for folder in into.parents if folder.is_dir()), into)
-        there = self._into if self._into.is_dir() else above
-        scratch.clear(BEGINS, above)  # one may have been ended before its campaign was there
+        existing = next((folder for folder in into.parents if folder.is_dir()), into)
+        parent = self._into if self._into.is_dir() else existing
+        scratch.clear(BEGINS, existing)  # of an import that was killed before its campaign existed
         with ExitStack() as stack:
             try:
-                self._folder = stack.enter_context(scratch.folder(BEGINS, there))
+                self._folder = stack.enter_context(scratch.folder(BEGINS, parent))
             except OSError as error:
-                reason = f"{there} cannot be written: {error.strerror}"
+                reason = f"{parent} cannot be written: {error.strerror}"
                 raise DataError(f"{reason}. Name another campaign with --into.") from error
             self._stack = stack.pop_all()
         return self
@@ -56,7 +56,7 @@ class Keep:
         self._stack.close()
 
     def add(self, benchmark: str, points: Points, size: int) -> None:
-        """Take points of a benchmark, those of a fingerprint in the order of their launches, that are so many bytes."""
+        """Add points of a benchmark, `size` B; those of a fingerprint come in the order of their launches."""
         self._points[benchmark].add(points)
         self._sizes[benchmark] += size
         self.added += len(points)
@@ -66,21 +66,21 @@ class Keep:
             self._write(*self._points)
 
     def _write(self, *names: str) -> None:
-        """Write what is in memory of some benchmarks, a file each."""
+        """Write the points of these benchmarks from memory, a file each."""
         for benchmark in names:
             folder = self._folder / benchmark
             folder.mkdir(exist_ok=True)
-            self.files.append(bare.write(self._points.pop(benchmark), folder, self._known.numbered))
+            self.files.append(compacted.write_patterned(self._points.pop(benchmark), folder, self._known.numbered))
             del self._sizes[benchmark]
 
-    def publish(self, held: Campaign) -> None:
-        """Move everything to its campaign; the names are on disk before it is told."""
+    def publish(self, campaign: Campaign) -> None:
+        """Move all files to the campaign; acknowledge each when its name is on disk."""
         self._write(*[name for name, points in self._points.items() if points])
         for path in self.files:
-            folder = held.path / "samples" / path.parent.name
+            folder = campaign.path / "samples" / path.parent.name
             folder.mkdir(parents=True, exist_ok=True)
             shutil.move(path, folder / path.name)
             writing.settle(folder)
-            held.tell(
+            campaign.tell(
                 "imported", file=f"samples/{folder.name}/{path.name}", sha256=compacted.digest(folder / path.name)
             )

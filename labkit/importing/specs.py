@@ -1,0 +1,117 @@
+"""Finds out how a table was measured: ranks, options, doubts."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+
+from labkit.benchmarks import Benchmark
+from labkit.errors import SpecError
+from labkit.formats._table import Row, Table
+from labkit.notes import Note, note
+from labkit.spec import Scalar, Spec
+
+_DATATYPES = {"MPI_CHAR": "uint8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"}
+_WINDOWS = {
+    "MPI_Win_create": "create",
+    "MPI_Win_allocate": "allocate",
+    "MPI_Win_create_dynamic": "dynamic",
+    "MPI_Win_lock/unlock": "lock",
+    "MPI_Win_flush": "flush",
+    "MPI_Win_flush_local": "flush_local",
+    "MPI_Win_lock_all/unlock_all": "lock_all",
+    "MPI_Win_post/start/complete/wait": "pscw",
+    "MPI_Win_fence": "fence",
+}
+
+
+def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[Note]]:
+    """Return the number of ranks, and a doubt if it had to be assumed."""
+    parameters, (low, high) = table.parameters, benchmark.ranks
+    if "#processes" in parameters:
+        groups = int(parameters.get("groups", 1))
+        doubts: list[Note] = []
+        if groups > 1:
+            text = f"{groups} groups ran at the same time (-multi) and shared the network"
+            doubts.append(note("groups", text, groups=groups))
+        return int(parameters["#processes"]), doubts
+    pairs = parameters.get("pairs") or parameters.get("Pairs") or ""
+    if pairs.isdigit():
+        return 2 * int(pairs), []
+    if low == high:
+        return low, []
+    if given and given < low:
+        raise SpecError(
+            f"--ranks {given}, but {benchmark.name} ({table.test}) needs at least {low}. Set --ranks {low}."
+        )
+    if given:
+        return given, []
+    text = f"the file does not name the number of ranks: assumed {max(low, 2)}. Set it with --ranks."
+    return max(low, 2), [note("ranks-assumed", text, ranks=max(low, 2))]
+
+
+def spec_of(
+    benchmark: Benchmark, fixed: Mapping[str, Scalar], table: Table, row: Row, ranks: int, testbed: str
+) -> Spec:
+    """Return the spec of a row, as far as the text gives it."""
+    parameters, options = table.parameters, dataclasses.asdict(benchmark.options()) | dict(fixed)
+    window = table.value(row, "Window") or parameters.get("window size") or parameters.get("window_size")
+    datatype = parameters.get("Datatype") or parameters.get("MPI_Datatype for reductions") or ""
+    if "window" in options and str(window).isdigit():
+        options["window"] = int(str(window))
+    if "threads" in options and parameters.get("threads", "").isdigit():
+        options["threads"] = int(parameters["threads"])
+    if "datatype" in options and datatype:
+        options["datatype"] = _DATATYPES.get(datatype, datatype)
+    for name, value in _calling(table).items():
+        if name in options:
+            options[name] = value
+    if "MODE" in parameters:
+        options["aggregate"] = parameters["MODE"] == "AGGREGATE"
+    for name, option in (("Window creation", "memory"), ("Synchronization", "synchronisation")):
+        if name in parameters:
+            options[option] = _WINDOWS.get(parameters[name], parameters[name])
+    places = [testbed]
+    if "groups" in parameters:  # IMB's -multi: other groups run at the same time
+        places.append(f"groups={parameters['groups']}")
+        if (group := table.value(row, "Group")) is not None:
+            places.append(f"group={group}")
+    return Spec(
+        benchmark=benchmark.name,
+        size=0,
+        ranks=max(ranks, 1),
+        launcher="unknown",
+        testbed=",".join(places),
+        options=tuple(options.items()),
+    )
+
+
+def doubts_of(table: Table, checked: object) -> Sequence[Note]:
+    """Return the doubts about a row."""
+    doubts: list[Note] = []
+    if checked == "Fail":
+        doubts.append(note("wrong-bytes", "validation failed: wrong bytes"))
+    if "Transmit Size" in table.columns:
+        doubts.append(note("derived-datatype", "the run sent a derived datatype (-D), but the file does not name it"))
+    return doubts
+
+
+def _calling(table: Table) -> dict[str, Scalar]:
+    """Return the options of IMB's collectives that follow from its version or its printed command line.
+
+    Until IMB 4.1, there was by default no barrier between the calls, and the root changed with each call.
+    """
+    if table.test.partition(" ")[0] not in ("IMB-MPI1", "IMB-NBC", "IMB-MPI4"):
+        return {}
+    year = re.match(r"\d+", table.version)
+    old = year is not None and int(year[0]) < 2017
+    words = table.parameters.get("call", "").lower().split()
+    arguments = dict(itertools.pairwise(words))
+    switches = {"on": True, "1": True, "enable": True, "off": False, "0": False, "disable": False}
+    synchronised = switches.get(arguments.get("-sync", ""), not old)
+    options: dict[str, Scalar] = {"rotate": switches.get(arguments.get("-root_shift", ""), old)}
+    if not synchronised:
+        options["cadence"] = "streaming"
+    return options
