@@ -187,7 +187,7 @@ def complete(meta: Mapping[str, Any], origin: str) -> dict[str, Any]:
 def noted(badges: Iterable[Note], warnings: Iterable[Note]) -> dict[str, Any]:
     """Return badges and warnings as metadata: their texts, as in every file of format 1, and the note behind each."""
     both = {BADGES.name: list(badges), WARNINGS.name: list(warnings)}
-    records = {text: entry for each in both.values() for text, entry in notes.told(each)}
+    records = {text: entry for each in both.values() for text, entry in notes.details(each)}
     meta: dict[str, Any] = {name: [note.text for note in each] for name, each in both.items()}
     if records:
         meta[NOTES.name] = records
