@@ -327,7 +327,12 @@ def test_more_ranks_want_more_cores(node):
     [
         ({}, "auto", "ok", "ext4 (/dev/vda on /), not on a network file system"),
         ({}, "no", "ok", "not on a network file system"),
-        ({"environment": "nfs4 (s:/home on /home)"}, "auto", "ok", "environment on nfs4 (s:/home on /home); ranks load"),
+        (
+            {"environment": "nfs4 (s:/home on /home)"},
+            "auto",
+            "ok",
+            "environment on nfs4 (s:/home on /home); ranks load",
+        ),
         ({"environment": "lustre (s:/x on /x)"}, "no", "warn", "environment on lustre (s:/x on /x); no copies"),
     ],
 )
