@@ -415,7 +415,9 @@ def test_a_job_that_a_foreign_campaign_names_is_not_ended(tmp_path: Path, monkey
     (one,) = jobs.jobs(held.path)
     with pytest.raises(LaunchError, match=r"names job 4711 of slurm, but you did not submit it.*scancel 4711"):
         jobs.cancel(one)
-    path.write_text(json.dumps({**told, "number": "4712", "signature": signatures.sign(submitted.signable("slurm", "4711"))}))
+    path.write_text(
+        json.dumps({**told, "number": "4712", "signature": signatures.sign(submitted.signable("slurm", "4711"))})
+    )
     assert not jobs.jobs(held.path)[0].submitted_here, "a signature holds for its number alone"
     path.write_text(json.dumps({**told, "signature": signatures.sign(submitted.signable("slurm", "4711"))}))
     assert jobs.jobs(held.path)[0].submitted_here

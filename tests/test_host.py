@@ -322,6 +322,28 @@ def test_more_ranks_want_more_cores(node):
     assert by_name(host.checks(node, EVERYTHING, PROGRAMS, ranks=64))["cores"].state == "warn"
 
 
+@pytest.mark.parametrize(
+    ("network", "switch", "state", "words"),
+    [
+        ({}, "auto", "ok", "ext4 (/dev/vda on /), not on a network file system"),
+        ({}, "no", "ok", "not on a network file system"),
+        (
+            {"environment": "nfs4 (s:/home on /home)"},
+            "auto",
+            "ok",
+            "environment on nfs4 (s:/home on /home); ranks load",
+        ),
+        ({"environment": "lustre (s:/x on /x)"}, "no", "warn", "environment on lustre (s:/x on /x); no copies"),
+    ],
+)
+def test_the_file_system_that_ranks_load_from(node, network, switch, state, words):
+    facts = {"filesystem": "ext4 (/dev/vda on /)", "network": network, "switch": switch}
+    check = by_name(host.checks(node, EVERYTHING | {"loaded_from": facts}, PROGRAMS))["environment"]
+    assert check.state == state
+    assert words in check.found
+    assert "LABKIT_STAGE" in check.wanted + check.remedy
+
+
 def test_checks_look_the_software_up_themselves():
     there = host.installed(PROGRAMS)
     checks = by_name(host.checks(host.describe(), there, PROGRAMS))

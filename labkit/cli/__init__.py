@@ -188,7 +188,11 @@ def _run(options: argparse.Namespace) -> int:
     suite = _suite(options)
     suites.raise_open_file_limit()
     campaign = Campaign(options.into or root() / suite.name)
-    with inside.noted(campaign, suite, say) as note_end, testbeds.kept_up(options.testbed or "local", say), Bar() as bar:
+    with (
+        inside.noted(campaign, suite, say) as note_end,
+        testbeds.kept_up(options.testbed or "local", say),
+        Bar() as bar,
+    ):
         outcome = suites.run(suite, into=campaign.path, progress=bar)
         note_end(OK if outcome.sound else ERROR)
     print(outcome.text())

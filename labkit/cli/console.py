@@ -8,7 +8,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from labkit.terminal import own, plain
+from labkit.terminal import plain, raw
 from labkit.units import format_duration
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Drawn:
     def _begin(self, total: int, **style: Any) -> None:
         from tqdm import tqdm
 
-        self._bar = tqdm(total=total, file=own(sys.stderr), dynamic_ncols=True, **style)
+        self._bar = tqdm(total=total, file=raw(sys.stderr), dynamic_ncols=True, **style)
 
 
 class Bar(_Drawn):

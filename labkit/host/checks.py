@@ -60,7 +60,8 @@ def checks(description: Facts, installed: Facts, programs: Mapping[str, Program]
     ranks : processes to be measured.
     """
     machine = [check for rule in _MACHINE if (check := rule(description)) is not None]
-    software = [*_software(installed, programs), *_programs(description, installed["programs"], programs)]
+    software = [*_loaded_from(installed), *_software(installed, programs)]
+    software += _programs(description, installed["programs"], programs)
     return [_cores(description, ranks), *machine, *software]
 
 
@@ -222,6 +223,25 @@ _MACHINE: tuple[Callable[[Facts], Check | None], ...] = (
     _shared_memory,
     _locked_memory,
 )
+
+
+def _loaded_from(installed: Facts) -> list[Check]:
+    """Check the file system of what ranks load; nothing if nobody looked."""
+    facts = installed.get("loaded_from")
+    if facts is None:
+        return []
+    network, switch = facts["network"], facts["switch"]
+    shared = ", ".join(f"{what} on {mount}" for what, mount in network.items())
+    copies = "ranks load from copies on their nodes where they are many" if switch != "no" else "no copies on the nodes"
+    return [
+        _check(
+            "environment",
+            not network or switch != "no",
+            f"{shared}; {copies}" if network else f"{facts['filesystem']}, not on a network file system",
+            "on a disk of each node, or copies on the nodes (LABKIT_STAGE=auto): else every rank asks the file server",
+            "unset LABKIT_STAGE",
+        )
+    ]
 
 
 def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import labkit
 from labkit import folders as user
-from labkit.host import pyverbs
+from labkit.host import filesystems, pyverbs
 
 VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
 _TIMEOUT_S = 20.0
@@ -168,9 +168,11 @@ def installed(programs: Mapping[str, Program]) -> dict[str, Any]:
     Returns
     -------
     ``programs`` as from `present`; ``kernels``: kinds of MPI handle they are compiled for; ``fonts``: whether
-    Liberation Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why.
+    Liberation Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why;
+    ``loaded_from``: as from `labkit.host.filesystems.facts`.
     """
     software = {"programs": present(programs), "kernels": _kernels(), "fonts": _fonts()}
+    software |= {"loaded_from": filesystems.facts()}
     return software | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
 
 

@@ -117,7 +117,7 @@ def request(end, *a, **k):
     end.memory.view[end.plan.size - 1] ^= 1
     return sent(end, *a, **k)
 ends.End.request = request
-print(selftest._tried(['rxe0', 'rxe1'], Plan(program='latency', operation='send', size=100)))
+print(selftest._verified(['rxe0', 'rxe1'], Plan(program='latency', operation='send', size=100)))
 """
     done = inside(guest, interpreter(), "-I", "-c", program)
     assert "brought a wrong byte at 99" in done.stdout
