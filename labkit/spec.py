@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Scalar = str | int | float | bool | None
 T = TypeVar("T")
 BENCHMARK = re.compile(r"[A-Za-z]\w*\.[A-Za-z]\w*", re.ASCII)  # it becomes the name of a folder
+KEEP = ("auto", "all", "extremes")
 BINDINGS = ("auto", "core", "socket", "none")
 STRICT: Any = {"extra": "forbid"}  # pydantic's setting for nested dataclasses: no unknown keys
 _LATER: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # newer fields, in fingerprints only if set
@@ -164,6 +165,8 @@ class Effort:
     time_cap : time each point for at most S seconds per launch.
     time_limit : stop a start or a point that makes no progress for S seconds.
     seed : seed of the random order of points.
+    keep : samples to keep: ``all``; ``extremes`` of each iteration over ranks and a histogram of each rank, beside
+        every sample of some ranks; ``auto``, all up to 64 ranks and extremes above.
     """
 
     iterations: int | None = None
@@ -173,15 +176,21 @@ class Effort:
     time_cap: float = 2.0
     time_limit: float = 60.0
     seed: int = 1
+    keep: str = "auto"
 
     def __post_init__(self) -> None:
-        for name in (one.name for one in dataclasses.fields(self)):
+        if self.keep not in KEEP:
+            raise SpecError(f"keep={self.keep!r}, but it must be one of {', '.join(KEEP)}. Set keep=auto.")
+        for name in (one.name for one in dataclasses.fields(self) if one.name != "keep"):
             if getattr(self, name) is not None or name not in ("iterations", "warmup"):
                 ranges.check(name, getattr(self, name))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return dataclasses.asdict(self)
+        """Plain values, ready for JSON; `keep` only if it is not the default, which files from before it lack."""
+        values = dataclasses.asdict(self)
+        if self.keep == "auto":
+            del values["keep"]
+        return values
 
 
 @dataclass(frozen=True)

@@ -247,10 +247,10 @@ def test_a_testbed_offers_to_install_what_it_needs(
     monkeypatch.setenv("PATH", str(here), prepend=os.pathsep)
     if called:
         with pytest.raises(LaunchError, match=r"(?s)apt could not install.*exit status: 7"):
-            testbed._provided("soft-roce")
+            testbed._offer_packages("soft-roce")
         assert (here / "called").read_text().split() == ["install", "-y", "--no-install-recommends", *packages]
     else:
-        testbed._provided("soft-roce")
+        testbed._offer_packages("soft-roce")
         assert not (here / "called").exists()
     said = capsys.readouterr().err
     assert all(f"{name}: {purpose}\n" in said for name, purpose in soft_roce.PURPOSES.items())

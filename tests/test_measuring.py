@@ -14,7 +14,7 @@ from labkit import launch, measuring
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
 from labkit.launch import Launcher, mpich, openmpi
-from labkit.measuring import Failure, Point, Progress, nodes
+from labkit.measuring import Failure, Point, Progress, retry, schedule
 from labkit.spec import Effort, Spec, sweep
 
 SETTINGS = {"launcher": ["openmpi", "mpich"], "transport": ["shm", "tcp"], "env.OMPI_MCA_btl_x": ["1", "2"]}
@@ -36,7 +36,7 @@ def order(effort: Effort) -> list[list[list[Point]]]:
         *sweep("mpi.allreduce", sizes="8:64", ranks=4, **SETTINGS),
     ]
     points = measuring.expand(specs, effort)
-    return [measuring.starts([p for p in points if p.launch == n], effort) for n in range(effort.launches)]
+    return [schedule.starts([p for p in points if p.launch == n], effort) for n in range(effort.launches)]
 
 
 def test_settings_take_turns_within_a_launch() -> None:
@@ -66,7 +66,7 @@ def test_command_lines_come_in_the_order_of_the_starts() -> None:
     effort = Effort(launches=2)
     points = measuring.expand(sweep("mpi.latency", sizes="1:64", **SETTINGS), effort)
     lines = measuring.commands(points, effort)
-    starts = measuring.starts([p for p in points if p.launch == 0], effort)
+    starts = schedule.starts([p for p in points if p.launch == 0], effort)
     assert len(lines) == len(starts) == 8
     for line, start in zip(lines, starts, strict=True):
         assert ("/opt/none/mpirun" if start[0].spec.launcher == "openmpi" else "/opt/none/bin/mpiexec") in line
@@ -93,7 +93,7 @@ def test_what_cannot_start_bars_only_what_starts_alike(monkeypatch: pytest.Monke
         yield Failure(points[0], refused)
 
     told: list[Failure] = []
-    serve = nodes.Barred().watched(run, told.append)
+    serve = retry.Barred().watched(run, told.append)
     alike = [
         Spec(benchmark="mpi.latency", size=8, launcher="openmpi", transport="shm"),
         Spec(benchmark="sockets.tcp_rr", size=1, **tool),

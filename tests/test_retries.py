@@ -185,7 +185,7 @@ def test_the_reason_of_a_retry_is_one_line(tmp_path: Path) -> None:
     """The mark is one line, however much the ranks wrote."""
     spec = Spec(benchmark="mpi.latency")
     error = LaunchError("rank 1 died; alone", command=["mpirun"], exit_status=9, stderr="many\nlines\n")
-    again = measuring._again(measuring.Failure(Point(spec, 0, "f" * 16, "Open MPI"), error))
+    again = measuring.Failure(Point(spec, 0, "f" * 16, "Open MPI"), error).retry()
     assert again.retried == "rank 1 died; alone (lines)"
     facts, (said,) = again.marks
     assert facts == {"retried": "rank 1 died; alone (lines)"}

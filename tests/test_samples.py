@@ -100,9 +100,9 @@ def test_what_is_no_samples_file_is_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), path)
     with pytest.raises(DataError, match="no 'labkit' metadata"):
         samples.load(path)
-    later = pa.table({"rank": [0]}).replace_schema_metadata({b"labkit": json.dumps({"format": 2}).encode()})
+    later = pa.table({"rank": [0]}).replace_schema_metadata({b"labkit": json.dumps({"format": 3}).encode()})
     pq.write_table(later, path)
-    with pytest.raises(DataError, match=r"has format 2, but this version of labkit reads 1"):
+    with pytest.raises(DataError, match=r"has format 3, but this version of labkit reads 1 and 2"):
         samples.load(path)
 
 

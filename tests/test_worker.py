@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from labkit.errors import KernelError
 from labkit.spec import Effort, Spec
-from labkit.worker import Frame, Plan, Reader, failure, told
+from labkit.worker import Frame, Plan, Reader, failure, reported_failure
 from labkit.worker.stop import CHUNK, ENOUGH, MOST, Stop
 from labkit.worker.verify import compare, pattern_of
 
@@ -50,19 +50,19 @@ def test_a_thousand_points_fit_one_word() -> None:
 
 def test_a_rank_says_why_it_gave_up_even_among_noise() -> None:
     line = failure(3, KernelError("latency: MPI_ERR_RANK: invalid rank"))
-    said = told(f"some MPI banner\n[1,3]<stderr>:{line}\nmore noise")
+    said = reported_failure(f"some MPI banner\n[1,3]<stderr>:{line}\nmore noise")
     assert said == {"kind": "KernelError", "rank": 3, "text": "latency: MPI_ERR_RANK: invalid rank"}
-    assert told("nothing of the kind") is None
-    assert told(line[: len(line) // 2]) is None
+    assert reported_failure("nothing of the kind") is None
+    assert reported_failure(line[: len(line) // 2]) is None
 
 
 def chunk(each_ns: float, count: int, noise: float = 0.0) -> np.ndarray:
     steps = np.linspace(-noise, noise, count)
-    return np.rint(each_ns * (1 + steps)).astype(np.int64)[None, :]
+    return np.rint(each_ns * (1 + steps)).astype(np.int64)
 
 
 def test_an_exact_count_is_exact_and_cut_into_chunks() -> None:
-    stop, counts = Stop(Effort(iterations=10_000), "max"), []
+    stop, counts = Stop(Effort(iterations=10_000)), []
     count = stop.first(1e-4)
     while count:
         counts.append(count)
@@ -73,7 +73,7 @@ def test_an_exact_count_is_exact_and_cut_into_chunks() -> None:
 
 
 def test_a_steady_point_stops_by_its_interval_once_p99_is_reliable() -> None:
-    stop = Stop(Effort(time_cap=10), "max")
+    stop = Stop(Effort(time_cap=10))
     count = stop.first(1e-6)
     assert count == ENOUGH
     assert stop.after(chunk(1e3, count, 0.001), count, 1e-3) == 0
@@ -83,7 +83,7 @@ def test_a_steady_point_stops_by_its_interval_once_p99_is_reliable() -> None:
 
 
 def test_a_noisy_point_goes_on_to_the_most_that_is_needed() -> None:
-    stop = Stop(Effort(time_cap=10, ci=0.0001), "max")
+    stop = Stop(Effort(time_cap=10, ci=0.0001))
     count, total = stop.first(1e-6), 0
     while count:
         total += count
@@ -92,19 +92,13 @@ def test_a_noisy_point_goes_on_to_the_most_that_is_needed() -> None:
 
 
 def test_a_slow_point_stops_at_the_cap_and_says_so() -> None:
-    stop = Stop(Effort(time_cap=1.0), "max")
+    stop = Stop(Effort(time_cap=1.0))
     count = stop.first(0.4)
     while count:
         assert count == 1
         count = stop.after(chunk(4e8, count), count, 0.4)
     assert stop.reason == "cap"
     assert stop.n == 3
-
-
-def test_the_slowest_rank_counts_for_collectives() -> None:
-    stop = Stop(Effort(), "max")
-    stop.after(np.array([[1, 9], [5, 2]]), 2, 1e-3)
-    assert stop._seen[0].tolist() == [5, 9]
 
 
 def test_patterns_tell_rank_iteration_and_offset_apart() -> None:

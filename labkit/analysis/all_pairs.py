@@ -1,12 +1,12 @@
 """Which pairs of ranks are slow, and what they have in common: a host's card or cable, a switch, or nothing.
 
-The time of a pair is the median over its rounds. A pair is suspicious where its time lies above that of the middle
-pair by more than the scatter between pairs explains (median absolute deviation, normal tails, all pairs at once), and
-by at least `LEAST`; the lower end of the median's own interval must, so that no pair is blamed that met too seldom.
-Among few hosts the pairs of one bad host are half of all: a host without which the middle pair is faster by `LEAST` is
-left out when the middle and the scatter are taken. What is suspicious must be so again in a second measurement to be
-named: a disturbance that passes is not a bad pair. Pairs of ranks on one host and pairs between hosts are judged apart,
-for their paths differ.
+The time of a pair is the median over its rounds. A pair is suspicious if the lower end of this median's interval
+exceeds the time of the middle pair by more than the scatter between pairs explains (median absolute deviation, normal
+tails, all pairs at once), and by at least `LEAST`. The lower end counts so that no pair is blamed that met too seldom.
+Among few hosts, the pairs of one bad host are half of all pairs. Therefore a host without which the middle pair is
+faster by `LEAST` does not count for the middle and the scatter. A pair is bad if it is suspicious in a second
+measurement too, because a disturbance may pass. Pairs on one host and pairs between hosts take different paths and are
+judged separately.
 """
 
 from __future__ import annotations
@@ -50,6 +50,24 @@ class Verdict:
     sentence: str
 
 
+@dataclass(frozen=True)
+class FalseAlarms:
+    """How often healthy systems would be suspected.
+
+    Parameters
+    ----------
+    draws : simulated measurements.
+    once : of them, those with a suspicious pair.
+    twice : pairs of them in which the same pair was suspicious in both.
+    sentence : what this says.
+    """
+
+    draws: int
+    once: int
+    twice: int
+    sentence: str
+
+
 def matrix(samples: Samples, *, low: bool = False) -> NDArray[np.float64]:
     """Median one-way time of every pair, (ranks, ranks), s; NaN where they never met.
 
@@ -62,16 +80,16 @@ def matrix(samples: Samples, *, low: bool = False) -> NDArray[np.float64]:
     DataError
         If the samples are of another benchmark.
     """
-    times, schedule = rounds(samples)
+    times, schedule = _rounds(samples)
     turns = np.arange(times.shape[1]) % len(schedule)
-    found = np.full((len(times), len(times)), np.nan)
+    medians = np.full((len(times), len(times)), np.nan)
     for turn, row in enumerate(schedule):
         met = np.flatnonzero(row != NOBODY)
-        found[met, row[met]] = of_rounds(times[met][:, turns == turn], low) / 2
-    return found
+        medians[met, row[met]] = _of_rounds(times[met][:, turns == turn], low) / 2
+    return medians
 
 
-def of_rounds(times: NDArray[np.float64], low: bool) -> NDArray[np.float64]:
+def _of_rounds(times: NDArray[np.float64], low: bool) -> NDArray[np.float64]:
     """Median over the last axis, or the lower end of its interval."""
     count = times.shape[-1]
     ends = stats.ranks(count) if low else None
@@ -80,7 +98,7 @@ def of_rounds(times: NDArray[np.float64], low: bool) -> NDArray[np.float64]:
     return np.asarray(np.sort(times)[..., ends[0] - 1] if ends else np.median(times, axis=-1), np.float64)
 
 
-def rounds(samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+def _rounds(samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Round trips, (ranks, iterations), s, and who met whom, (rounds, ranks), which are gone through in turn.
 
     Raises
@@ -110,20 +128,20 @@ def suspicious(
     low : lower ends of its intervals; the medians themselves when left out.
     """
     both = (seconds + seconds.T) / 2
-    sure = both if low is None else (low + low.T) / 2
+    tested = both if low is None else (low + low.T) / 2
     names = np.asarray(hosts)
     near = names[:, None] == names[None, :]
     upper = np.triu(np.ones_like(near), 1) & ~np.isnan(both)
-    found = np.zeros_like(near)
+    slow = np.zeros_like(near)
     for kind in (near, ~near):
         chosen = upper & kind
         if chosen.sum() >= 3:
-            found[chosen] = sure[chosen] > _limit(both, chosen, names, int(upper.sum()))
-    return np.asarray(found | found.T, np.bool_)
+            slow[chosen] = tested[chosen] > _limit(both, chosen, names, int(upper.sum()))
+    return np.asarray(slow | slow.T, np.bool_)
 
 
 def limits(seconds: NDArray[np.float64], hosts: Sequence[str]) -> tuple[float, float]:
-    """Time of the middle pair between hosts and the time from which one is suspicious, s; of all on one host."""
+    """Time of the middle pair and the time above which a pair is suspicious, s; between hosts if there are several."""
     both, names = (seconds + seconds.T) / 2, np.asarray(hosts)
     upper = np.triu(np.ones(both.shape, np.bool_), 1) & ~np.isnan(both)
     apart = upper & (names[:, None] != names[None, :])
@@ -144,13 +162,13 @@ def _middle(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray
     for host in dict.fromkeys(names.tolist()):
         rest = both[chosen & (names != host)[:, None] & (names != host)[None, :]]
         if rest.size >= 3 and np.median(rest) * (1 + LEAST) < np.median(both[chosen]):
-            times = min(times, rest, key=lambda some: float(np.median(some)))
+            times = min(times, rest, key=lambda group: float(np.median(group)))
     middle = float(np.median(times))
     return middle, _MAD * float(np.median(np.abs(times - middle)))
 
 
 def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Verdict:
-    """Name the pairs that were slow twice, and whose fault it is.
+    """Name the pairs that were slow twice, and the cause of each.
 
     Parameters
     ----------
@@ -185,17 +203,17 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
 
 
 def _causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str, str]) -> dict[tuple[int, int], str]:
-    """What explains each bad pair: the largest part of the system of whose pairs most are bad."""
+    """Cause of each bad pair: the largest part of the system most of whose pairs are bad."""
     names = np.asarray(hosts)
     leaves = np.asarray([switches.get(host, "") for host in hosts])
     apart = names[:, None] != names[None, :]
     parts: list[tuple[str, NDArray[np.bool_]]] = []
     known = sorted(set(leaves[leaves != ""].tolist()))
     for leaf in known:
-        own = leaves == leaf
-        if len(set(names[own].tolist())) > 1:
-            parts.append((f"the uplink of switch {leaf}", own[:, None] != own[None, :]))
-            parts.append((f"switch {leaf}", own[:, None] & own[None, :] & apart))
+        member = leaves == leaf
+        if len(set(names[member].tolist())) > 1:
+            parts.append((f"the uplink of switch {leaf}", member[:, None] != member[None, :]))
+            parts.append((f"switch {leaf}", member[:, None] & member[None, :] & apart))
     if len(known) == 2 and len(parts) > 2:  # the pairs between two switches cross both uplinks
         parts[0] = (f"an uplink of switch {known[0]} or {known[1]}", parts[0][1])
     if len(set(hosts)) > 2:
@@ -203,15 +221,17 @@ def _causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str,
             (f"the card or cable of {host}", (names == host)[:, None] != (names == host)[None, :])
             for host in sorted(set(hosts))
         ]
-    found: dict[tuple[int, int], str] = {}
-    left = bad.copy()
+    causes: dict[tuple[int, int], str] = {}
+    unexplained = bad.copy()
     while parts:
-        cause, pairs = max(parts, key=lambda part: int((left & part[1]).sum()))
+        cause, pairs = max(parts, key=lambda part: int((unexplained & part[1]).sum()))
         parts = [part for part in parts if part[0] != cause]
-        if (left & pairs).sum() > 2 and (bad & pairs).sum() >= MOST * pairs.sum():  # both directions of a pair count
-            found |= {(int(rank), int(other)): cause for rank, other in np.argwhere(left & pairs)}
-            left &= ~pairs
-    return found | {(int(rank), int(other)): "this pair alone" for rank, other in np.argwhere(left)}
+        if (unexplained & pairs).sum() > 2 and (
+            bad & pairs
+        ).sum() >= MOST * pairs.sum():  # both directions of a pair count
+            causes |= {(int(rank), int(other)): cause for rank, other in np.argwhere(unexplained & pairs)}
+            unexplained &= ~pairs
+    return causes | {(int(rank), int(other)): "this pair alone" for rank, other in np.argwhere(unexplained)}
 
 
 def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mapping[str, str]) -> pd.DataFrame:
@@ -239,14 +259,14 @@ def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mappin
         excess[half] = seconds[half] / _middle(seconds, half, names)[0] - 1
     parts = []
     for rank in range(ranks):
-        own = np.arange(ranks) == rank
+        member = np.arange(ranks) == rank
         name = f"rank {rank} on {hosts[rank]}"
-        parts += [("row", name, np.outer(own, ~own)), ("column", name, np.outer(~own, own))]
+        parts += [("row", name, np.outer(member, ~member)), ("column", name, np.outer(~member, member))]
     for leaf in sorted(set(leaves[leaves != ""].tolist())):
-        own = leaves == leaf
+        member = leaves == leaf
         parts += [
-            ("inside a switch", leaf, np.outer(own, own)),
-            ("across an uplink", leaf, own[:, None] != own[None, :]),
+            ("inside a switch", leaf, np.outer(member, member)),
+            ("across an uplink", leaf, member[:, None] != member[None, :]),
         ]
     rows = [
         (effect, part, int((chosen & wanted).sum()), float(np.median(excess[chosen & wanted])))
@@ -256,24 +276,67 @@ def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mappin
     return pd.DataFrame(rows, columns=["effect", "part", "pairs", "excess"])
 
 
+def false_alarms(samples: Samples, draws: int = 400) -> FalseAlarms:
+    """Simulate healthy systems with the real scatter of a measurement, and count how often the rule finds something.
+
+    The times of every pair are divided by their median, so that all pairs are equally fast, and resampled in blocks of
+    neighbouring rounds. Differences between starts of the ranks are not included.
+
+    Parameters
+    ----------
+    samples : one launch of `mpi.all_pairs`.
+    draws : measurements to simulate; they are taken in twos.
+
+    Raises
+    ------
+    DataError
+        If the samples are of another benchmark, or a pair met less than six times.
+    """
+    times, schedule = _rounds(samples)
+    hosts = hosts_of(samples)
+    count = times.shape[1] // len(schedule)
+    if count < 6:
+        raise DataError(f"Each pair met {count} times, but the test needs at least 6. Measure longer: raise time_cap.")
+    relative = times[:, : count * len(schedule)].reshape(len(times), count, len(schedule))
+    relative = relative / np.median(relative, axis=1, keepdims=True)
+    generator, length = np.random.default_rng(1), max(1, round(count ** (1 / 3)))
+    alarms = []
+    for _ in range(draws):
+        starts = generator.integers(0, count, -(-count // length))
+        at = ((starts[:, None] + np.arange(length)) % count).ravel()[:count]
+        drawn = relative[:, at].swapaxes(1, 2)  # (ranks, rounds, meetings)
+        estimates = np.full((2, len(times), len(times)), np.nan)
+        for turn, row in enumerate(schedule):
+            met = np.flatnonzero(row != NOBODY)
+            for index, low in enumerate((False, True)):
+                estimates[index, met, row[met]] = _of_rounds(drawn[met, turn], low)
+        alarms.append(suspicious(estimates[0], hosts, estimates[1]))
+    once = sum(bool(one.any()) for one in alarms)
+    twice = sum(bool((one & other).any()) for one, other in zip(alarms[::2], alarms[1::2], strict=True))
+    sentence = (
+        f"In {draws} simulated measurements of a healthy system with the scatter of this one, a pair was suspicious in "
+        f"{once}, and the same pair twice in {twice} of {draws // 2}. (Every pair's times are divided by their median "
+        "and drawn anew in blocks; what differs from start to start is not in it.)"
+    )
+    return FalseAlarms(draws, once, twice, sentence)
+
+
 def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
     """What a reader needs to know."""
-    rest = f" {passing} more were slow the first time only." if passing else ""
-    sure = (
+    passed = f" {passing} more were slow the first time only." if passing else ""
+    chance = (
         f" By the rule, on a healthy system whose pairs scatter normally a pair is suspicious in one measurement of "
         f"about {1 / ALPHA:.0f}, and twice by chance in one of about {round(pairs / ALPHA**2):,}."
     )
     if table.empty:
-        return f"None of {pairs} pairs was slow twice.{rest}{sure}"
-    said = [
-        f"{cause} explains {len(rows)} slow pairs, by {format_share(rows['excess'].median())} (median)"
-        if cause != "this pair alone"
-        else (
-            "1 pair is slow when measured alone: "
-            if len(rows) == 1
-            else f"{len(rows)} pairs are slow when measured alone: "
-        )
-        + ", ".join(f"{row.host} and {row.other_host}" for row in rows.itertuples())
-        for cause, rows in table.groupby("cause", sort=False)
-    ]
-    return f"{len(table)} of {pairs} pairs were slow twice: {'; '.join(said)}.{rest}{sure}"
+        return f"None of {pairs} pairs was slow twice.{passed}{chance}"
+    findings = []
+    for cause, rows in table.groupby("cause", sort=False):
+        if cause == "this pair alone":
+            number = "1 pair is" if len(rows) == 1 else f"{len(rows)} pairs are"
+            hosts = ", ".join(f"{row.host} and {row.other_host}" for row in rows.itertuples())
+            findings.append(f"{number} slow when measured alone: {hosts}")
+        else:
+            excess = format_share(rows["excess"].median())
+            findings.append(f"{cause} explains {len(rows)} slow pairs, by {excess} (median)")
+    return f"{len(table)} of {pairs} pairs were slow twice: {'; '.join(findings)}.{passed}{chance}"

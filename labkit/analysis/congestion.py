@@ -1,9 +1,9 @@
 """What others on the network cost: impact factors of GPCNeT, interference of two jobs, and fairness between streams.
 
-A factor compares times of the same work with and without others. Within one launch iterations are not independent, so
-its interval comes from resampling blocks of neighbouring iterations; with and without are resampled together where
-they were measured in turns. From 6 launches on the interval is the rank interval of the factors of the launches, which
-are paired: each is a start of the same ranks.
+A factor compares times of the same work with and without others. The iterations of one launch are not independent.
+Therefore the interval of one launch comes from resampling blocks of neighbouring iterations. If the times with and
+without others were measured in turns, they are resampled together. From 6 launches on, the interval is the rank
+interval of the factors of the launches. These are paired: each is a start of the same ranks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOADED = "congestion.gpcnet_loaded"
 STATISTICS: dict[str, float | None] = {"mean": None, "p99": 0.99, "p999": 0.999}  # quantile; None for the mean
 _RESAMPLES = 400
 _FEWEST = 20  # iterations for an interval inside a launch
-_CONDENSED = 200_000  # times of one resample; of more, every so-manieth iteration
+_CONDENSED = 200_000  # times of one resample; with more, only every n-th iteration is used
 
 Times = NDArray[np.float64]
 
@@ -149,8 +149,8 @@ def impact(launches: Sequence[Samples]) -> Impact:
             reliable = quantile is None or all(stats.reliable(now.size, quantile) for now, _ in pairs)
             if name == "p999" and not reliable:
                 continue
-            found = _factor(pairs, quantile, paired=True)
-            rows.append((name, phase, found.centre, found.low, found.high, found.label, found.launches, reliable))
+            factor = _factor(pairs, quantile, paired=True)
+            rows.append((name, phase, factor.centre, factor.low, factor.high, factor.label, factor.launches, reliable))
     columns = ["statistic", "phase", "factor", "low", "high", "label", "launches", "reliable"]
     table = pd.DataFrame(rows, columns=columns)
     reasons = _reasons(launches, table)
@@ -164,16 +164,16 @@ def seconds(samples: Samples, phase: str) -> Times:
 
 def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, *, paired: bool) -> Factor:
     """Factor over launches, each (loaded, isolated) with (ranks, iterations), s."""
-    of = _statistic(quantile)
-    each = [of(now) / of(before) if of(before) > 0 else math.nan for now, before in pairs]
-    if len(each) > 1:
-        over = stats.headline(each)
-        return Factor(over.centre, over.low, over.high, over.label, len(each))
+    statistic = _statistic(quantile)
+    ratios = [statistic(now) / statistic(before) if statistic(before) > 0 else math.nan for now, before in pairs]
+    if len(ratios) > 1:
+        overall = stats.headline(ratios)
+        return Factor(overall.centre, overall.low, overall.high, overall.label, len(ratios))
     now, before = pairs[0]
     if min(now.shape[1], before.shape[1]) < _FEWEST:
-        return Factor(each[0], math.nan, math.nan, "1 launch", 1)
-    low, high = _resampled(now, before, of, paired=paired)
-    return Factor(each[0], low, high, "95 % bootstrap interval inside 1 launch", 1)
+        return Factor(ratios[0], math.nan, math.nan, "1 launch", 1)
+    low, high = _resampled(now, before, statistic, paired=paired)
+    return Factor(ratios[0], low, high, "95 % bootstrap interval inside 1 launch", 1)
 
 
 def _statistic(quantile: float | None) -> Callable[[Times], float]:
@@ -181,59 +181,59 @@ def _statistic(quantile: float | None) -> Callable[[Times], float]:
     return (lambda times: float(times.mean())) if quantile is None else lambda times: stats.quantile(times, quantile)
 
 
-def _resampled(now: Times, before: Times, of: Callable[[Times], float], *, paired: bool) -> tuple[float, float]:
+def _resampled(now: Times, before: Times, statistic: Callable[[Times], float], *, paired: bool) -> tuple[float, float]:
     """Percentile interval of the ratio under a circular block bootstrap over iterations.
 
     References
     ----------
     D. N. Politis, J. P. Romano, "A circular block-resampling procedure for stationary data" (1992).
     """
-    chance = np.random.default_rng(1)
+    generator = np.random.default_rng(1)
     now, before = (times[:, :: max(1, times.size // _CONDENSED)] for times in (now, before))
 
     def draw(n: int) -> NDArray[np.int64]:
         length = max(1, round(n ** (1 / 3)))
-        starts = chance.integers(0, n, -(-n // length))
+        starts = generator.integers(0, n, -(-n // length))
         return np.asarray((starts[:, None] + np.arange(length)) % n, np.int64).ravel()[:n]
 
-    found = []
+    ratios = []
     for _ in range(_RESAMPLES):
-        at = draw(now.shape[1])
-        other = at if paired and before.shape == now.shape else draw(before.shape[1])
-        found.append(of(now[:, at]) / of(before[:, other]))
-    low, high = np.quantile(found, [(1 - stats.LEVEL) / 2, (1 + stats.LEVEL) / 2])
+        iterations = draw(now.shape[1])
+        other = iterations if paired and before.shape == now.shape else draw(before.shape[1])
+        ratios.append(statistic(now[:, iterations]) / statistic(before[:, other]))
+    low, high = np.quantile(ratios, [(1 - stats.LEVEL) / 2, (1 + stats.LEVEL) / 2])
     return float(low), float(high)
 
 
 def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...]:
-    """Why nothing happened, when nothing did; and what else than the network may have been it, when something did."""
+    """Why the victims felt nothing; if they felt something, what else than the network may be the cause."""
     first = launches[0]
-    spec, found = resolve(first.spec), []
-    who, hosts = _gpcnet.roles(spec), set(RANK_HOSTS.of(first.meta) or ())
+    spec, reasons = resolve(first.spec), []
+    roles, hosts = _gpcnet.roles(spec), set(RANK_HOSTS.of(first.meta) or ())
     felt = bool(len(_felt(table)))
     shared = any(notes.has(s.badges, "oversubscription") for s in launches)
     if felt:
         if shared or len(hosts) == 1:
             where = "share processors" if shared else "are on one host and share its memory"
-            found.append(f"victims and congestors {where}, so the cause may not be the network")
-        return tuple(found)
+            reasons.append(f"victims and congestors {where}, so the cause may not be the network")
+        return tuple(reasons)
     if len(hosts) == 1:
-        found.append("all ranks are on one host, so no message crossed a network")
-    senders = max(len(group) - 1 for group in who.congestors)
+        reasons.append("all ranks are on one host, so no message crossed a network")
+    senders = max(len(group) - 1 for group in roles.congestors)
     if senders < 2:
-        found.append("no rank had more than one sender, and one sender cannot overload a link: add ranks")
+        reasons.append("no rank had more than one sender, and one sender cannot overload a link: add ranks")
     if not any(np.asarray(s.phases["congestor_ns"]).any() for s in launches):
-        found.append("the congestors stopped before they finished a round")
+        reasons.append("the congestors stopped before they finished a round")
     width = table[table["phase"] == "loaded"]["high"] - table[table["phase"] == "loaded"]["low"]
     if not width.notna().any() or width.max() > 1:
-        found.append("the times scatter too much to show a small effect: measure longer, or more launches")
-    if not found:
+        reasons.append("the times scatter too much to show a small effect: measure longer, or more launches")
+    if not reasons:
         load = _load(launches)
-        found.append(
+        reasons.append(
             f"the congestors moved {load:,.0f} MB/s to their busiest rank: where that is less than a link carries, or "
             "the leaf switch does not block and victims share no link with them, nothing fills up"
         )
-    return tuple(found)
+    return tuple(reasons)
 
 
 def _load(launches: Sequence[Samples]) -> float:
@@ -255,21 +255,21 @@ def _sentence(table: pd.DataFrame, reasons: Sequence[str]) -> str:
 
     number = partial(format_number, digits=3)
 
-    def said(row: pd.Series) -> str:
+    def phrase(row: pd.Series) -> str:
         known = not math.isnan(row["low"])
         about = f" ({number(row['low'])} to {number(row['high'])}, {row['label']})" if known else f" ({row['label']})"
         doubt = "" if row["reliable"] else ", unreliable because of too few samples"
         return f"the {words[row['statistic']]} {number(row['factor'])} times as long{about}{doubt}"
 
-    loaded = [said(row) for _, row in table[table["phase"] == "loaded"].iterrows()]
+    loaded = [phrase(row) for _, row in table[table["phase"] == "loaded"].iterrows()]
     felt = len(_felt(table)) > 0
     text = f"Beside the congestors, iterations take {'; '.join(loaded)}."
     back = table[(table["phase"] == "recovered") & (table["statistic"] == "mean")].iloc[0]
     text += f" After them the mean is {number(back['factor'])} times that before."
     if not felt:
         text += " No effect is certain."
-    return (
-        text
-        + (f" Possible reasons: {'; '.join(reasons)}." if reasons and not felt else "")
-        + (f" But {reasons[0]}." if reasons and felt else "")
-    )
+    if reasons and felt:
+        text += f" But {reasons[0]}."
+    elif reasons:
+        text += f" Possible reasons: {'; '.join(reasons)}."
+    return text

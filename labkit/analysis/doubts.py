@@ -1,4 +1,4 @@
-"""Doubts of many points in few lines: badges and warnings that differ in their numbers only are one kind."""
+"""Summarise badges and warnings of many points in few lines: those that differ only in their numbers are one kind."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _DIGITS = 2  # after the point, at most
 
 
 def kinds(points: Iterable[Iterable[Note]]) -> list[tuple[str, int]]:
-    """Notes of points with how many points have them; notes that differ in numbers only are one kind.
+    """Notes of points with how many points have them; notes that differ only in their numbers are one kind.
 
-    A number that is not the same in all parts of a kind is given by its median and its range, whose end is the worst
-    value, so that no single part stands for all.
+    A number that differs between the notes of a kind is given by its median and range.
 
     Examples
     --------
@@ -26,26 +25,26 @@ def kinds(points: Iterable[Iterable[Note]]) -> list[tuple[str, int]]:
     >>> kinds([[badge("load 2.5"), badge("virtual machine")], [badge("load 3.1")], [badge("load 9.0")]])
     [('load 3.1 (median; range 2.5 to 9.0)', 3), ('virtual machine', 1)]
     """
-    found: dict[tuple[str, ...], list[list[str]]] = {}
+    groups: dict[tuple[str, ...], list[list[str]]] = {}
     for notes in points:
         parts = {tuple(_NUMBER.split(one.text)): _NUMBER.findall(one.text) for one in notes if one.text}
         for words, numbers in parts.items():
-            found.setdefault(words, []).append(numbers)
-    return [(_said(words, list(zip(*numbers, strict=True))), len(numbers)) for words, numbers in found.items()]
+            groups.setdefault(words, []).append(numbers)
+    return [(_text(words, list(zip(*numbers, strict=True))), len(numbers)) for words, numbers in groups.items()]
 
 
-def _said(words: Sequence[str], numbers: Sequence[Sequence[str]]) -> str:
-    """The words of a kind with what its numbers are between them."""
-    said, rest = "", words[0]
+def _text(words: Sequence[str], numbers: Sequence[Sequence[str]]) -> str:
+    """The words of a kind, with its numbers or their ranges between them."""
+    text, rest = "", words[0]
     for values, word in zip(numbers, words[1:], strict=True):
         unit = _UNIT.match(word)
-        said += rest + _range(values, unit[0] if unit else "")
+        text += rest + _range(values, unit[0] if unit else "")
         rest = word[unit.end() :] if unit else word
-    return said + rest
+    return text + rest
 
 
 def _range(values: Sequence[str], unit: str) -> str:
-    """A number that is always the same as it is written, others by median and range, with as many digits."""
+    """Median and range of the values, with as many digits as they have; one value if all are the same."""
     if len(set(values)) == 1:
         return values[0] + unit
     digits = min(_DIGITS, max(len(value.partition(".")[2]) for value in values))

@@ -1,6 +1,6 @@
-"""What the counters of links and adapters say about a point: that its bytes crossed, and what was sent again.
+"""What the counters of links and adapters prove about a point: that its bytes crossed, and what was retransmitted.
 
-A testbed is asked for its counters before and after every point; `labkit.samples.facts.EVIDENCE` holds the differences.
+A testbed reads its counters before and after every point; `labkit.samples.facts.EVIDENCE` holds the differences.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ AGAIN = {
 CALLS = {PYVERBS_EMPTY_POLL_NS: "empty poll (µs)", PYVERBS_REFUSED_POST_NS: "refused post (µs)"}
 
 
-def total(one: Samples, counter: str) -> int | None:
+def total(samples: Samples, counter: str) -> int | None:
     """A counter over all devices; None where the testbed has none of that name."""
-    held = [v for name, v in EVIDENCE.of(one.meta).items() if name.rpartition(".")[2] == counter]
-    return sum(held) if held else None
+    values = [v for name, v in EVIDENCE.of(samples.meta).items() if name.rpartition(".")[2] == counter]
+    return sum(values) if values else None
 
 
-def messages(one: Samples) -> int:
+def messages(samples: Samples) -> int:
     """Messages of a point in one direction, at least: those timed, or those the tool was told to send."""
-    if one.n:
-        return one.n * int(one.spec.values.get("tx_depth", 1))
-    words = [word for command in COMMANDS.of(one.meta)[-1:] for word in command]
+    if samples.n:
+        return samples.n * int(samples.spec.values.get("tx_depth", 1))
+    words = [word for command in COMMANDS.of(samples.meta)[-1:] for word in command]
     return int(words[words.index("-n") + 1]) if "-n" in words else 0
 
 
 def _rows(samples: Iterable[Samples], columns: dict[str, Any]) -> pd.DataFrame:
-    """A row per point and launch that has counters: what it is, and a column from each function."""
-    kept = [one for one in samples if EVIDENCE.of(one.meta)]
+    """A row per point and launch that has counters: which point it is, and a column from each function."""
+    counted = [one for one in samples if EVIDENCE.of(one.meta)]
     rows = [
         {
             "fingerprint": FINGERPRINT.of(one.meta),
@@ -53,7 +53,7 @@ def _rows(samples: Iterable[Samples], columns: dict[str, Any]) -> pd.DataFrame:
             "launch": one.launch,
             **{name: value(one) for name, value in columns.items()},
         }
-        for one in kept
+        for one in counted
     ]
     names = ["fingerprint", "benchmark", "connection", "message_size_B", "testbed", "launch"]
     return pd.DataFrame(rows, columns=[*names, *columns])
@@ -68,8 +68,8 @@ def crossed(samples: Iterable[Samples]) -> pd.DataFrame:
     sent; ``packets``, sent by both adapters; and ``times the payload``.
     """
 
-    def sent(one: Samples) -> float:
-        ends = [v for name, v in EVIDENCE.of(one.meta).items() if name.endswith(".tx_bytes")]
+    def sent(samples: Samples) -> float:
+        ends = [v for name, v in EVIDENCE.of(samples.meta).items() if name.endswith(".tx_bytes")]
         return max(ends, default=0) / KB
 
     rows = _rows(
@@ -84,7 +84,7 @@ def crossed(samples: Iterable[Samples]) -> pd.DataFrame:
 
 
 def _ratio(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same with how many times the payload crossed."""
+    """The rows with a column: how many times the payload crossed the link."""
     payload = rows["payload (kB)"].astype(float)
     return rows.assign(**{"times the payload": rows["on the link (kB)"] / payload.where(payload > 0)})
 
@@ -115,7 +115,7 @@ def crossed_sentence(rows: pd.DataFrame) -> str:
 
 
 def again(samples: Iterable[Samples]) -> pd.DataFrame:
-    """How much was sent again during each point, by the adapters' own counters, summed over both ends.
+    """How much was retransmitted during each point, by the adapters' own counters, summed over both ends.
 
     Returns
     -------
@@ -150,12 +150,12 @@ def python_sentence(rows: pd.DataFrame) -> str:
 
 
 def functional(badges: Sequence[Iterable[Note]]) -> str:
-    """A warning in a sentence where records carry a badge that says functional, not performance; else empty."""
-    held = [one for carried in badges for one in carried if one.code == "functional"]
-    if not held:
+    """A warning if records carry a badge that says functional, not performance; else empty."""
+    matches = [one for notes in badges for one in notes if one.code == "functional"]
+    if not matches:
         return ""
-    named = held[0].text
+    text = matches[0].text
     return (
-        f"**These numbers show that everything works, not how fast it is:** {len(held)} of {len(badges)} records "
-        f"carry the badge “{named}”. Compare shapes and counters, not the values with those of a real adapter."
+        f"**These numbers show that everything works, not how fast it is:** {len(matches)} of {len(badges)} records "
+        f"carry the badge “{text}”. Compare shapes and counters, not the values with those of a real adapter."
     )

@@ -1,4 +1,4 @@
-"""Samples in GPCNeT's own tables, worked out by its definitions."""
+"""Write samples as GPCNeT's own tables, by its definitions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check(name: str) -> None:
 def text(samples: Sequence[Samples]) -> str:
     """Results as GPCNeT lays them out: a text for every launch, and for every choice of congestors.
 
-    What GPCNeT has no table for is left out with a warning, as long as there is something else.
+    Benchmarks that GPCNeT has no table for are left out with a warning.
 
     Raises
     ------
@@ -41,20 +41,20 @@ def text(samples: Sequence[Samples]) -> str:
         If all are of other benchmarks.
     """
     groups: dict[tuple[object, ...], list[Samples]] = {}
-    others = sorted({one.spec.benchmark for one in samples} - set(NAMES))
-    if others and len(samples) == sum(one.spec.benchmark in others for one in samples):
+    others = sorted({point.spec.benchmark for point in samples} - set(NAMES))
+    if others and len(samples) == sum(point.spec.benchmark in others for point in samples):
         check(others[0])
     if others:
-        text = f"Not shown, because GPCNeT has no tables for it: {', '.join(others)}."
-        warnings.warn(text, LabkitWarning, stacklevel=2)
-    for one in (one for one in samples if one.spec.benchmark in NAMES):
-        own = {
+        message = f"Not shown, because GPCNeT has no tables for it: {', '.join(others)}."
+        warnings.warn(message, LabkitWarning, stacklevel=2)
+    for point in (point for point in samples if point.spec.benchmark in NAMES):
+        options = {
             name: value
-            for name, value in resolve(completed(one.spec)).options
+            for name, value in resolve(completed(point.spec)).options
             if name not in ("pattern", "ring", "window")
         }
-        where = one.spec.replace(size=0, options=())
-        groups.setdefault((where, tuple(own.items()), str(LIBRARY.of(one.meta)), one.launch), []).append(one)
+        where = point.spec.replace(size=0, options=())
+        groups.setdefault((where, tuple(options.items()), str(LIBRARY.of(point.meta)), point.launch), []).append(point)
     return "\n".join(gpcnet.write(report(sorted(group, key=_place))) for group in groups.values())
 
 
@@ -81,22 +81,22 @@ def report(points: Sequence[Samples]) -> gpcnet.Report:
     if len(kinds) != 1 or next(iter(kinds))[0] not in NAMES or not all(s.n for s in points):
         raise DataError(f"Points of {sorted(map(str, kinds))}, but they must be of one launch of {' or '.join(NAMES)}.")
     spec = resolve(points[0].spec)
-    who, hosts = _gpcnet.roles(spec), RANK_HOSTS.of(points[0].meta) or range(spec.ranks)
+    roles, hosts = _gpcnet.roles(spec), RANK_HOSTS.of(points[0].meta) or range(spec.ranks)
 
     def nodes(groups: Sequence[Sequence[int]]) -> int:
         return len({hosts[rank] for group in groups for rank in group})
 
     if spec.benchmark != LOADED:
-        return gpcnet.Report(spec.ranks, nodes(who.victims), tuple(_result(s, "time_ns") for s in points))
+        return gpcnet.Report(spec.ranks, nodes(roles.victims), tuple(_result(s, "time_ns") for s in points))
     isolated, loaded = ([_result(s, phase) for s in points] for phase in ("isolated_ns", "time_ns"))
     return gpcnet.Report(
         spec.ranks,
         len(set(hosts)),
         tuple(isolated),
         tuple(loaded),
-        nodes(who.victims),
-        nodes(who.congestors),
-        min(nodes([group]) for group in who.congestors),
+        nodes(roles.victims),
+        nodes(roles.congestors),
+        min(nodes([group]) for group in roles.congestors),
     )
 
 

@@ -1,8 +1,7 @@
 """Self-consistent performance guidelines: no collective should be slower than other collectives that do its work.
 
-A program could always replace the left side by the right, so where the left is slower, the library has a better
-algorithm than the one it chose. A guideline is a line of `GUIDELINES`; sizes follow from what each benchmark calls its
-size.
+A program could always replace the left side by the right. If the left side is slower, the library has a better
+algorithm than the one it chose. A guideline is a line of `GUIDELINES`.
 
 References
 ----------
@@ -168,24 +167,24 @@ def check(frame: pd.DataFrame) -> Verdict:
     DataError
         If the table has no latency of a collective.
     """
-    over = frame if "headline" in frame else summary(frame)
+    latencies = frame if "headline" in frame else summary(frame)
     names = {f"mpi.{name}" for g in GUIDELINES for name in (g.left, *(part.split()[0] for part in g.right))}
-    over = over[over["benchmark"].isin(names)] if "latency_us_p50" in over or "latency_us_mean" in over else over[:0]
-    if over.empty:
+    latencies = latencies[latencies["benchmark"].isin(names)]
+    if latencies.empty or not {"latency_us_p50", "latency_us_mean"} & set(latencies):
         raise DataError("The table has no latency of a collective. Measure mpi.allreduce, mpi.bcast and others first.")
     rows: list[dict[str, Any]] = []
     checked, missing = 0, []
-    groups = [_points(group) for _, group in over.groupby(_CONTEXT, dropna=False, sort=False)]
+    groups = [_points(group) for _, group in latencies.groupby(_CONTEXT, dropna=False, sort=False)]
     for guideline in GUIDELINES:
-        found = [row for points in groups for row in _compared(guideline, points)]
-        checked += len(found)
-        rows += found
-        if not found:
+        comparisons = [row for points in groups for row in _compared(guideline, points)]
+        checked += len(comparisons)
+        rows += comparisons
+        if not comparisons:
             missing.append((str(guideline), _why_not(guideline, groups)))
     for name in MONOTONE:
-        found = [row for points in groups for row in _monotone(f"mpi.{name}", points)]
-        checked += len(found)
-        rows += found
+        comparisons = [row for points in groups for row in _monotone(f"mpi.{name}", points)]
+        checked += len(comparisons)
+        rows += comparisons
     table = pd.DataFrame(rows, columns=_COLUMNS)
     table = table[table["ratio"] > 1].sort_values(["certain", "ratio"], ascending=False, ignore_index=True)
     return Verdict(table, checked, pd.DataFrame(missing, columns=["guideline", "reason"]), _sentence(table, checked))
@@ -224,7 +223,7 @@ def _points(group: pd.DataFrame) -> list[_Point]:
 
 
 def _value(row: dict[str, Any], centre: str) -> _Value:
-    """Latency and the best interval there is: over 6 launches, the range of fewer, inside the only one."""
+    """Latency and its best interval: over 6 launches or more, the range of fewer, or that inside the only launch."""
     ends = [row.get(f"{centre}_{end}", math.nan) for end in ("low", "high")]
     basis = row["headline"]
     if math.isnan(ends[0]) and not centre.endswith("_p50"):
@@ -236,22 +235,23 @@ def _value(row: dict[str, Any], centre: str) -> _Value:
 
 
 def _compared(guideline: Guideline, points: list[_Point]) -> Iterator[dict[str, Any]]:
-    """Rows of one guideline in one context, one for each point of the left side that has its right side."""
+    """Rows of one guideline in one context: one for each point of the left side whose right side was measured."""
     for left in (point for point in points if point.benchmark == f"mpi.{guideline.left}"):
         chosen = []
         for name, factor in guideline.parts:
             size = factor(left.ranks) * left.size
             fit = [p for p in points if p.benchmark == name and p.size == size and left.fits(p)]
-            chosen += [max(fit, key=lambda p: p.value.centre)] if fit else []
+            if fit:
+                chosen.append(max(fit, key=lambda p: p.value.centre))
         if len(chosen) == len(guideline.parts):
             yield _row(str(guideline), left, chosen)
 
 
 def _monotone(benchmark: str, points: list[_Point]) -> Iterator[dict[str, Any]]:
     """Rows that compare each size with the fastest of the larger ones."""
-    own = [point for point in points if point.benchmark == benchmark]
-    for left in own:
-        larger = [p for p in own if p.size > left.size and p.options == left.options]
+    series = [point for point in points if point.benchmark == benchmark]
+    for left in series:
+        larger = [p for p in series if p.size > left.size and p.options == left.options]
         if larger:
             name = benchmark.removeprefix("mpi.")
             yield _row(f"{name}(m) ≤ {name}(m') for m < m'", left, [min(larger, key=lambda p: p.value.centre)])
@@ -264,7 +264,7 @@ def _row(guideline: str, left: _Point, right: list[_Point]) -> dict[str, Any]:
         total = total + part.value
     both = left.value + total
     certain = left.value.low > total.high  # false where an end is NaN
-    said = " + ".join(f"{p.benchmark.removeprefix('mpi.')} at {format_size(p.size)}" for p in right)
+    description = " + ".join(f"{p.benchmark.removeprefix('mpi.')} at {format_size(p.size)}" for p in right)
     values = (
         guideline,
         left.size,
@@ -274,16 +274,16 @@ def _row(guideline: str, left: _Point, right: list[_Point]) -> dict[str, Any]:
         left.value.centre / total.centre,
         bool(certain),
         joined(both.basis),
-        said,
+        description,
     )
     return dict(zip(_COLUMNS, values, strict=True))
 
 
 def _why_not(guideline: Guideline, groups: list[list[_Point]]) -> str:
     """Why a guideline could not be checked at any size."""
-    have = {point.benchmark for points in groups for point in points}
+    measured = {point.benchmark for points in groups for point in points}
     wanted = [f"mpi.{guideline.left}", *(name for name, _ in guideline.parts)]
-    if absent := [name for name in dict.fromkeys(wanted) if name not in have]:
+    if absent := [name for name in dict.fromkeys(wanted) if name not in measured]:
         return f"not measured: {', '.join(absent)}"
     for points in groups:
         for left in (p for p in points if p.benchmark == wanted[0]):

@@ -1,4 +1,4 @@
-"""From which message size on half of the highest bandwidth is reached: N½ of Hockney (1994), for curves as they are."""
+"""The message size from which half of the highest bandwidth is reached: N½ of Hockney (1994), for measured curves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Half:
 
     @property
     def sentence(self) -> str:
-        """What is so, for a sentence about the highest bandwidth."""
+        """Clause for a sentence about the highest bandwidth."""
         if not self.below:
             return f"half of it is reached from {format_size(self.first)} on"
         where = " and ".join(map(format_size, self.below)) if len(self.below) < 3 else f"{len(self.below)} larger sizes"
@@ -43,7 +43,7 @@ def half_of(sizes: Sequence[int], rates: Sequence[float]) -> Half:
     Parameters
     ----------
     sizes : of messages, B, ascending.
-    rates : at each of them; NaN where there is none. One at least is there.
+    rates : at each of them; NaN where there is none. At least one is a number.
 
     Examples
     --------

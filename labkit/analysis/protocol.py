@@ -1,15 +1,14 @@
 """Break points of time against message size: where a library changes its protocol or algorithm.
 
-Time is described by straight lines α + β·m, as few as the scatter allows. A change from eager to rendezvous shows as a
-jump, a faster path for large messages as another slope. Which line goes how far is found exactly, by dynamic
-programming over all ways to cut the sizes, under a penalty for every further line (Killick, Fearnhead, Eckley, JASA
-107, 2012).
+Straight lines α + β·m describe the time, as few as the scatter allows. A change from eager to rendezvous shows as a
+jump, a faster path for large messages as another slope. Dynamic programming finds the best of all ways to cut the
+sizes, with a penalty for every further line (Killick, Fearnhead, Eckley, JASA 107, 2012).
 
 - Residuals are relative to the time and are measured in units of the scatter σ of the points, which comes from how far
   each lies off the line through its neighbours (median, so that breaks and noisy points do not count).
 - A residual costs its square but never more than `NOISY`, and each line may leave out one point at that price: a single
   noisy point makes no break.
-- A break must pay more than `PENALTY`·log(n), the log of the number of places it could have been at included.
+- A break must reduce the cost by more than `PENALTY`·log(n), which includes the choice of its place.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Break:
-    """Between two sizes the time goes over to another line.
+    """Change of the time to another line, between two sizes.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ def of(rows: pd.DataFrame, metric: str = "latency_us") -> Protocol:
 
 
 def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
-    """Find where time against size goes over to another line.
+    """Find where time against size changes to another line.
 
     Parameters
     ----------
@@ -120,11 +119,6 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
     if m.ndim != 1 or m.shape != t.shape or len(m) < FEWEST:
         raise DataError(
             f"There are {m.size} sizes and {t.size} times, but break points need at least {FEWEST} of each. "
-            "Measure more sizes. "
-            "Measure more sizes. "
-            "Measure more sizes. "
-            "Measure more sizes. "
-            "Measure more sizes. "
             "Measure more sizes."
         )
     if not ((np.diff(m) > 0).all() and m[0] >= 0 and np.isfinite(t).all() and (t > 0).all()):
@@ -135,10 +129,10 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
     lines = []
     for first, end in _cut(m, t, scatter):
         alpha, beta, _, noisy = _fit(m[first:end], t[first:end], scatter)
-        held = np.delete(m[first:end], [] if noisy is None else noisy)
-        lines.append(Line(int(held[0]), int(held[-1]), alpha, beta))
-    found = tuple(_between(one, other) for one, other in pairwise(lines))
-    return Protocol(tuple(lines), found, scatter, _sentence(found, scatter, len(m)))
+        fitted = np.delete(m[first:end], [] if noisy is None else noisy)
+        lines.append(Line(int(fitted[0]), int(fitted[-1]), alpha, beta))
+    changes = tuple(_between(one, other) for one, other in pairwise(lines))
+    return Protocol(tuple(lines), changes, scatter, _sentence(changes, scatter, len(m)))
 
 
 def _scatter(m: NDArray[np.float64], t: NDArray[np.float64]) -> float:
@@ -154,8 +148,8 @@ def _fit(m: NDArray[np.float64], t: NDArray[np.float64], scatter: float) -> tupl
 
     Returns
     -------
-    α, β and cost of the best of n + 1 lines: through all points, or through all but one, which costs `NOISY`; and which
-    one that is.
+    α, β and cost of the best of n + 1 lines: through all points, or through all but one, which costs `NOISY`; and the
+    index of that one.
     """
     n = len(m)
     keep = np.vstack([np.ones(n), 1 - np.eye(n)]) if n > SHORTEST else np.ones((1, n))
@@ -189,19 +183,22 @@ def _cut(m: NDArray[np.float64], t: NDArray[np.float64], scatter: float) -> list
     return pieces[::-1]
 
 
-def _between(one: Line, other: Line) -> Break:
+def _between(line: Line, following: Line) -> Break:
     """How the time changes from one line to the next."""
-    expected = one.at(other.first)
-    slope = other.beta / one.beta if one.beta > 0 else math.nan
-    return Break(one.last, other.first, other.at(other.first) / expected - 1 if expected > 0 else math.nan, slope)
+    expected = line.at(following.first)
+    slope = following.beta / line.beta if line.beta > 0 else math.nan
+    return Break(
+        line.last, following.first, following.at(following.first) / expected - 1 if expected > 0 else math.nan, slope
+    )
 
 
-def _sentence(found: Sequence[Break], scatter: float, n: int) -> str:
+def _sentence(changes: Sequence[Break], scatter: float, n: int) -> str:
     """What a reader needs to know."""
     basis = f"({n} sizes, points scatter by {format_share(scatter)})"
-    if not found:
+    if not changes:
         return f"One line α + β·m describes all sizes {basis}: no break point."
-    said = [
-        f"between {format_size(b.after)} and {format_size(b.before)} ({format_share(b.jump, sign=True)})" for b in found
+    places = [
+        f"between {format_size(b.after)} and {format_size(b.before)} ({format_share(b.jump, sign=True)})"
+        for b in changes
     ]
-    return f"The time changes to another line {', '.join(said)} {basis}."
+    return f"The time changes to another line {', '.join(places)} {basis}."

@@ -51,7 +51,8 @@ class Benchmark:
         without these options have these values, and a point's identity omits them.
     phases : further times kept of every iteration → their metric; a kernel numbers them from 1.
     phase_work : work in one iteration of a phase, if it is not 1.
-    derived : metrics that are not a quantile of the samples, as functions of the phases, each (ranks, iterations).
+    derived : metrics that are not a quantile of the samples, as functions of the phases, each (ranks, iterations) or,
+        of many ranks, its means: a function uses `mean` alone, along either axis.
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     name, doc : filled in from the benchmark's file; a form that shares its file has its own `doc`.
     mpi : whether MPI ranks are timed.
@@ -167,6 +168,7 @@ class KernelBenchmark(RankBenchmark):
     splits : further communicators that a rank needs, each as the colour and key for MPI_Comm_split.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
     work : further fields of the kernel's job, such as the root.
+    every_time : whether its numbers need each time of each rank, so that all are kept of any number of ranks.
     """
 
     by: ClassVar[str] = "C kernel"
@@ -188,6 +190,7 @@ class KernelBenchmark(RankBenchmark):
     splits: Callable[[Spec, int], Sequence[tuple[int, int]]] = lambda spec, rank: ()
     warmup: tuple[int, int] = (100, 10)
     work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
+    every_time: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

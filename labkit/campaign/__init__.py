@@ -7,7 +7,7 @@ notebooks/      executed
 report/         staged copies and results
 events.jsonl    what other processes must know, the acknowledgement of each point among it
 log.txt         one line for everything that happened, for people
-lease.json      while somebody measures into it
+lease.json      the campaign lock, while a run measures into it
 """
 
 from __future__ import annotations

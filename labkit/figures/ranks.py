@@ -1,4 +1,4 @@
-"""Ranks beside one another: how the times of each are distributed, where the slowest alone would hide it."""
+"""Draw how the times of each rank are distributed, which the slowest rank alone would hide."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     DataError
         If none has samples of single iterations, or they are not of one point.
     """
-    have = sorted((s for s in samples if s.n and TIMING.of(s.meta) != "total"), key=lambda s: s.launch)
-    if not have:
+    timed = sorted((s for s in samples if s.n and TIMING.of(s.meta) != "total"), key=lambda s: s.launch)
+    if not timed:
         raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
-    if len({FINGERPRINT.of(s.meta) for s in have}) > 1:
-        raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in have}))}.")
+    if len({FINGERPRINT.of(s.meta) for s in timed}) > 1:
+        raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in timed}))}.")
     figure = go.Figure()
-    launches = looks.named([f"launch {one.launch}" for one in have])
-    for number, (one, seen) in enumerate(zip(have, launches, strict=True)):
-        low, first, middle, third, high = np.percentile(one.seconds * 1e6, ENDS, axis=1)
+    launch_looks = looks.named([f"launch {launch.launch}" for launch in timed])
+    for number, (launch, look) in enumerate(zip(timed, launch_looks, strict=True)):
+        low, first, middle, third, high = np.percentile(launch.seconds * 1e6, ENDS, axis=1)
         figure.add_trace(
             go.Box(
-                x=[str(rank) for rank in one.ranks],
-                name=seen.series,
-                meta=seen.meta,
+                x=[str(rank) for rank in launch.ranks],
+                name=look.series,
+                meta=look.meta,
                 offsetgroup=f"{number}",
                 lowerfence=low.tolist(),
                 q1=first.tolist(),
@@ -49,14 +49,14 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
                 upperfence=high.tolist(),
                 boxpoints=False,
                 whiskerwidth=0.6,
-                line={"color": seen.colour, "width": 1.2},
+                line={"color": look.colour, "width": 1.2},
             )
         )
-    small = f"box: quartiles and median of a rank; whiskers: 1st and 99th percentile; n={have[0].n:,} in launch 0"
+    small = f"box: quartiles and median of a rank; whiskers: 1st and 99th percentile; n={timed[0].n:,} in launch 0"
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": style.note("rank", small)}},
         yaxis={"type": "log", "title": {"text": "time of an iteration (µs)"}},
-        showlegend=len(have) > 1,
+        showlegend=len(timed) > 1,
         boxmode="group",
     )
     return style.finish(figure)

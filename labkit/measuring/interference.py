@@ -1,4 +1,4 @@
-"""Points of two jobs: a victim's ranks, timed alone and beside an aggressor that is started before them."""
+"""Points of two jobs: the ranks of the victim, timed alone and beside an aggressor that started before them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from labkit import benchmarks, notes, supervise, testbeds, tools
 from labkit.benchmarks import InterferenceBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
-from labkit.measuring import Counter, Failure, Point, programs, ranks
+from labkit.measuring import programs, ranks
+from labkit.measuring.point import Failure, Point
+from labkit.measuring.progress import Counter
 from labkit.samples import Samples
 from labkit.samples.facts import ELAPSED, EVIDENCE, START, VERIFIED, complete, noted
 from labkit.spec import Effort, Spec
@@ -30,10 +32,10 @@ _LOOK_S = 0.1
 
 
 def run(
-    points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
+    points: Sequence[Point], effort: Effort, campaign: Campaign, testbed: Testbed, counter: Counter
 ) -> Iterator[Failure]:
-    """Measure both phases of every point, one start of the victim for each, and keep them together."""
-    return programs.each(points, counter, lambda point: _keep(point, effort, held, testbed))
+    """Measure both phases of every point, with one start of the victim each, and keep them in one samples file."""
+    return programs.each(points, counter, lambda point: _keep(point, effort, campaign, testbed))
 
 
 def split(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
@@ -58,33 +60,33 @@ def split(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
 
 
 def pair_of(spec: Spec) -> InterferenceBenchmark:
-    """Its benchmark, which says what the two jobs are."""
+    """The benchmark of a spec, which says what the two jobs are."""
     benchmark = benchmarks.get(spec.benchmark)
     assert isinstance(benchmark, InterferenceBenchmark)
     return benchmark
 
 
-def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
+def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) -> None:
     """Run both phases of one point and write its samples file."""
     victim, others = split(point.spec, testbed)
-    usual = pair_of(point.spec).warmup
+    warmup = pair_of(point.spec).warmup
     effort = replace(
-        effort, iterations=effort.iterations or COUNT, warmup=usual if effort.warmup is None else effort.warmup
+        effort, iterations=effort.iterations or COUNT, warmup=warmup if effort.warmup is None else effort.warmup
     )
     order = ("alone", "beside") if point.launch % 2 == 0 else ("beside", "alone")
-    found: dict[str, Samples] = {}
+    phases: dict[str, Samples] = {}
     seconds = bound(point.spec, effort)
     with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
         for phase in order:
             with ExitStack() as stack:
                 trees = stack.enter_context(_aggressor(point, others, seconds, testbed)) if phase == "beside" else []
-                found[phase] = _phase(replace(point, spec=victim), effort, Path(folder) / phase, testbed)
+                phases[phase] = _phase(replace(point, spec=victim), effort, Path(folder) / phase, testbed)
                 _alive(trees, seconds)
-    held.save(_together(point, order, found["alone"], found["beside"]), point.fingerprint)
+    campaign.save(_together(point, order, phases["alone"], phases["beside"]), point.fingerprint)
 
 
 def bound(spec: Spec, effort: Effort) -> int:
-    """Time after which an aggressor ends by itself, s: what a victim may need, but `LONGEST` at most."""
+    """Time after which an aggressor ends by itself, in s: what a victim may need, at most `LONGEST`."""
     needs = pair_of(spec).lead(spec) + max(ranks.STARTING, effort.time_limit) + effort.time_cap + effort.time_limit
     return math.ceil(min(needs + ranks.ENDING, LONGEST))
 
@@ -100,26 +102,24 @@ def _phase(point: Point, effort: Effort, folder: Path, testbed: Testbed) -> Samp
 
 @contextmanager
 def _aggressor(point: Point, hosts: Sequence[str], seconds: int, testbed: Testbed) -> Iterator[list[supervise.Tree]]:
-    """Have the aggressor run until the end of the context; yields what must stay alive, after its lead."""
+    """Run the aggressor until the context ends; after its lead, yield the processes that must stay alive."""
     pair = pair_of(point.spec)
     with ExitStack() as stack:
         spec = pair.aggressor(point.spec, hosts)
-        trees = (
-            []
-            if spec is None
-            else [stack.enter_context(_ranks(replace(point, spec=benchmarks.resolve(spec)), seconds, testbed))]
-        )
-        for job, client, server in pair.flows(point.spec, max(len(hosts), 1), seconds):
-            trees.append(stack.enter_context(tools.background(job, _place(hosts, client, server, testbed))))
+        trees: list[supervise.Tree] = []
+        if spec is not None:
+            trees.append(stack.enter_context(_ranks(replace(point, spec=benchmarks.resolve(spec)), seconds, testbed)))
+        for invocation, client, server in pair.flows(point.spec, max(len(hosts), 1), seconds):
+            trees.append(stack.enter_context(tools.background(invocation, _place(hosts, client, server, testbed))))
         end = time.monotonic() + pair.lead(point.spec)
-        while (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, _LOOK_S))
+        while (remaining := end - time.monotonic()) > 0:
+            time.sleep(min(remaining, _LOOK_S))
             _alive(trees, seconds)
         yield trees
 
 
 def _ranks(point: Point, seconds: int, testbed: Testbed) -> supervise.Tree:
-    """Ranks that go on until they are ended, or for so many s."""
+    """Start ranks that go on until they are ended, for at most so many s."""
     command, environment, _ = ranks.line([point], _ON)
     words = ["timeout", f"--kill-after={ranks.GRACE:g}", str(seconds), *testbed.wrap(command)]
     return supervise.start(words, env=os.environ | environment, stdout=supervise.DEVNULL, grace=ranks.GRACE)
@@ -135,7 +135,7 @@ def _place(hosts: Sequence[str], client: int, server: int, testbed: Testbed) -> 
 
 
 def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
-    """Refuse an aggressor that has ended by itself."""
+    """Raise an error if the aggressor has ended by itself."""
     for tree in trees:
         if (status := tree.poll()) is not None:
             raise LaunchError(
@@ -148,10 +148,10 @@ def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
 
 
 def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples) -> Samples:
-    """Both phases as one: the times beside the aggressor, and those alone next to them."""
+    """Both phases in one samples file: the times beside the aggressor, and those alone as an extra column."""
     metas: list[dict[str, Any]] = [dict(alone.meta), dict(beside.meta)]
     phases = (alone, beside)
-    both = noted(notes.once(one.badges for one in phases), notes.once(one.warnings for one in phases))
+    both = noted(notes.once(samples.badges for samples in phases), notes.once(samples.warnings for samples in phases))
     meta = {
         **metas[1],
         **both,

@@ -1,4 +1,4 @@
-"""Which path the messages of a point took: what interfaces carried beside what the benchmark says it moved."""
+"""The path that the messages of a point took: bytes on the interfaces compared with bytes that the benchmark moved."""
 
 from __future__ import annotations
 
@@ -32,28 +32,29 @@ CROSSED = (0.95, 1.5)  # carried / payload, of messages that went over the link 
 
 
 def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None) -> list[Note]:
-    """What could mislead a reader of this point.
+    """Badges of a point: what could mislead its reader.
 
     Parameters
     ----------
     facts : as the worker sent them: rank_hosts, interface_B, host_B, stopped_by.
-    iterations : all that ran, with warm-up, so that the bytes the path must have carried are known.
+    iterations : all that ran, with warm-up; the path must have carried their bytes.
     """
-    found: list[Note] = []
+    notes: list[Note] = []
     hosts = set(RANK_HOSTS.of(facts))
     if len(hosts) == 1 and spec.ranks > 1:
-        found += _inside(spec, INTERFACE_B.of(facts), iterations)
-    elif len(hosts) > 1 and (spec.transport == "tcp" or (placement is not None and placement.remote_shell)):
-        found += [badge("path mismatch")] if _elsewhere(spec, facts, iterations) else []
+        notes += _inside(spec, INTERFACE_B.of(facts), iterations)
+    over_links = spec.transport == "tcp" or (placement is not None and placement.remote_shell)
+    if len(hosts) > 1 and over_links and _mismatch(spec, facts, iterations):
+        notes.append(badge("path mismatch"))
     if placement is not None and placement.oversubscribed:
-        found.append(badge("oversubscription"))
+        notes.append(badge("oversubscription"))
     if STOPPED_BY.of(facts) == "cap":
-        found.append(badge("time cap"))
-    return found
+        notes.append(badge("time cap"))
+    return notes
 
 
 def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[Note]:
-    """What is to be said of ranks that share a host although several were named: then nothing crosses a network."""
+    """Warn if ranks share a host although the spec names several: then nothing crosses a network."""
     hosts = set(RANK_HOSTS.of(facts))
     if len(spec.hosts) < 2 or len(hosts) != 1 or spec.ranks < 2:
         return []
@@ -61,27 +62,27 @@ def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[Note]:
     return [note("one-host", text, host=min(hosts), hosts=len(spec.hosts))]
 
 
-def _inside(spec: Spec, seen: Mapping[str, int], iterations: int) -> list[Note]:
-    """What is to be said of ranks on one host."""
-    benchmark, found = benchmarks.get(spec.benchmark), list[Note]()
+def _inside(spec: Spec, carried_by_interface: Mapping[str, int], iterations: int) -> list[Note]:
+    """Badges of ranks on one host."""
+    benchmark, notes = benchmarks.get(spec.benchmark), list[Note]()
     payload = 0
     if isinstance(benchmark, KernelBenchmark):
         payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
-    carried = max(seen.values(), default=0) >= payload / 2 > 32 * KiB
+    carried = max(carried_by_interface.values(), default=0) >= payload / 2 > 32 * KiB
     if spec.transport == "tcp" or (spec.transport == "auto" and carried):
-        found.append(badge("loopback"))
+        notes.append(badge("loopback"))
     else:
-        found.append(badge("shared memory"))
+        notes.append(badge("shared memory"))
     if (spec.transport == "shm" and carried) or (spec.transport == "tcp" and not carried and payload > ENOUGH):
-        found.append(badge("path mismatch"))
-    return found
+        notes.append(badge("path mismatch"))
+    return notes
 
 
-def _elsewhere(spec: Spec, facts: Mapping[str, Any], iterations: int) -> bool:
-    """Whether the links of two hosts carried clearly less or more than the pair of ranks on them moved."""
-    seen = HOST_B.of(facts)
+def _mismatch(spec: Spec, facts: Mapping[str, Any], iterations: int) -> bool:
+    """Whether the links of two hosts carried clearly less, or more, than the pair of ranks moved."""
+    devices_of_host = HOST_B.of(facts)
     for sender, payload in moved(spec, iterations + PROBES).items():
-        devices = seen.get(RANK_HOSTS.of(facts)[sender], {})
+        devices = devices_of_host.get(RANK_HOSTS.of(facts)[sender], {})
         sent = sum(sent for name, (_, sent) in devices.items() if name != "lo")
         low, high = (bound * payload for bound in CROSSED)
         if payload > ENOUGH and (sent < low or (sent > high and spec.size >= PLAIN)):
@@ -90,7 +91,7 @@ def _elsewhere(spec: Spec, facts: Mapping[str, Any], iterations: int) -> bool:
 
 
 def moved(spec: Spec, iterations: int) -> dict[int, float]:
-    """B that each rank of a pair sends to the other; empty where a benchmark does not tell.
+    """B that each rank of a pair sends to the other; empty if the benchmark does not say.
 
     Parameters
     ----------
@@ -105,15 +106,15 @@ def moved(spec: Spec, iterations: int) -> dict[int, float]:
         total = benchmark.metrics["latency_us"](spec) * spec.size * iterations
     else:
         return {}
-    nothing = np.zeros(spec.size, np.dtype(benchmark.dtype(spec)))
-    receivers = [rank for rank in (0, 1) if benchmark.expected(spec, rank, lambda _: nothing) is not None]
+    empty = np.zeros(spec.size, np.dtype(benchmark.dtype(spec)))
+    receivers = [rank for rank in (0, 1) if benchmark.expected(spec, rank, lambda _: empty) is not None]
     return {1 - rank: total / len(receivers) for rank in receivers}
 
 
 def of_tool(
     spec: Spec, effort: Effort, outcome: tools.Outcome, crossed: Mapping[str, int], elapsed: float
 ) -> list[Note]:
-    """The badge of a tool's numbers whose bytes were not seen on the links of the testbed, or too many of them.
+    """Badge of a tool's numbers if the links of the testbed carried too few or too many of its bytes.
 
     Parameters
     ----------
@@ -123,41 +124,43 @@ def of_tool(
     if PAYLOAD_B.given(outcome.meta):  # of many senders, which meet on the link of the receiver
         carried = [value for name, value in crossed.items() if name.endswith("_bytes")]
         payload = float(PAYLOAD_B.of(outcome.meta))
-        return [badge("path mismatch")] if carried and payload > ENOUGH and max(carried) < CROSSED[0] * payload else []
+        missing = bool(carried) and payload > ENOUGH and max(carried) < CROSSED[0] * payload
+        return [badge("path mismatch")] if missing else []
     sent = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
     least, most = tool_moved(spec, effort, outcome, elapsed)
     if not sent or least <= ENOUGH / 2:
         return []
-    many = spec.size >= PLAIN and max(sent) > CROSSED[1] * most
-    return [badge("path mismatch")] if max(sent) < CROSSED[0] * least or many else []
+    too_few = max(sent) < CROSSED[0] * least
+    too_many = spec.size >= PLAIN and max(sent) > CROSSED[1] * most
+    return [badge("path mismatch")] if too_few or too_many else []
 
 
 def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: float) -> tuple[float, float]:
     """Bytes sent by the busier endpoint of a tool, as a lower and an upper bound; 0 if the tool does not report them.
 
-    They are one where messages are counted. A rate is one of the time the tool was asked to take, while what it sent
-    may need longer to arrive: at most until the tool has ended.
+    The bounds are equal if the tool counts messages. If it reports a rate, the rate holds for the time that the tool
+    was asked to run, but what it sent may take longer to arrive: at most until the tool has ended.
 
     Parameters
     ----------
     spec : resolved.
     elapsed : s from the start of the tool to its end.
     """
-    told = {value.name: value.value for value in reversed(outcome.reported) if value.statistic in ("mean", "total")}
+    reported = {value.name: value.value for value in reversed(outcome.reported) if value.statistic in ("mean", "total")}
     work = benchmarks.get(spec.benchmark).metrics.get("bandwidth_MBps")
-    sampled = outcome.time_ns.size * (work(spec) if work else spec.size)
+    sampled_bytes = outcome.time_ns.size * (work(spec) if work else spec.size)
     if spec.family != "sockets" or (outcome.tool == "netpipe" and effort.iterations):
-        return sampled, math.inf
+        return sampled_bytes, math.inf
     if RECEIVED_B.given(outcome.meta):
         return float(RECEIVED_B.of(outcome.meta)), float(WRITTEN_B.of(outcome.meta))
     count = MESSAGES.of(outcome.meta) or ITERATIONS.of(outcome.meta) or effort.iterations
-    if count and not sampled:
+    if count and not sampled_bytes:
         return float(count) * spec.size, float(count) * spec.size
-    if sampled:
-        return sampled, max(sampled, float(count or math.inf) * spec.size)
+    if sampled_bytes:
+        return sampled_bytes, max(sampled_bytes, float(count or math.inf) * spec.size)
     ways = 2 if spec.benchmark.endswith("bidirectional") else 1
-    rate = told.get("bandwidth_MBps", 0.0) * 1e6 / ways or told.get("transaction_rate_per_s", 0.0) * spec.size
+    rate = reported.get("bandwidth_MBps", 0.0) * 1e6 / ways or reported.get("transaction_rate_per_s", 0.0) * spec.size
     # NetPIPE keeps the best of several trials, each of a quarter of a second
-    seconds = 0.25 if outcome.tool == "netpipe" else told.get("ELAPSED_TIME", max(1, math.ceil(effort.time_cap)))
-    fastest = max(rate, told.get("sent_MBps", 0.0) * 1e6)
+    seconds = 0.25 if outcome.tool == "netpipe" else reported.get("ELAPSED_TIME", max(1, math.ceil(effort.time_cap)))
+    fastest = max(rate, reported.get("sent_MBps", 0.0) * 1e6)
     return rate * seconds, ways * fastest * max(elapsed, seconds)

@@ -1,4 +1,4 @@
-"""Points that an external tool serves: one start of the tool for each."""
+"""Points of external tools: one start of the tool for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from labkit import benchmarks, host, tools
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, of_point
 from labkit.host import allocation
-from labkit.measuring import Counter, Failure, Point, paths
+from labkit.measuring import paths
+from labkit.measuring.point import Failure, Point
+from labkit.measuring.progress import Counter
 from labkit.samples import Samples
 from labkit.samples.facts import VERIFIED, complete, noted
 from labkit.spec import Effort
@@ -19,10 +21,10 @@ from labkit.testbeds import Testbed
 
 
 def run(
-    points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
+    points: Sequence[Point], effort: Effort, campaign: Campaign, testbed: Testbed, counter: Counter
 ) -> Iterator[Failure]:
-    """Run the tool of every point and keep what it gave: samples, or the values it reports."""
-    return each(points, counter, lambda point: _keep(point, effort, held, testbed))
+    """Run the tool of every point and keep its samples, or the values it reports."""
+    return each(points, counter, lambda point: _keep(point, effort, campaign, testbed))
 
 
 def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None]) -> Iterator[Failure]:
@@ -39,28 +41,30 @@ def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None
 
 def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     """The runs of the tools, as a shell takes them."""
-    specs = [point.spec for point in points]
-    found = (tools.available(benchmarks.tools_of(spec.benchmark), spec, effort) for spec in specs)
-    return [" & ".join(shlex.join(words) for words in (job.server, job.client) if words) for job in found]
+    lines = []
+    for point in points:
+        invocation = tools.available(benchmarks.tools_of(point.spec.benchmark), point.spec, effort)
+        lines.append(" & ".join(shlex.join(words) for words in (invocation.server, invocation.client) if words))
+    return lines
 
 
-def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> None:
+def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) -> None:
     """Run one point and write its samples file."""
     spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
     watch = host.Watch()
     benchmark = benchmarks.get(spec.benchmark)
-    job = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
+    invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
     before, batch = testbed.evidence(), allocation.current()
-    outcome = tools.run(job, place=testbed.place(spec))
+    outcome = tools.run(invocation, place=testbed.place(spec))
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
     load_end, machine = host.load_snapshot() | {"others": watch.since(load["monotonic_s"])}, host.describe()
-    took = perf_counter() - clock
-    busy = (2 if job.server else 1) * len(job.each)  # processes of the tool that keep a core busy
+    elapsed = perf_counter() - clock
+    processes = (2 if invocation.server else 1) * len(invocation.each)  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
     meta = {
         **outcome.meta,
         **({"allocation": batch.facts()} if batch else {}),
-        "engine": job.tool,
+        "engine": invocation.tool,
         "library": point.library,
         "verified": VERIFIED.of(outcome.meta),
         "commands": [list(words) for words in outcome.commands],
@@ -69,7 +73,7 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         "cadence": benchmark.cadence,
         "fingerprint": point.fingerprint,
         "start": began.isoformat(timespec="milliseconds"),
-        "elapsed": took,
+        "elapsed": elapsed,
         "seed": effort.seed,
         "load_start": load,
         "load_end": load_end,
@@ -80,14 +84,14 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
             [
                 *testbed.badges,
                 *outcome.badges,
-                *(paths.of_tool(spec, effort, outcome, crossed, took) if job.server else []),
+                *(paths.of_tool(spec, effort, outcome, crossed, elapsed) if invocation.server else []),
                 *host.badges(machine, load, load_end),
             ],
-            [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=busy)],
+            [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=processes)],
         ),
     }
     origin = "measured" if sampled else "reported"
-    kept = Samples(
+    samples = Samples(
         spec=spec,
         effort=effort,
         host=machine,
@@ -100,4 +104,4 @@ def _keep(point: Point, effort: Effort, held: Campaign, testbed: Testbed) -> Non
         source=outcome.source,
         extras=outcome.extras,
     )
-    held.save(kept, point.fingerprint)
+    campaign.save(samples, point.fingerprint)

@@ -1,4 +1,4 @@
-"""Points that a kernel serves: one start of the ranks for many of them, samples written as they come."""
+"""Points of kernels: one start of the ranks measures many of them, and samples are written as they come."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, host, launch, supervise, testbeds
+from labkit import benchmarks, host, launch, staging, supervise, testbeds
 from labkit.benchmarks import StartBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
 from labkit.host import allocation
-from labkit.measuring import Counter, Failure, Point, paths
+from labkit.measuring import paths
+from labkit.measuring.point import Failure, Point
+from labkit.measuring.progress import Counter
 from labkit.notes import Note, badge, note
 from labkit.samples import Samples
-from labkit.samples.facts import CHUNKS, LOAD_END, RANK_HOSTS, TIMING, WARMUP, complete, noted
+from labkit.samples.facts import CHUNKS, LOAD_END, RANK_HOSTS, STAGED, TIMING, WARMUP, complete, noted
 from labkit.spec import Effort
+from labkit.stats import over_ranks
+from labkit.stats.over_ranks import OverRanks
 from labkit.testbeds import Testbed
 from labkit.units import KiB
-from labkit.worker import ABSENT, Frame, Plan, Reader, links, told
+from labkit.worker import ABSENT, Frame, Plan, Reader, links, reported_failure
 
 WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
 
@@ -38,18 +42,18 @@ GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
 
 
 def run(
-    points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
+    points: Sequence[Point], effort: Effort, campaign: Campaign, testbed: Testbed, counter: Counter
 ) -> Iterator[Failure]:
-    """Measure points with one start of the ranks; with further ones for what a failed point left over."""
-    left = list(points)
-    while left:
-        start = Start(left[: _fitting(left, effort)], effort, held, testbed, counter)
+    """Measure points with one start of the ranks; if a point fails, start them again for the remaining points."""
+    remaining = list(points)
+    while remaining:
+        start = Start(remaining[: _fitting(remaining, effort)], effort, campaign, testbed, counter)
         yield from start.run()
-        left = [point for point in left if point not in start.ended]
+        remaining = [point for point in remaining if point not in start.ended]
 
 
 def _fitting(points: Sequence[Point], effort: Effort) -> int:
-    """How many points one command line can carry."""
+    """Return how many points fit into one command line."""
     count = len(points)
     while count > 1 and len(_plan(points[:count], effort).encode()) > WORD:
         count //= 2
@@ -57,12 +61,13 @@ def _fitting(points: Sequence[Point], effort: Effort) -> int:
 
 
 def _plan(points: Sequence[Point], effort: Effort) -> Plan:
+    """The plan that the ranks get on their command line."""
     mpi = benchmarks.get(points[0].spec.benchmark).mpi
     return Plan(tuple((i, point.spec) for i, point in enumerate(points)), effort, mpi)
 
 
 def line(points: Sequence[Point], effort: Effort) -> tuple[list[str], dict[str, str], launch.Placement | None]:
-    """Command line of one start, what it adds to the environment, and where its ranks go."""
+    """Command line of one start, the variables that it adds to the environment, and the placement of its ranks."""
     plan, spec = _plan(points, effort), points[0].spec
     rank = [sys.executable, "-m", "labkit.worker", plan.encode()]
     if not plan.mpi:
@@ -70,18 +75,20 @@ def line(points: Sequence[Point], effort: Effort) -> tuple[list[str], dict[str, 
     launcher = launch.get(spec.launcher)
     placement = launch.Placement.of(spec, launcher, testbeds.outline(spec.testbed))
     placement = dataclasses.replace(placement, patience=int(max(1, min(CONNECTING, effort.time_limit / 2))))
+    if spec.testbed == "local" or placement.remote_shell:  # else the ranks see other folders than this process
+        rank = staging.command(rank, placement, launcher)
     return launcher.command(placement, rank), launcher.environment(placement), placement
 
 
 def shell(points: Sequence[Point], effort: Effort) -> list[str]:
-    """The starts of a group as a shell takes them, plan and all; the ranks send their samples to standard output."""
-    found, left = [], list(points)
-    while left:
-        some = left[: _fitting(left, effort)]
-        command, environment, _ = line(some, effort)
-        found.append(shlex.join(_with(environment, command)))
-        left = left[len(some) :]
-    return found
+    """Command lines of a group's starts with their plans; the ranks send their samples to standard output."""
+    lines, remaining = [], list(points)
+    while remaining:
+        group = remaining[: _fitting(remaining, effort)]
+        command, environment, _ = line(group, effort)
+        lines.append(shlex.join(_with(environment, command)))
+        remaining = remaining[len(group) :]
+    return lines
 
 
 def _with(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:
@@ -90,16 +97,21 @@ def _with(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:
     return [*(["env", *words] if words else []), *command]
 
 
-def _where(placement: launch.Placement | None, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The batch job of a point, and how its hosts lie to one another; nothing outside of a job."""
+def _placement_facts(placement: launch.Placement | None, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The batch job of a point, its hosts and their switches; empty outside of a job."""
     job = allocation.current()
     if job is None:
         return {}
     hosts = list(dict.fromkeys(RANK_HOSTS.of(facts)))
-    asked = [name for name, _ in placement.shares] if placement else []
-    found = {"hosts": hosts, "asked": asked, "leaves": {host: job.leaves.get(host, "") for host in hosts}}
-    found |= {"span": allocation.span(hosts, job.leaves), "interface": placement.interface if placement else ""}
-    return {"allocation": job.facts(), "placement": found}
+    planned = [name for name, _ in placement.shares] if placement else []
+    placed = {
+        "hosts": hosts,
+        "asked": planned,
+        "leaves": {host: job.leaves.get(host, "") for host in hosts},
+        "span": allocation.span(hosts, job.leaves),
+        "interface": placement.interface if placement else "",
+    }
+    return {"allocation": job.facts(), "placement": placed}
 
 
 class Start:
@@ -111,9 +123,10 @@ class Start:
     """
 
     def __init__(
-        self, points: Sequence[Point], effort: Effort, held: Campaign, testbed: Testbed, counter: Counter
+        self, points: Sequence[Point], effort: Effort, campaign: Campaign, testbed: Testbed, counter: Counter
     ) -> None:
-        self._points, self._effort, self._held, self._testbed, self._counter = points, effort, held, testbed, counter
+        self._points, self._effort, self._campaign = points, effort, campaign
+        self._testbed, self._counter = testbed, counter
         self.ended: list[Point] = []
         self._ready: Mapping[str, Any] = {}
         self._reader = Reader()
@@ -121,16 +134,17 @@ class Start:
         self._began, self._load, self._watch = datetime.now(UTC), host.load_snapshot(), host.Watch()
         self._doubts: list[Note] = []
         self._finalized: int | None = None
+        self._over: OverRanks | None = None
         self._placement: launch.Placement | None = None
         self.command, self._environment = self._argv()
 
     def _argv(self) -> tuple[list[str], dict[str, str]]:
-        """The command line and what it adds to the environment."""
+        """Command line, and the variables that it adds to the environment."""
         command, environment, self._placement = line(self._points, self._effort)
         return self._testbed.wrap(command), environment
 
     def run(self) -> Iterator[Failure]:
-        """Start, read frames until the end, and tell what failed."""
+        """Start the ranks, read frames until they end, and yield the points that failed."""
         self._counter.tell(self._current)
         environment, began = os.environ | self._environment, time.perf_counter_ns()
         environment |= {links.LINKS: json.dumps(dict(self._testbed.links))} if self._testbed.links else {}
@@ -142,15 +156,17 @@ class Start:
             except LabkitError as error:
                 failure = of_point(error)
             if failure is None and len(self.ended) < len(self._points):
-                failure = self._outlived(tree, began)
+                failure = self._finish(tree, began)
         if failure is not None:
-            # ranks that never met will not meet for the other points either
-            for point in [self._current] if self._ready else [p for p in self._points if p not in self.ended]:
+            failed = [self._current]
+            if not self._ready:  # ranks that did not connect will not connect for the other points either
+                failed = [point for point in self._points if point not in self.ended]
+            for point in failed:
                 self._end(point)
                 yield Failure(point, failure)
 
     def _frames(self, tree: supervise.Tree) -> Iterator[Frame]:
-        """Frames as they come; an error when none comes for too long."""
+        """Yield frames as they come; raise an error if none comes for too long."""
         pipe = tree.stdout.fileno()
         while True:
             over = len(self.ended) == len(self._points)
@@ -158,14 +174,13 @@ class Start:
             if not select.select([pipe], [], [], ENDING if over else limit)[0]:
                 tree.stop()
                 if not self._ready:
-                    raise self._unmet(limit, tree.stderr_text())
+                    raise self._unconnected(limit, tree.stderr_text())
                 if over:
-                    self._held.log("the ranks hung in MPI_Finalize, so labkit killed them. All samples had arrived")
+                    self._campaign.log("the ranks hung in MPI_Finalize, so labkit killed them. All samples had arrived")
                     return
                 raise LaunchError(
-                    f"no progress for {limit:g} s in "
-                    f"{benchmarks.label(self._current.spec)}, so labkit "
-                    f"killed the ranks. Set a longer --time-limit if the point needs it.",
+                    f"no progress for {limit:g} s in {benchmarks.label(self._current.spec)}, so labkit killed "
+                    "the ranks. Set a longer --time-limit if the point needs it.",
                     command=self._shown(),
                     stderr=tree.stderr_text(),
                 )
@@ -174,21 +189,20 @@ class Start:
                 return
             yield from self._reader.feed(piece)
 
-    def _unmet(self, limit: float, stderr: str) -> LaunchError:
-        """Why ranks that never met were ended."""
+    def _unconnected(self, limit: float, stderr: str) -> LaunchError:
+        """Return the error for ranks that did not connect in time."""
         hosts = ", ".join(self._points[0].spec.hosts)
-        what = f"Check that `ssh HOST true` works for each of {hosts}, or set" if hosts else "Set"
+        advice = f"Check that `ssh HOST true` works for each of {hosts}, or set" if hosts else "Set"
         return LaunchError(
             f"the ranks of {benchmarks.label(self._current.spec)} did not connect within {limit:g} s, so labkit "
-            "killed them. "
-            f"{what} a longer --time-limit.",
+            f"killed them. {advice} a longer --time-limit.",
             command=self._shown(),
             stderr=stderr,
             lasting=bool(hosts),
         )
 
     def _take(self, frame: Frame, tree: supervise.Tree) -> Iterator[Failure]:
-        """One frame from rank 0."""
+        """Process one frame from rank 0; yield the point if it failed."""
         header = frame.header
         kind = header.pop("kind")
         if kind == "ready":
@@ -206,38 +220,41 @@ class Start:
             self._end(self._current)
             kind = AbsentError if header["reason"].startswith(ABSENT) else KernelError
             yield Failure(self._current, kind(f"{benchmarks.label(self._current.spec)}: {header['reason']}"))
+        elif kind == "over ranks":
+            self._over = over_ranks.unpacked(frame.values, **header)
         elif kind == "samples":
             self._keep(frame.values.reshape(header.pop("shape")), header)
         elif kind == "finalized":
             self._finalized = header["ns"]
         elif kind == "done":
-            self._held.log(f"ranks ended, {header['peak_rss'] // KiB} KiB at most in rank 0")
+            self._campaign.log(f"ranks ended, {header['peak_rss'] // KiB} KiB at most in rank 0")
 
-    def _outlived(self, tree: supervise.Tree, began: int) -> LabkitError | None:
-        """Keep what only the end of a start can tell; None when it told, else why the ranks ended."""
+    def _finish(self, tree: supervise.Tree, began: int) -> LabkitError | None:
+        """Keep the time of a start benchmark, which is known when the ranks have ended; return the error of others."""
         benchmark = benchmarks.get(self._current.spec.benchmark)
         if not isinstance(benchmark, StartBenchmark) or self._finalized is None:
             return self._died(tree)
         if tree.wait(10):
             return self._died(tree)
-        took = self._finalized if benchmark.part == "finalize" else time.perf_counter_ns() - began
-        facts: dict[str, Any] = {"stopped_by": "start", "warmup": 0, "chunks": [1], "elapsed": took * 1e-9}
-        self._keep(np.array([[[took]]], np.int64), facts | {"verified": False, "rows": [0]})
+        time_ns = self._finalized if benchmark.part == "finalize" else time.perf_counter_ns() - began
+        facts: dict[str, Any] = {"stopped_by": "start", "warmup": 0, "chunks": [1], "elapsed": time_ns * 1e-9}
+        self._keep(np.array([[[time_ns]]], np.int64), facts | {"verified": False, "rows": [0]})
         return None
 
     def _check(self, header: Mapping[str, Any]) -> None:
-        """As many ranks must have met as were asked for."""
-        wanted = self._points[0].spec.ranks
-        if header["size"] != wanted:
+        """Check that all ranks are in one communicator, and that they loaded the launcher's library."""
+        ranks = self._points[0].spec.ranks
+        if header["size"] != ranks:
             raise LaunchError(
-                f"{wanted} ranks started, but each found {header['size']}: the launcher and mpi4py use different "
+                f"{ranks} ranks started, but each found {header['size']}: the launcher and mpi4py use different "
                 f"MPI libraries (mpi4py has {header.get('library', 'none')}). Set MPI4PY_MPIABI, or --launcher.",
                 command=self._shown(),
             )
-        loaded, meant = launch.library(header.get("library", "")), self._points[0].library
-        if loaded not in ("", meant) and meant != "none":
-            text = f"the launcher belongs to {meant}, but the ranks loaded {loaded}"
-            self._doubts = [note("other-library", text, launcher=meant, loaded=loaded)]
+        loaded, expected = launch.library(header.get("library", "")), self._points[0].library
+        if loaded not in ("", expected) and expected != "none":
+            text = f"the launcher belongs to {expected}, but the ranks loaded {loaded}"
+            self._doubts = [note("other-library", text, launcher=expected, loaded=loaded)]
+        self._doubts += staging.doubts(self._placement, STAGED.of(header))
 
     def _keep(self, rows: np.ndarray[Any, np.dtype[np.int64]], facts: dict[str, Any]) -> None:
         """Write the samples of the point in flight."""
@@ -257,54 +274,56 @@ class Start:
         machine, load = host.describe(), (self._load, LOAD_END.of(facts))
         facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
         facts["mpi_library"] = self._ready.get("library", "")
-        warnings = host.warnings_for_run(machine, *load, ranks=self._here)
+        warnings = host.warnings_for_run(machine, *load, ranks=self._local_ranks)
         warnings += self._doubts + paths.doubts(spec, facts) + point.marks[1]
-        facts |= _where(self._placement, facts) | point.marks[0]
-        facts["testbed"], ran = dict(self._testbed.facts), sum(chunks) + WARMUP.of(facts) * len(chunks)
-        badges = [*self._testbed.badges, *paths.badges(spec, facts, ran, self._placement)]
+        facts |= _placement_facts(self._placement, facts) | point.marks[0]
+        facts["testbed"], iterations = dict(self._testbed.facts), sum(chunks) + WARMUP.of(facts) * len(chunks)
+        badges = [*self._testbed.badges, *paths.badges(spec, facts, iterations, self._placement)]
         badges += [badge("side by side")] if allocation.shared() else []
         facts |= noted([*badges, *host.badges(machine, *load)], warnings)
-        who, times = facts.pop("rows"), rows[0]
+        numbers, times = facts.pop("rows"), rows[0]
         extras: dict[str, Any] = dict(zip(benchmark.phases, rows[1:], strict=False))
         if TIMING.of(facts) == "total":
             extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
         facts.pop("index", None)
-        kept = Samples(
+        over, self._over = self._over, None
+        samples = Samples(
             spec=spec,
             effort=self._effort,
             host=machine,
             launch=point.launch,
             time_ns=times,
-            ranks=tuple(who),
+            ranks=tuple(numbers),
             meta=complete(facts, "measured"),
             extras=extras,
+            over=over,
         )
-        self._held.save(kept, point.fingerprint)
+        self._campaign.save(samples, point.fingerprint)
         self._end(point)
 
     @property
-    def _here(self) -> int:
-        """Ranks on one machine; the hosts of a virtual cluster are all on this one."""
+    def _local_ranks(self) -> int:
+        """Number of ranks on this machine; all hosts of a virtual cluster are on it."""
         place, ranks = self._placement, self._points[0].spec.ranks
         return ranks if place is None or place.remote_shell or not place.shares else place.per_host
 
     def _end(self, point: Point) -> None:
-        """The point is through, well or not."""
+        """Count a point that ended, with or without samples."""
         self.ended.append(point)
         self._counter.done += 1
         self._counter.tell(point)
 
     def _died(self, tree: supervise.Tree) -> LabkitError:
-        """Why the ranks ended before their time, in their own words where they left any."""
+        """Return the error for ranks that ended early, with the reason that they reported, if any."""
         status = tree.wait(10)
         stderr = tree.stderr_text() + self._reader.noise
-        said = told(stderr)
-        if said is not None and said["kind"] == "KernelError":
-            return KernelError(f"{benchmarks.label(self._current.spec)}, rank {said['rank']}: {said['text']}")
+        failure = reported_failure(stderr)
+        if failure is not None and failure["kind"] == "KernelError":
+            return KernelError(f"{benchmarks.label(self._current.spec)}, rank {failure['rank']}: {failure['text']}")
         when = "in the middle of" if self._ready else "before they had connected, for"
-        text = said["text"] if said else f"the ranks ended {when} {benchmarks.label(self._current.spec)}."
+        text = failure["text"] if failure else f"the ranks ended {when} {benchmarks.label(self._current.spec)}."
         return LaunchError(
-            text, command=self._shown(), exit_status=status, rank=said["rank"] if said else None, stderr=stderr
+            text, command=self._shown(), exit_status=status, rank=failure["rank"] if failure else None, stderr=stderr
         )
 
     def _shown(self) -> list[str]:

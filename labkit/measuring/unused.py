@@ -1,4 +1,4 @@
-"""Settings that a benchmark does not follow, and devices that are not there: an error before anything starts."""
+"""Refuse settings that a benchmark ignores, and network devices that do not exist, before anything starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
 def refuse(specs: Iterable[Spec]) -> None:
-    """Refuse a setting that none of the specs of its benchmark follows, and a network device that is not there.
+    """Refuse a setting that no spec of its benchmark follows, and a network device that does not exist.
 
     A device may stand beside several paths of a comparison, one of which uses it.
 
@@ -35,7 +35,7 @@ def refuse(specs: Iterable[Spec]) -> None:
     SpecError
         Names the setting, its word on the command line, and what is there.
     """
-    idle: dict[tuple[str, str], str] = {}
+    ignored: dict[tuple[str, str], str] = {}
     followed = set[tuple[str, str]]()
     for spec in specs:
         for field, usual in USUAL.items():
@@ -43,17 +43,17 @@ def refuse(specs: Iterable[Spec]) -> None:
                 continue
             key = spec.benchmark, field
             if reason := _reason(spec, field):
-                idle.setdefault(key, f"{_shown(spec, field)}, but {reason}. Leave {_word(field)} out.")
+                ignored.setdefault(key, f"{_shown(spec, field)}, but {reason}. Leave {_word(field)} out.")
             else:
                 followed.add(key)
-                _there(spec, field)
-    for key, text in idle.items():
+                _check_device(spec, field)
+    for key, text in ignored.items():
         if key not in followed:
             raise SpecError(text)
 
 
 def _reason(spec: Spec, field: str) -> str:
-    """Why a benchmark ignores a setting; empty if it follows it."""
+    """Return why a benchmark ignores a setting; empty if it follows it."""
     benchmark = benchmarks.get(spec.benchmark)
     if isinstance(benchmark, ToolBenchmark) and field in ("device", "transport", "hosts"):
         return _of_tool(spec, field)
@@ -65,34 +65,34 @@ def _reason(spec: Spec, field: str) -> str:
 
 
 def _of_tool(spec: Spec, field: str) -> str:
-    """Why the tools of a benchmark do not follow a setting; they check the hosts of a server themselves."""
+    """Return why the tools of a benchmark ignore a setting; they check the hosts of a server themselves."""
     ucx = spec.benchmark.startswith("verbs.ucx_")
     if field == "device":
-        used = spec.family == "verbs" and not (ucx and spec.transport == "shm")
-        return "" if used else f"{spec.benchmark} over {_path(spec)} has no choice of device"
+        follows = spec.family == "verbs" and not (ucx and spec.transport == "shm")
+        return "" if follows else f"{spec.benchmark} over {_path(spec)} has no choice of device"
     if field == "transport":
-        return (
-            "" if ucx or spec.benchmark == "congestion.incast" else f"{spec.benchmark} uses the transport of its tool"
-        )
-    alone = spec.family == "storage" and not set(spec.hosts) <= LOCAL and not testbeds.outline(spec.testbed).hosts
-    return f"{spec.benchmark} measures the storage of this machine" if alone else ""
+        follows = ucx or spec.benchmark == "congestion.incast"
+        return "" if follows else f"{spec.benchmark} uses the transport of its tool"
+    local_only = spec.family == "storage" and not set(spec.hosts) <= LOCAL and not testbeds.outline(spec.testbed).hosts
+    return f"{spec.benchmark} measures the storage of this machine" if local_only else ""
 
 
 def _path(spec: Spec) -> str:
-    """What a tool's messages go over."""
+    """What carries a tool's messages, for an error."""
     return spec.transport if spec.transport != "auto" else {"storage": "a file system"}.get(spec.family, "IP")
 
 
-def _there(spec: Spec, field: str) -> None:
-    """Refuse a network device that this machine has not, where ranks run here alone and the device is a name."""
+def _check_device(spec: Spec, field: str) -> None:
+    """Refuse a network device that this machine lacks, if all ranks run here and the device is a name."""
     hosts = {host.rpartition(":")[0] or host for host in spec.hosts}
     if field != "device" or spec.transport != "tcp" or spec.testbed != "local" or not hosts <= LOCAL:
         return
-    there = [one["name"] for one in network.interfaces()]
-    lost = [name for name in spec.device.split(",") if "/" not in name and name not in there]  # a subnet has a /
-    if lost:
+    names = [interface["name"] for interface in network.interfaces()]
+    missing = [name for name in spec.device.split(",") if "/" not in name and name not in names]  # a subnet has a /
+    if missing:
         raise SpecError(
-            f"{_shown(spec, field)}, but this machine has no network device {lost[0]!r}. There are: {', '.join(there)}."
+            f"{_shown(spec, field)}, but this machine has no network device {missing[0]!r}. "
+            f"There are: {', '.join(names)}."
         )
 
 
@@ -101,7 +101,7 @@ def _word(field: str) -> str:
 
 
 def _shown(spec: Spec, field: str) -> str:
-    """A setting as it was given."""
+    """A setting as the user wrote it."""
     value = getattr(spec, field)
     if field == "environment":
         return f"--factor env.{value[0][0]}={value[0][1]}"

@@ -67,12 +67,16 @@ def seconds(samples: Samples) -> NDArray[np.float64]:
     _check(samples)
     if not samples.n:
         return np.empty(0)
-    return _reduced(samples, samples.seconds)
+    return _reduced(samples)
 
 
-def _reduced(samples: Samples, times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Reduce the times of the ranks to one time per iteration: the slowest, or their mean."""
-    if _benchmark(samples).reduce == "mean":
+def _reduced(samples: Samples, phase: str = "time_ns") -> NDArray[np.float64]:
+    """Reduce the times of all ranks to one time per iteration, s: the slowest, or their mean."""
+    how = _benchmark(samples).reduce
+    if samples.over:
+        return _over(samples, how, phase)
+    times = samples.seconds if phase == "time_ns" else samples.extras[phase] * 1e-9
+    if how == "mean":
         mean: NDArray[np.float64] = times.mean(axis=0)
         return mean
     return stats.slowest(times)
@@ -167,6 +171,15 @@ def _plain(s: stats.Summary) -> dict[str, float]:
     return quantiles | {"ci_low": s.within.low, "ci_high": s.within.high}
 
 
+def _over(samples: Samples, how: str, phase: str = "time_ns") -> NDArray[np.float64]:
+    """One time per iteration of a point with statistics over its ranks, s; of a chunk the mean of its iterations."""
+    assert samples.over is not None
+    seconds = samples.over.reduced(how, phase) * 1e-9
+    if phase == "time_ns" and "iterations" in samples.extras:
+        seconds /= samples.extras["iterations"][0]
+    return seconds
+
+
 def _numbers(samples: Samples) -> dict[str, Any]:
     """Columns that follow from the samples."""
     benchmark, times, total = _benchmark(samples), seconds(samples), _timing(samples) == "total"
@@ -183,17 +196,17 @@ def _numbers(samples: Samples) -> dict[str, Any]:
     if benchmark.loop and all(loop_times := [sum(row) for row in LOOP_NS.of(samples.meta) or [[0]]]):
         time["osu_mean"] = float(np.mean(loop_times)) * 1e-9 / sum(CHUNKS.of(samples.meta))  # older samples have none
     elif benchmark.reduce == "max" and len(samples.ranks) > 1 and not benchmark.loop:
-        time["osu_mean"] = stats.mean_over_ranks(samples.seconds, iterations)
+        every = _over(samples, "mean")[None] if samples.over else samples.seconds
+        time["osu_mean"] = stats.mean_over_ranks(every, iterations[: len(every)])
     for name, units in benchmark.metrics.items():
         row |= _metric(METRICS[name], units(samples.spec), time)
     for phase, name in benchmark.phases.items():
         if phase in samples.extras:
             work = benchmark.phase_work[phase](samples.spec) if phase in benchmark.phase_work else 1.0
-            row |= _metric(
-                METRICS[name], work, _plain(stats.summarize(_reduced(samples, samples.extras[phase] * 1e-9)))
-            )
+            row |= _metric(METRICS[name], work, _plain(stats.summarize(_reduced(samples, phase))))
+    means: Any = samples.over.means() if samples.over else samples.phases
     for name, derive in benchmark.derived.items():
-        row |= _metric(METRICS[name], 1.0, {"value": derive(samples.phases)})
+        row |= _metric(METRICS[name], 1.0, {"value": derive(means)})
     return row
 
 
@@ -234,7 +247,8 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
     """Columns that say what was measured, where and how."""
     spec, meta, host = samples.spec, samples.meta, samples.host
     warnings = samples.warnings
-    if samples.n and int(samples.time_ns.min()) == 0:
+    fastest = samples.over.of_iteration["fastest"] if samples.over else samples.time_ns
+    if samples.n and int(fastest.min()) == 0:
         warnings += (notes.note("below-resolution", "a time of 0 ns is below the clock's resolution"),)
     cpu, library = str(host.get("cpu_model") or ""), LIBRARY.of(meta)
     benchmark = benchmarks.find().get(spec.benchmark)

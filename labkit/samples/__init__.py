@@ -7,8 +7,13 @@ Format 1 (Parquet, zstd)
     ``origin``, ``meta``, ``reported``, ``source``. Under ``labkit-sha256`` its checksum, in files that have one; pages
     of values have Parquet's own.
 
+Format 2
+    As format 1, with a further column ``kind``: statistics over all ranks beside the samples of some
+    (`labkit.samples.many_ranks`). Only points that keep no sample of most ranks are written so.
+
 History of the format
     1 : first.
+    2 : points of many ranks; all others are written in format 1 as before.
 """
 
 from __future__ import annotations
@@ -26,16 +31,17 @@ from numpy.typing import NDArray
 from labkit import outside, writing
 from labkit.errors import DataError
 from labkit.notes import Note
-from labkit.samples import facts
+from labkit.samples import facts, many_ranks
 from labkit.samples import header as headers
 from labkit.samples.header import ORIGINS as ORIGINS
 from labkit.spec import Effort, Reported, Spec
+from labkit.stats.over_ranks import OverRanks
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-FORMAT = 1
+FORMAT, OF_MANY_RANKS = 1, 2
 _KEY, _SUM = b"labkit", b"labkit-sha256"
 FIXED = ("rank", "iteration", "time_ns")  # columns that every file has
 ROWS, COLUMNS = 1 << 27, 256  # of one file: what memory surely holds
@@ -57,6 +63,7 @@ class Samples:
     meta : facts of the run: engine, library, verified, badges, warnings, stopped_by, timer_overhead_ns…
     source : text the tool printed, untouched.
     extras : further columns, each (ranks, iterations).
+    over : statistics over all ranks, where `ranks` are only a part of those that were timed; None where they are all.
     """
 
     spec: Spec
@@ -70,6 +77,7 @@ class Samples:
     meta: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
     extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    over: OverRanks | None = None
 
     @property
     def seconds(self) -> NDArray[np.float64]:
@@ -117,6 +125,10 @@ def save(samples: Samples, path: Path) -> None:
         "time_ns": np.ascontiguousarray(samples.time_ns, np.int64).ravel(),
     }
     columns |= {name: np.ascontiguousarray(values).ravel() for name, values in samples.extras.items()}
+    if samples.over:
+        columns["kind"] = np.zeros(rows * iterations, np.int8)
+        further = many_ranks.columns(samples)
+        columns = {name: np.concatenate([values, further[name]]) for name, values in columns.items()}
     table, text = pa.table(columns), json.dumps(metadata(samples), allow_nan=False).encode()
     keys = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +153,7 @@ def save(samples: Samples, path: Path) -> None:
 def metadata(samples: Samples) -> dict[str, Any]:
     """Return the metadata that the samples file of a point holds."""
     return {
-        "format": FORMAT,
+        "format": OF_MANY_RANKS if samples.over else FORMAT,
         "spec": samples.spec.as_dict(),
         "effort": samples.effort.as_dict(),
         "host": dict(samples.host),
@@ -166,6 +178,10 @@ def content(samples: Samples, without: Collection[str] = ()) -> str:
     for name, values in sorted({**samples.phases, **samples.extras}.items()):
         digest.update(f"{name} {values.dtype}".encode())
         digest.update(np.ascontiguousarray(values).data)
+    if samples.over:
+        for name, values in many_ranks.columns(samples).items():
+            digest.update(f"over {name} {values.dtype}".encode())
+            digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()
 
 
@@ -179,12 +195,14 @@ class Raw:
     ranks : (ranks,).
     columns : ``time_ns`` and extras, each (ranks * iterations,), rank after rank.
     regular : whether columns rank and iteration count ranks and iterations in order, as in every file of labkit.
+    over : columns of the rows that are no samples, in a file of format 2.
     """
 
     header: bytes
     ranks: tuple[int, ...]
     columns: Mapping[str, NDArray[Any]]
     regular: bool = True
+    over: Mapping[str, NDArray[Any]] | None = None
 
 
 def read(path: Path, *, checked: bool = False) -> Raw:
@@ -221,7 +239,13 @@ def read(path: Path, *, checked: bool = False) -> Raw:
         return Raw(metadata[_KEY], (), {}, regular=False)
     if any(table[name].null_count for name in table.column_names):
         raise DataError(f"{path} has empty cells, which labkit never writes. Restore it from a copy, or delete it.")
-    rank, iteration = numbers(table["rank"].combine_chunks()), numbers(table["iteration"].combine_chunks())
+    cells = {name: numbers(table[name].combine_chunks()) for name in table.column_names}
+    over = None
+    if "kind" in cells:
+        plain = cells["kind"] == many_ranks.SAMPLE
+        over = {name: values[~plain] for name, values in cells.items()}
+        cells = {name: values[plain] for name, values in cells.items() if name != "kind"}
+    rank, iteration = cells["rank"], cells["iteration"]
     ranks = tuple(dict.fromkeys(rank.tolist()))
     iterations = len(rank) // len(ranks) if ranks else 0
     regular = bool(
@@ -229,8 +253,8 @@ def read(path: Path, *, checked: bool = False) -> Raw:
         and (rank == np.repeat(np.asarray(ranks, rank.dtype), iterations)).all()
         and (iteration == np.tile(np.arange(iterations, dtype=iteration.dtype), len(ranks))).all()
     )
-    columns = {name: numbers(table[name].combine_chunks()) for name in table.column_names if name not in FIXED[:2]}
-    return Raw(metadata[_KEY], ranks, columns, regular)
+    columns = {name: values for name, values in cells.items() if name not in FIXED[:2]}
+    return Raw(metadata[_KEY], ranks, columns, regular, over)
 
 
 def _plain(file: pq.ParquetFile, path: Path) -> None:
@@ -245,7 +269,7 @@ def _plain(file: pq.ParquetFile, path: Path) -> None:
             f"{path} has {metadata.num_columns} columns and {metadata.num_rows:,} rows, but labkit writes at most "
             f"{COLUMNS} and {ROWS:,}. Move it out of samples/."
         )
-    kinds = {"rank": pa.int32(), "iteration": pa.int32(), "time_ns": pa.int64()}
+    kinds = {"rank": pa.int32(), "iteration": pa.int32(), "time_ns": pa.int64(), "kind": pa.int8()}
     for column in schema:
         extra = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         if not (column.type == kinds[column.name] if column.name in kinds else extra):
@@ -288,14 +312,27 @@ def decode(raw: Raw, where: object) -> Samples:
             problem = f"column {unequal[0]} has another length"
         raise DataError(f"{where}: {problem}, as labkit writes them. Restore it from a copy, or delete it.")
     columns = {name: values.reshape(len(raw.ranks), iterations) for name, values in raw.columns.items()}
-    return Samples(time_ns=columns.pop("time_ns"), ranks=raw.ranks, extras=columns, **headers.checked(header, where))
+    over = None
+    if (raw.over is not None) != (header["format"] == OF_MANY_RANKS):
+        raise DataError(f"{where}: its format and its column 'kind' disagree. Restore it from a copy, or delete it.")
+    if raw.over is not None:
+        try:
+            over = many_ranks.decode(raw.over, iterations)
+        except ValueError as error:
+            raise DataError(
+                f"{where}: {error}, as labkit writes them. Restore it from a copy, or delete it."
+            ) from error
+    return Samples(
+        time_ns=columns.pop("time_ns"), ranks=raw.ranks, extras=columns, over=over, **headers.checked(header, where)
+    )
 
 
 def _readable(header: Mapping[str, Any], where: object) -> None:
     """Refuse metadata of another format."""
-    if (version := header.get("format")) != FORMAT:
+    if (version := header.get("format")) not in (FORMAT, OF_MANY_RANKS):
         raise DataError(
-            f"{where} has format {str(version)[:20]}, but this version of labkit reads {FORMAT}. Update labkit, or "
+            f"{where} has format {str(version)[:20]}, but this version of labkit reads {FORMAT} and "
+            f"{OF_MANY_RANKS}. Update labkit, or "
             "measure again."
         )
 

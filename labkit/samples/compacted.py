@@ -63,7 +63,7 @@ def layout() -> pa.Schema:
 
 def fits(raw: Raw) -> bool:
     """Return whether a file of format 1 holds a point without loss: regular rows, whole numbers of 64 bits."""
-    return raw.regular and all(values.dtype == np.int64 for values in raw.columns.values())
+    return raw.regular and raw.over is None and all(values.dtype == np.int64 for values in raw.columns.values())
 
 
 def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:

@@ -1,9 +1,9 @@
 """What runs in every rank: takes a plan, runs its points, and sends frames to the parent.
 
 ``python -m labkit.worker PLAN``. A frame is `MAGIC`, the lengths of header and payload, a JSON header, raw int64 and
-`END`, since Open MPI 5 keeps back what ends in the middle of a line; only rank 0 sends, on the standard output it was
-born with. Everything else that is printed goes to standard error, and so does the one line with which any rank tells
-why it gave up. Loads the standard library, numpy and mpi4py, nothing else. This module is what parent and rank share.
+`END`, because Open MPI 5 holds back output that ends in the middle of a line. Only rank 0 sends frames, on its original
+standard output. Everything else that is printed goes to standard error, as does the line with which a rank says why it
+failed. A rank loads the standard library, numpy and mpi4py, nothing else. Parent and ranks share this module.
 """
 
 from __future__ import annotations
@@ -31,46 +31,46 @@ ABSENT = "not in this MPI"  # how the reason begins when the library lacks what 
 
 @dataclass(frozen=True)
 class Frame:
-    """One message from rank 0: what it is about, and int64 values."""
+    """One message from rank 0: a header and int64 values."""
 
     header: dict[str, Any]
     values: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def encode(self) -> bytes:
-        """As bytes for the pipe."""
+        """Encode the frame for the pipe."""
         header, payload = json.dumps(self.header).encode(), self.values.astype("<i8", copy=False).tobytes()
         return MAGIC + _LENGTHS.pack(len(header), len(payload)) + header + payload + END
 
 
 class Reader:
-    """Puts frames together from pieces of a byte stream; keeps aside what launchers print between them.
+    """Assembles frames from pieces of a byte stream, and keeps what launchers print between them.
 
     Attributes
     ----------
-    noise : the end of what was no frame.
+    noise : the last 4 KiB that belong to no frame.
     """
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._buffer = bytearray()
         self.noise = ""
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
-        """Every frame that is complete with this piece."""
-        self._held += piece
+        """Take a piece; yield every frame that is now complete."""
+        self._buffer += piece
         start = len(MAGIC) + _LENGTHS.size
         while True:
-            at = self._held.find(MAGIC)
-            clean = at if at >= 0 else max(len(self._held) - len(MAGIC) + 1, 0)
-            self.noise = (self.noise + self._held[:clean].decode(errors="replace"))[-4096:]
-            del self._held[:clean]
-            if at < 0 or len(self._held) < start:
+            place = self._buffer.find(MAGIC)
+            noise_bytes = place if place >= 0 else max(len(self._buffer) - len(MAGIC) + 1, 0)
+            self.noise = (self.noise + self._buffer[:noise_bytes].decode(errors="replace"))[-4096:]
+            del self._buffer[:noise_bytes]
+            if place < 0 or len(self._buffer) < start:
                 return
-            head, body = _LENGTHS.unpack(self._held[len(MAGIC) : start])
-            if len(self._held) < start + head + body + len(END):
+            head, body = _LENGTHS.unpack(self._buffer[len(MAGIC) : start])
+            if len(self._buffer) < start + head + body + len(END):
                 return
-            header = json.loads(self._held[start : start + head])
-            values = np.frombuffer(bytes(self._held[start + head : start + head + body]), "<i8").astype(np.int64)
-            del self._held[: start + head + body + len(END)]
+            header = json.loads(self._buffer[start : start + head])
+            values = np.frombuffer(bytes(self._buffer[start + head : start + head + body]), "<i8").astype(np.int64)
+            del self._buffer[: start + head + body + len(END)]
             yield Frame(header, values)
 
 
@@ -83,7 +83,7 @@ class Plan:
     mpi: bool = True
 
     def encode(self) -> str:
-        """As one word for a command line, so that it reaches every rank on every host."""
+        """Encode the plan as one word of a command line, which reaches every rank on every host."""
         values = {
             "points": [[i, s.as_dict()] for i, s in self.points],
             "effort": self.effort.as_dict(),
@@ -93,24 +93,24 @@ class Plan:
 
     @classmethod
     def decode(cls, word: str) -> Plan:
-        """From what `encode` gave."""
+        """Decode a word from `encode`."""
         values = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)))
         points = tuple((i, Spec.from_dict(spec)) for i, spec in values["points"])
         return cls(points, Effort(**values["effort"]), values["mpi"])
 
 
 def failure(rank: int | None, error: BaseException) -> str:
-    """The line on standard error that tells the parent why a rank gave up."""
+    """Format the line on standard error that tells the parent why a rank failed."""
     kind = type(error).__name__ if isinstance(error, LabkitError) else "KernelError"
     text = str(error) if isinstance(error, LabkitError) else f"{type(error).__name__}: {error}"
     return FAILED + json.dumps({"kind": kind, "rank": rank, "text": text})
 
 
-def told(stderr: str) -> Mapping[str, Any] | None:
-    """What a rank said in its `failure` line, from the text on standard error; the first one."""
+def reported_failure(stderr: str) -> Mapping[str, Any] | None:
+    """Parse the first `failure` line in the text on standard error; None if there is none."""
     for line in stderr.splitlines():
-        _, found, rest = line.partition(FAILED)
-        if found:
+        _, marker, rest = line.partition(FAILED)
+        if marker:
             try:
                 values: Mapping[str, Any] = json.JSONDecoder().raw_decode(rest)[0]
             except json.JSONDecodeError:

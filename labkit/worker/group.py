@@ -1,7 +1,9 @@
-"""The ranks of one start, and what they tell one another outside the timed loops."""
+"""The ranks of one start, and how they communicate outside the timed loops."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +31,7 @@ class Alone:
 
 
 class Together:
-    """Ranks of a communicator; what they tell one another outside the timed loops."""
+    """The ranks of a communicator."""
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self._comm, self.rank, self.size = comm, comm.rank, comm.size
@@ -40,12 +42,65 @@ class Together:
 
     def bcast(self, value: int) -> int:
         """Rank 0's value."""
-        held = np.array([value], np.int64)
-        self._comm.Bcast(held, 0)
-        return int(held[0])
+        buffer = np.array([value], np.int64)
+        self._comm.Bcast(buffer, 0)
+        return int(buffer[0])
 
     def gather(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Every rank's values, (ranks, n), on rank 0."""
-        held = np.empty((self.size, len(values)), np.int64)
-        self._comm.Gather(values, held if self.rank == 0 else None, 0)
-        return held
+        rows = np.empty((self.size, len(values)), np.int64)
+        self._comm.Gather(values, rows if self.rank == 0 else None, 0)
+        return rows
+
+    def total(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sum over ranks of each value, on rank 0."""
+        return self._reduce(values, "SUM")
+
+    def greatest(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Maximum over ranks of each value, on rank 0."""
+        return self._reduce(values, "MAX")
+
+    def _reduce(self, values: NDArray[np.int64], operation: str) -> NDArray[np.int64]:
+        from mpi4py import MPI
+
+        reduced = np.empty(len(values) if self.rank == 0 else 0, np.int64)
+        self._comm.Reduce(values, reduced if self.rank == 0 else None, getattr(MPI, operation), 0)
+        return reduced
+
+    def collect(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Values of all ranks, in the order of ranks, on rank 0; each rank may have another number of them."""
+        counts = self.gather(np.array([len(values)], np.int64))[:, 0]
+        collected = np.empty(int(counts.sum()) if self.rank == 0 else 0, np.int64)
+        target = (collected, counts.tolist()) if self.rank == 0 else None
+        self._comm.Gatherv(np.ascontiguousarray(values), target, 0)
+        return collected
+
+    def spread(self, values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+        """Rank 0's values, of which there are so many, on all ranks."""
+        shared = values if self.rank == 0 else np.empty(count, np.int64)
+        self._comm.Bcast(shared, 0)
+        return shared
+
+    def transpose(self, times: NDArray[np.int64], threads: int, timing: Sequence[int]) -> NDArray[np.int64]:
+        """All ranks' times of a part of the iterations: each rank gets another part, one after the other.
+
+        Parameters
+        ----------
+        times : (threads, iterations) of this rank; without rows on a rank that does not time.
+        threads : rows of each rank that times.
+        timing : these ranks, in order.
+
+        Returns
+        -------
+        (ranks that time * threads, iterations of this rank's part).
+        """
+        iterations = times.shape[1]
+        edges = [iterations * rank // self.size for rank in range(self.size + 1)]
+        lengths = np.diff(edges)
+        parts = [times[:, first:last].ravel() for first, last in pairwise(edges)]
+        received = np.empty((len(timing) * threads, int(lengths[self.rank])), np.int64)
+        expected = np.zeros(self.size, np.int64)
+        expected[list(timing)] = threads * lengths[self.rank]
+        sent = [len(part) for part in parts]
+        self._comm.Alltoallv((np.concatenate(parts), sent), (received, expected.tolist()))
+        return received

@@ -1,4 +1,4 @@
-"""What the links of a testbed have carried, read from the kernel's tables of interfaces wherever these can be seen."""
+"""Bytes that the links of a testbed have carried, from the tables of interfaces in /proc that can be read."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ LINKS = "LABKIT_LINKS"  # variable that tells rank 0 of them, as JSON
 
 
 def read(links: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """B that every link has carried so far: ``NAME.tx_bytes`` and ``NAME.rx_bytes``.
+    """Read how many B every link has carried so far: ``NAME.tx_bytes`` and ``NAME.rx_bytes``.
 
     Parameters
     ----------
     links : name → table (``/proc/…/net/dev``) and the interface in it; one whose table is gone is left out.
     """
     tables = {table: interfaces(table) for table, _ in links.values()}
-    found = {}
+    counters = {}
     for name, (table, interface) in links.items():
         if interface in tables[table]:
-            found[f"{name}.rx_bytes"], found[f"{name}.tx_bytes"] = tables[table][interface]
-    return found
+            counters[f"{name}.rx_bytes"], counters[f"{name}.tx_bytes"] = tables[table][interface]
+    return counters
 
 
 def interfaces(table: str = "/proc/net/dev") -> dict[str, tuple[int, int]]:
-    """B received and sent so far by every interface of a table; empty where that cannot be read."""
+    """Read how many B every interface of a table has received and sent; empty if the table cannot be read."""
     try:
         lines = Path(table).read_text().splitlines()[2:]
     except OSError:

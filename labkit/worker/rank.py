@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from labkit import benchmarks, kernels
 from labkit.benchmarks import KernelBenchmark, StartBenchmark
 from labkit.spec import Spec
+from labkit.stats import over_ranks
 from labkit.units import KiB
 from labkit.worker import ABSENT, Frame, Plan, links
 from labkit.worker.group import Alone, Together
+from labkit.worker.retention import WHOLE, Every, Extremes, Kept
 from labkit.worker.setting import Setting
 from labkit.worker.stop import CHUNK, Stop
 from labkit.worker.verify import verify
@@ -36,7 +38,7 @@ class Worker:
         self._links: Mapping[str, list[str]] = json.loads(os.environ.get(links.LINKS, "{}"))
 
     def send(self, kind: str, values: NDArray[np.int64] | None = None, **header: Any) -> None:
-        """A frame to the parent, from rank 0 only."""
+        """Send a frame to the parent; ranks other than 0 send nothing."""
         if self.ranks.rank == 0:
             frame = Frame({"kind": kind, **header}, np.empty(0, np.int64) if values is None else values.ravel())
             view = memoryview(frame.encode())
@@ -44,7 +46,7 @@ class Worker:
                 view = view[os.write(self._out, view) :]
 
     def run(self) -> None:
-        """All points of the plan, and a last frame."""
+        """Run all points of the plan, then send a last frame."""
         self.send("ready", **self._describe())
         for index, spec in self._plan.points:
             self.send("point", index=index)
@@ -53,7 +55,7 @@ class Worker:
         self.send("done", peak_rss=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KiB)
 
     def _describe(self) -> dict[str, Any]:
-        """Facts of this start that every samples file keeps."""
+        """Facts of this start, which every samples file keeps."""
         facts: dict[str, Any] = {"engine": self._engine.engine, "size": self.ranks.size}
         facts["affinity"] = sorted(os.sched_getaffinity(0))
         facts["timer_overhead_ns"] = self._timer_overhead()
@@ -71,43 +73,45 @@ class Worker:
         facts["mpi_standard"] = ".".join(map(str, self.mpi.Get_version()))
         facts["rank_hosts"] = [host for host, _ in hosts] if hosts else []
         facts["rank_affinity"] = [cpus for _, cpus in hosts] if hosts else []
+        if "LABKIT_STAGED" in os.environ:  # then all ranks have it
+            facts["staged"] = sorted(set(self.mpi.COMM_WORLD.gather(os.environ["LABKIT_STAGED"]) or []))
         return facts
 
     def _timer_overhead(self) -> float | None:
         """Median cost of the pair of clock reads around an iteration, ns."""
         if not self._engine.has("clock"):
             return None
-        nothing = np.zeros(1, np.uint8)
-        work = kernels.Work(comm=None, datatype=None, op=None, count=0, itemsize=1, send=nothing, recv=nothing)
+        empty = np.zeros(1, np.uint8)
+        work = kernels.Work(comm=None, datatype=None, op=None, count=0, itemsize=1, send=empty, recv=empty)
         return float(np.median(self._engine.prepare("clock", work)(1000, 10_001)))
 
     def _buffer(self, huge: bool) -> Callable[[str, int], NDArray[np.uint8]]:
-        """Gives buffers at least as large as any point needed so far."""
+        """Return a function that gives buffers at least as large as any point has needed so far."""
 
-        def allocate(which: str, size: int) -> NDArray[np.uint8]:
-            held = self._buffers.get((which, huge))
-            if held is None or len(held) < size:
-                held = self._buffers[which, huge] = self._engine.allocate(size, huge=huge)
-            return held
+        def allocate(name: str, size: int) -> NDArray[np.uint8]:
+            buffer = self._buffers.get((name, huge))
+            if buffer is None or len(buffer) < size:
+                buffer = self._buffers[name, huge] = self._engine.allocate(size, huge=huge)
+            return buffer
 
         return allocate
 
     def _point(self, index: int, spec: Spec) -> None:
-        """Verify, then time one point, and send what came out."""
+        """Verify and time one point, and send its samples."""
         benchmark, began = benchmarks.get(spec.benchmark), perf_counter()
         if isinstance(benchmark, StartBenchmark):
             self._start(index, benchmark)
             return
         assert isinstance(benchmark, KernelBenchmark)
-        wrong, looked = self._impossible(benchmark), False
-        if not wrong:
-            wrong, looked = self._together(*verify(self, spec, benchmark))
-        if wrong:
-            self.send("failed", index=index, reason=wrong)
+        reason, compared = self._impossible(benchmark), False
+        if not reason:
+            reason, compared = self._agreed(*verify(self, spec, benchmark))
+        if reason:
+            self.send("failed", index=index, reason=reason)
             return
         carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
-        rows, facts = self._measure(index, spec, benchmark)
-        now = resource.getrusage(resource.RUSAGE_SELF)
+        kept, facts = self._measure(index, spec, benchmark)
+        usage_after = resource.getrusage(resource.RUSAGE_SELF)
         facts["evidence"] = {name: value - crossed[name] for name, value in links.read(self._links).items()}
         after = links.interfaces()
         carried = {
@@ -115,19 +119,22 @@ class Worker:
         }
         facts["interface_B"] = {name: received for name, (received, _) in carried.items()}
         facts["host_B"] = self._by_host(carried)
-        facts["involuntary_switches"] = now.ru_nivcsw - usage.ru_nivcsw
-        facts |= {"verified": looked, "elapsed": perf_counter() - began}
-        self.send("samples", rows, index=index, shape=rows.shape, **facts)
+        facts["involuntary_switches"] = usage_after.ru_nivcsw - usage.ru_nivcsw
+        facts |= {"verified": compared, "elapsed": perf_counter() - began}
+        if kept.over:
+            about = {"ranks": kept.over.ranks, "iterations": kept.over.iterations, "phases": [*kept.over.phases]}
+            self.send("over ranks", over_ranks.packed(kept.over), **about)
+        self.send("samples", kept.times, index=index, shape=kept.times.shape, **facts)
 
     def _by_host(self, carried: dict[str, tuple[int, int]]) -> dict[str, dict[str, tuple[int, int]]]:
         """Host → interface → B received and sent, on rank 0; empty where all ranks are on one host."""
         if self.mpi is None:
             return {}
-        found = dict(self.mpi.COMM_WORLD.gather((self.mpi.Get_processor_name(), carried)) or ())
-        return found if len(found) > 1 else {}
+        by_host = dict(self.mpi.COMM_WORLD.gather((self.mpi.Get_processor_name(), carried)) or ())
+        return by_host if len(by_host) > 1 else {}
 
     def _start(self, index: int, benchmark: StartBenchmark) -> None:
-        """The time of MPI_Init, once for a start; those of its end are the parent's to keep."""
+        """Send the time of MPI_Init; the parent measures and keeps the time of the end of a start."""
         if benchmark.part == "init":
             rows = self.ranks.gather(np.array([self._init_ns], np.int64))[None]
             facts = {"stopped_by": "start", "warmup": 0, "chunks": [1], "timed_s": 0.0, "elapsed": 0.0}
@@ -135,7 +142,7 @@ class Worker:
             self.send("samples", rows, index=index, shape=rows.shape, **facts)
 
     def _impossible(self, benchmark: KernelBenchmark) -> str:
-        """Why this engine or this MPI library cannot run a benchmark; empty when they can."""
+        """Return why this engine or this MPI library cannot run a benchmark; empty if they can."""
         if not self._engine.has(benchmark.kernel):
             return f"{benchmark.name} needs the compiled kernels. Run: make setup."
         missing = self._engine.missing(benchmark.calls) if benchmark.calls else []
@@ -144,18 +151,18 @@ class Worker:
             return f"{ABSENT}: {library} has no {missing[0]}. Use a newer one, or leave this benchmark out."
         return ""
 
-    def _together(self, complaint: str, looked: bool) -> tuple[str, bool]:
-        """The first complaint of any rank, and whether any looked, known to all."""
+    def _agreed(self, complaint: str, compared: bool) -> tuple[str, bool]:
+        """Return, on all ranks, the first complaint of any rank, and whether any rank compared bytes."""
         if self.mpi is None:
-            return complaint, looked
-        found = self.mpi.COMM_WORLD.allgather((complaint, looked))
-        return next((c for c, _ in found if c), ""), any(one for _, one in found)
+            return complaint, compared
+        answers = self.mpi.COMM_WORLD.allgather((complaint, compared))
+        return next((c for c, _ in answers if c), ""), any(one for _, one in answers)
 
     @contextmanager
     def prepared(
         self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
     ) -> Iterator[tuple[kernels.Loop, Setting]]:
-        """The kernel with everything it needs, ready to be called with counts."""
+        """The kernel of a point and its setting; the kernel takes counts only."""
         options = spec.values
         values = {
             "window": benchmark.window(spec),
@@ -165,27 +172,29 @@ class Worker:
         setting = Setting(self.mpi, spec, benchmark, self.ranks.rank, allocate, **values)
         engine, kernel = self._engine, benchmark.kernel
         if options.get("binding", "c") != "c":
-            engine, kernel = self._loops, f"{kernel}_pickle" if options["binding"] == "pickle" else kernel
+            engine = self._loops
+            if options["binding"] == "pickle":
+                kernel = f"{kernel}_pickle"
         try:
             yield engine.prepare(kernel, *setting.works), setting
         finally:
             setting.close()
 
-    def _measure(self, index: int, spec: Spec, benchmark: KernelBenchmark) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        """Timed chunks until the effort is spent; on rank 0 (phases, rows, n) ns and how it ended."""
+    def _measure(self, index: int, spec: Spec, benchmark: KernelBenchmark) -> tuple[Kept, dict[str, Any]]:
+        """Run timed chunks until the stop rule ends the point; return what rank 0 keeps, and facts."""
         effort, ranks, options = self._plan.effort, self.ranks, spec.values
         windowed, windows = options.get("cadence") == "synchronised", Windows(self.mpi, self._engine, ranks)
         ahead = windows.ahead() if windowed else 0
         with self.prepared(spec, benchmark, **({"ahead_ns": ahead} if windowed else {})) as (loop, setting):
             each = self._probe(loop)
-            warmup = effort.warmup
-            if warmup is None:
-                warmup = max(1, min(benchmark.warmup[spec.size > 8 * KiB], int(CHUNK / each)))
+            warmup = self._warmup(spec, benchmark, each)
             if windowed:
                 windows.choose(loop, warmup)
                 each = max(each, windows.ns * 1e-9)
-            stop, chunks, counts, told_at = Stop(effort, benchmark.reduce), [], [], monotonic()
-            whole, wholes = getattr(loop, "whole", []) if benchmark.loop else [], []
+            retention = self._retention(spec, benchmark, len(setting.sends))
+            stop, counts, reported_at = Stop(effort), [], monotonic()
+            loop_ns: list[NDArray[np.int64]] = getattr(loop, "loop_ns", []) if benchmark.loop else []
+            gathered: list[NDArray[np.int64]] = []
             count = stop.first(each)
             single = options.get("timing") == "total"
             while count := ranks.bcast(count):
@@ -193,40 +202,45 @@ class Worker:
                 ranks.barrier()
                 began = perf_counter()
                 times = loop(warmup, count, start, windows.ns)
-                took = perf_counter() - began
-                kept = times[:, :, :1] if single else times
-                chunk = ranks.gather(kept.ravel()).reshape(ranks.size, *kept.shape)
+                elapsed = perf_counter() - began
+                timed = times[:, :, :1] if single else times
+                reduced = retention.take(timed)
                 counts.append(count)
-                if whole:
-                    wholes.append(ranks.gather(np.concatenate(whole)).reshape(ranks.size, -1))
+                if loop_ns:
+                    gathered.append(ranks.gather(np.concatenate(loop_ns)).reshape(ranks.size, -1))
                 if ranks.rank == 0:
-                    chunks.append(self._active(spec, benchmark, chunk))
-                    count = stop.after(chunks[-1][0], count, took)
-                    if monotonic() - told_at > 0.1:
-                        told_at = monotonic()
+                    count = stop.after(reduced, count, elapsed)
+                    if monotonic() - reported_at > 0.1:
+                        reported_at = monotonic()
                         self.send("progress", index=index, n=stop.n, ci=stop.width)
-        rows = np.concatenate(chunks, axis=2) if chunks else np.empty((1, 0, 0), np.int64)
+            kept = retention.finish(["time_ns", *benchmark.phases][: len(times)], effort.seed)
         facts: dict[str, Any] = {"stopped_by": stop.reason, "warmup": warmup, "chunks": counts, "timed_s": stop.spent}
-        facts["rows"] = rows_of = self._rows(spec, benchmark, len(setting.sends))
-        if wholes and ranks.rank == 0:
-            facts["loop_ns"] = [np.ravel([whole[row] for whole in wholes]).tolist() for row in rows_of]
+        facts["rows"] = list(kept.rows)
+        if gathered and ranks.rank == 0:
+            loops = np.array([np.ravel([times[row] for times in gathered]) for row in retention.rows])
+            facts["loop_ns"] = (loops.mean(axis=0, keepdims=True).astype(np.int64) if kept.over else loops).tolist()
         if windowed and ranks.rank == 0:
-            facts |= windows.facts(rows[0])
-        return rows, facts
+            facts |= windows.facts(kept.over.of_iteration["slowest"][None] if kept.over else kept.times[0])
+        return kept, facts
 
-    def _rows(self, spec: Spec, benchmark: KernelBenchmark, threads: int) -> list[int]:
-        """Whom each row belongs to: rank r, or thread t of it as r * threads + t."""
-        timing = [r for r in range(self.ranks.size) if benchmark.active(spec, r)]
-        return [r * threads + t for r in timing for t in range(threads)]
+    def _warmup(self, spec: Spec, benchmark: KernelBenchmark, each: float) -> int:
+        """Untimed iterations before each chunk, if an iteration takes about so many s."""
+        if self._plan.effort.warmup is not None:
+            return self._plan.effort.warmup
+        return max(1, min(benchmark.warmup[spec.size > 8 * KiB], int(CHUNK / each)))
 
-    def _active(self, spec: Spec, benchmark: KernelBenchmark, chunk: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows of those that time, (phases, rows, n), from (ranks, phases, threads, n)."""
+    def _retention(self, spec: Spec, benchmark: KernelBenchmark, threads: int) -> Every | Extremes:
+        """What becomes of the times; row of a thread t of rank r is r * threads + t."""
         timing = [r for r in range(self.ranks.size) if benchmark.active(spec, r)]
-        kept = chunk[timing].swapaxes(0, 1)
-        return kept.reshape(kept.shape[0], -1, kept.shape[-1])
+        rows = [r * threads + t for r in timing for t in range(threads)]
+        keep = self._plan.effort.keep
+        reduces = keep == "extremes" or (keep == "auto" and len(rows) > WHOLE)
+        if reduces and not benchmark.every_time and isinstance(self.ranks, Together):
+            return Extremes(self.ranks, rows, timing, benchmark.reduce)
+        return Every(self.ranks, rows, timing, benchmark.reduce)
 
     def _probe(self, loop: kernels.Loop) -> float:
-        """About how long an iteration takes, s, the same number on every rank; its samples are dropped."""
+        """Measure roughly how long an iteration takes, in s, the same number on every rank; keep no samples."""
         self.ranks.barrier()
         began = perf_counter()
         loop(1, 1)

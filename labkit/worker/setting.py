@@ -1,4 +1,4 @@
-"""What one point needs of MPI beside its buffers: communicators, datatypes, windows, files; made before the loop."""
+"""What one point needs of MPI besides its buffers (communicators, datatypes, windows, files), made before the loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = 4096
 
 
 class Setting:
-    """Everything a kernel is given for one point; free it with `close`, which all ranks must call.
+    """Everything that a kernel gets for one point. All ranks must call `close` to free it.
 
     Parameters
     ----------
@@ -52,29 +52,33 @@ class Setting:
         self.dtype = np.dtype(benchmark.dtype(spec))
         self.gaps = 2 if self._options.get("layout", "contiguous") != "contiguous" else 1
         sent, received = (size * self.gaps for size in benchmark.buffers(spec))
-        rooms, self.window, self.stride = (window if stride else 1), window, stride * self.gaps
-        self.sends, self.recvs, self.works, self.held = [], [], [], {}  # type: list[Any], list[Any], list[Any], dict[str, Any]
+        buffers, self.window, self.stride = (window if stride else 1), window, stride * self.gaps
+        self.sends: list[NDArray[np.uint8]] = []
+        self.recvs: list[NDArray[np.uint8]] = []
+        self.works: list[kernels.Work] = []
+        self._mpi_window: Any = None
+        self._compared: NDArray[np.uint8] | None = None  # what MPI_Compare_and_swap compares with
         self.exposed: NDArray[np.uint8] | None = None
         self.path, self.offset = "", 0
         self._fork(self._options.get("forked", 0))
         for thread in range(self._options.get("threads", 1)):
-            own = f"-{thread}" if thread else ""
-            self.sends.append(allocate(f"send{own}", max(sent * rooms, 1)))
-            self.recvs.append(allocate(f"recv{own}", max(received * rooms, 1)))
+            suffix = f"-{thread}" if thread else ""
+            self.sends.append(allocate(f"send{suffix}", max(sent * buffers, 1)))
+            self.recvs.append(allocate(f"recv{suffix}", max(received * buffers, 1)))
             self.works.append(self._work(thread, changes))
 
     def _fork(self, children: int) -> None:
-        """Children that sleep until the setting is closed, or until their parent is gone."""
+        """Fork children that sleep until the setting is closed or their parent ends."""
         for _ in range(children):
-            ours, theirs = os.pipe()
+            read_end, write_end = os.pipe()
             child = os.fork()
             if child == 0:
-                os.close(theirs)
-                os.read(ours, 1)  # ends when the other side closes
+                os.close(write_end)
+                os.read(read_end, 1)  # ends when the other side closes
                 os._exit(0)
-            os.close(ours)
+            os.close(read_end)
             self._free.append(lambda child=child: os.waitpid(child, 0))  # type: ignore[misc]
-            self._free.append(lambda theirs=theirs: os.close(theirs))  # type: ignore[misc]
+            self._free.append(lambda write_end=write_end: os.close(write_end))  # type: ignore[misc]
 
     def _work(self, thread: int, changes: dict[str, Any]) -> kernels.Work:
         """The work of one thread."""
@@ -113,36 +117,38 @@ class Setting:
             **self._pieces(count, datatype, comm),
             **dict(benchmark.work(spec)),
         }
-        if parts := benchmark.splits(spec, self._rank):
-            more["comms"] = [self._freed(comm.Split(colour, key)) for colour, key in parts]
-        more |= self._window(comm) if isinstance(benchmark, OneSidedBenchmark) else {}
-        more |= self._file(comm) if isinstance(benchmark, FileBenchmark) else {}
+        if splits := benchmark.splits(spec, self._rank):
+            more["comms"] = [self._freed(comm.Split(colour, key)) for colour, key in splits]
+        if isinstance(benchmark, FileBenchmark):
+            more |= self._file(comm)
+        if isinstance(benchmark, OneSidedBenchmark):
+            more |= self._window(comm)
         if isinstance(benchmark, OneSidedBenchmark) and benchmark.compares:
-            more["extra"] = self.held["extra"] = np.zeros(spec.size, np.uint8)
+            more["extra"] = self._compared = np.zeros(spec.size, np.uint8)
         if "buffers_in_turn" in options:
             more["places"] = self._places()
             more["nplaces"] = len(more["places"])
         operation = getattr(self._mpi, options.get("operation", "sum").upper())
         values = common | {"comm": comm, "datatype": datatype, "count": count, "op": operation, "peer": peer}
         values |= {"root": options.get("root", 0)} | self._in_place()
-        own = {name: changes[name] for name in changes if name in kernels.Work.__dataclass_fields__}
-        more |= {name: changes[name] for name in changes if name not in own}
-        return kernels.Work(**values | own, more=more)
+        overrides = {name: changes[name] for name in changes if name in kernels.Work.__dataclass_fields__}
+        more |= {name: changes[name] for name in changes if name not in overrides}
+        return kernels.Work(**values | overrides, more=more)
 
     def _comm(self, thread: int) -> Any:
-        """The ranks, as a topology where the benchmark has neighbours in one; a thread has its own."""
+        """Communicator of the ranks: a topology if the benchmark has neighbours; a duplicate for further threads."""
         world, topology = self._mpi.COMM_WORLD, self._options.get("topology")
         if topology == "cart":
             return self._freed(world.Create_cart([self._spec.ranks], periods=[True]))
         if topology == "graph":
-            near = list(self._benchmark.peers(self._spec, self._rank))
-            return self._freed(world.Create_dist_graph_adjacent(near, near))
+            neighbours = list(self._benchmark.peers(self._spec, self._rank))
+            return self._freed(world.Create_dist_graph_adjacent(neighbours, neighbours))
         return self._freed(world.Dup()) if thread else world
 
-    def _freed(self, made: Any) -> Any:
-        """An MPI object that is freed with the setting."""
-        self._free.append(made.Free)
-        return made
+    def _freed(self, handle: Any) -> Any:
+        """Return an MPI object after noting that `close` must free it."""
+        self._free.append(handle.Free)
+        return handle
 
     def _datatype(self, count: int) -> tuple[Any, int]:
         """Datatype and number of elements of one message."""
@@ -154,20 +160,20 @@ class Setting:
             "int32": mpi.INT32_T,
             "int64": mpi.INT64_T,
         }
-        plain = types[self.dtype.name]
+        element = types[self.dtype.name]
         if self.gaps == 1:
-            return plain, count
+            return element, count
         block, blocks = options["block"], self._spec.size // options["block"]
         if options["layout"] == "vector":
-            made = plain.Create_vector(blocks, block, 2 * block)
+            blocks_type = element.Create_vector(blocks, block, 2 * block)
         else:
-            made = plain.Create_indexed([block] * blocks, [2 * block * k for k in range(blocks)])
-        whole = made.Create_resized(0, 2 * self._spec.size).Commit()
-        made.Free()
-        return self._freed(whole), 1
+            blocks_type = element.Create_indexed([block] * blocks, [2 * block * k for k in range(blocks)])
+        resized = blocks_type.Create_resized(0, 2 * self._spec.size).Commit()
+        blocks_type.Free()
+        return self._freed(resized), 1
 
     def _pieces(self, count: int, datatype: Any, comm: Any) -> dict[str, Any]:
-        """Where every rank's or neighbour's message lies, in the units of each form of call; and the neighbours."""
+        """The peers, and the offset of each peer's message in the units of each form of call."""
         spec, benchmark = self._spec, self._benchmark
         peers = np.array(benchmark.peers(spec, self._rank), np.int32)
         parts = max(spec.ranks, len(peers))
@@ -175,40 +181,40 @@ class Setting:
         if isinstance(benchmark, CollectiveBenchmark) and benchmark.counts is not None:
             counts = np.array(benchmark.counts(spec, self.dtype.itemsize), np.int32)
         displs = np.arange(parts) * count
-        apart = spec.size * self.gaps
-        found = {"counts": counts, "displs": displs.astype(np.int32), "peers": peers, "npeers": len(peers)}
-        found |= {"bytes": (np.arange(parts) * apart).astype(np.int32), "far_bytes": np.arange(parts) * apart}
-        return found | {"types": [datatype] * parts}
+        distance = spec.size * self.gaps
+        layout = {"counts": counts, "displs": displs.astype(np.int32), "peers": peers, "npeers": len(peers)}
+        layout |= {"bytes": (np.arange(parts) * distance).astype(np.int32), "far_bytes": np.arange(parts) * distance}
+        return layout | {"types": [datatype] * parts}
 
     @property
     def placed(self) -> int | None:
-        """Where in the receive buffer this rank's own data lie, B; None if it does not work in place."""
+        """Offset of this rank's data in the receive buffer, in B; None if the call does not work in place."""
         if not isinstance(self._benchmark, CollectiveBenchmark) or not self._options.get("in_place"):
             return None
         return self._benchmark.placed(self._spec, self._rank)
 
     def _in_place(self) -> dict[str, Any]:
-        """MPI_IN_PLACE instead of the buffer that holds nothing of its own."""
+        """MPI_IN_PLACE as the buffer that an in-place call does not use."""
         if not isinstance(self._benchmark, CollectiveBenchmark) or self.placed is None:
             return {}
         return {self._benchmark.replaces: int(self._mpi.IN_PLACE) & (1 << 64) - 1}
 
     def _places(self) -> NDArray[np.int64]:
-        """Offsets of the buffers of successive messages: some in turn, a part of them always the first."""
-        turn, reuse = self._options["buffers_in_turn"], self._options["reuse"]
-        apart = max(-(-self._spec.size // PAGE) * PAGE, PAGE)
-        order = np.arange(turn) * apart
+        """Offsets of the buffers of successive messages: in turn, or the first buffer for a share of the messages."""
+        buffers, reuse = self._options["buffers_in_turn"], self._options["reuse"]
+        distance = max(-(-self._spec.size // PAGE) * PAGE, PAGE)
+        order = np.arange(buffers) * distance
         if not reuse:
             return order
         chance = np.random.default_rng(1)  # both ranks must draw the same
-        return np.where(chance.random(4 * turn) < reuse / 100, 0, order[chance.integers(0, turn, 4 * turn)])
+        return np.where(chance.random(4 * buffers) < reuse / 100, 0, order[chance.integers(0, buffers, 4 * buffers)])
 
     def _window(self, comm: Any) -> dict[str, Any]:
-        """A window over memory of its own, and where each target's part begins in it."""
+        """A window over its own memory, and the displacement of this rank's part in each target's window."""
         mpi, spec, kind = self._mpi, self._spec, self._options.get("memory", "allocate")
-        rooms = self.window if self.stride else 1
+        buffers = self.window if self.stride else 1
         parts = spec.ranks if self._options.get("targets") == "all" else 1
-        size = max(spec.size * rooms * parts, 8)
+        size = max(spec.size * buffers * parts, 8)
         if kind == "allocate":
             window = mpi.Win.Allocate(size, 1, mpi.INFO_NULL, comm)
             self.exposed = np.frombuffer(window.tomemory(), np.uint8)
@@ -225,63 +231,63 @@ class Setting:
         if kind == "dynamic":
             comm.Allgather(np.array([mpi.Get_address(self.exposed)], np.int64), base)
         peers = list(self._benchmark.peers(spec, self._rank))
-        own = spec.size * rooms * self._rank if parts > 1 else 0
+        displacement = spec.size * buffers * self._rank if parts > 1 else 0
         group = comm.Get_group()
-        near = self._freed(group.Incl(sorted(set(peers))))
+        targets = self._freed(group.Incl(sorted(set(peers))))
         group.Free()
-        held = self.exposed
+        exposed = self.exposed
 
         def free() -> None:
             if kind == "dynamic":
-                window.Detach(held)
+                window.Detach(exposed)
             window.Free()
 
         self._free.append(free)
-        self.held["window"] = window
+        self._mpi_window = window
         return {
             "win": window,
-            "group": near,
+            "group": targets,
             "lock": mpi.LOCK_SHARED,
-            "far_bytes": base[peers] + own if peers else base,
+            "far_bytes": base[peers] + displacement if peers else base,
         }
 
-    def before(self, own: NDArray[Any], peer: NDArray[Any]) -> None:
-        """Put patterns where a verified iteration will read them: into the window, the comparison, the file."""
+    def write_patterns(self, pattern: NDArray[Any], peer_pattern: NDArray[Any]) -> None:
+        """Write patterns where a verified iteration reads them: in the window, the value to compare with, the file."""
         if self.exposed is not None:
-            self.exposed[:] = np.resize(own.view(np.uint8), len(self.exposed))
-        if "extra" in self.held:
-            self.held["extra"][:] = peer.view(np.uint8)[: len(self.held["extra"])]
+            self.exposed[:] = np.resize(pattern.view(np.uint8), len(self.exposed))
+        if self._compared is not None:
+            self._compared[:] = peer_pattern.view(np.uint8)[: len(self._compared)]
         if isinstance(self._benchmark, FileBenchmark) and self._benchmark.moves == "read":
             with open(self.path, "r+b") as file:  # noqa: PTH123
                 file.seek(self.offset)
-                file.write(own.view(np.uint8)[: self._spec.size].tobytes())
+                file.write(pattern.view(np.uint8)[: self._spec.size].tobytes())
 
-    def after(self, recv: NDArray[np.uint8], own: NDArray[Any]) -> NDArray[np.uint8]:
-        """What came of it: the receive buffer, or what stands in the file after a write."""
+    def result(self, recv: NDArray[np.uint8], pattern: NDArray[Any]) -> NDArray[np.uint8]:
+        """The result of a verified iteration: the receive buffer, or the contents of the file after a write."""
         if self.exposed is not None:
-            self.held["window"].Lock(self._rank)  # what others wrote becomes visible
-            self.held["window"].Unlock(self._rank)
+            self._mpi_window.Lock(self._rank)  # what others wrote becomes visible
+            self._mpi_window.Unlock(self._rank)
         if not isinstance(self._benchmark, FileBenchmark) or self._benchmark.moves != "write":
             return recv
         with open(self.path, "rb") as file:  # noqa: PTH123
             blocks = np.frombuffer(file.read(), np.uint8).reshape(-1, self._spec.size)
-        mine = [block for block in blocks if np.array_equal(block, own.view(np.uint8))]
+        matches = [block for block in blocks if np.array_equal(block, pattern.view(np.uint8))]
         shared = self._options["pointer"] == "shared"  # any order will do
-        return mine[0] if shared and mine else blocks[0 if shared else self.offset // self._spec.size]
+        return matches[0] if shared and matches else blocks[0 if shared else self.offset // self._spec.size]
 
     def _file(self, comm: Any) -> dict[str, Any]:
         """An open file: one for all, or one for each rank."""
         mpi, options, spec = self._mpi, self._options, self._spec
         alone = options.get("access") == "single" or options.get("pointer") == "private"
-        folder, ours = options["directory"] or tempfile.gettempdir(), f"labkit-mpi-io-{socket.gethostname()}-"
-        for left in glob.glob(os.path.join(folder, f"{ours}*")):  # noqa: PTH118, PTH207
-            if not os.path.exists(f"/proc/{left.rpartition('-')[2]}"):  # noqa: PTH110 (its rank was killed)
+        folder, prefix = options["directory"] or tempfile.gettempdir(), f"labkit-mpi-io-{socket.gethostname()}-"
+        for leftover in glob.glob(os.path.join(folder, f"{prefix}*")):  # noqa: PTH118, PTH207
+            if not os.path.exists(f"/proc/{leftover.rpartition('-')[2]}"):  # noqa: PTH110 (its rank was killed)
                 with suppress(OSError):
-                    os.unlink(left)  # noqa: PTH108
-        name = f"{ours}{os.getpid()}" if alone else comm.bcast(f"{ours}{os.getpid()}")
+                    os.unlink(leftover)  # noqa: PTH108
+        name = f"{prefix}{os.getpid()}" if alone else comm.bcast(f"{prefix}{os.getpid()}")
         path = os.path.join(folder, name)  # noqa: PTH118 (bytes for C)
         group, amode = (mpi.COMM_SELF if alone else comm), mpi.MODE_CREATE | mpi.MODE_RDWR
-        found: dict[str, Any] = {"path": path.encode(), "amode": amode, "seek_set": mpi.SEEK_SET}
+        fields: dict[str, Any] = {"path": path.encode(), "amode": amode, "seek_set": mpi.SEEK_SET}
         self.path, self.offset = path, 0 if alone else spec.size * self._rank
         try:
             file = mpi.File.Open(group, path, amode)
@@ -300,10 +306,10 @@ class Setting:
 
         self._free.append(free)
         file.Seek(self.offset)
-        return found | {"file": file, "offset": self.offset, "comm": group}
+        return fields | {"file": file, "offset": self.offset, "comm": group}
 
     def close(self) -> None:
-        """Free what was made, the last first."""
+        """Free everything that was made, in reverse order."""
         while self._free:
             self._free.pop()()
         self.works.clear()

@@ -1,6 +1,8 @@
-"""When a point has been measured enough."""
+"""The stop rule: when a point has been measured enough."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,23 +22,28 @@ class Stop:
     99th percentile is reliable or would cost more than a quarter of the time; else at the time cap.
     """
 
-    def __init__(self, effort: Effort, reduce: str) -> None:
-        self._effort, self._reduce = effort, reduce
-        self._seen: list[NDArray[np.int64]] = []
+    def __init__(self, effort: Effort) -> None:
+        self._effort = effort
+        self._seen: list[NDArray[Any]] = []
         self.n, self.spent, self.width, self.reason = 0, 0.0, None, ""  # type: int, float, float | None, str
 
     def first(self, each: float) -> int:
-        """Iterations of the first chunk, when one takes about so many s."""
+        """Iterations of the first chunk, if each takes about so many s."""
         most = self._effort.iterations or ENOUGH
         return max(1, min(int(min(CHUNK, self._effort.time_cap) / each), most))
 
-    def after(self, chunk: NDArray[np.int64], count: int, took: float) -> int:
-        """Take a chunk, (ranks, count) ns, that took so many s with its warm-up; the next count."""
+    def after(self, times: NDArray[Any], count: int, elapsed: float) -> int:
+        """Add a chunk, which took so many s with its warm-up; return the count of the next.
+
+        Parameters
+        ----------
+        times : (count,) ns: of each iteration the slowest rank's, or the mean over ranks; one value of a whole chunk.
+        """
         effort = self._effort
-        self._seen.append(chunk.mean(axis=0) if self._reduce == "mean" else chunk.max(axis=0))
+        self._seen.append(times)
         self.n += count
-        self.spent += took
-        each = max(took / count, 1e-9)
+        self.spent += elapsed
+        each = max(elapsed / count, 1e-9)
         if effort.iterations is not None:
             self.reason = "iterations"
             return min(max(int(CHUNK / each), 1), effort.iterations - self.n)
@@ -52,6 +59,6 @@ class Stop:
             if reached:
                 self.reason = reason
                 return 0
-        left = max(effort.time_cap - self.spent, 0.0)
+        remaining = max(effort.time_cap - self.spent, 0.0)
         next_stop = ENOUGH - self.n if self.n < ENOUGH else MOST - self.n
-        return max(1, min(int(min(CHUNK, left) / each), next_stop))
+        return max(1, min(int(min(CHUNK, remaining) / each), next_stop))

@@ -1,4 +1,4 @@
-"""Window-based synchronisation: every iteration starts at a moment agreed beforehand, on clocks set by one another.
+"""Window-based synchronisation: every iteration starts at an agreed time, on clocks that the ranks have compared.
 
 The alternative to a barrier, whose own imbalance delays some ranks (Hunold and Carpen-Amarie, "Reproducible MPI
 benchmarking is still not as easy as you think", IEEE TPDS 2016). Clock offsets come from the ping-pong with the
@@ -22,7 +22,7 @@ ROOM = 3  # windows are so many times as long as an iteration took
 
 
 class Windows:
-    """The moments of one point.
+    """Windows of one point.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Windows:
     def ahead(self) -> int:
         """How far this rank's clock is ahead of rank 0's, ns; all ranks must call."""
         comm, rank = self._mpi.COMM_WORLD, self._ranks.rank
-        nothing, found, errors = np.zeros(1, np.uint8), [0], [0]
+        empty, clock_offsets, errors = np.zeros(1, np.uint8), [0], [0]
         for other in range(1, self._ranks.size):
             work = kernels.Work(
                 comm=comm,
@@ -45,23 +45,23 @@ class Windows:
                 op=None,
                 count=8,
                 itemsize=1,
-                send=nothing,
-                recv=nothing,
+                send=empty,
+                recv=empty,
                 rank=rank,
                 ranks=self._ranks.size,
                 peer=-1 if rank not in (0, other) else other if rank == 0 else 0,
                 phases=2,
                 more={"active": rank == 0, "byte": self._mpi.BYTE},
             )
-            offsets, trips = self._engine.prepare("clock_offset", work)(20, PINGS)[:, 0]
-            best = int(np.argmin(trips))
-            found.append(int(offsets[best]))
-            errors.append(int(trips[best]) // 2)
+            offsets, round_trips = self._engine.prepare("clock_offset", work)(20, PINGS)[:, 0]
+            best = int(np.argmin(round_trips))
+            clock_offsets.append(int(offsets[best]))
+            errors.append(int(round_trips[best]) // 2)
         self.error_ns = max(errors)
-        return int(comm.scatter(found if rank == 0 else None))
+        return int(comm.scatter(clock_offsets if rank == 0 else None))
 
     def choose(self, loop: kernels.Loop, warmup: int) -> None:
-        """Set the length of a window from a few iterations, the same on every rank."""
+        """Set the length of a window, the same on every rank, from a few iterations."""
         self._ranks.barrier()
         times = loop(warmup, 30)[0]
         slowest = int(np.quantile(times, 0.9)) * ROOM + 2000
@@ -69,10 +69,10 @@ class Windows:
         self.ns = self._ranks.bcast(int(gathered.max()) if self._ranks.rank == 0 else 0)
 
     def start(self) -> int:
-        """The first moment of a chunk on rank 0's clock, ns."""
+        """Return the start of a chunk on rank 0's clock, ns."""
         return self._ranks.bcast(time.monotonic_ns() + MARGIN)
 
     def facts(self, rows: NDArray[np.int64]) -> dict[str, Any]:
-        """What a record should say: after an iteration longer than its window the next one starts late."""
+        """Facts for the record; after an iteration longer than its window, the next one starts late."""
         late = float((rows.max(axis=0) > self.ns).mean()) if rows.size else 0.0
         return {"slot_ns": self.ns, "clock_error_ns": self.error_ns, "late_share": late}

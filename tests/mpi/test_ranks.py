@@ -20,7 +20,7 @@ from labkit.benchmarks.mpi._one_sided import SYNCHRONISATIONS
 from labkit.errors import SpecError
 from labkit.kernels.loops import Loops
 from labkit.spec import Effort, Spec, sweep
-from labkit.worker import told
+from labkit.worker import reported_failure
 from tests import parity
 
 from .conftest import HERE, Run
@@ -360,7 +360,7 @@ def test_mpi_errors_come_back_with_rank_and_text(run_plan: Run, tmp_path: Path) 
         "sys.exit(main(sys.argv[1:]))\n"
     )
     frames, done = run_plan([Spec(benchmark="mpi.latency")], program=(str(script),))
-    said = told(done.stderr)
+    said = reported_failure(done.stderr)
     assert samples(frames) == []
     assert said is not None
     assert said["kind"] == "KernelError"

@@ -20,6 +20,7 @@ def _impact(of: Callable[[NDArray[np.int64]], float]) -> Callable[[Phases], floa
 _ISOLATED = KernelBenchmark(
     title="GPCNeT's network tests",
     kernel="victims",
+    every_time=True,
     options=_gpcnet.Victims,
     check=_gpcnet.check,
     ranks=(2, None),

@@ -30,6 +30,7 @@ def _moved(spec: Spec) -> float:
 BENCHMARK = KernelBenchmark(
     title="GPCNeT's congestors",
     kernel="loads",
+    every_time=True,
     options=Options,
     check=_gpcnet.check,
     ranks=(2, None),

@@ -39,6 +39,7 @@ def partners(ranks: int) -> Values:
 BENCHMARK = KernelBenchmark(
     title="all pairs",
     kernel="all_pairs",
+    every_time=True,
     options=Buffers,
     ranks=(2, None),
     sizes="8:1Mi:*131072",

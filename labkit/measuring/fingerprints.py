@@ -6,9 +6,10 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from labkit import benchmarks, launch, testbeds, tools
+from labkit import benchmarks, host, launch, testbeds, tools
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
-from labkit.measuring import nodes, unused
+from labkit.host import allocation
+from labkit.measuring import interference, nodes, unused
 from labkit.spec import Effort, Spec
 
 
@@ -46,36 +47,34 @@ def named(specs: Sequence[Spec], effort: Effort) -> Iterator[tuple[Spec, str, st
         If what a spec needs is not installed.
     """
     unused.refuse(specs)
-    likes: dict[Spec, Named] = {}
+    by_work: dict[Spec, Named] = {}
     seen = set[Spec]()
     for spec in dict.fromkeys(specs):
         key = _sized(spec, 0)
         benchmark = benchmarks.get(spec.benchmark)
-        if key in likes and not isinstance(benchmark, ToolBenchmark | InterferenceBenchmark):
-            one = likes[key].sized(spec.size)
+        if key in by_work and not isinstance(benchmark, ToolBenchmark | InterferenceBenchmark):
+            resolved = by_work[key].sized(spec.size)
         else:
-            one = likes[key] = _one(benchmarks.resolve(spec), effort)
-        if one.spec not in seen:
-            seen.add(one.spec)
-            yield one.spec, one.library, one.identity.fingerprint(one.facts)
+            resolved = by_work[key] = _named(benchmarks.resolve(spec), effort)
+        if resolved.spec not in seen:
+            seen.add(resolved.spec)
+            yield resolved.spec, resolved.library, resolved.identity.fingerprint(resolved.facts)
 
 
-def _one(spec: Spec, effort: Effort) -> Named:
+def _named(spec: Spec, effort: Effort) -> Named:
     """A resolved spec with its names."""
     spec, library = _launched(spec, effort)
-    return Named(spec, benchmarks.identity(spec), library, nodes.facts(spec, library))
+    return Named(spec, benchmarks.identity(spec), library, facts(spec, library))
 
 
 def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """The spec with its launcher's name, and the library or tool behind it."""
-    from labkit.measuring import interference
-
     benchmark = benchmarks.get(spec.benchmark)
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
     if isinstance(benchmark, ToolBenchmark):
         testbeds.outline(spec.testbed).place(spec)  # refuses hosts that it has not, before it is brought up
-        job = tools.available(benchmark.tools, spec, effort)
-        return spec.replace(launcher="none", ranks=1), f"{job.tool} {tools.version(job.tool)}"
+        invocation = tools.available(benchmark.tools, spec, effort)
+        return spec.replace(launcher="none", ranks=1), f"{invocation.tool} {tools.version(invocation.tool)}"
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"
     launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
@@ -86,6 +85,26 @@ def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
 
 def _sized(spec: Spec, size: int) -> Spec:
     """A spec for another size, which is known to be one; much quicker than `Spec.replace`."""
-    found = copy.copy(spec)
-    object.__setattr__(found, "size", size)
-    return found
+    copied = copy.copy(spec)
+    object.__setattr__(copied, "size", size)
+    return copied
+
+
+def fingerprint(spec: Spec, library: str) -> str:
+    """Name of a resolved spec's work here; the number of hosts is part of it where a batch job gives several."""
+    return benchmarks.identity(spec).fingerprint(facts(spec, library))
+
+
+def facts(spec: Spec, library: str) -> dict[str, str]:
+    """What a fingerprint here holds beside the spec; the size does not matter."""
+    return host.identity(library) | _spread(spec)
+
+
+def _spread(spec: Spec) -> dict[str, str]:
+    """How many hosts of the batch job the ranks use, and which ranks leave the host that has slots for them all."""
+    hosts = nodes.hosts(spec)
+    if len(hosts) > 1:
+        return {"nodes": str(len(hosts))}
+    listed = not hosts and spec.hosts and spec.hosts[0] not in allocation.WORDS
+    spread = launch.spread(spec.hosts, spec.ranks, spec.ppn) if listed and benchmarks.get(spec.benchmark).mpi else ""
+    return {"spread": spread} if spread else {}
