@@ -1,7 +1,7 @@
-"""What pyproject.toml cannot say: the C kernels, and the top-level folders that travel in a wheel.
+"""Build what pyproject.toml cannot describe: the C kernels, and copies of top-level folders for the wheel.
 
-The kernels are every ``labkit/kernels/*.c``, compiled once for each kind of MPI handle. They are optional: without a
-compiler labkit installs all the same and measures with its mpi4py loops. Notebooks, templates, reference data and
+setuptools compiles every ``labkit/kernels/*.c`` once for each kind of MPI handle. The kernels are optional: without a
+compiler labkit still installs, and measures with its mpi4py loops. Notebooks, templates, reference data and
 recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``, where
 ``labkit/project.py`` finds them.
 """
@@ -18,22 +18,22 @@ SOURCES = sorted(map(str, Path("labkit/kernels").glob("*.c")))
 HEADERS = sorted(map(str, Path("labkit/kernels").glob("*.h")))
 SHIPPED = ("_quarto.yml", "notebooks", "templates", "data/reference", "data/campaigns/examples")
 LEFT_OUT = ("templates/setup",)  # sets up a checkout
-NOT_OURS = ("run-", ".", "__pycache__")  # what learners, editors and Python leave behind
+NOT_OURS = ("run-", ".", "__pycache__")  # files that learners, editors and Python leave behind
 
 
 def shipped() -> list[str]:
-    """Files of the top-level folders that a wheel holds."""
-    found = []
+    """List the files of the top-level folders that a wheel holds."""
+    files = []
     for top in map(Path, SHIPPED):
         for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
             ours = not any(part.startswith(NOT_OURS) for part in path.parts)
             if path.is_file() and ours and not path.as_posix().startswith(LEFT_OUT):
-                found.append(path.as_posix())
-    return found
+                files.append(path.as_posix())
+    return files
 
 
 class BuildPy(build_py):
-    """Copies the shipped folders into the package, unless it is installed from a checkout as editable."""
+    """Copy the shipped folders into the package, unless the installation is editable."""
 
     def run(self) -> None:
         """Build, then copy."""
@@ -52,11 +52,12 @@ class BuildPy(build_py):
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         """Files that it writes."""
-        return [*super().get_outputs(include_bytecode), *([] if self.editable_mode else self._shipped().values())]
+        files = super().get_outputs(include_bytecode)
+        return files if self.editable_mode else [*files, *self._shipped().values()]
 
 
 def kernels(handle: str) -> Extension:
-    """The library for MPI handles that are ``int`` (MPICH and its relatives) or ``ptr`` (Open MPI, MPI-5 ABI)."""
+    """Build the library for MPI handles that are ``int`` (MPICH and its relatives) or ``ptr`` (Open MPI, MPI-5 ABI)."""
     return Extension(
         f"labkit.kernels._kernels_{handle}",
         sources=SOURCES,

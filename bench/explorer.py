@@ -1,9 +1,9 @@
-"""How long does the Explorer take to answer? Prints milliseconds, asserts nothing.
+"""Measure how long the Explorer takes to answer. Prints milliseconds, asserts nothing.
 
     python bench/explorer.py [--samples 100000] [--rounds 21] [--kernel]
 
-First the kernel's side alone, then the whole way in a JupyterLab and a headless Chromium: from the choice in the page
-until plotly has redrawn for the last time.
+It times the Jupyter kernel alone, then the whole way in a JupyterLab and a headless Chromium: from the choice in the
+page until plotly has redrawn for the last time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from labkit.project import SHIPPED
 
 EXAMPLE = SHIPPED / "data" / "campaigns" / "examples" / "two-cores"
 PLOT, POINT = ".lab-plot-A .js-plotly-plot", ".lab-point-panel .js-plotly-plot"
-# what must have changed in a figure, so that an answer is one
+# state of a figure that an answer must change
 SHOWN = {
     "title": "g => g.layout.yaxis.title.text",
     "kind": "g => g._fullLayout.yaxis.type",
@@ -58,30 +58,30 @@ AXES = """(select) => {
   return [r.x + s.l, r.y + s.t, s.w, s.h] }"""
 
 
-def told(what: str, work: Callable[[], object], rounds: int) -> None:
-    """Print the median time of a call, and of it the processor's, which a busy machine does not lengthen as much."""
+def print_times(action: str, work: Callable[[], object], rounds: int) -> None:
+    """Print the median time of a call, and its processor time, which a busy machine lengthens less."""
     times = []
     for _ in range(rounds):
         began, computing = time.perf_counter(), time.process_time()
         work()
         times.append((time.perf_counter() - began, time.process_time() - computing))
-    whole, own = np.median(times, axis=0) * 1e3
-    print(f"{what:50}{whole:8.1f} ms {own:8.1f} ms")
+    whole, processor = np.median(times, axis=0) * 1e3
+    print(f"{action:50}{whole:8.1f} ms {processor:8.1f} ms")
 
 
 def lengthened(samples: int, root: Path) -> None:
-    """Make a campaign of points with many samples: a simulated one, for the numbers are drawn by lot."""
-    rng, source, held = np.random.default_rng(1), campaign.Campaign(EXAMPLE), campaign.Campaign(root / "long")
-    for number, (of, fingerprint, launch) in enumerate(sorted(source.done())):
-        if (of, launch) == ("mpi.latency", 0):
-            (one,) = source.samples(of, {(fingerprint, launch)})
-            if one.n and one.spec.transport == "shm":
-                times = rng.lognormal(7 + number / 99, size=(len(one.ranks), samples)).astype(np.int64)
-                held.save(dataclasses.replace(one, time_ns=times, extras={}, origin="simulated"), fingerprint)
+    """Make a simulated campaign of points with many samples, which are random numbers."""
+    rng, source, long = np.random.default_rng(1), campaign.Campaign(EXAMPLE), campaign.Campaign(root / "long")
+    for number, (benchmark, fingerprint, launch) in enumerate(sorted(source.done())):
+        if (benchmark, launch) == ("mpi.latency", 0):
+            (measured,) = source.samples(benchmark, {(fingerprint, launch)})
+            if measured.n and measured.spec.transport == "shm":
+                times = rng.lognormal(7 + number / 99, size=(len(measured.ranks), samples)).astype(np.int64)
+                long.save(dataclasses.replace(measured, time_ns=times, extras={}, origin="simulated"), fingerprint)
 
 
 def computing() -> Any:
-    """Processor's time so far of the kernel and of the page, in ms."""
+    """Processor time of the kernel and of the page so far, ms."""
     spent = {"ipykernel_launcher": 0.0, "--type=renderer": 0.0}
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
@@ -93,16 +93,16 @@ def computing() -> Any:
 
 
 class Reader:
-    """Somebody who chooses, clicks and zooms in the page, with a clock."""
+    """A reader who chooses, clicks and zooms in the page; every action is timed."""
 
     def __init__(self, page: Any, rounds: int) -> None:
         self._page, self._rounds = page, rounds
 
-    def told(self, what: str, act: Callable[[int], None], plot: str, shown: str, kind: str) -> None:
-        """Print the median time from an event that an act makes until its plot shows something else.
+    def print_times(self, action: str, act: Callable[[int], None], plot: str, shown: str, kind: str) -> None:
+        """Print the median time from the event of an action until its plot has changed.
 
-        And the processor's time of kernel and page, which a busy machine does not lengthen as much: all of it, also for
-        moving the mouse and for what is drawn after plotly has ended.
+        The line also has the processor times of kernel and page, which a busy machine lengthens less. They include
+        moving the mouse and drawing after plotly has ended.
         """
         times = []
         for number in range(self._rounds + 1):
@@ -112,14 +112,14 @@ class Reader:
             act(number)
             times.append((self._page.evaluate("window.labAnswer"), *(computing() - before)))
         (whole, kernel, page), longest = np.median(times[1:], axis=0), np.max(times[1:], axis=0)[0]
-        print(f"{what:50}{whole:8.1f} ms {longest:8.1f} ms {kernel:8.0f} ms {page:8.0f} ms")
+        print(f"{action:50}{whole:8.1f} ms {longest:8.1f} ms {kernel:8.0f} ms {page:8.0f} ms")
 
     def choose(self, field: str, *values: str) -> Callable[[int], None]:
-        """Choose one value after the other in a list."""
+        """Choose one value of a list after the other."""
         return lambda number: self._page.locator(f".{field}-A select").select_option(values[number % len(values)])
 
     def click(self, number: int) -> None:
-        """Click one point or another."""
+        """Click on one of three points."""
         x, y = self._page.evaluate(PLACE, [PLOT, 2 + number % 3])
         hover = self._page.locator(".lab-plot-A .hovertext")
         self._page.mouse.move(5, 5)
@@ -130,7 +130,7 @@ class Reader:
         self._page.mouse.click(x, y)
 
     def zoom(self, number: int) -> None:
-        """Drag over some of the iterations, of all of them or of those that are shown."""
+        """Drag over a part of the iterations that the plot shows."""
         left, top, width, height = self._page.evaluate(AXES, POINT)
         self._page.mouse.move(left + width * 0.3, top + height / 2)
         self._page.mouse.down()
@@ -147,7 +147,7 @@ def whole(samples: int, rounds: int) -> None:
     """Print the times of a reader in JupyterLab."""
     from playwright.sync_api import sync_playwright
 
-    chromium = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
+    chromium = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
     with tempfile.TemporaryDirectory() as root, sync_playwright() as play:
         shutil.copytree(EXAMPLE, Path(root) / "two-cores")
         lengthened(samples, Path(root))
@@ -160,61 +160,63 @@ def whole(samples: int, rounds: int) -> None:
             load = f"in the page, load {os.getloadavg()[0]:.1f}"
             print(f"\n{load:50}{'median':>11}{'longest':>12}{'kernel':>12}{'browser':>12}")
             reader = Reader(page, rounds)
-            two = [STATISTICS[name].label for name in ("p99", "p50")]
-            reader.told("another statistic", reader.choose("lab-statistic", *two), PLOT, "title", "change")
+            statistics = [STATISTICS[name].label for name in ("p99", "p50")]
+            reader.print_times(
+                "another statistic", reader.choose("lab-statistic", *statistics), PLOT, "title", "change"
+            )
             scale = reader.choose("lab-y-log", "linear", "logarithmic")
-            reader.told("switch of scale", scale, PLOT, "kind", "change")
-            for name in ("long", "two-cores"):  # the one in, the other out
+            reader.print_times("switch of scale", scale, PLOT, "kind", "change")
+            for name in ("long", "two-cores"):  # select the first, deselect the second
                 page.locator(".lab-campaigns").get_by_text(name).click()
             page.wait_for_function(f"document.querySelector('{PLOT}').data.length === 1")
             reader.click(1)
             page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
             page.locator(POINT).scroll_into_view_if_needed()
-            what = f"click on a point of {samples} samples: "
-            reader.told(f"{what}distribution", reader.click, POINT, "data", "mouseup")
+            action = f"click on a point of {samples} samples: distribution"
+            reader.print_times(action, reader.click, POINT, "data", "mouseup")
             views = reader.view("histogram", "over iterations")
-            reader.told("another view of that point", views, POINT, "data", "click")
+            reader.print_times("another view of that point", views, POINT, "data", "click")
             reader.view("over iterations")(0)
             page.wait_for_timeout(1000)
-            reader.told("zoom in its iterations", reader.zoom, POINT, "data", "mouseup")
+            reader.print_times("zoom in its iterations", reader.zoom, POINT, "data", "mouseup")
             browser.close()
 
 
 def main() -> None:
-    """Print all of them."""
-    words = argparse.ArgumentParser()
-    words.add_argument("--samples", type=int, default=100_000)
-    words.add_argument("--rounds", type=int, default=21)
-    words.add_argument("--kernel", action="store_true", help="its side alone")
-    given = words.parse_args()
-    kernel(given)
-    if not given.kernel:
-        whole(given.samples, min(given.rounds, 9))
+    """Print all times."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--samples", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--kernel", action="store_true", help="time the kernel alone")
+    options = parser.parse_args()
+    kernel(options)
+    if not options.kernel:
+        whole(options.samples, min(options.rounds, 9))
 
 
-def kernel(given: argparse.Namespace) -> None:
+def kernel(options: argparse.Namespace) -> None:
     """Print the times of the kernel's side."""
     rng = np.random.default_rng(1)
-    long = Long({f"rank {rank}": rng.lognormal(size=given.samples) for rank in range(2)}, live.POINTS // 2)
+    long = Long({f"rank {rank}": rng.lognormal(size=options.samples) for rank in range(2)}, live.POINTS // 2)
     figure = live.blank(380)
     figure.add_scatter(name="rank 0")
     figure.add_scatter(name="rank 1")
     print(f"{'':50}{'time':>11}{'computing':>12}")
-    every = f"{given.samples} samples of 2 ranks, all of them"
-    told(every, lambda: long.show(figure, 0, given.samples), given.rounds)
-    ends = given.samples // 3, given.samples // 2
-    told("the same, zoomed into a sixth", lambda: long.show(figure, *ends), given.rounds)
+    every = f"{options.samples} samples of 2 ranks, all of them"
+    print_times(every, lambda: long.show(figure, 0, options.samples), options.rounds)
+    ends = options.samples // 3, options.samples // 2
+    print_times("the same, zoomed into a sixth", lambda: long.show(figure, *ends), options.rounds)
 
     example = str(campaign.find(EXAMPLE))
     shown, store = View(campaigns=(example,), benchmark="mpi.latency", metric="latency_us"), Store()
-    held = live.blank(430)
-    told("first look at a campaign", lambda: store.summary([example], "mpi.latency"), 1)
+    plot = live.blank(430)
+    print_times("first look at a campaign", lambda: store.summary([example], "mpi.latency"), 1)
     summary = store.summary([example], "mpi.latency")
-    told("another statistic or scale", lambda: live.redraw(held, shown.figure(summary)), given.rounds)
+    print_times("another statistic or scale", lambda: live.redraw(plot, shown.figure(summary)), options.rounds)
 
-    one = next(s for s in campaign.Campaign(example).samples("mpi.latency") if s.n)
-    times = rng.lognormal(7, size=(len(one.ranks), given.samples)).astype(np.int64)
-    big, looked = dataclasses.replace(one, time_ns=times), live.blank(380)
+    measured = next(s for s in campaign.Campaign(example).samples("mpi.latency") if s.n)
+    times = rng.lognormal(7, size=(len(measured.ranks), options.samples)).astype(np.int64)
+    big, point_plot = dataclasses.replace(measured, time_ns=times), live.blank(380)
     views: dict[str, Callable[[], go.Figure]] = {
         "distribution": lambda: figures.distribution([big], "latency_us"),
         "histogram": lambda: point.histogram(big, "latency_us"),
@@ -222,7 +224,8 @@ def kernel(given: argparse.Namespace) -> None:
         "ranks": lambda: figures.per_rank([big]),
     }
     for name, draw in views.items():
-        told(f"point of {given.samples} samples: {name}", lambda draw=draw: live.redraw(looked, draw()), given.rounds)  # type: ignore[misc]
+        action = f"point of {options.samples} samples: {name}"
+        print_times(action, lambda draw=draw: live.redraw(point_plot, draw()), options.rounds)  # type: ignore[misc]
 
 
 if __name__ == "__main__":

@@ -1,22 +1,22 @@
-"""Do the kernels measure what the OSU benchmarks measure? Prints ratios, asserts nothing.
+"""Compare the kernels with the OSU benchmarks. Prints ratios, asserts nothing.
 
     python bench/fidelity.py [--pairs 11] [--transport shm] [--benchmarks mpi.latency,mpi.bcast]
 
-Needs the OSU programs of the table below, built with the MPI in use, on PATH; those that are not there are left out.
-Interleaved rounds of labkit, OSU, labkit, OSU with the same launcher, the same sizes and the same counts; each round gives
-labkit/OSU and, as the noise floor, OSU/OSU. Printed is the median of the ratios with its rank interval. Below 1 is faster for
-latency and slower for bandwidth. Three pairs of numbers are compared:
+The OSU programs of the table below must be on PATH, built with the MPI in use; missing ones are left out. Rounds of
+labkit, OSU, labkit, OSU follow one another with the same launcher, sizes and counts. Each round gives the ratio
+labkit/OSU and, as the noise floor, OSU/OSU. The script prints the median of the ratios with its rank interval. All are
+ratios of times of an iteration, so below 1 labkit's is shorter. It compares three pairs of numbers:
 
 printed
-    What OSU prints as average and what labkit calls `osu_mean`: for collectives the mean over ranks of each rank's mean, for
+    The average that OSU prints and labkit's `osu_mean`: for collectives the mean over ranks of each rank's mean, for
     one-sided calls the time of the whole loop, else the mean of the iterations. One late iteration moves it.
 P50
     OSU's 50th percentile and labkit's median by OSU's definition: of the mean over ranks of each iteration.
 median
-    labkit's own median against OSU's P50, for collectives: labkit's is of the slowest rank, so it is above 1 by definition.
+    labkit's own median against OSU's P50, for collectives: labkit's is that of the slowest rank, so the ratio is above 1.
 
-For mpi.iallreduce the ratio is that of the pure time, whose mean is all that OSU prints, and the overlaps stand beside it; OSU's
-computation takes longer than it was asked to, so that the totals do not compare.
+For mpi.iallreduce the ratio is that of the pure time, of which OSU prints only the mean, with the overlaps beside it.
+OSU's computation takes longer than requested, so the totals are not comparable.
 """
 
 from __future__ import annotations
@@ -41,12 +41,15 @@ from labkit.worker import Plan, Reader
 
 @dataclass(frozen=True)
 class Case:
-    """One benchmark and its counterpart: program, counts up to 8 KiB and above, and how its value becomes s.
+    """The OSU program that is the counterpart of a benchmark.
 
     Parameters
     ----------
-    seconds : time of an iteration from a number that OSU prints, and the size.
-    more : OSU's options.
+    program : its name.
+    counts : iterations for sizes up to 8 KiB, and above.
+    seconds : time of an iteration, s, from a number that OSU prints and the size.
+    sizes : sizes to compare, B.
+    more : further options of the program.
     """
 
     program: str
@@ -61,7 +64,7 @@ ALL = (8, 64, 512, 2048, 8192, 32768, 131072, 524288)
 
 
 def window(messages: int) -> Callable[[float, int], float]:
-    """Time of a window of so many messages from MB/s."""
+    """Return the function from MB/s to the time of a window of `messages` messages."""
     return lambda value, size: messages * size / (value * 1e6)
 
 
@@ -84,7 +87,7 @@ SMALL = 8192
 
 
 def start(argv: Sequence[str], spec: Spec) -> str | bytes:
-    """Standard output of ranks started as labkit starts them."""
+    """Start ranks as labkit does, and return their standard output."""
     launcher = launch.get(spec.launcher)
     placement = launch.Placement.of(spec, launcher)
     environment = {**os.environ, **launcher.environment(placement)}
@@ -96,12 +99,12 @@ def start(argv: Sequence[str], spec: Spec) -> str | bytes:
     return done.stdout
 
 
-Found = dict[int, dict[str, float]]  # size → statistic → s of an iteration; and OSU's overlap, %
+Results = dict[int, dict[str, float]]  # size → statistic → s of an iteration; and OSU's overlap, %
 STATISTICS = ("printed", "P50", "median")
 
 
 def statistics(phases: np.ndarray, header: Mapping[str, Any], overlap: float) -> dict[str, float]:
-    """What labkit has for each of `STATISTICS`, s."""
+    """Value of labkit for each of `STATISTICS`, s."""
     if not np.isnan(overlap):
         return {"printed": float(np.mean(phases[1])) * 1e-9, "overlap": overlap}
     times, chunks = phases[0], sum(header["chunks"])
@@ -110,9 +113,9 @@ def statistics(phases: np.ndarray, header: Mapping[str, Any], overlap: float) ->
     return {key: float(value) * 1e-9 for key, value in values.items() if key != "median" or len(times) > 1}
 
 
-def ours(name: str, transport: str) -> Found:
-    """From labkit."""
-    found: Found = {}
+def ours(name: str, transport: str) -> Results:
+    """Measure with labkit."""
+    results: Results = {}
     for sizes, count in halves(name):
         specs = [benchmarks.resolve(spec) for spec in sweep(name, sizes=sizes, transport=transport)]
         plan = Plan(tuple(enumerate(specs)), Effort(iterations=count))
@@ -122,13 +125,13 @@ def ours(name: str, transport: str) -> Found:
                 phases = frame.values.reshape(frame.header["shape"])
                 names = ["time_ns", *benchmarks.get(name).phases]
                 overlap = overlap_osu(dict(zip(names, phases, strict=True))) if len(phases) > 2 else np.nan
-                found[specs[frame.header["index"]].size] = statistics(phases, frame.header, overlap)
-    return found
+                results[specs[frame.header["index"]].size] = statistics(phases, frame.header, overlap)
+    return results
 
 
-def osu(name: str, transport: str) -> Found:
-    """The same from OSU: its average and its 50th percentile, turned back into the time of an iteration."""
-    found: Found = {}
+def osu(name: str, transport: str) -> Results:
+    """Measure with OSU's program: its average and 50th percentile, converted to the time of an iteration."""
+    results: Results = {}
     case = CASES[name]
     for sizes, count in halves(name):
         for size in sizes:
@@ -138,29 +141,30 @@ def osu(name: str, transport: str) -> Found:
             rows = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
             row = rows[-1]
             if name == "mpi.iallreduce":
-                found[size] = {"printed": float(row[3]) * 1e-6, "overlap": float(row[4])}
+                results[size] = {"printed": float(row[3]) * 1e-6, "overlap": float(row[4])}
                 continue
             values = {"printed": row[1 if size else 0], "P50": row[-1], "median": row[-1]}
-            found[size] = {key: case.seconds(float(value), size) for key, value in values.items()}
-    return found
+            results[size] = {key: case.seconds(float(value), size) for key, value in values.items()}
+    return results
 
 
 def halves(name: str) -> list[tuple[list[int], int]]:
-    """Sizes with their counts: OSU's for up to 8 KiB and above."""
+    """Sizes up to 8 KiB and above, each with OSU's count of iterations."""
     case = CASES[name]
     small, large = [[s for s in case.sizes if (s <= SMALL) == few] for few in (True, False)]
     return [(sizes, count) for sizes, count in ((small, case.counts[0]), (large, case.counts[1])) if sizes]
 
 
 def show(name: str, size: int, statistic: str, ratios: list[float], floor: list[float]) -> str:
-    """One line: ratio with interval beside the noise floor with its own."""
-    one, two = stats.interval(np.array(ratios)), stats.interval(np.array(floor))
-    inside = (
-        "" if 0.97 <= one.centre <= 1.03 else ("inside the floor" if two.low <= one.centre <= two.high else "OUTSIDE")
-    )
+    """Write one line: the ratio and the noise floor, each with its interval."""
+    ratio, noise = stats.interval(np.array(ratios)), stats.interval(np.array(floor))
+    if 0.97 <= ratio.centre <= 1.03:
+        inside = ""
+    else:
+        inside = "inside the floor" if noise.low <= ratio.centre <= noise.high else "OUTSIDE"
     return (
-        f"{name:20} {size:8}  {statistic:8} {one.centre:6.3f} [{one.low:6.3f}, {one.high:6.3f}]   "
-        f"{two.centre:6.3f} [{two.low:6.3f}, {two.high:6.3f}]  {inside}"
+        f"{name:20} {size:8}  {statistic:8} {ratio.centre:6.3f} [{ratio.low:6.3f}, {ratio.high:6.3f}]   "
+        f"{noise.centre:6.3f} [{noise.low:6.3f}, {noise.high:6.3f}]  {inside}"
     )
 
 
@@ -172,16 +176,22 @@ def compare(name: str, transport: str, pairs: int) -> None:
     for _ in range(pairs):
         rounds = [measure(name, transport) for _ in range(2) for measure in (ours, osu)]
         for size in CASES[name].sizes:
-            mine, theirs, again, last = (found[size] for found in rounds)
-            for key in (statistic for statistic in STATISTICS if statistic in mine):
-                ratios[size, key] += [mine[key] / theirs[key], again[key] / last[key]]
-                floor[size, key].append(last[key] / theirs[key])
-            if "overlap" in mine:
-                overlaps[size] += [(one["overlap"], other["overlap"]) for one, other in ((mine, theirs), (again, last))]
+            first_ours, first_osu, second_ours, second_osu = (results[size] for results in rounds)
+            for key in (statistic for statistic in STATISTICS if statistic in first_ours):
+                ratios[size, key] += [first_ours[key] / first_osu[key], second_ours[key] / second_osu[key]]
+                floor[size, key].append(second_osu[key] / first_osu[key])
+            if "overlap" in first_ours:
+                overlaps[size] += [
+                    (first_ours["overlap"], first_osu["overlap"]),
+                    (second_ours["overlap"], second_osu["overlap"]),
+                ]
     for size, key in ratios:
         print(show(name, size, key, ratios[size, key], floor[size, key]), end="")
-        own, other = np.median(np.array(overlaps[size]), axis=0) if overlaps[size] else (np.nan, np.nan)
-        print("" if np.isnan(own) else f"  overlap {own:.1f} % (OSU {other:.1f} %)", flush=True)
+        overlap = ""
+        if overlaps[size]:
+            our_overlap, osu_overlap = np.median(np.array(overlaps[size]), axis=0)
+            overlap = f"  overlap {our_overlap:.1f} % (OSU {osu_overlap:.1f} %)"
+        print(overlap, flush=True)
 
 
 def main() -> None:

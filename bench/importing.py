@@ -1,7 +1,7 @@
-"""How fast texts of other benchmarks are imported: MB/s of processor time, memory, growth. Asserts nothing.
+"""Print how fast labkit imports texts of other benchmarks: MB/s of processor time, memory, size. Asserts nothing.
 
-``python bench/importing.py [MB…]``; the texts are tables as IMB and OMB print them: outputs repeated, tables of 24 sizes
-with ever other values, and one table with ever larger sizes. The folder is deleted at the end.
+``python bench/importing.py [MB…]``; the texts are tables as IMB and OMB print them: repeated outputs, tables of 24 sizes
+with random values, and one table with ever larger sizes. The folder is deleted at the end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ print(json.dumps([time.process_time(), time.monotonic() - began, int(peak.split(
 
 
 def tables(name: str) -> Iterator[str]:
-    """A text without end."""
+    """Yield the parts of an endless text."""
     draw = random.Random(1)
     if name == "OMB, one table":
         yield OMB
@@ -60,7 +60,7 @@ def tables(name: str) -> Iterator[str]:
 
 
 def write(path: Path, name: str, most: float) -> int:
-    """Write a text of some bytes, and the end that it must have; how many bytes."""
+    """Write a text of about `most` bytes with the end that it must have; return its size."""
     size = 0
     with path.open("w") as file:
         for text in tables(name):
@@ -82,9 +82,9 @@ def main() -> None:
                     [sys.executable, "-c", ASK, path, into], capture_output=True, text=True, check=True
                 )
                 cpu, wall, peak, points = json.loads(done.stdout)
-                kept = sum(one.stat().st_size for one in into.rglob("*.parquet")) / 1e6
+                stored = sum(one.stat().st_size for one in into.rglob("*.parquet")) / 1e6
                 line = f"{name:28}{size / 1e6:8.1f}{points:10}{cpu:8.1f}{size / 1e6 / cpu:8.1f}{wall:8.1f}"
-                print(f"{line}{peak:10.0f}{kept:9.1f}", flush=True)
+                print(f"{line}{peak:10.0f}{stored:9.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the lab itself costs: time beside the timed loops, for a point and for a whole measurement. Asserts nothing."""
+"""Print what labkit itself costs: time outside the timed loops, per point and per measurement. Asserts nothing."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ def main() -> None:
         + sweep("mpi.allreduce", sizes="4:64Ki")
     )
     with tempfile.TemporaryDirectory() as folder:
-        held = Campaign(folder)
+        campaign = Campaign(folder)
         began = time.perf_counter()
-        measuring.measure(specs, Effort(launches=1, time_cap=0.2, ci=0.0001), into=held)
+        measuring.measure(specs, Effort(launches=1, time_cap=0.2, ci=0.0001), into=campaign)
         whole = time.perf_counter() - began
-        found = list(held.samples())
-    timed = sum(s.meta["timed_s"] for s in found)
-    inside = sum(s.meta["elapsed"] for s in found)
-    starts = sorted(s.meta["start"] for s in found)
+        samples = list(campaign.samples())
+    timed = sum(s.meta["timed_s"] for s in samples)
+    inside = sum(s.meta["elapsed"] for s in samples)
+    starts = sorted(s.meta["start"] for s in samples)
     print(
-        f"{len(found)} points: {timed:.2f} s of kernels, {inside:.2f} s in the points, {whole:.2f} s from call to return"
+        f"{len(samples)} points: {timed:.2f} s of kernels, {inside:.2f} s in the points, {whole:.2f} s from call to return"
     )
-    print(f"beside the kernels, per point: {(inside - timed) / len(found) * 1e3:.1f} ms in the ranks")
+    print(f"beside the kernels, per point: {(inside - timed) / len(samples) * 1e3:.1f} ms in the ranks")
     from datetime import datetime
 
     first, last = (datetime.fromisoformat(t) for t in (starts[0], starts[-1]))
-    phase = (last - first).total_seconds() + max(s.meta["elapsed"] for s in found if s.meta["start"] == starts[-1])
+    phase = (last - first).total_seconds() + max(s.meta["elapsed"] for s in samples if s.meta["start"] == starts[-1])
     print(f"measuring phase (first point begun to last point done): {phase:.2f} s = {phase / timed:.2f} × the kernels")
     times = []
     for _ in range(11):
         began = time.perf_counter()
         subprocess.run([sys.executable, "-c", "import labkit; labkit.Spec"], check=True)
-        one = time.perf_counter() - began
+        with_labkit = time.perf_counter() - began
         began = time.perf_counter()
         subprocess.run([sys.executable, "-c", "pass"], check=True)
-        times.append(one - (time.perf_counter() - began))
+        times.append(with_labkit - (time.perf_counter() - began))
     print(f"import labkit: {sorted(times)[5] * 1e3:.0f} ms above a bare Python (median of 11)")
 
 

@@ -1,4 +1,4 @@
-"""How often the table of slow ranks is right on real ranks: 20 starts with a rank that sleeps, 20 without. Asserts nothing.
+"""Print how often the table of slow ranks is right on real ranks: 20 starts with a rank that sleeps, 20 without. Asserts nothing.
 
 The last rank (the root of a broadcast) sleeps 20 ms before every tenth iteration, outside the timed part: ``python
 bench/slow_rank.py [RANKS [BENCHMARK]]``.
@@ -24,7 +24,7 @@ EFFORT = Effort(iterations=100, time_cap=20)
 
 
 def compiled(folder: Path) -> Path:
-    """The sleeping functions as a library."""
+    """Compile the sleeping functions to a library."""
     handle = "PTR" if launch.get("auto").name == "openmpi" else "INT"
     headers, target = Path(benchmarks.__file__).parent.parent / "kernels", folder / "delays.so"
     flags = ["-O2", "-shared", "-fPIC", f"-DHANDLE_{handle}=1", f"-I{headers}"]
@@ -32,8 +32,8 @@ def compiled(folder: Path) -> Path:
     return target
 
 
-def one(spec: Spec, library: Path, rank: int) -> Samples:
-    """Samples of one start of the ranks; no rank sleeps if `rank` is none of them."""
+def one_start(spec: Spec, library: Path, rank: int) -> Samples:
+    """Start the ranks once and return the samples; no rank sleeps if `rank` is -1."""
     plan, launcher = Plan(((0, spec),), EFFORT), launch.get("auto")
     placement = launch.Placement.of(spec, launcher)
     words = [sys.executable, str(MPI / "delayed_worker.py"), str(library), "late", str(rank), plan.encode()]
@@ -50,21 +50,21 @@ def one(spec: Spec, library: Path, rank: int) -> Samples:
 
 
 def main() -> None:
-    """Print what was said of every start, and how many were right."""
+    """Print the finding for every start, and how many were right."""
     ranks = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     name = sys.argv[2] if len(sys.argv) > 2 else "mpi.allreduce"
     spec = benchmarks.resolve(Spec(benchmark=name, size=8, ranks=ranks))
     late = 0 if "root" in spec.values else ranks - 1
     with tempfile.TemporaryDirectory() as folder:
         library = compiled(Path(folder))
-        for rank, wanted, what in ((late, [late], f"rank {late} sleeps"), (-1, [], "no rank sleeps")):
-            right = 0
+        for rank, expected, case in ((late, [late], f"rank {late} sleeps"), (-1, [], "no rank sleeps")):
+            count_right = 0
             for start in range(STARTS):
-                found = slow_ranks(one(spec, library, rank))
-                named = found.table.loc[found.table["slow"], "rank"].tolist()
-                right += named == wanted
-                print(f"{what}, start {start}: {'right' if named == wanted else 'WRONG'}: {found.sentence}")
-            print(f"{spec.benchmark}, {ranks} ranks, {what}: {right} of {STARTS} right")
+                outcome = slow_ranks(one_start(spec, library, rank))
+                named = outcome.table.loc[outcome.table["slow"], "rank"].tolist()
+                count_right += named == expected
+                print(f"{case}, start {start}: {'right' if named == expected else 'WRONG'}: {outcome.sentence}")
+            print(f"{spec.benchmark}, {ranks} ranks, {case}: {count_right} of {STARTS} right")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How the store grows: campaigns of 1000, 10,000 and 100,000 points with 1000 samples each. Asserts nothing.
+"""Print how times grow with the store: campaigns of 1000, 10,000 and 100,000 points with 1000 samples each. Asserts nothing.
 
-Every question is asked by a process of its own, as a user does: what is there (resume), the listing, one benchmark
-loaded, its figure made, its results printed for the first time and again. Points are spread over the MPI benchmarks,
-compacted, with a hundred files that are not yet. The values are random numbers: nothing was measured. ``python
+A new process answers each question, as for a user: which points exist (resume), the listing, loading one benchmark, its
+figure, printing its results again, and loading one point. The points are spread over the MPI benchmarks and
+compacted, except for a hundred files. The values are random numbers: nothing was measured. ``python
 bench/store.py [POINTS…]``; the folder is deleted at the end.
 """
 
@@ -33,22 +33,22 @@ took = time.process_time()
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps([took, int(peak.split()[1]) / 1024]), file=sys.__stdout__)
 """
-OPEN = "from labkit.campaign import Campaign; held = Campaign({folder!r}); name = {name!r}\n"
+OPEN = "from labkit.campaign import Campaign; campaign = Campaign({folder!r}); name = {name!r}\n"
 SHOW = "import io; sys.stdout = io.StringIO(); from labkit import cli; cli.main(['show', {folder!r}{more}])"
 QUESTIONS = {
-    "resume: what is there": OPEN + "there = held.done()",
+    "resume: what is there": OPEN + "done = campaign.done()",
     "listing: labkit show C": SHOW,
-    "one benchmark: load": OPEN + "found = list(held.samples(name))",
+    "one benchmark: load": OPEN + "samples = list(campaign.samples(name))",
     "one benchmark: figure, first time": OPEN
     + "from labkit import figures, records; from labkit.records import cached\n"
-    + "figures.versus_size(records.summary(cached.of(held, name)), 'latency_us')",
+    + "figures.versus_size(records.summary(cached.of(campaign, name)), 'latency_us')",
     "one benchmark: labkit show C --benchmark B, again": SHOW,
-    "one point of it": OPEN + "found = list(held.samples(name, {{('{first}', 0)}}))",
+    "one point of it": OPEN + "samples = list(campaign.samples(name, {{('{first}', 0)}}))",
 }
 
 
 def points(benchmark: str, count: int, like: Samples) -> Iterator[tuple[tuple[str, int], Raw]]:
-    """Points in the order of their names."""
+    """Yield points in the order of their names."""
     chance = np.random.default_rng(1)
     for i in range(count):
         fingerprint, launch = f"{i // LAUNCHES:016x}", i % LAUNCHES
@@ -69,21 +69,22 @@ def points(benchmark: str, count: int, like: Samples) -> Iterator[tuple[tuple[st
 
 
 def made(folder: Path, count: int) -> str:
-    """A campaign; the name of the benchmark that questions are about."""
-    held, (like, *_) = Campaign(folder), list(Campaign(EXAMPLE).samples("mpi.latency"))
-    names = [b.name for b in benchmarks.find().values() if b.kernel and b.sized and b.name.startswith("mpi.")]
+    """Make a campaign; return the name of the benchmark that the questions are about."""
+    campaign, (like, *_) = Campaign(folder), list(Campaign(EXAMPLE).samples("mpi.latency"))
+    kernels = (b for b in benchmarks.find().values() if isinstance(b, benchmarks.KernelBenchmark))
+    names = [b.name for b in kernels if b.sized and b.name.startswith("mpi.")]
     each = max(1, count // len(names))
     for name in names:
-        (held.path / "samples" / name).mkdir(parents=True, exist_ok=True)
-        compacted.write(points(name, each, like), held.path / "samples" / name)
+        (campaign.path / "samples" / name).mkdir(parents=True, exist_ok=True)
+        compacted.write(points(name, each, like), campaign.path / "samples" / name)
     for key, raw in points("mpi.latency", each + APART, like):
         if int(key[0], 16) * LAUNCHES + key[1] >= each:
-            held.save(samples.decode(raw, ""), key[0])
+            campaign.save(samples.decode(raw, ""), key[0])
     return "mpi.latency"
 
 
 def ask(code: str) -> tuple[float, float, float]:
-    """Time and processor time with the interpreter's start, s; memory at most, MiB."""
+    """Run code in a new process; return its time and processor time, s, and its peak memory, MiB."""
     began = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", ASK.format(code=code)], capture_output=True, text=True, check=True)
     took, memory = json.loads(done.stdout.splitlines()[-1])
@@ -91,22 +92,22 @@ def ask(code: str) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """A table for each size."""
+    """Print a table for each number of points."""
     for count in [int(word) for word in sys.argv[1:]] or [1_000, 10_000, 100_000]:
         with tempfile.TemporaryDirectory(prefix="labkit-bench-", dir="/tmp") as place:
             began = time.perf_counter()
             name = made(Path(place) / "c", count)
             size = sum(path.stat().st_size for path in Path(place).rglob("*.parquet")) / 1e6
-            held = len(Campaign(Path(place) / "c").done())
+            count_points = len(Campaign(Path(place) / "c").done())
             print(
-                f"\n{held:,} points, {held * SAMPLES:.1e} samples, {size:,.0f} MB, made in {time.perf_counter() - began:.0f} s"
+                f"\n{count_points:,} points, {count_points * SAMPLES:.1e} samples, {size:,.0f} MB, made in {time.perf_counter() - began:.0f} s"
             )
             print(f"{'':52} {'wall':>8} {'processor':>9} {'memory':>9}")
-            for what, code in QUESTIONS.items():
-                more = f", '--benchmark', {name!r}" if "--benchmark" in what else ""
+            for question, code in QUESTIONS.items():
+                more = f", '--benchmark', {name!r}" if "--benchmark" in question else ""
                 code = code.format(folder=f"{place}/c", name=name, more=more, first=f"{1:016x}")
                 whole, took, memory = ask(code)
-                print(f"{what:52} {whole:6.2f} s {took:7.2f} s {memory:5.0f} MiB", flush=True)
+                print(f"{question:52} {whole:6.2f} s {took:7.2f} s {memory:5.0f} MiB", flush=True)
             began = time.perf_counter()
             Campaign(Path(place) / "c").compact()
             print(f"{'compacting the rest of one benchmark':52} {time.perf_counter() - began:6.2f} s")

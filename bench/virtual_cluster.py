@@ -1,7 +1,7 @@
-"""How near the links of a virtual cluster come to their shaped rate, and how long it takes to be up. Asserts nothing.
+"""Print how near the links of a virtual cluster come to their shaped rate, and how long its start takes. Asserts nothing.
 
-One TCP connection of two seconds or more for each rate, and the taper of a tree with two senders: ``python
-bench/virtual_cluster.py``. TCP over Ethernet can carry 1448 of 1514 B, 95.6 %, of what HTB counts.
+It opens one TCP connection of two seconds or more for each rate, and two across the tapered uplink of a tree: ``python
+bench/virtual_cluster.py``. TCP over Ethernet can carry 1448 of the 1514 B, 95.6 %, that HTB counts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PYTHON = [sys.executable, "-I", "-S", "-c"]
 
 
 def rates(cluster: testbeds.Testbed, pairs: list[tuple[str, str]], size: int) -> list[float]:
-    """Mbit/s of one connection for each pair, all at once."""
+    """Mbit/s of one connection per pair, with all pairs at the same time."""
     takers = [supervise.start(cluster.on(target, [*PYTHON, TAKE])) for _, target in pairs]
     givers = [supervise.start(cluster.on(source, [*PYTHON, GIVE, target, str(size)])) for source, target in pairs]
     try:
@@ -47,7 +47,7 @@ def rates(cluster: testbeds.Testbed, pairs: list[tuple[str, str]], size: int) ->
 
 
 def main() -> None:
-    """A table."""
+    """Print a table."""
     for text in ("virtual-cluster:2", "virtual-cluster:8,per_leaf=4,uplink=267mbit"):
         began = time.perf_counter()
         with testbeds.open(text):
@@ -62,7 +62,7 @@ def main() -> None:
         with testbeds.open(f"virtual-cluster:4,per_leaf=2,rate=200mbit,uplink={uplink}mbit") as cluster:
             got = rates(cluster, pairs, int(min(uplink / 2, 200) * 1e6 / 8 * 2.2))
         ideal = min(uplink / 2, 200)
-        shown = ", ".join(f"{one:.1f}" for one in got)
+        shown = ", ".join(f"{rate:.1f}" for rate in got)
         print(
             f"two senders across an uplink of {uplink} Mbit/s ({400 / uplink:.0f}:1): {shown} Mbit/s each, ideal {ideal:.1f}"
         )

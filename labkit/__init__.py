@@ -36,7 +36,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are looked up when first used, so that importing labkit costs nothing."""
+    """Import a public name when it is first used, so that importing labkit costs nothing."""
     import importlib
 
     if name in _HOMES:
@@ -59,5 +59,5 @@ def load(campaign: str | Path | Campaign) -> pd.DataFrame:
     from labkit import campaign as campaigns
     from labkit import records
 
-    held = campaign if isinstance(campaign, campaigns.Campaign) else campaigns.Campaign(campaigns.find(campaign))
-    return records.table(held.samples(), campaign=held.name)
+    opened = campaign if isinstance(campaign, campaigns.Campaign) else campaigns.Campaign(campaigns.find(campaign))
+    return records.table(opened.samples(), campaign=opened.name)

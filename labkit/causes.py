@@ -1,4 +1,4 @@
-"""Why a program failed, from what it printed: the first cause with its remedy, and an excerpt that shows it."""
+"""Find out why a program failed from its output: the first known cause with its remedy, and an excerpt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RULE = re.compile(r"[\s\-=*_#.|~]*")  # lines that only decorate
 _WORDS = re.compile(r"\b(error|fail(ed|s)?|fatal|cannot|could not|unable|denied|refused|not found|no such)\b", re.I)
 _MORE = "Raise the limit with `ulimit -n 4096` (or ask for a higher hard limit), then repeat the command."
 
-# whether a second start fails alike, what a line says, what to do; the earliest line that fits is the cause
+# whether a second start would fail too, pattern of the line, remedy; the earliest line that matches is the cause
 _KNOWN = (
     (True, r"ssh: Could not resolve hostname (?P<host>\S+?):",
      "Correct the name {host} in --hosts, or add it to /etc/hosts or ~/.ssh/config."),
@@ -57,9 +57,9 @@ class Cause:
 
     Parameters
     ----------
-    line : of the output, that tells it.
+    line : line of the output that names it.
     remedy : what to do.
-    lasting : whether a second start would fail alike.
+    lasting : whether a second start would fail in the same way.
     """
 
     line: str
@@ -68,7 +68,7 @@ class Cause:
 
 
 def known(text: str) -> Cause | None:
-    r"""The first line of an output that tells a cause labkit knows; None where no line does.
+    r"""Return the first known cause that a line of an output names; None if no line does.
 
     Examples
     --------
@@ -77,18 +77,18 @@ def known(text: str) -> Cause | None:
     """
     for line in text.splitlines():
         for lasting, pattern, remedy in _KNOWN:
-            if found := re.search(pattern, line, re.IGNORECASE):
-                names = found.groupdict()
+            if match := re.search(pattern, line, re.IGNORECASE):
+                names = match.groupdict()
                 host = names.get("host") or names.get("other") or "HOST"
                 return Cause(line.strip()[:LINE], remedy.replace("{host}", host), lasting)
     return None
 
 
 def first(text: str) -> str:
-    """The line of an output that tells most about a failure; empty where it has no words.
+    """Return the line of an output that says most about a failure; empty if the output has no words.
 
-    A known cause, else what the exception of a Python traceback says, else the first line with the word of an error,
-    else the last line.
+    This is the line with a known cause, else the exception of a Python traceback, else the first line with a word for
+    an error, else the last line.
     """
     if cause := known(text):
         return cause.line
@@ -99,9 +99,9 @@ def first(text: str) -> str:
 
 
 def excerpt(text: str) -> str:
-    """The first and the last lines of an output, without lines that only decorate, and how many lines lie between."""
+    """Return the first and last lines of an output, and how many are omitted between them; drop decorative lines."""
     lines = [line.rstrip()[:LINE] for line in text.splitlines() if not _RULE.fullmatch(line)]
-    left = len(lines) - HEAD - TAIL
-    if left <= 1:
+    omitted = len(lines) - HEAD - TAIL
+    if omitted <= 1:
         return "\n".join(lines)
-    return "\n".join([*lines[:HEAD], f"… {left} lines omitted …", *lines[-TAIL:]])
+    return "\n".join([*lines[:HEAD], f"… {omitted} lines omitted …", *lines[-TAIL:]])

@@ -1,6 +1,6 @@
 """Every quantity that has a name: unit, meaning, label and which way is better.
 
-Axis labels, table heads and the data dictionary are printed from here, so a unit is written once.
+Axis labels, table heads and the data dictionary come from here, so that each unit is written once.
 """
 # ruff: noqa: E501  (tables: one row to a line)
 
@@ -21,12 +21,12 @@ class Metric:
 
     Parameters
     ----------
-    name : with its unit, as it stands in records: ``latency_us``.
+    name : name with the unit, as in records: ``latency_us``.
     kind : ``cost`` (time per unit of work), ``rate`` (work per time), ``share`` (of something, in %) or ``loss`` (a share
         that is better small).
-    factor : turns seconds per unit, or units per second, into the metric's unit.
-    unit : as shown to people.
-    label : in words, without the unit.
+    factor : factor from seconds per unit of work, or units per second, to the metric's unit.
+    unit : unit as shown to people.
+    label : name in words, without the unit.
     meaning : one sentence for the data dictionary.
     """
 
@@ -209,7 +209,7 @@ def end_column(metric: str, statistic: str, end: str) -> str:
 
 @cache
 def split_end(column: str) -> tuple[str, str, str] | None:
-    """Metric, statistic and end of a column of `end_column`, or None when it is none."""
+    """Metric, statistic and end of a column of `end_column`; None for any other column."""
     name, _, end = column.rpartition("_")
     parts = split(name) if end in ENDS else None
     return (*parts, end) if parts and parts[1] in SHOWN else None
@@ -217,7 +217,7 @@ def split_end(column: str) -> tuple[str, str, str] | None:
 
 @cache
 def split(column: str) -> tuple[str, str] | None:
-    """Metric and statistic of a column, or None when it is neither.
+    """Metric and statistic of a column; None if the column is no statistic of a metric.
 
     Examples
     --------
@@ -247,9 +247,9 @@ def title(column: str) -> str:
         return f"{METRICS[ends[0]].label}, {side} end of the interval of the {STATISTICS[ends[1]].label} ({METRICS[ends[0]].unit})"
     if column in METRICS:
         return METRICS[column].title
-    found = (COLUMNS | SUMMARY).get(column)
-    words = column.removesuffix("_" + found.unit.replace("/", "p")) if found and found.unit else column
-    return words.replace("_", " ") + (f" ({found.unit})" if found and found.unit else "")
+    other = (COLUMNS | SUMMARY).get(column)
+    words = column.removesuffix("_" + other.unit.replace("/", "p")) if other and other.unit else column
+    return words.replace("_", " ") + (f" ({other.unit})" if other and other.unit else "")
 
 
 def dictionary() -> str:

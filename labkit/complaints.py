@@ -1,4 +1,4 @@
-"""What is wrong with given values, in plain words: pydantic's errors translated."""
+"""Say in plain words what is wrong with given values: translations of pydantic's errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNKNOWN, MISSING = ("unexpected_keyword_argument", "extra_forbidden"), ("missing
 
 
 def unknown(what: str, key: str, known: Sequence[str]) -> str:
-    """A sentence for a key that does not exist: near matches first, then all keys.
+    """Write a sentence for a key that does not exist: near matches first, then all keys.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def unknown(what: str, key: str, known: Sequence[str]) -> str:
 
 
 def text(what: str, cls: type, errors: Sequence[Mapping[str, Any]]) -> str:
-    """One message for all errors of a value, each with its place and what it must be.
+    """Write one message for all errors of a value, each with its place and what it must be.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _prefix(location: Sequence[str | int]) -> str:
 
 
 def _place(around: Sequence[str | int]) -> str:
-    """A location as a reader of TOML calls it; entries of a list are counted from 1."""
+    """Write a location in TOML's notation, with entries of a list counted from 1."""
     parts: list[str] = []
     for part in around:
         if isinstance(part, int):

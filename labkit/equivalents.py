@@ -1,8 +1,8 @@
-"""Results in the layouts of the OSU and the Intel MPI benchmarks, for scripts that read those.
+"""Print results in the layouts of the OSU and the Intel MPI benchmarks, for scripts that read those.
 
-One table for each start of the ranks, as the programs print it. OMB's collectives show the mean over ranks of each
-rank's mean time, IMB the slowest rank, the fastest, and that mean; between two ranks it is the mean over iterations.
-A line tells that labkit measured.
+Each start of the ranks gives one table, as the programs print it. OMB's collectives show the mean over ranks of each
+rank's mean time. IMB shows the slowest rank, the fastest rank and that mean. Between two ranks it is the mean over
+iterations. A line above the table says that labkit measured.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _DATATYPES = {"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "int32": "MPI_INT
 
 
 def tests(benchmark: Benchmark, form: str) -> dict[str, Mapping[str, Scalar]]:
-    """Tests of a format that are the same as a benchmark, with the options that make it so."""
-    known = {test: options for test, options in benchmark.equivalents.items() if test.startswith(FORMS[form])}
-    return {test: options for test, options in known.items() if form == "imb" or test in TABLES}
+    """Tests of a format that equal a benchmark, each with the options that make the benchmark equal it."""
+    equal = {test: options for test, options in benchmark.equivalents.items() if test.startswith(FORMS[form])}
+    return {test: options for test, options in equal.items() if form == "imb" or test in TABLES}
 
 
 def check(name: str, form: str) -> None:
@@ -62,18 +62,20 @@ def test_of(samples: Samples, form: str) -> str:
         If there is none.
     """
     check(samples.spec.benchmark, form)
-    benchmark, own = benchmarks.get(samples.spec.benchmark), dict(samples.spec.options)
-    usual, found = dataclasses.asdict(benchmark.options()), []
-    for test, options in tests(benchmark, form).items():
-        differ = {k: v for k, v in (usual | dict(options)).items() if k in own and own[k] != v and k not in FREE}
-        found.append((TEST.of(samples.meta) != test, len(differ), -len(options), test, differ))
-    *_, test, differ = min(found, key=lambda one: one[:3])
+    benchmark, options = benchmarks.get(samples.spec.benchmark), dict(samples.spec.options)
+    defaults, candidates = dataclasses.asdict(benchmark.options()), []
+    for test, test_options in tests(benchmark, form).items():
+        theirs = defaults | dict(test_options)
+        differ = {k: v for k, v in theirs.items() if k in options and options[k] != v and k not in FREE}
+        candidates.append((TEST.of(samples.meta) != test, len(differ), -len(test_options), test, differ))
+    *_, test, differ = min(candidates, key=lambda candidate: candidate[:3])
     if differ:
-        what = ", ".join(f"{key}={own[key]} (there {value})" for key, value in differ.items())
-        warnings.warn(f"{samples.spec.benchmark} is shown as {test}, but differs: {what}.", LabkitWarning, stacklevel=2)
+        changes = ", ".join(f"{key}={options[key]} (there {value})" for key, value in differ.items())
+        message = f"{samples.spec.benchmark} is shown as {test}, but differs: {changes}."
+        warnings.warn(message, LabkitWarning, stacklevel=2)
     if test in benchmark.unlike:
-        what = f"{samples.spec.benchmark} is shown as {test}, which differs: {benchmark.unlike[test]}."
-        warnings.warn(what, LabkitWarning, stacklevel=2)
+        message = f"{samples.spec.benchmark} is shown as {test}, which differs: {benchmark.unlike[test]}."
+        warnings.warn(message, LabkitWarning, stacklevel=2)
     return test
 
 
@@ -94,19 +96,19 @@ def text(samples: Sequence[Samples], form: str, *, full: bool = False) -> str:
     for one in samples:
         spec = one.spec.replace(size=0)
         groups.setdefault((test_of(one, form), spec, str(LIBRARY.of(one.meta)), one.launch), []).append(one)
-    found = [(str(key[0]), sorted(group, key=lambda one: one.spec.size)) for key, group in groups.items()]
+    results = [(str(key[0]), sorted(group, key=lambda one: one.spec.size)) for key, group in groups.items()]
     if form == "omb":
-        return omb.write(_omb(test, group, full) for test, group in found)
-    return imb.write(_imb_runs(found))
+        return omb.write(_omb(test, group, full) for test, group in results)
+    return imb.write(_imb_runs(results))
 
 
 def _measured_by(samples: Samples) -> str:
     """Who measured, for a line above the table."""
     spec, meta = samples.spec, samples.meta
     words = [spec.benchmark, *(f"{key}={value}" for key, value in spec.options)]
-    who = f"labkit {__version__}" if samples.n else f"{LIBRARY.of(meta)}, imported by labkit {__version__}"
-    where = f"{LIBRARY.of(meta)}, {spec.ranks} ranks, transport {spec.transport}, launch {samples.launch}"
-    return f"{who}; {' '.join(words)}; {where}"
+    program = f"labkit {__version__}" if samples.n else f"{LIBRARY.of(meta)}, imported by labkit {__version__}"
+    setting = f"{LIBRARY.of(meta)}, {spec.ranks} ranks, transport {spec.transport}, launch {samples.launch}"
+    return f"{program}; {' '.join(words)}; {setting}"
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
@@ -119,7 +121,7 @@ def _row(samples: Samples) -> dict[str, Any]:
 
 
 def _value(row: Mapping[str, Any], metric: str, *statistics: str) -> float | None:
-    """The first of some statistics that a record has."""
+    """Value of the first of these statistics that the record has."""
     for statistic in statistics:
         value = row.get(statistic_column(metric, statistic))
         if value is not None and math.isfinite(value):
@@ -139,15 +141,15 @@ def _latencies(samples: Samples, row: Mapping[str, Any]) -> tuple[float | None, 
 
 
 def _bandwidth(samples: Samples, row: Mapping[str, Any], slowest: float | None) -> float | None:
-    """MB/s; where the benchmark has no such metric, what the latency of the slowest rank makes of it."""
-    found = _value(row, "bandwidth_MBps", "mean", "value", "p50")
+    """Bandwidth in MB/s. If the benchmark has no such metric, it follows from the latency of the slowest rank."""
+    bandwidth = _value(row, "bandwidth_MBps", "mean", "value", "p50")
     if samples.spec.size == 0:
         return 0.0
-    return samples.spec.size / slowest if found is None and slowest else found
+    return samples.spec.size / slowest if bandwidth is None and slowest else bandwidth
 
 
 def _iterations(samples: Samples) -> int:
-    """How many were timed; 0 where it is not known."""
+    """Number of timed iterations; 0 if unknown."""
     if samples.n:
         return int(np.sum(samples.extras["iterations"][0])) if "iterations" in samples.extras else samples.n
     return samples.effort.iterations or 0
@@ -157,22 +159,23 @@ def _cells(samples: Samples, test: str, columns: Sequence[str]) -> Row:
     """One row of a table of a test."""
     row = _row(samples)
     benchmark, spec = benchmarks.get(samples.spec.benchmark), samples.spec
-    how = benchmark.converted.get(test)
-    ours: Mapping[str, float] = how(spec) if how else {}
+    convert = benchmark.converted.get(test)
+    factors: Mapping[str, float] = convert(spec) if convert else {}
     latencies = "latency_us" in benchmark.metrics or not samples.n
     low, high, mean = _latencies(samples, row) if latencies else (None, None, None)
     bandwidth, order = _bandwidth(samples, row, high), ("osu_mean", "mean", "value", "p50")
     if benchmark.loop and test.startswith("osu_"):
         mean = _value(row, "latency_us", "osu_mean") or mean
         bandwidth = _value(row, "bandwidth_MBps", "osu_mean") or bandwidth
-    low, high, mean = (_divided(value, ours.get("latency_us", 1)) for value in (low, high, mean))
-    rate = _divided(_value(row, "message_rate_per_s", *order), ours.get("message_rate_per_s", 1))
+    low, high, mean = (_divided(value, factors.get("latency_us", 1)) for value in (low, high, mean))
+    bandwidth = _divided(bandwidth, factors.get("bandwidth_MBps", 1))
+    rate = _divided(_value(row, "message_rate_per_s", *order), factors.get("message_rate_per_s", 1))
     values: dict[str, Value] = {
         **dict.fromkeys(("Avg Latency(us)", "Latency (us)", "Overall(us)", "t_avg[usec]"), mean),
         **dict.fromkeys(("Min Latency(us)", "t_min[usec]"), low),
         **dict.fromkeys(("Max Latency(us)", "t_max[usec]", "t_ovrl[usec]"), high),
         "t[usec]": mean if test.startswith("IMB-P2P ") else high,
-        **dict.fromkeys(("Bandwidth (MB/s)", "MB/s", "Mbytes/sec"), _divided(bandwidth, ours.get("bandwidth_MBps", 1))),
+        **dict.fromkeys(("Bandwidth (MB/s)", "MB/s", "Mbytes/sec"), bandwidth),
         **dict.fromkeys(("Compute(us)", "t_CPU[usec]"), _value(row, "compute_us", *order)),
         **dict.fromkeys(("Pure Comm.(us)", "t_pure[usec]"), _value(row, "pure_us", *order)),
         **dict.fromkeys(("Iterations", "#repetitions"), _iterations(samples)),
@@ -181,7 +184,7 @@ def _cells(samples: Samples, test: str, columns: Sequence[str]) -> Row:
         "Overlap(%)": _value(row, "overlap_osu_percent", *order),
         "overlap[%]": _value(row, "overlap_imb_percent", *order),
     }
-    size = round(spec.size / ours.get("size", 1)) if benchmark.sized else None
+    size = round(spec.size / factors.get("size", 1)) if benchmark.sized else None
     return Row(size, tuple(values.get(column) for column in columns))
 
 
@@ -203,18 +206,14 @@ def _omb(test: str, group: Sequence[Samples], full: bool) -> Table:
     rate = next(iter(benchmark.metrics)) == "bandwidth_MBps"
     columns = _omb_names.columns(test, rate=rate, full=full)
     datatype = _DATATYPES.get(str(options.get("datatype")), "MPI_CHAR") if benchmark.sized else ""
+    remarks = [f"Measured by: {_measured_by(first)}"]
+    if benchmark.sampled[0] and first.n:
+        of_median, of_value = benchmark.sampled
+        remarks.append(f"The values are {of_value}, as in OMB. labkit's median is the median of {of_median}")
     above = _omb_names.preamble(
         test,
         datatype,
-        f"Measured by: {_measured_by(first)}",
-        *(
-            [
-                f"The values are {benchmark.sampled[1]}, as in OMB. labkit's median is the median of "
-                f"{benchmark.sampled[0]}"
-            ]
-            if benchmark.sampled[0] and first.n
-            else []
-        ),
+        *remarks,
         ranks=first.spec.ranks,
         window=int(str(options.get("window", 64))),
     )
@@ -222,16 +221,17 @@ def _omb(test: str, group: Sequence[Samples], full: bool) -> Table:
     return Table(test, _omb_names.TITLES[test], _omb_names.VERSION, {}, columns, rows, above)
 
 
-def _imb_runs(found: Sequence[tuple[str, Sequence[Samples]]]) -> list[Table]:
-    """Tables of IMB, each program of them opened and closed as one run."""
+def _imb_runs(results: Sequence[tuple[str, Sequence[Samples]]]) -> list[Table]:
+    """Tables of IMB. The results of each of its programs begin and end like one run."""
     tables: list[Table] = []
-    for part in dict.fromkeys(test.partition(" ")[0] for test, _ in found):
-        own = [(test, group) for test, group in found if test.partition(" ")[0] == part]
-        names = list(dict.fromkeys(test.partition(" ")[2] for test, _ in own))
-        above: tuple[str, ...] = imb.opening(part, _facts([one for _, group in own for one in group]), names)
-        for test, group in own:
+    for program in dict.fromkeys(test.partition(" ")[0] for test, _ in results):
+        of_program = [(test, group) for test, group in results if test.partition(" ")[0] == program]
+        names = list(dict.fromkeys(test.partition(" ")[2] for test, _ in of_program))
+        facts = _facts([one for _, group in of_program for one in group])
+        above: tuple[str, ...] = imb.opening(program, facts, names)
+        for test, group in of_program:
             columns, spec = imb.columns(test), group[0].spec
-            threads = int(str(dict(spec.options).get("threads", 1))) if part == "IMB-MT" else 1
+            threads = int(str(dict(spec.options).get("threads", 1))) if program == "IMB-MT" else 1
             sized = benchmarks.get(spec.benchmark).sized
             rows = [_cells(one, test, columns) for one in group]
             if threads > 1:
@@ -239,7 +239,7 @@ def _imb_runs(found: Sequence[tuple[str, Sequence[Samples]]]) -> list[Table]:
             above += imb.above(test, spec.ranks, columns, sized=sized, threads=threads)
             tables.append(Table(test, test.partition(" ")[2], imb.VERSION, {}, columns, tuple(rows), above))
             above = ()
-        end = ("", "") if part == "IMB-MT" else ("", "", imb.END, "")
+        end = ("", "") if program == "IMB-MT" else ("", "", imb.END, "")
         tables[-1] = dataclasses.replace(tables[-1], closing=end)
     return tables
 
@@ -249,14 +249,14 @@ def _facts(group: Sequence[Samples]) -> list[str]:
     first = group[0]
     sizes = [one.spec.size for one in group]
     start = str(START.of(first.meta) or "")
-    known = {
+    facts = {
         "Date": datetime.fromisoformat(start).ctime() if start else "",
         "Machine": first.host.get("architecture"),
         "System": "Linux",
         "Release": first.host.get("kernel"),
         "MPI Version": LIBRARY.of(first.meta),
     }
-    lines = [f"{key:22}: {value}" for key, value in known.items() if value]
+    lines = [f"{key:22}: {value}" for key, value in facts.items() if value]
     lines += [f"{'Measured by':22}: {text}" for text in dict.fromkeys(map(_measured_by, group))]
     lengths = [
         f"{word} message length in bytes:   {pick(sizes)}" for word, pick in (("Minimum", min), ("Maximum", max))

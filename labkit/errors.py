@@ -13,7 +13,7 @@ from typing import Any
 
 from labkit import causes
 
-_SHOWN = 8192  # characters of a message, and of the end of standard error, that are told to others
+_SHOWN = 8192  # characters of a message, and of the end of standard error, that other processes get
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,99}")  # of what becomes a file's name
 
 
@@ -33,11 +33,11 @@ class LabkitError(Exception):
         return (str(self).splitlines() or ["no reason"])[0][:300]
 
     def facts(self) -> dict[str, Any]:
-        """What another process must know of it, as plain values."""
+        """Plain values that another process must know about the error."""
         return {"error": type(self).__name__, "reason": self.brief, "message": str(self)[:_SHOWN]}
 
     def under(self, headline: str) -> LabkitError:
-        """The same error below another first line, with all that it knows."""
+        """The same error with another first line."""
         kind = KernelError if isinstance(self, KernelError) else LaunchError
         return kind("\n".join([headline, *str(self).splitlines()[1:]]))
 
@@ -49,8 +49,8 @@ class Failed:
     Parameters
     ----------
     point : its label.
-    launch : which one, from 0.
-    error : why, whole: command, exit status and standard error are still apart.
+    launch : number of the launch, from 0.
+    error : the reason, with command, exit status and standard error as attributes.
     """
 
     point: str
@@ -69,10 +69,10 @@ class LaunchError(LabkitError):
     ----------
     message : what happened, and what to do.
     command : the exact command line.
-    exit_status : of the command; None when it was ended from outside.
-    rank : the rank that failed, where known.
-    stderr : what it wrote on standard error, its beginning and its end at least.
-    lasting : whether a second start would fail alike, whatever `stderr` tells.
+    exit_status : of the command; None if it was ended from outside.
+    rank : the rank that failed, if known.
+    stderr : its standard error, at least the beginning and the end.
+    lasting : whether a second start would fail in the same way, whatever `stderr` says.
     """
 
     def __init__(
@@ -107,16 +107,16 @@ class LaunchError(LabkitError):
         return "\n".join(parts)
 
     def facts(self) -> dict[str, Any]:
-        """What another process must know of it: also command, exit status, rank, and the end of standard error."""
-        known = {"command": list(self.command), "stderr": self.stderr[-_SHOWN:]}
+        """Plain values, which also hold the command, exit status, rank and the end of standard error."""
+        texts = {"command": list(self.command), "stderr": self.stderr[-_SHOWN:]}
         numbers = {"exit_status": self.exit_status, "rank": self.rank}
-        return super().facts() | known | {name: value for name, value in numbers.items() if value is not None}
+        return super().facts() | texts | {name: value for name, value in numbers.items() if value is not None}
 
     def under(self, headline: str) -> LaunchError:
-        """The same error below another first line; command, exit status, rank and standard error stay its own."""
-        said = "\n".join([headline, *super().__str__().splitlines()[1:]])
+        """The same error with another first line; it keeps its command, exit status, rank and standard error."""
+        message = "\n".join([headline, *super().__str__().splitlines()[1:]])
         return LaunchError(
-            said,
+            message,
             command=self.command,
             exit_status=self.exit_status,
             rank=self.rank,
@@ -131,7 +131,7 @@ class LaunchError(LabkitError):
 
     @property
     def brief(self) -> str:
-        """The reason in a line, with the first cause that standard error tells."""
+        """The reason in a line, with the first cause that standard error names."""
         first = causes.first(self.stderr)
         return f"{super().brief} ({first[:200]})" if first and first not in super().brief else super().brief
 
@@ -145,7 +145,7 @@ class AbsentError(KernelError):
 
 
 class DataError(LabkitError):
-    """A file is not what it must be: path, line, found, wanted."""
+    """A file is not what it must be. The message has the path, the line, what is there and what must be there."""
 
 
 class LostError(DataError):
@@ -153,7 +153,7 @@ class LostError(DataError):
 
 
 def of_point(error: LabkitError) -> LabkitError:
-    """The error as one of a point, after which the others go on; raised again where nothing can go on."""
+    """Return the error if only this point failed; raise it again if no other point can be measured either."""
     if isinstance(error, LostError):
         raise error
     return error
@@ -168,7 +168,7 @@ class LabkitWarning(UserWarning):
 
 
 def named(kind: str, wanted: str, names: Sequence[str] = ()) -> str:
-    """The name, if it is one: letters, digits, dot, plus, minus and underscore; never a path, never several lines.
+    """Return the name if it consists of letters, digits, dot, plus, minus and underscore; it is never a path.
 
     Raises
     ------
@@ -177,14 +177,15 @@ def named(kind: str, wanted: str, names: Sequence[str] = ()) -> str:
     """
     if NAME.fullmatch(wanted):
         return wanted
-    there = f" There are: {', '.join(sorted(names))}." if names else ""
+    choice = f" There are: {', '.join(sorted(names))}." if names else ""
     raise SpecError(
-        f"There is no {kind} {wanted[:60]!r}: a name has letters, digits and . + - _ only; a path is not a name.{there}"
+        f"There is no {kind} {wanted[:60]!r}: a name has letters, digits and . + - _ only; a path is not a name."
+        f"{choice}"
     )
 
 
 def alike(wanted: str, names: Sequence[str]) -> str:
-    """The question "Did you mean …? " with the names that are alike; empty if none is.
+    """Return the question "Did you mean …? " with similar names; empty if there are none.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def alike(wanted: str, names: Sequence[str]) -> str:
 
 
 def known(kind: str, wanted: str, names: Sequence[str], *, see: str = "") -> SpecError:
-    """Error for a name that does not exist: near matches, and all names or the command `see` that lists them."""
+    """Return the error for a name that does not exist: similar names, and all names or the command that lists them."""
     near = alike(wanted, names)
     if see:
         return SpecError(f"There is no {kind} {wanted[:100]!r}. {near}List all {len(names)} with: {see}")

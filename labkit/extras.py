@@ -1,4 +1,4 @@
-"""Packages that measuring does without: which extra of labkit brings each, and what to do where one is missing.
+"""Optional packages: which extra of labkit installs each, and what to do if one is missing.
 
 ``pip install labkit`` brings what measuring, importing and showing need. Reports and notebooks need ``labkit[report]``,
 JupyterLab and the Explorer ``labkit[lab]``.
@@ -30,34 +30,34 @@ PACKAGES = {
     ),
     "lab": ("jupyterlab", "ipywidgets", "anywidget", "traitlets"),
 }
-NOTEBOOKS = ("papermill", "nbformat", "ipykernel", "IPython", "plotly")  # what executing a notebook takes
+NOTEBOOKS = ("papermill", "nbformat", "ipykernel", "IPython", "plotly")  # needed to execute a notebook
 
 
 def absent(*names: str) -> list[str]:
-    """Those of some packages, by the names they are imported by, that are not installed."""
+    """Return the packages, by the names they are imported by, that are not installed."""
     return [name for name in names if find_spec(name) is None]
 
 
 def need(*names: str) -> None:
-    """Refuse to go on without packages.
+    """Check that packages are installed.
 
     Raises
     ------
     LaunchError
-        If one is not installed; it names the extra that brings it.
+        If one is not installed; it names the extra that installs it.
     """
     for name in absent(*names):
         raise LaunchError(_sentence(name))
 
 
 def explained(error: ModuleNotFoundError) -> LaunchError | None:
-    """The error with its remedy, for a package that an extra brings; None for any other."""
+    """Return the error with its remedy for a package of an extra; None for any other package."""
     name = (error.name or "").partition(".")[0]
     return LaunchError(_sentence(name)) if any(name in names for names in PACKAGES.values()) else None
 
 
 def remedy(name: str) -> str:
-    """The command that installs the extra with a package."""
+    """Return the command that installs the extra with a package."""
     extra = next((extra for extra, names in PACKAGES.items() if name in names), "")
     return f"pip install 'labkit[{extra}]'" if extra else f"pip install {name}"
 

@@ -1,4 +1,4 @@
-"""Where a user's own files lie: the folders of the XDG Base Directory Specification, as platformdirs finds them."""
+"""Find the folders for a user's files: those of the XDG Base Directory Specification, by platformdirs."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ NAME = "labkit"
 
 
 def cache() -> Path:
-    """Files that can be made again; ``$XDG_CACHE_HOME/labkit``, else ``~/.cache/labkit``."""
-    return _found("user_cache_path", "XDG_CACHE_HOME")
+    """Folder for files that labkit can make again; ``$XDG_CACHE_HOME/labkit``, else ``~/.cache/labkit``."""
+    return _folder("user_cache_path", "XDG_CACHE_HOME")
 
 
 def config() -> Path:
-    """Settings that the user writes; ``$XDG_CONFIG_HOME/labkit``, else ``~/.config/labkit``."""
-    return _found("user_config_path", "XDG_CONFIG_HOME")
+    """Folder for settings that the user writes; ``$XDG_CONFIG_HOME/labkit``, else ``~/.config/labkit``."""
+    return _folder("user_config_path", "XDG_CONFIG_HOME")
 
 
 def state() -> Path:
-    """What labkit must remember from run to run; ``$XDG_STATE_HOME/labkit``, else ``~/.local/state/labkit``."""
-    return _found("user_state_path", "XDG_STATE_HOME")
+    """Folder for what labkit remembers from run to run; ``$XDG_STATE_HOME/labkit``, else ``~/.local/state/labkit``."""
+    return _folder("user_state_path", "XDG_STATE_HOME")
 
 
 def fonts() -> tuple[Path, ...]:
-    """Where fonts of the user may lie."""
+    """Folders that may hold fonts of the user."""
     import platformdirs
 
     try:
@@ -36,18 +36,18 @@ def fonts() -> tuple[Path, ...]:
         return ()
 
 
-def _found(folder: str, variable: str) -> Path:
-    """A folder of labkit's own, from the function of platformdirs with that name.
+def _folder(function: str, variable: str) -> Path:
+    """A folder of labkit's, from the function of platformdirs with this name.
 
     Raises
     ------
     DataError
         If the user has no home folder.
     """
-    import platformdirs  # here, for a rank imports this module, and should open few files
+    import platformdirs  # inside the function: a rank imports this module and should open few files
 
     try:
-        return Path(getattr(platformdirs, folder)(NAME))
+        return Path(getattr(platformdirs, function)(NAME))
     except RuntimeError as error:
         raise DataError(
             f"User {os.getuid()} has no home folder, but labkit needs one for its files. Set HOME or {variable} to the "
@@ -56,7 +56,7 @@ def _found(folder: str, variable: str) -> Path:
 
 
 def runtime() -> Path:
-    """Notes about running processes, for this user alone: ``labkit-UID`` in ``$XDG_RUNTIME_DIR``, else in ``/tmp``.
+    """Folder for this user's notes on running processes: ``labkit-UID`` in ``$XDG_RUNTIME_DIR``, else in ``/tmp``.
 
     This is not platformdirs' folder. That one depends on the mode of ``$XDG_RUNTIME_DIR`` and on whether
     ``/run/user/UID`` exists, so a login shell and a batch job of the same user may not find each other's notes.
@@ -64,7 +64,7 @@ def runtime() -> Path:
     Raises
     ------
     LaunchError
-        If it cannot be made, or belongs to somebody else.
+        If it cannot be made, or belongs to another user.
     """
     place = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"{NAME}-{os.getuid()}"
     try:

@@ -1,4 +1,4 @@
-"""Pipe tables, the tables of Markdown. Everything that labkit prints as one comes from here.
+"""Write pipe tables, the tables of Markdown. labkit prints all of its pipe tables with this module.
 
 The library tabulate writes them too, but a bar inside a cell ends that cell, and its rules are as long as the longest
 cell. Pandoc takes the widths of columns from the rules, so one column of prose would starve the others.
@@ -16,14 +16,14 @@ _RULES = {"l": ":{}-", "r": "-{}:", "c": ":{}:"}
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "", caption: str = "") -> str:
-    r"""A pipe table of cells that are Markdown; a bar or the end of a line in a cell stays in it.
+    r"""Return a pipe table of cells in Markdown; a bar or a line end inside a cell does not end the cell.
 
     Parameters
     ----------
     head : column heads.
-    rows : cells, each as many as heads.
-    align : ``l``, ``r`` or ``c`` for each column; left without it.
-    caption : with its label, as in ``Hosts. {#tbl-hosts}``.
+    rows : cells of each row, as many as heads.
+    align : ``l``, ``r`` or ``c`` for each column (default: left).
+    caption : caption with its label, as in ``Hosts. {#tbl-hosts}``.
 
     Examples
     --------

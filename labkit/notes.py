@@ -1,6 +1,6 @@
 """Notes: badges, warnings and reasons as records of a code, a text and the values in the text.
 
-A note is made where it arises and stays a record up to where it is shown; only `joined` makes one text of several.
+A note stays a record until it is shown. Only `joined` makes one text of several notes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 Scalar = str | int | float | bool
-BETWEEN = "; "  # notes that are printed in one line
+BETWEEN = "; "  # between notes that are printed in one line
 LONGEST = 100  # characters of a code
-FUNCTIONAL = "functional, not performance"  # how such a badge ends
-# badges whose code does not follow from their words
+FUNCTIONAL = "functional, not performance"  # end of a badge that denies a statement about performance
+# codes of badges that do not follow from their words
 _CODES = ((re.compile(rf".*{FUNCTIONAL}"), "functional"), (re.compile(r"\S+ stands in for \S+"), "stand-in"))
 
 
@@ -38,7 +38,7 @@ class Note:
         return self.text
 
     def value(self, name: str) -> Scalar | None:
-        """A value by its name; None where the note has none of that name."""
+        """A value by its name; None if the note has no such value."""
         return dict(self.values).get(name)
 
     def as_dict(self) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def badge(text: str, /, **values: Scalar) -> Note:
     >>> badge("busy machine").code, badge("iperf3 stands in for netperf").code
     ('busy-machine', 'stand-in')
     """
-    found = next((code for pattern, code in _CODES if pattern.fullmatch(text)), "")
-    slug = found or re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST]
+    code = next((code for pattern, code in _CODES if pattern.fullmatch(text)), "")
+    slug = code or re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST]
     return Note(slug, text, tuple(values.items()))
 
 
@@ -76,22 +76,22 @@ def texts(notes: Iterable[object]) -> tuple[str, ...]:
 
 
 def joined(notes: Iterable[object]) -> str:
-    """Notes, or other texts, as one text: for printing only, nobody splits it again."""
+    """Notes, or other texts, as one text. This is for printing only; nothing splits it again."""
     return BETWEEN.join(filter(None, texts(notes)))
 
 
 def parts(text: str) -> list[str]:
-    """Texts of a cell of older tables, which held several in one; for readers of such tables only."""
+    """Texts in a cell of an older table, which joined several in one cell. For readers of such tables only."""
     return [part for part in text.split(BETWEEN) if part]
 
 
 def once(many: Iterable[Iterable[Note]]) -> tuple[Note, ...]:
     """All notes of several points in their order, each text once."""
-    found: dict[str, Note] = {}
+    by_text: dict[str, Note] = {}
     for notes in many:
         for one in notes:
-            found.setdefault(one.text, one)
-    return tuple(found.values())
+            by_text.setdefault(one.text, one)
+    return tuple(by_text.values())
 
 
 def has(notes: Iterable[Note], code: str) -> bool:
@@ -102,30 +102,30 @@ def has(notes: Iterable[Note], code: str) -> bool:
 # ---- in files --------------------------------------------------------------------------------------------------------
 
 
-def told(notes: Iterable[Note]) -> Iterator[tuple[str, list[Any]]]:
-    """Text with code and values of each note, as the metadata of samples hold them beside the texts."""
+def details(notes: Iterable[Note]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the text of each note with its code and values, as the metadata of samples hold them beside the texts."""
     for one in notes:
         yield one.text, [one.code, dict(one.values)]
 
 
 def known(given: Iterable[str], about: Mapping[str, Sequence[Any]], *, badges: bool = False) -> tuple[Note, ...]:
-    """Notes from their texts and what `told` says of them.
+    """Make notes from their texts and from their codes and values, which `details` yielded.
 
     Parameters
     ----------
     given : texts of the notes.
     about : text → code and values; older files have none.
-    badges : whether they are badges, whose code follows from the text where nothing tells it.
+    badges : whether the notes are badges. The code of a badge follows from its text if `about` does not have it.
     """
-    found = []
+    notes = []
     for text in given:
         code, values = about.get(text) or (badge(text).code if badges else "", {})
-        found.append(Note(code, text, tuple(values.items())))
-    return tuple(found)
+        notes.append(Note(code, text, tuple(values.items())))
+    return tuple(notes)
 
 
 def check(about: object) -> str:
-    """Why a value is not what `told` makes; empty where it is."""
+    """Say why a value is not a mapping of what `details` yields; empty if it is."""
     if not isinstance(about, dict):
         return "no table"
     for entry in about.values():
@@ -140,12 +140,12 @@ def check(about: object) -> str:
 
 
 def packed(notes: Iterable[Note]) -> list[dict[str, str]]:
-    """Notes for a column of Arrow lists; values are one JSON object, since their types differ from note to note."""
+    """Notes for a column of Arrow lists. Their values are one JSON object, because types differ from note to note."""
     return [{"code": one.code, "text": one.text, "values": json.dumps(dict(one.values))} for one in notes]
 
 
 def unpacked(cell: object) -> tuple[Note, ...]:
-    """Notes from a cell that `packed` filled, or from the joined text that older tables hold.
+    """Read notes from a cell that `packed` filled, or from the joined text of older tables.
 
     Raises
     ------

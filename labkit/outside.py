@@ -1,6 +1,6 @@
-"""What comes from outside of labkit: files that others wrote, and what the system refuses.
+"""Read files that others wrote, and explain errors of the system.
 
-The one place that turns an error of the system or of a parser into a sentence with the path and a remedy.
+Only this module turns an error of the system or of a parser into a sentence with the path and a remedy.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ _KINDS = {
 
 
 def explained(error: BaseException, path: str | Path = "") -> DataError:
-    """The sentence for what the system, a decoder or a parser refused.
+    """Explain an error of the system, a decoder or a parser in a sentence.
 
     Parameters
     ----------
-    path : file that it was about, where the error does not name one.
+    path : file that the error is about, if the error does not name one.
     """
     if isinstance(error, OSError):
         named = error.filename if error.filename is not None else path
         where = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "The system refused"
-        said = _short(error.strerror or str(error) or type(error).__name__).rstrip(".")
-        return DataError(f"{_short(where)}: {said}. {remedy(error)}.")
+        reason = _short(error.strerror or str(error) or type(error).__name__).rstrip(".")
+        return DataError(f"{_short(where)}: {reason}. {remedy(error)}.")
     where = _short(str(path)) or "The input"
     if isinstance(error, UnicodeError):
         place = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
@@ -73,13 +73,13 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
 
 
 def remedy(error: OSError) -> str:
-    """What to do about an error of the system."""
+    """Say what to do about an error of the system."""
     return _REMEDIES.get(error.errno or 0, "Check it, or name another place")
 
 
 @contextmanager
 def about(path: str | Path) -> Iterator[None]:
-    """Errors of the system in this block as sentences about a path.
+    """Turn errors of the system in this block into sentences about a path.
 
     Raises
     ------
@@ -93,12 +93,12 @@ def about(path: str | Path) -> Iterator[None]:
 
 
 def regular(path: Path) -> Path:
-    """The path, if it names a file that can be read to its end: no pipe, device or folder, which may never end.
+    """Return the path if it names a regular file. A pipe or a device may never end.
 
     Raises
     ------
     DataError
-        If it does not.
+        If it names anything else, or nothing.
     """
     with about(path):
         mode = stat.S_IFMT(path.stat().st_mode)
@@ -108,12 +108,12 @@ def regular(path: Path) -> Path:
 
 
 def resolved(path: str | Path) -> Path:
-    """The absolute path without links. A loop of links stays as it is: whoever opens it is told."""
+    """Return the absolute path without links. A loop of links stays, and opening it raises the error."""
     return Path(os.path.realpath(path))
 
 
 def names(folder: Path, *, folders: bool = False) -> list[str]:
-    """Names of the files in a folder, or of the folders; pipes, devices and loops of links are neither.
+    """List the names of the files in a folder, or of its folders; pipes, devices and loops of links are neither.
 
     Raises
     ------
@@ -132,11 +132,11 @@ def names(folder: Path, *, folders: bool = False) -> list[str]:
 
 
 def text(path: Path, errors: str = "strict") -> str:
-    """A UTF-8 text, read whole; without the mark that some editors put at the beginning.
+    """Read a UTF-8 text, without the byte order mark that some editors put at the beginning.
 
     Parameters
     ----------
-    errors : what becomes of bytes that are no UTF-8, as in `open`.
+    errors : how to treat bytes that are not UTF-8, as in `open`.
 
     Raises
     ------
@@ -148,38 +148,38 @@ def text(path: Path, errors: str = "strict") -> str:
 
 
 def toml(path: Path) -> dict[str, Any]:
-    """A TOML file.
+    """Read a TOML file.
 
     Raises
     ------
     DataError
         If it cannot be read, or is no TOML.
     """
-    found: dict[str, Any] = _parsed(path, tomllib.loads)
-    return found
+    table: dict[str, Any] = _parsed(path, tomllib.loads)
+    return table
 
 
 def json_object(path: Path) -> dict[str, Any]:
-    """A JSON file that holds one object.
+    """Read a JSON file that holds one object.
 
     Raises
     ------
     DataError
         If it cannot be read, or holds something else.
     """
-    found = _parsed(path, json.loads)
-    if not isinstance(found, dict):
-        raise DataError(f"{path} holds {type(found).__name__}, but it must be a JSON object. Restore it.")
-    return found
+    value = _parsed(path, json.loads)
+    if not isinstance(value, dict):
+        raise DataError(f"{path} holds {type(value).__name__}, but it must be a JSON object. Restore it.")
+    return value
 
 
 def _parsed(path: Path, parse: Callable[[str], Any]) -> Any:
-    """What a parser makes of a text file."""
-    held = text(path)
+    """Parse a text file."""
+    content = text(path)
     with about(path):
         try:
-            return parse(held)
-        except ValueError as error:  # also of whole numbers with thousands of digits
+            return parse(content)
+        except ValueError as error:  # a whole number with thousands of digits raises it too
             raise explained(error, path) from error
 
 

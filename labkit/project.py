@@ -1,4 +1,4 @@
-"""Finds notebooks, suites, templates and data: in the user's project, in the checkout, or in the installed package.
+"""Find notebooks, suites, templates and data: in the user's project, in the checkout, or in the installed package.
 
 A wheel holds copies of these top-level folders below ``labkit/_shipped`` (see setup.py). A project is a folder that
 `init` laid out: it has ``notebooks``, ``suites`` and ``_quarto.yml``. What a project holds takes precedence over what
@@ -42,10 +42,10 @@ Edit a notebook or a suite, or copy it: `10-latency-mine.ipynb` has the paramete
 """
 
 
-def own() -> Path | None:
-    """The user's project: $LABKIT_PROJECT, else the nearest project from the working folder up.
+def current() -> Path | None:
+    """Return the user's project: $LABKIT_PROJECT, else the nearest project from the working folder up.
 
-    A project of another user is not taken without $LABKIT_PROJECT, because labkit executes the notebooks in it.
+    labkit uses a project of another user only if $LABKIT_PROJECT names it, because it executes the notebooks in it.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def own() -> Path | None:
 
 
 def _is_shared(folder: Path) -> bool:
-    """Whether it is the root of the file system or the home folder, below which everything would be in the project."""
+    """Whether it is the root of the file system or the home folder: everything below would belong to the project."""
     return folder in (Path(folder.anchor), outside.resolved(Path("~").expanduser()))
 
 
@@ -80,8 +80,8 @@ def _is_project(folder: Path) -> bool:
 
 
 def home() -> Path:
-    """The folder that holds ``data``, and where notebooks are executed: project, checkout, or the working folder."""
-    return own() or CHECKOUT or Path.cwd()
+    """Return the folder that holds ``data`` and executes notebooks: project, checkout, or the working folder."""
+    return current() or CHECKOUT or Path.cwd()
 
 
 def notebooks() -> dict[str, Path]:
@@ -95,16 +95,17 @@ def suites() -> dict[str, Path]:
 
 
 def _named(name: str, shipped: Path, pattern: str) -> dict[str, Path]:
-    """Files of the folder that labkit ships, then those of the project's."""
-    project = own()
-    folders = [shipped, *([project / name] if project else [])]
+    """Files of the folder that labkit ships and of the project's, by their stems; the project's take precedence."""
+    project, folders = current(), [shipped]
+    if project:
+        folders.append(project / name)
     files = {path.stem: path for folder in folders for path in folder.glob(pattern)}
     return dict(sorted(files.items()))
 
 
 def config() -> Path:
     """The report's settings: those of the project, else those that labkit ships."""
-    project = own()
+    project = current()
     return (project or SHIPPED) / CONFIG
 
 
@@ -114,9 +115,9 @@ def to_edit() -> Path:
     Raises
     ------
     SpecError
-        If there is neither a project nor a checkout: those in the installed package stay as they are.
+        If there is neither a project nor a checkout. Notebooks in the installed package stay as they are.
     """
-    folder = own() or CHECKOUT
+    folder = current() or CHECKOUT
     if folder is None:
         raise SpecError(
             f"{Path.cwd()} is in no labkit project, so there are no notebooks to work on. Make a project: "
@@ -132,8 +133,8 @@ class LaidOut:
     Parameters
     ----------
     folder : the project.
-    written : files that are new, relative to it.
-    kept : files that were there, and stay as they were.
+    written : new files, relative to the folder.
+    kept : files that existed already and did not change.
     """
 
     folder: Path
@@ -151,17 +152,17 @@ class LaidOut:
 
 
 def init(folder: str | Path) -> LaidOut:
-    """Lay out notebooks, suites, report settings and a folder for data; never overwrites a file.
+    """Lay out notebooks, suites, report settings and a folder for data; never overwrite a file.
 
     Parameters
     ----------
-    folder : new, empty, or with other files in it. In a project that exists, files that are missing are added.
+    folder : new, empty, or with other files in it. A project that exists gets the files that it lacks.
 
     Raises
     ------
     SpecError
         If it is a file, the checkout, the home folder or the root of the file system, or if it is no project and holds
-        a file of the same name; nothing was written.
+        a file of the same name. Nothing was written.
     DataError
         If it cannot be written to.
     """
@@ -179,10 +180,10 @@ def init(folder: str | Path) -> LaidOut:
             )
         if CHECKOUT and target.is_relative_to(CHECKOUT):
             raise SpecError(f"{folder} is in labkit's own checkout, which has all of it. Name a folder elsewhere.")
-        kept = [name for name in files if os.path.lexists(target / name)]
-        if kept and not _is_project(target):
+        present = [name for name in files if os.path.lexists(target / name)]
+        if present and not _is_project(target):
             raise SpecError(
-                f"{folder} holds {kept[0]} and is no labkit project. labkit overwrites nothing; name another folder."
+                f"{folder} holds {present[0]} and is no labkit project. labkit overwrites nothing; name another folder."
             )
         (target / "data" / "campaigns").mkdir(parents=True, exist_ok=True)
         written = [name for name, content in files.items() if _new(target / name, content)]
@@ -190,7 +191,7 @@ def init(folder: str | Path) -> LaidOut:
 
 
 def _files() -> Iterator[tuple[str, bytes]]:
-    """Names in a project with their content; the settings that mark a project come last."""
+    """Yield the names and contents of a project's files; the settings that mark a project come last."""
     for source, name in _LAID_OUT:
         for path in sorted(path for path in source.rglob("*") if path.is_file()):
             inside = path.relative_to(source)
@@ -201,7 +202,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
 
 
 def _new(path: Path, content: bytes) -> bool:
-    """Write a file that is not there, whole or not at all; False where something has its name."""
+    """Write a new file, whole or not at all; return False if something has its name already."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         return writing.create(path, content)

@@ -24,7 +24,7 @@ class Range:
     whole : no fractions.
     between : `low` and `high` themselves are outside.
     above : `low` itself is too small.
-    usual : a value that does, for the remedy.
+    usual : a suitable value, for the remedy.
     """
 
     low: float
@@ -77,22 +77,22 @@ def check(name: str, value: object, *, word: str = "") -> None:
     Parameters
     ----------
     name : key of `RANGES`.
-    word : how the user wrote the name; ``name=`` when left out.
+    word : the name as the user wrote it (default: ``name=``).
 
     Raises
     ------
     SpecError
-        If it is; says the range and a value that does.
+        If it is outside; the message has the range and a suitable value.
     """
-    wanted = RANGES[name]
-    if wanted.holds(value):
+    allowed = RANGES[name]
+    if allowed.holds(value):
         return
     word = word or f"{name}="
     number = isinstance(value, int | float) and not isinstance(value, bool) and value == value
-    usual = wanted.usual if wanted.usual is not None else wanted.low
-    near = wanted.high if number and value > wanted.high and not wanted.between else usual  # type: ignore[operator]
+    usual = allowed.usual if allowed.usual is not None else allowed.low
+    near = allowed.high if number and value > allowed.high and not allowed.between else usual  # type: ignore[operator]
     remedy = str(int(near)) if near == int(near) else f"{near:g}"
-    raise SpecError(f"{word}{shown(value)}, but it must be {wanted}. Set {word}{remedy}.")
+    raise SpecError(f"{word}{shown(value)}, but it must be {allowed}. Set {word}{remedy}.")
 
 
 def finite(what: str, values: Mapping[str, Any]) -> None:
@@ -101,7 +101,7 @@ def finite(what: str, values: Mapping[str, Any]) -> None:
     Raises
     ------
     SpecError
-        If there is one; `what` says whose it is.
+        If there is one; the message begins with `what`, whose number it is.
     """
     for name, value in values.items():
         for one in value if isinstance(value, list | tuple) else [value]:
@@ -112,7 +112,7 @@ def finite(what: str, values: Mapping[str, Any]) -> None:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """A value for a message, cut if it is long.
+    """Write a value for a message, and cut it if it is long.
 
     Examples
     --------
@@ -127,6 +127,6 @@ def shown(value: object, most: int = 60) -> str:
 
 
 def _plain(value: float) -> str:
-    """A bound as people write it."""
+    """Write a bound as people do."""
     powers = {2**50: "2^50", WIDE: "2^63 - 1", -WIDE: "-2^63 + 1"}
     return powers.get(int(value)) or (f"{value:,.0f}" if value == int(value) else f"{value:g}")

@@ -20,14 +20,14 @@ class Number:
 
     Parameters
     ----------
-    name : by which others refer to it.
+    name : name by which other numbers refer to it.
     text : what it is.
-    value : in the unit of its paper, as printed.
+    value : value as printed, in the unit of its paper.
     where : table or section.
-    kind : class of the component, such as ``I/O``; empty for what is none.
-    parts : names of the numbers it is the sum of, in order; a part that counts twice is named twice.
+    kind : class of the component, such as ``I/O``; empty if it is no component.
+    parts : names of the numbers that it is the sum of, in order; a part that counts twice has its name there twice.
     observed : name of the number that its authors compare it with.
-    note : what to know of it.
+    note : what to know about it.
     """
 
     name: str
@@ -42,17 +42,17 @@ class Number:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What a paper says that a total would save if some of its parts became cheaper.
+    """A claim of a paper: how much of a total would be saved if some of its parts became cheaper.
 
     Parameters
     ----------
     text : what becomes cheaper.
     total, parts : names of numbers.
     cheaper : by how much, %.
-    saved : of the total, %, as printed.
+    saved : part of the total that is saved, %, as printed.
     where : table or section.
     least : whether the paper says "more than".
-    note : what to know of it.
+    note : what to know about it.
     """
 
     text: str
@@ -94,50 +94,50 @@ class Paper:
         return self.numbers[name]
 
     def leaves(self, names: Iterable[str]) -> list[Number]:
-        """The numbers that are no sums, of which some numbers are made, in order and as often as they count."""
-        found: list[Number] = []
-        for one in map(self.__getitem__, names):
-            found += self.leaves(one.parts) if one.parts else [one]
-        return found
+        """The numbers that are not sums and make up these numbers, in order and as often as they count."""
+        leaves: list[Number] = []
+        for number in map(self.__getitem__, names):
+            leaves += self.leaves(number.parts) if number.parts else [number]
+        return leaves
 
     def sum(self, name: str) -> float:
-        """A number worked out from its smallest parts."""
-        return sum(one.value for one in self.leaves([name]))
+        """A number as the sum of its smallest parts."""
+        return sum(leaf.value for leaf in self.leaves([name]))
 
     def saved(self, total: str, parts: Iterable[str], cheaper: float) -> float:
-        """Part of a total, %, that is saved when some parts cost less, if nothing in it goes on at the same time.
+        """Part of a total, %, that is saved if some parts become cheaper and no parts overlap in time.
 
         Parameters
         ----------
-        parts : names; what is in none of the total saves nothing.
+        parts : names of the cheaper parts; one that the total does not have saves nothing.
         cheaper : by how much, %.
         """
-        less = {one.name for one in self.leaves(parts)}
-        return cheaper * sum(one.value for one in self.leaves([total]) if one.name in less) / self.sum(total)
+        less = {leaf.name for leaf in self.leaves(parts)}
+        return cheaper * sum(leaf.value for leaf in self.leaves([total]) if leaf.name in less) / self.sum(total)
 
 
 @cache
 def load(name: str) -> Paper:
-    """The numbers of a paper, from ``data/reference/NAME.toml``.
+    """Read the numbers of a paper from ``data/reference/NAME.toml``.
 
     Raises
     ------
     DataError
-        If there is no such file, or it is no such table.
+        If there is no such file, or it does not hold published numbers.
     """
     file = FOLDER / f"{name}.toml"
-    there = sorted(path.stem for path in FOLDER.glob("*.toml"))
-    if name not in there:
-        raise DataError(f"There is no {file}. There are: {', '.join(there) or 'none; install labkit again'}.")
+    names = sorted(path.stem for path in FOLDER.glob("*.toml"))
+    if name not in names:
+        raise DataError(f"There is no {file}. There are: {', '.join(names) or 'none; install labkit again'}.")
     try:
-        held = tomllib.loads(file.read_text())
-        numbers = [Number(**_frozen(one)) for one in held.pop("number")]
-        claims = tuple(Claim(**_frozen(one)) for one in held.pop("claim", []))
-        paper = Paper(numbers={one.name: one for one in numbers}, claims=claims, **held)
+        table = tomllib.loads(file.read_text())
+        numbers = [Number(**_frozen(one)) for one in table.pop("number")]
+        claims = tuple(Claim(**_frozen(one)) for one in table.pop("claim", []))
+        paper = Paper(numbers={one.name: one for one in numbers}, claims=claims, **table)
         if len(paper.numbers) < len(numbers):
             raise ValueError("a name occurs twice")
-        for one in numbers:
-            paper.leaves([one.name, *([one.observed] if one.observed else [])])
+        for number in numbers:
+            paper.leaves(filter(None, (number.name, number.observed)))  # refuses names that are not in the paper
         for claim in claims:
             paper.leaves([claim.total, *claim.parts])
     except (ValueError, TypeError, KeyError, RecursionError, SpecError) as error:
@@ -148,5 +148,5 @@ def load(name: str) -> Paper:
 
 
 def _frozen(row: dict[str, Any]) -> dict[str, Any]:
-    """A row whose lists are tuples."""
+    """The row with tuples in place of lists."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}

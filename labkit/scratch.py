@@ -1,4 +1,4 @@
-"""Folders for what only lasts as long as its owner, below the system's folder for such."""
+"""Temporary folders that do not outlast the process that owns them."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ OWNER = "owner"  # file in a folder that its owner locks
 
 @contextmanager
 def folder(begins: str, within: Path | None = None) -> Iterator[Path]:
-    """A new folder, removed in the end, and locked while its owner lives; those of owners that were killed are removed.
+    """Make a folder, locked by its owner and removed at the end. Folders whose owner was killed are removed first.
 
     Parameters
     ----------
-    begins : of its name; folders of a kind have the same.
-    within : where it is made; the system's folder for such when left out.
+    begins : prefix of its name, one for each kind of folder.
+    within : folder to make it in (default: the system's folder for temporary files).
     """
     clear(begins, within)
     made = Path(tempfile.mkdtemp(prefix=begins, dir=within))
     try:
-        with (made / "owned").open("wb") as mine:
-            with suppress(OSError):  # a file system without locks: then it stays if its owner is killed
-                fcntl.flock(mine, fcntl.LOCK_EX)
-                (made / "owned").rename(made / OWNER)  # so that it is never there without its lock
+        with (made / "owned").open("wb") as mark:
+            with suppress(OSError):  # a file system without locks: the folder stays if its owner is killed
+                fcntl.flock(mark, fcntl.LOCK_EX)
+                (made / "owned").rename(made / OWNER)  # after locking, so that OWNER never exists without its lock
             yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
 def clear(begins: str, within: Path | None = None) -> None:
-    """Remove folders of owners that were killed.
+    """Remove folders whose owner was killed.
 
     Parameters
     ----------
-    begins, within : as of `folder`.
+    begins, within : as in `folder`.
     """
     for mark in (within or Path(tempfile.gettempdir())).glob(f"{begins}*/{OWNER}"):
         with suppress(OSError):

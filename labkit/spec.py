@@ -1,7 +1,7 @@
 """What to measure (`Spec`) and how much effort to spend on it (`Effort`).
 
-Both are frozen dataclasses; equal specs mean equal work. Effort never changes what one iteration does,
-so it is no part of a spec's identity.
+Both are frozen dataclasses. Equal specs mean equal work. Effort never changes what one iteration does,
+so it is not part of a spec's identity.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ T = TypeVar("T")
 BENCHMARK = re.compile(r"[A-Za-z]\w*\.[A-Za-z]\w*", re.ASCII)  # it becomes the name of a folder
 KEEP = ("auto", "all", "extremes")
 BINDINGS = ("auto", "core", "socket", "none")
-STRICT: Any = {"extra": "forbid"}  # pydantic's setting for dataclasses inside of others: no unknown keys
-_LATER: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # fields that fingerprints must not notice unless set
+STRICT: Any = {"extra": "forbid"}  # pydantic's setting for nested dataclasses: no unknown keys
+_LATER: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # newer fields, in fingerprints only if set
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,8 +203,8 @@ class Reported:
     unit : of `value`.
     statistic : ``p50``, ``p99``, ``mean``, ``min``, ``max``, ``total``…
     value : in `unit`.
-    rank : rank or stream it belongs to, where there are several.
-    t : s since the start, for values over time.
+    rank : rank or stream it belongs to, if there are several.
+    t : time since the start, s, for values over time.
     labels : further coordinates, such as ``file_size_B`` in iozone's tables.
     """
 
@@ -222,7 +222,7 @@ class Reported:
 
 
 def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
-    """Make a frozen dataclass from text or plain values, with strict checks.
+    """Make a frozen dataclass from text or plain values, and check them strictly.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
     Raises
     ------
     SpecError
-        For an unknown key, a value of the wrong type, or one outside its choices; names all of them.
+        For an unknown key, a value of the wrong type, or one outside its choices; the message names all of them.
     """
     from pydantic import ValidationError
 
@@ -251,7 +251,7 @@ def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
 
 @cache
 def _adapter(cls: type) -> TypeAdapter[Any]:
-    """What checks a dataclass; it takes longer to make than to use."""
+    """Pydantic's adapter for a dataclass, cached because making it takes longer than using it."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(cls)
@@ -260,11 +260,11 @@ def _adapter(cls: type) -> TypeAdapter[Any]:
 def _variables(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
     """Environment variables as sorted pairs of text."""
     pairs = given.items() if isinstance(given, Mapping) else given
-    found = tuple(sorted((str(name), str(value)) for name, value in pairs))
-    wrong = [name for name, _ in found if not name.isidentifier()]
+    variables = tuple(sorted((str(name), str(value)) for name, value in pairs))
+    wrong = [name for name, _ in variables if not name.isidentifier()]
     if wrong:
         raise SpecError(f"environment: {wrong[0]!r} is not the name of a variable. Write it like OMPI_MCA_btl.")
-    return found
+    return variables
 
 
 def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **fields: Any) -> list[Spec]:
@@ -275,7 +275,7 @@ def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **field
     benchmark : ``family.name``.
     sizes : ``MIN:MAX`` in powers of two, or a list.
     fields : fields of `Spec`, variables as ``env.NAME``, or options of the benchmark; a list or tuple makes another
-        axis. Whatever they are, `labkit.measure` takes the points of a launch in turn, so that they compare fairly.
+        axis. `labkit.measure` takes the points of a launch in turn, so that they compare fairly.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **field
     """
     import itertools
 
-    own = {f.name for f in dataclasses.fields(Spec)} - {"options", "hosts", "environment"}
+    spec_fields = {f.name for f in dataclasses.fields(Spec)} - {"options", "hosts", "environment"}
     hosts, fixed = tuple(fields.pop("hosts", ())), dict(_variables(fields.pop("environment", ())))
     axes = {key: list(value) if isinstance(value, list | tuple) else [value] for key, value in fields.items()}
     axes["size"] = list(units.parse_sizes(sizes if isinstance(sizes, str | int) else tuple(sizes)))
@@ -294,7 +294,7 @@ def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **field
     for values in itertools.product(*axes.values()):
         point = dict(zip(axes, values, strict=True))
         varied = {key.removeprefix("env."): point.pop(key) for key in list(point) if key.startswith("env.")}
-        options = {key: point.pop(key) for key in list(point) if key not in own}
+        options = {key: point.pop(key) for key in list(point) if key not in spec_fields}
         point |= {"hosts": hosts, "environment": fixed | varied, "options": options}
         specs.append(Spec(benchmark=benchmark, **point))
     return specs

@@ -1,8 +1,8 @@
-"""Tables as CSV, which people open in spreadsheets: the one place that writes it.
+"""Write tables as CSV, which people open in spreadsheets. No other module writes CSV.
 
 Names of campaigns, hosts and options may come from anybody. A spreadsheet takes a text that begins with ``=``, ``+``,
-``-`` or ``@`` for a formula and executes it, so such texts get an apostrophe in front, as OWASP advises. Numbers stay
-as they are.
+``-`` or ``@`` for a formula and executes it. Such texts therefore get an apostrophe in front, as OWASP advises.
+Numbers stay as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff2
 
 
 def harmless(cell: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula; anything but text comes back as it is.
+    """Change a cell so that no spreadsheet takes it for a formula; return anything but text as it is.
 
     Examples
     --------
@@ -42,14 +42,14 @@ def _is_number(text: str) -> bool:
 
 
 def of_rows(rows: Iterable[Mapping[str, Any]]) -> str:
-    """CSV with a column for each key of any row, in the order in which they first come; empty where there is no row."""
-    held = list(rows)
-    columns = list(dict.fromkeys(key for row in held for key in row))
+    """CSV with a column for each key of any row, in the order of their first occurrence; empty without rows."""
+    all_rows = list(rows)
+    columns = list(dict.fromkeys(key for row in all_rows for key in row))
     text = io.StringIO()
-    if held:
+    if all_rows:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(map(harmless, columns))
-        writer.writerows([harmless(row.get(key, "")) for key in columns] for row in held)
+        writer.writerows([harmless(row.get(key, "")) for key in columns] for row in all_rows)
     return text.getvalue()
 
 

@@ -1,7 +1,7 @@
-"""Sizes, durations and numbers as people read and write them; inside labkit there are only bytes, seconds and floats.
+"""Read and write sizes, durations and numbers for people. Inside labkit there are only bytes, seconds and floats.
 
-1 MB = 10^6 B and 1 MiB = 2^20 B, always. Where a person writes a bare K, M or G after a *size*, it
-means the binary unit, as it does on every benchmark's command line (OSU, IMB, perftest).
+1 MB is always 10^6 B and 1 MiB is always 2^20 B. A bare K, M or G after a *size* means the binary unit, as on
+the command lines of OSU, IMB and perftest.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def parse_sizes(text: str | int | list[int] | tuple[int, ...]) -> tuple[int, ...
 
 
 def format_size(size: int, *, unit: str = "B") -> str:
-    """A size for people: binary units where they are exact.
+    """Write a size for people, in binary units if they are exact.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def parse_duration(text: str | float) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration for people, to three digits.
+    """Write a duration for people, to three digits.
 
     Examples
     --------
@@ -146,14 +146,15 @@ def format_duration(seconds: float) -> str:
 
 
 def decimals(value: float, *, width: float = math.nan, step: float = math.nan, digits: int = 4) -> int:
-    """Digits after the point that a number deserves; below 0, places before the point that are rounded.
+    """Number of digits after the point that a number deserves; if negative, places before the point to round.
 
     Parameters
     ----------
     value : the number.
-    width : of its interval: two digits of it are shown, of the number at least two and at most `digits` + 2; a large
-        number keeps `digits`. Without an interval, `digits` of the number are shown, and all before the point.
-    step : what the clock can tell apart, in the unit of the value; nothing below it is shown.
+    width : width of its interval. Two digits of the width are shown, and of the number at least two and at most
+        `digits` + 2; a large number keeps `digits`. Without an interval, `digits` of the number are shown, and all
+        before the point.
+    step : resolution of the clock, in the unit of the value; no digit below it is shown.
 
     Examples
     --------
@@ -183,9 +184,9 @@ def _magnitude(value: float) -> int:
 def format_number(
     value: float, unit: str = "", *, width: float = math.nan, step: float = math.nan, digits: int = 4, none: str = "–"
 ) -> str:
-    """A number for people: with the `decimals` it deserves, never an exponent, thousands separated.
+    """Write a number for people: with the `decimals` it deserves, without an exponent, thousands separated.
 
-    Zeros at its end are kept only where an interval or a clock's step vouches for them.
+    Zeros at its end stay only if an interval or a clock's step justifies them.
 
     Parameters
     ----------
@@ -210,7 +211,7 @@ def format_number(
 
 
 def format_range(low: float, high: float, *, step: float = math.nan, none: str = "–") -> str:
-    """Two ends of an interval in the digits of its width.
+    """Write the ends of an interval in the digits that its width justifies.
 
     Examples
     --------
@@ -224,7 +225,7 @@ def format_range(low: float, high: float, *, step: float = math.nan, none: str =
 
 
 def format_count(n: float, *, none: str = "–") -> str:
-    """How many samples: a dash for 0, which says that a tool or an author gave values and no samples.
+    """Write a number of samples: a dash for 0, where a tool or an author gave values without samples.
 
     Examples
     --------
@@ -235,7 +236,7 @@ def format_count(n: float, *, none: str = "–") -> str:
 
 
 def format_share(share: float, *, digits: int = 2, sign: bool = False, none: str = "–") -> str:
-    """A part of a whole in per cent, with as many digits as asked for, and all before the point.
+    """Write a part of a whole in per cent, with `digits` digits and all before the point.
 
     Examples
     --------
@@ -247,7 +248,7 @@ def format_share(share: float, *, digits: int = 2, sign: bool = False, none: str
 
 
 def format_exact(value: float) -> str:
-    """A number that somebody set, such as a level of a factor: no digit is rounded away, and there is no exponent.
+    """Write a number that somebody set, such as a level of a factor: without rounding and without an exponent.
 
     Examples
     --------
@@ -258,7 +259,7 @@ def format_exact(value: float) -> str:
 
 
 def format_fact(name: str, value: object) -> str:
-    """A fact of a host or a campaign for people, by its name: that of a size ends in ``_B``.
+    """Write a fact of a host or a campaign for people. The name of a size ends in ``_B``.
 
     Examples
     --------
@@ -273,7 +274,7 @@ def format_fact(name: str, value: object) -> str:
 
 
 def about_size(size: float) -> str:
-    """A size for people, rounded: ``23.54 GiB``.
+    """Write a size for people, rounded: ``23.54 GiB``.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Writes files: a regular file aside and renamed, a device or a pipe directly.
+"""Write files: a regular file under another name and then renamed, a device or a pipe directly.
 
-A reader of a regular file sees the old content or the new one, never half of it, also after a crash of the writer. A
-`durable` file outlasts a power failure too: its content is on the disk before it gets its name, and its name before the
-writer goes on. A device, a FIFO and ``-`` (standard output) must not be replaced by a file, so labkit writes to them in
-place.
+A reader of a regular file sees the old content or the new one, never half of it, even after a crash of the writer. A
+`durable` file also survives a power failure: its content is on the disk before it gets its name, and its name is on the
+disk before the writer continues. A file must not replace a device, a FIFO or ``-`` (standard output), so labkit writes
+to them in place.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from labkit.errors import DataError
 
 Content = bytes | str | Callable[[Path], object]
 STDOUT = "-"
-PATIENCE = 10.0  # s that a FIFO may be without a reader
-_DIRECT = ("/dev/fd/", "/dev/std", "/proc/")  # names of descriptors: a renamed file would leave the descriptor empty
+PATIENCE = 10.0  # s that labkit waits for the reader of a FIFO
+_DIRECT = ("/dev/fd/", "/dev/std", "/proc/")  # names of descriptors, which a renamed file would leave empty
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def opened(target: str | Path) -> Iterator[IO[bytes]]:
     Raises
     ------
     DataError
-        If it cannot be written: says why and what to do.
+        If it cannot be written; the message says why and what to do.
     """
     try:
         if str(target) == STDOUT:
@@ -75,17 +75,17 @@ def text(target: str | Path, words: str) -> None:
 
 
 def replace(path: Path, content: Content, *, durable: bool = False) -> None:
-    """Write a file, in the place of the one that is there.
+    """Write a file, and replace the one of this name if there is one.
 
     Parameters
     ----------
     content : bytes, text (UTF-8), or a function that writes them to a path.
-    durable : whether it outlasts a power failure; this waits for the disk.
+    durable : whether it survives a power failure; this waits for the disk.
 
     Raises
     ------
     OSError
-        If it cannot be written; the old file stays, and nothing is left aside.
+        If it cannot be written. The old file stays, and no other file remains.
     """
     with aside(path) as fresh:
         _fill(fresh, content, 0o666)
@@ -93,16 +93,16 @@ def replace(path: Path, content: Content, *, durable: bool = False) -> None:
 
 
 def create(path: Path, content: Content, *, mode: int = 0o666, durable: bool = False) -> bool:
-    """Write a file unless something has its name; of several writers at once, one succeeds.
+    """Write a file unless something has its name. If several processes try at once, one succeeds.
 
     Parameters
     ----------
-    content, durable : as of `replace`.
-    mode : of the file, before the umask; a function that writes has its own.
+    content, durable : as in `replace`.
+    mode : mode of the file before the umask; a function as content sets its own.
 
     Returns
     -------
-    Whether it was written. On NFS 3 this may be false although it was; who must know looks at the content.
+    Whether it was written. On NFS 3 this may be false although it was; a caller that must know reads the content.
 
     Raises
     ------
@@ -124,13 +124,13 @@ def create(path: Path, content: Content, *, mode: int = 0o666, durable: bool = F
 
 @contextmanager
 def aside(path: Path) -> Iterator[Path]:
-    """Name for a new file beside another, for `move`; a file that still has it at the end of the context is removed."""
+    """Name a new file beside another, for `move`. A file that still has this name when the context ends is removed."""
     if len(os.fsencode(path.name)) > 255:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-    mine = f"{os.getpid()}-{secrets.token_hex(4)}"
-    fresh = path.with_name(f".{path.name}.{mine}")
+    unique = f"{os.getpid()}-{secrets.token_hex(4)}"
+    fresh = path.with_name(f".{path.name}.{unique}")
     if len(os.fsencode(fresh.name)) > 255:
-        fresh = path.with_name(f".labkit-{mine}")
+        fresh = path.with_name(f".labkit-{unique}")
     try:
         yield fresh
     finally:
@@ -139,7 +139,7 @@ def aside(path: Path) -> Iterator[Path]:
 
 
 def move(fresh: Path, path: Path, *, durable: bool = False) -> None:
-    """Give a file that is complete its name; durable: file and name are on the disk when this returns."""
+    """Give a complete file its name. With `durable`, file and name are on the disk when this returns."""
     if durable:
         settle(fresh)
     fresh.rename(path)
@@ -161,13 +161,13 @@ def _fill(fresh: Path, content: Content, mode: int) -> None:
     if callable(content):
         content(fresh)
         return
-    held = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
+    data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
     with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:  # noqa: PTH123
-        file.write(held)
+        file.write(data)
 
 
 def is_file(target: str | Path) -> bool:
-    """Whether an output is a regular file that is there already."""
+    """Whether an output is a regular file that exists already."""
     try:
         return str(target) != STDOUT and stat.S_ISREG(Path(target).stat().st_mode)
     except OSError:
@@ -175,7 +175,7 @@ def is_file(target: str | Path) -> bool:
 
 
 def unwritable(target: str | Path, error: OSError) -> DataError:
-    """The error for an output that cannot be written, with the remedy."""
+    """Return the error for an output that cannot be written, with the remedy."""
     remedies = {
         errno.EISDIR: "Name a file in it",
         errno.ENOENT: f"Create its folder first: mkdir -p {Path(target).parent}",
@@ -187,12 +187,12 @@ def unwritable(target: str | Path, error: OSError) -> DataError:
 
 
 def check(target: str | Path) -> None:
-    """Refuse an output that cannot be written, before the work that it is for.
+    """Refuse an output that cannot be written, before the work for it begins.
 
     Raises
     ------
     DataError
-        If it is a folder, or its own folder is not there.
+        If it is a folder, or the folder to hold it does not exist.
     """
     try:
         if str(target) != STDOUT:
@@ -202,7 +202,7 @@ def check(target: str | Path) -> None:
 
 
 class _Stream(io.FileIO):
-    """A device or a pipe. It has no positions, although /dev/null answers to `tell` and `seek`."""
+    """A device or a pipe. It has no positions, although /dev/null supports `tell` and `seek`."""
 
     def seekable(self) -> bool:
         """Never."""
@@ -230,14 +230,14 @@ def _kind(target: str | Path, place: Path) -> str:
     if stat.S_ISFIFO(mode):
         return "fifo"
     if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
-        what = "a block device" if stat.S_ISBLK(mode) else "a socket"
-        raise OSError(errno.EINVAL, f"it is {what}")
+        kind = "a block device" if stat.S_ISBLK(mode) else "a socket"
+        raise OSError(errno.EINVAL, f"it is {kind}")
     named = os.path.abspath(target)  # noqa: PTH100 (links must stay as they are)
     return "regular" if stat.S_ISREG(mode) and not named.startswith(_DIRECT) else "stream"
 
 
 def _descriptor(path: Path, kind: str) -> int:
-    """A descriptor to write to; waits a while for the reader of a FIFO."""
+    """Open a descriptor for writing; wait up to `PATIENCE` for the reader of a FIFO."""
     if kind != "fifo":
         return os.open(path, os.O_WRONLY)
     end = time.monotonic() + PATIENCE

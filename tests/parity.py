@@ -1,6 +1,6 @@
-"""Which tests of the OSU and Intel benchmarks labkit has: ``python tests/parity.py > docs/parity.md``.
+"""List the counterparts of the OSU and Intel tests in labkit: ``python tests/parity.py > docs/parity.md``.
 
-The names are those of OMB 7.4 (c/mpi) and IMB 2021.11; what answers to them stands in the benchmarks' `equivalents`.
+The names are those of OMB 7.4 (c/mpi) and IMB 2021.11. Their counterparts come from the benchmarks' `equivalents`.
 """
 
 from __future__ import annotations
@@ -53,20 +53,21 @@ IMB = {
 }
 LEFT_OUT = {
     "IMB-IO C_IWrite_Shared": "absent in every MPI: the standard has no non-blocking ordered call. IMB runs the "
-    "non-collective one under this name; that is mpi.file_iwrite -o access=parallel -o pointer=shared.",
-    "IMB-IO C_IRead_Shared": "absent in every MPI, in the same way; mpi.file_iread -o access=parallel -o pointer=shared.",
+    "non-collective one under this name, which is mpi.file_iwrite -o access=parallel -o pointer=shared.",
+    "IMB-IO C_IRead_Shared": "absent in every MPI for the same reason; IMB runs the non-collective one, mpi.file_iread -o access=parallel -o "
+    "pointer=shared.",
 }
 FORK = ("osu_get_mbw", "osu_get_multi_lat")  # of github.com/johnpzh/osu-micro-benchmarks-7.4-ext, not of OMB
 OPTIONS = (
     ("-m, -msglog, -msglen", "-m, sizes of a sweep", ""),
-    ("-i, -iter", "-i", "left out, the stop rule decides (adaptive count)"),
+    ("-i, -iter", "-i", "without -i the stop rule decides (adaptive count)"),
     ("-x, -warm_up", "-x", ""),
-    ("-W", "-W, `window`", "mpi.bandwidth and its kin"),
+    ("-W", "-W, `window`", "mpi.bandwidth and its variants"),
     ("-V (vary window)", "a sweep over `window`", "mpi.multi_bandwidth"),
     ("-p (pairs), -npmin, -multi", "--ranks, a sweep over it", ""),
     ("-b, -off_cache", "`buffers`, `buffers_in_turn`", "mpi.bandwidth, mpi.buffer_reuse"),
-    ("-c, -u (validation), -data_type", "always: every point is verified before it is timed", ""),
-    ("-f, -z (full, percentiles)", "always: every sample of every rank is kept", "`--full` in the OSU layout"),
+    ("-c, -u (validation), -data_type", "always: labkit verifies every point before it times it", ""),
+    ("-f, -z (full, percentiles)", "always: labkit keeps every sample of every rank", "`--full` in the OSU layout"),
     ("-G, -graph", "labkit report, labkit show", ""),
     ("-D cont|vect|indx", "`layout`, `block`", "messages of pairs and collectives that do not compute"),
     ("-T, -red_data_type", "`datatype`, `operation`", "reductions, accumulate"),
@@ -77,11 +78,15 @@ OPTIONS = (
     ("-N graph|cart", "`topology`", "neighbourhood collectives"),
     ("-w create|allocate|dynamic", "`memory`", "one-sided"),
     ("-s lock|flush|…", "`synchronisation`", "one-sided"),
-    ("-sync, -imb_barrier", "`cadence`", "isolated, streaming, and synchronised, which neither has"),
-    ("-time, -mem", "--time-cap; a size limit of each benchmark", ""),
+    ("-sync, -imb_barrier", "`cadence`", "isolated, streaming, and synchronised, which OMB and IMB lack"),
+    ("-time, -mem", "--time-cap; every benchmark has a largest size", ""),
     ("-M", "`max_size` of a benchmark", ""),
     ("-P (PAPI), -I (sessions), -d (GPU), -r", "left out", "hardware counters, MPI_Session_init, GPU"),
-    ("-R (print rate), -msg_pause, -npiter", "left out", "the rate is always given; no pause between messages"),
+    (
+        "-R (print rate), -msg_pause, -npiter",
+        "left out",
+        "labkit always gives the rate; it has no pause between messages",
+    ),
 )
 
 
@@ -92,26 +97,26 @@ def answers() -> dict[str, tuple[str, dict[str, object]]]:
 
 def names() -> list[str]:
     """Every name of both, as `equivalents` writes it."""
-    imb = [f"IMB-{part} {name}" for part, found in IMB.items() for name in found.split()]
-    return [name for found in OMB.values() for name in found.split()] + imb
+    imb = [f"IMB-{part} {name}" for part, tests in IMB.items() for name in tests.split()]
+    return [name for tests in OMB.values() for name in tests.split()] + imb
 
 
 def differs(test: str) -> str:
-    """How the definition of a test differs from that of its counterpart; empty where they are the same."""
-    found = benchmarks.get(answers()[test][0])
-    counted = "counts otherwise; converted" if test in found.converted else ""
-    return "; ".join(filter(None, [found.unlike.get(test, ""), counted]))
+    """Say how the definition of a test differs from that of its counterpart; empty if they are the same."""
+    benchmark = benchmarks.get(answers()[test][0])
+    counted = "counts differently; converted" if test in benchmark.converted else ""
+    return "; ".join(filter(None, [benchmark.unlike.get(test, ""), counted]))
 
 
-def _table(found: list[str]) -> str:
+def _table(tests: list[str]) -> str:
     known, rows = answers(), []
-    for name in found:
-        if name in known:
-            ours, options = known[name]
+    for test in tests:
+        if test in known:
+            name, options = known[test]
             words = " ".join(f"{key}={json.dumps(value)}".replace('"', "") for key, value in options.items())
-            rows.append((name, f"`{ours}`", words, differs(name)))
+            rows.append((test, f"`{name}`", words, differs(test)))
         else:
-            rows.append((name, "left out", "", LEFT_OUT[name]))
+            rows.append((test, "left out", "", LEFT_OUT[test]))
     return table(["test", "labkit", "options", "differs"], rows)
 
 
@@ -120,41 +125,48 @@ def document() -> str:
     total, known = names(), answers()
     have = [name for name in total if name in known]
     same = [name for name in have if not differs(name)]
-    own = sorted(name for name, b in benchmarks.find().items() if name.startswith("mpi.") and not b.equivalents)
-    parts = [f"### {part}\n\n{_table(found.split())}" for part, found in OMB.items()]
-    more = [
-        f"### IMB-{part}\n\n{_table([f'IMB-{part} {name}' for name in found.split()])}" for part, found in IMB.items()
+    labkit_only = sorted(name for name, b in benchmarks.find().items() if name.startswith("mpi.") and not b.equivalents)
+    omb = [f"### {part}\n\n{_table(tests.split())}" for part, tests in OMB.items()]
+    imb = [
+        f"### IMB-{part}\n\n{_table([f'IMB-{part} {name}' for name in tests.split()])}" for part, tests in IMB.items()
     ]
     return f"""# Parity with the OSU and Intel MPI benchmarks
 
-Printed by `python tests/parity.py` from the benchmarks' own `equivalents`; a test keeps it true, and another one runs every benchmark
-named here on real ranks with its bytes verified.
+`python tests/parity.py` prints this page from the `equivalents` of the benchmarks. One test checks that the page is up to
+date. Another one runs every benchmark named here on real ranks and verifies its bytes.
 
-{len(have)} of {len(total)} MPI tests of OMB 7.4 (c/mpi) and IMB 2021.11 have a counterpart, {len(total) - len(have)} are left out with the reason.
-{len(same)} of the counterparts have the same definition under the options given. For the others the last column tells the difference:
-"converted" means that `labkit import` and `--format` turn one way of counting into the other; any other difference is a warning of the
-numbers that cross.
-Not counted: {" and ".join(FORK)}, which labkit imports and which exist in a fork of OMB only; the GPU, NCCL, OpenSHMEM, UPC, UPC++ and Java tests of OMB and IMB's GPU and HALO programs.
+{len(have)} of {len(total)} MPI tests of OMB 7.4 (c/mpi) and IMB 2021.11 have a counterpart; {len(total) - len(have)} are left out, with the reason.
+{len(same)} of the counterparts have the same definition under the options given. For the others the last column says how they
+differ. "Converted" means that `labkit import` and `--format` convert the numbers. Any other difference is a warning on
+imported and exported numbers.
 
-What both lack and is here: {", ".join(f"`{name}`" for name in own)}.
+Not counted: {" and ".join(FORK)}, which labkit imports but which exist in a fork of OMB only; OMB's GPU,
+NCCL, OpenSHMEM, UPC, UPC++ and Java tests; IMB's GPU and HALO programs.
+
+Benchmarks that neither OMB nor IMB has: {", ".join(f"`{name}`" for name in labkit_only)}.
 
 ## OSU micro-benchmarks 7.4
 
-{chr(10).join(f"{part}{chr(10)}" for part in parts)}
+{chr(10).join(f"{part}{chr(10)}" for part in omb)}
 ## Intel MPI benchmarks 2021.11
 
-{chr(10).join(f"{part}{chr(10)}" for part in more)}
-## Definitions to know when numbers are put side by side
+{chr(10).join(f"{part}{chr(10)}" for part in imb)}
+## Definitions that matter when you compare numbers
 
-- IMB-MPI1, IMB-NBC and IMB-MPI4 end every timed call of a collective with a barrier (`-sync on`, the default since IMB 2017), as OMB does and as
-  `cadence=isolated` does here. Texts of IMB 4.1 and older, and those whose command line says `-sync off`, are imported as `cadence=streaming`; the older
-  ones also moved the root with every call (`rotate`). Only the barrier itself runs back to back.
-- `timing=total` marks the tests of IMB that read the clock before and after the loop only. labkit reads it around every iteration unless `-o timing=total`.
-- OMB's average of a collective is the mean over ranks of each rank's mean (`osu_mean`); labkit's median is that of the slowest rank of each iteration,
-  which is larger: 1.22 times OSU's 50th percentile for an 8 B allreduce on two ranks. IMB prints the slowest rank's mean as `t_max`.
-- OMB's one-sided tests print the time of the whole loop, clock reads included, over its iterations (`osu_mean` here), not a median of calls.
-- IMB-RMA makes its windows by MPI_Win_create, OMB and labkit by MPI_Win_allocate unless told otherwise (`memory`).
-- IMB-NBC's overlap is a part of the longer of communication and computation, on the rank that took longest (IMB-IO: of the shorter).
+- IMB-MPI1, IMB-NBC and IMB-MPI4 end every timed call of a collective with a barrier (`-sync on`, the default since IMB
+  2017), like OMB and like `cadence=isolated` here. labkit imports outputs of IMB 4.1 and older, and those whose command line
+  has `-sync off`, as `cadence=streaming`. IMB 4.1 and older also moved the root with every call (`rotate`). Only the barrier
+  itself runs back to back.
+- `timing=total` marks the tests of IMB that read the clock only before and after the loop. labkit reads it around every
+  iteration unless you set `-o timing=total`.
+- OMB's average of a collective is the mean over ranks of each rank's mean (`osu_mean`). labkit's median is that of the
+  slowest rank of each iteration, which is larger: 1.22 times OSU's 50th percentile for an 8 B allreduce on two ranks. IMB
+  prints the slowest rank's mean as `t_max`.
+- OMB's one-sided tests print the time of the whole loop, clock reads included, over its iterations (`osu_mean` here). It is
+  not a median of calls.
+- IMB-RMA makes its windows with MPI_Win_create. The default of OMB and labkit is MPI_Win_allocate (`memory`).
+- IMB-NBC's overlap is the time saved, as a part of the longer of communication and computation, on the rank that took
+  longest. IMB-IO gives it as a part of the shorter.
 
 ## Options
 

@@ -61,7 +61,7 @@ def _run(source: Path, folder: Path, parameters: dict[str, Any]) -> list[Shown]:
             if cell.cell_type != "code":
                 continue
             chosen, code = options(cell.source)
-            with mock.patch("labkit.lab.display", _taker(found, source.stem, chosen)):
+            with mock.patch("labkit.notebook.display", _taker(found, source.stem, chosen)):
                 exec(compile(code, f"{source.name}", "exec"), space)
             if "parameters" in cell.metadata.get("tags", []):
                 space |= parameters | {"measure": False, "campaign": str(folder)}

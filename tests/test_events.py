@@ -146,7 +146,7 @@ def test_campaigns_from_before_tell_the_same_by_their_log(tmp_path: Path) -> Non
     assert kinds(held) == found
     failed = events.read(held.path)[5]
     assert (failed["what"], failed["reason"]) == ("mpi.latency 8 B launch 0", "exit status 1: the switch is down")
-    assert suites._told(held) == (("mpi.latency 8 B launch 0: exit status 1: the switch is down",), 1)
+    assert suites._failures(held) == (("mpi.latency 8 B launch 0: exit status 1: the switch is down",), 1)
     assert estimate.rates([held.path]) == {"10-latency": [5.5]}
     assert archive.verify(held.path)[1] == []
     reader = events.Reader(held.path)

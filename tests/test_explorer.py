@@ -462,7 +462,7 @@ def test_a_statistic_that_was_chosen_is_never_replaced_by_another() -> None:
     for panel in panels.find():
         panel.build(session)
     session.tell("campaigns")
-    (plot,) = [p for p in session._told["data"] if getattr(p.__self__, "_letter", "") == "A"]  # type: ignore[attr-defined]
+    (plot,) = [p for p in session._listeners["data"] if getattr(p.__self__, "_letter", "") == "A"]  # type: ignore[attr-defined]
     fields = plot.__self__  # type: ignore[attr-defined]
     fields.benchmark.value = "sockets.tcp_stream"
     assert session.views["A"].statistic == "mean"  # all that its source gives

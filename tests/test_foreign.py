@@ -418,9 +418,9 @@ def test_a_job_that_a_foreign_campaign_names_is_not_ended(tmp_path: Path, monkey
     path.write_text(
         json.dumps({**told, "number": "4712", "signature": signatures.sign(submitted.signable("slurm", "4711"))})
     )
-    assert not jobs.jobs(held.path)[0].own, "a signature holds for its number alone"
+    assert not jobs.jobs(held.path)[0].submitted_here, "a signature holds for its number alone"
     path.write_text(json.dumps({**told, "signature": signatures.sign(submitted.signable("slurm", "4711"))}))
-    assert jobs.jobs(held.path)[0].own
+    assert jobs.jobs(held.path)[0].submitted_here
     for number in ("--user=root", "-u root", "1 2", "", "1\n2"):
         path.write_text(json.dumps({**told, "number": number}))
         with pytest.warns(LabkitWarning, match="no number of a job"):

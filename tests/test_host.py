@@ -322,6 +322,28 @@ def test_more_ranks_want_more_cores(node):
     assert by_name(host.checks(node, EVERYTHING, PROGRAMS, ranks=64))["cores"].state == "warn"
 
 
+@pytest.mark.parametrize(
+    ("network", "switch", "state", "words"),
+    [
+        ({}, "auto", "ok", "ext4 (/dev/vda on /), not on a network file system"),
+        ({}, "no", "ok", "not on a network file system"),
+        (
+            {"environment": "nfs4 (s:/home on /home)"},
+            "auto",
+            "ok",
+            "environment on nfs4 (s:/home on /home); ranks load",
+        ),
+        ({"environment": "lustre (s:/x on /x)"}, "no", "warn", "environment on lustre (s:/x on /x); no copies"),
+    ],
+)
+def test_the_file_system_that_ranks_load_from(node, network, switch, state, words):
+    facts = {"filesystem": "ext4 (/dev/vda on /)", "network": network, "switch": switch}
+    check = by_name(host.checks(node, EVERYTHING | {"loaded_from": facts}, PROGRAMS))["environment"]
+    assert check.state == state
+    assert words in check.found
+    assert "LABKIT_STAGE" in check.wanted + check.remedy
+
+
 def test_checks_look_the_software_up_themselves():
     there = host.installed(PROGRAMS)
     checks = by_name(host.checks(host.describe(), there, PROGRAMS))
@@ -386,7 +408,11 @@ def test_a_burner_of_others_is_found_and_our_own_is_not(burners):
     assert foreign.pid not in mine
     seen = others.between(first, last, own.pid)
     assert json.loads(json.dumps(seen, allow_nan=False)) == seen
-    took = {key[0]: p.own - first.processes[key].own for key, p in last.processes.items() if key in first.processes}
+    took = {
+        key[0]: p.cpu_time - first.processes[key].cpu_time
+        for key, p in last.processes.items()
+        if key in first.processes
+    }
     share = took[foreign.pid] / (last.moment - first.moment)
     assert share > 0.02, "the burner got no time"
     assert seen["processors"] >= share
@@ -454,7 +480,7 @@ def test_what_came_and_went_between_two_looks_counts():
         time.sleep(2.0)
         last = others.look()
         told = others.between(first, last, sleeper.pid)
-        gone = sum(p.whole - p.own for (number, _), p in last.processes.items() if number == parent.pid)
+        gone = sum(p.tree_time - p.cpu_time for (number, _), p in last.processes.items() if number == parent.pid)
         assert 0 < gone <= told["processors"] * told["span_s"] + 0.05
     finally:
         os.killpg(parent.pid, signal.SIGKILL)

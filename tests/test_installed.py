@@ -115,9 +115,9 @@ def test_what_a_project_holds_comes_before_what_labkit_ships(here: Path, monkeyp
     (here / "mine/suites/own.toml").write_text('[[notebook]]\nname = "10-latency-mine"\n')
     shutil.copy(here / "mine/notebooks/10-latency.ipynb", here / "mine/notebooks/10-latency-mine.ipynb")
     (here / "mine/notebooks/11-message-rate.ipynb").unlink()
-    assert project.own() is None
+    assert project.current() is None
     monkeypatch.chdir(here / "mine" / "notebooks")
-    assert project.own() == project.home() == here / "mine"
+    assert project.current() == project.home() == here / "mine"
     assert project.suites()["own"] == here / "mine/suites/own.toml"
     assert project.notebooks()["10-latency"] == here / "mine/notebooks/10-latency.ipynb"
     assert project.notebooks()["11-message-rate"] == project.NOTEBOOKS / "11-message-rate.ipynb"
@@ -131,9 +131,9 @@ def test_a_project_of_another_user_counts_only_where_it_is_named(here: Path, mon
     project.init("mine")
     monkeypatch.chdir(here / "mine")
     monkeypatch.setattr(os, "geteuid", lambda: (here / "mine").stat().st_uid + 1)
-    assert project.own() is None
+    assert project.current() is None
     monkeypatch.setenv(project.PROJECT, str(here / "mine"))
-    assert project.own() == here / "mine"
+    assert project.current() == here / "mine"
 
 
 def test_a_variable_that_names_no_project_is_an_error(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,10 +247,10 @@ def test_a_testbed_offers_to_install_what_it_needs(
     monkeypatch.setenv("PATH", str(here), prepend=os.pathsep)
     if called:
         with pytest.raises(LaunchError, match=r"(?s)apt could not install.*exit status: 7"):
-            testbed._provided("soft-roce")
+            testbed._offer_packages("soft-roce")
         assert (here / "called").read_text().split() == ["install", "-y", "--no-install-recommends", *packages]
     else:
-        testbed._provided("soft-roce")
+        testbed._offer_packages("soft-roce")
         assert not (here / "called").exists()
     said = capsys.readouterr().err
     assert all(f"{name}: {purpose}\n" in said for name, purpose in soft_roce.PURPOSES.items())

@@ -242,31 +242,31 @@ def test_pbs_and_flux_tell_of_a_job() -> None:
 
 def test_ranks_go_to_the_hosts_of_a_job() -> None:
     spec = Spec(benchmark="mpi.latency")
-    assert launch.given(spec, None) == ()
-    assert launch.given(spec, FOUR) == ("a", "b")
-    assert launch.given(spec.replace(transport="shm"), FOUR) == ("a",)
-    assert launch.given(spec.replace(hosts=("across-leaves",)), FOUR) == ("a", "c")
-    assert launch.given(spec.replace(hosts=("same-leaf",)), FOUR) == ("a", "b")
-    assert launch.given(spec.replace(hosts=("same-leaf",), ranks=4), FOUR) == ("a", "b")
-    assert launch.given(spec.replace(hosts=("d", "b")), FOUR) == ("d", "b")
-    assert launch.given(spec.replace(ranks=8), FOUR) == FOUR.hosts
-    assert launch.given(spec.replace(ranks=8, ppn=4), FOUR) == ("a", "b")
+    assert launch.job_hosts(spec, None) == ()
+    assert launch.job_hosts(spec, FOUR) == ("a", "b")
+    assert launch.job_hosts(spec.replace(transport="shm"), FOUR) == ("a",)
+    assert launch.job_hosts(spec.replace(hosts=("across-leaves",)), FOUR) == ("a", "c")
+    assert launch.job_hosts(spec.replace(hosts=("same-leaf",)), FOUR) == ("a", "b")
+    assert launch.job_hosts(spec.replace(hosts=("same-leaf",), ranks=4), FOUR) == ("a", "b")
+    assert launch.job_hosts(spec.replace(hosts=("d", "b")), FOUR) == ("d", "b")
+    assert launch.job_hosts(spec.replace(ranks=8), FOUR) == FOUR.hosts
+    assert launch.job_hosts(spec.replace(ranks=8, ppn=4), FOUR) == ("a", "b")
     with pytest.raises(SpecError, match="8 hosts are requested, but job 7 has 4 to use"):
-        launch.given(spec.replace(ranks=8, ppn=1), FOUR)
+        launch.job_hosts(spec.replace(ranks=8, ppn=1), FOUR)
     with pytest.raises(SpecError, match="no switch of job 7 has 4 hosts"):
-        launch.given(spec.replace(ranks=4, ppn=1, hosts=("same-leaf",)), FOUR)
+        launch.job_hosts(spec.replace(ranks=4, ppn=1, hosts=("same-leaf",)), FOUR)
     with pytest.raises(SpecError, match="works in batch jobs only"):
-        launch.given(spec.replace(hosts=("same-leaf",)), None)
+        launch.job_hosts(spec.replace(hosts=("same-leaf",)), None)
     flat = Allocation("slurm", "7", hosts=("a", "b"))
     with pytest.raises(SpecError, match="Slurm does not know the switches of a, b"):
-        launch.given(spec.replace(hosts=("across-leaves",)), flat)
+        launch.job_hosts(spec.replace(hosts=("across-leaves",)), flat)
     one = Allocation("slurm", "7", hosts=("a", "b"), leaves=LEAVES)
     with pytest.raises(SpecError, match="needs two hosts on two switches"):
-        launch.given(spec.replace(hosts=("across-leaves",)), one)
+        launch.job_hosts(spec.replace(hosts=("across-leaves",)), one)
 
 
 def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocation, "_found", lambda: FOUR)
+    monkeypatch.setattr(allocation, "_batch_job", lambda: FOUR)
     pair = measuring.Point(Spec(benchmark="mpi.latency"), 0, "f", "l")
     all_four = measuring.Point(Spec(benchmark="mpi.allreduce", ranks=4), 0, "f", "l")
     tool = measuring.Point(Spec(benchmark="sockets.tcp_rr", ranks=1), 0, "f", "l")
@@ -281,7 +281,7 @@ def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyP
     assert hosts() == [["ab", "cd"], ["ab"], [""], ["ab"], ["abcd"], [""], ["ab"]]
     with allocation.narrowed(["c", "d"]):
         assert allocation.shared()
-        assert launch.given(pair.spec, allocation.current()) == ("c", "d")
+        assert launch.job_hosts(pair.spec, allocation.current()) == ("c", "d")
     assert not allocation.shared()
 
 
@@ -296,7 +296,7 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for name in ("SLURM_JOB_ID", "FLUX_URI", "PBS_NODEFILE", allocation.LEFT_OUT):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(allocation, "current", allocation.current)
-    allocation._found.cache_clear()
+    allocation._batch_job.cache_clear()
     try:
         assert allocation.current() is None
         nodes = tmp_path / "nodes"
@@ -304,7 +304,7 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setenv("PBS_NODEFILE", str(nodes))
         monkeypatch.setenv("PBS_JOBID", "41[2].server")
         monkeypatch.setenv("PBS_ARRAY_INDEX", "2")
-        allocation._found.cache_clear()
+        allocation._batch_job.cache_clear()
         assert allocation.current() == Allocation("pbs", "41", "2", ("n1", "n2"), 2)
         monkeypatch.setenv("PATH", str(tmp_path))
         for name, value in {
@@ -317,7 +317,7 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         }.items():
             monkeypatch.setenv(name, value)
         (tmp_path / "topology.conf").write_text("SwitchName=s0 Nodes=n[1-3] # all\nSwitchName=t Switches=s0\n")
-        allocation._found.cache_clear()
+        allocation._batch_job.cache_clear()
         found = allocation.current()
         assert found is not None
         assert (found.name, found.hosts, found.tasks, set(found.leaves.values())) == (
@@ -330,12 +330,16 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setenv(allocation.LEFT_OUT, str(tmp_path / "out.txt"))
         assert allocation.current().hosts == ("n1", "n3")  # type: ignore[union-attr]
     finally:
-        allocation._found.cache_clear()
+        allocation._batch_job.cache_clear()
 
 
 def test_what_notebooks_get_in_a_job() -> None:
-    assert inside.usual(site.Site(), None) == {}
-    assert inside.usual(site.Site(launcher="srun"), FOUR) == {"launcher": "srun", "transports": "auto", "ranks": "8"}
+    assert inside.default_parameters(site.Site(), None) == {}
+    assert inside.default_parameters(site.Site(launcher="srun"), FOUR) == {
+        "launcher": "srun",
+        "transports": "auto",
+        "ranks": "8",
+    }
     suite = suites.load("quick")
     twice = inside.repeated(suite, 2)
     assert [e.parameters["launches"] for e in twice.entries] == [6] * len(suite.entries)
@@ -366,7 +370,7 @@ def test_an_estimate_comes_from_logs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_limits_of_partitions_are_read() -> None:
     text = "batch*|1-02:30:00|3|64|1-infinite\nbatch*|1-02:30:00|2|128+|1-infinite\nshort|30:00|9|8|1-4\nopen|infinite|1|4|1-infinite\nodd\n"
     found = systems.limits(text)
-    assert [(one.nodes, one.minutes, one.cores, one.usual) for one in found.values()] == [
+    assert [(one.nodes, one.minutes, one.cores, one.is_default) for one in found.values()] == [
         (5, 1590, 128, True),
         (4, 30, 8, False),
         (1, 0, 4, False),
@@ -431,13 +435,13 @@ def test_submissions_into_one_campaign_wait_for_one_another(tmp_path: Path, monk
     own = Campaign(tmp_path / "c").path / "jobs"
     own.mkdir()
     monkeypatch.setattr(submitting, "PATIENCE", 0.3)
-    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._alone(Path({str(own)!r})): pass"
-    with submitting._alone(own):
+    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._submission_lock(Path({str(own)!r})): pass"
+    with submitting._submission_lock(own):
         others = {name: value for name, value in os.environ.items() if name != lease.OWNER}
         done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=others)
     assert f"Process {os.getpid()} on " in done.stderr
     assert "is submitting into" in done.stderr
-    with submitting._alone(own):
+    with submitting._submission_lock(own):
         pass
     assert not list(own.iterdir())
 

@@ -278,7 +278,7 @@ def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest
     program(tmp_path, "srun", says)
     mpirun = program(tmp_path / "ompi", "mpirun", "mpirun (Open MPI) 5.0.7")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
-    monkeypatch.setattr(srun, "linked", lambda: "MPICH Version:      4.2.1")
+    monkeypatch.setattr(srun, "mpi4py_library", lambda: "MPICH Version:      4.2.1")
     for inside in (False, True):
         monkeypatch.setenv("SLURM_JOB_ID", "7") if inside else monkeypatch.delenv("SLURM_JOB_ID", raising=False)
         found = launch.installed.__wrapped__()
@@ -313,7 +313,7 @@ def test_more_ranks_than_cores_are_oversubscribed_on_this_machine_only() -> None
 NEW = """
 from labkit.host import Program
 PROGRAM = Program(name="{name}", commands=("mpiexec",), pattern=r"{name} (.*)", purpose="starting ranks", mpi=True)
-LIBRARY, SAYS, ORDER, TRANSPORTS = "{name}", "{name}", {order}, ("auto",)
+LIBRARY, BANNER, ORDER, TRANSPORTS = "{name}", "{name}", {order}, ("auto",)
 def arguments(placement, variables): return ["-n", str(placement.ranks)]
 def environment(placement, home): return {{}}
 """
@@ -341,7 +341,7 @@ def test_a_launcher_of_a_new_file_has_the_place_that_its_order_says(
 
 
 def test_a_launcher_file_that_lacks_a_name_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "halfmpi.py").write_text("PROGRAM, LIBRARY, SAYS = None, '', ''\n")
+    (tmp_path / "halfmpi.py").write_text("PROGRAM, LIBRARY, BANNER = None, '', ''\n")
     monkeypatch.setattr(launch, "__path__", [*launch.__path__, str(tmp_path)])
     try:
         with pytest.raises(

@@ -130,10 +130,10 @@ def test_a_campaign_that_becomes_read_only_stops_the_run(tmp_path: Path) -> None
 
 def test_a_notebook_never_begins_a_second_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from labkit.studies.latency import Study
-    from labkit.suites.notebooks import inherited
+    from labkit.suites.notebooks import campaign_in_environment
 
     held = Campaign(tmp_path / "c")
-    with inherited(held):
+    with campaign_in_environment(held):
         assert Study(measure=False).campaign.identity == held.identity
         held.path.rename(tmp_path / "moved")
         with pytest.raises(LostError, match="is gone: someone moved or deleted the campaign"):

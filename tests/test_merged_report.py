@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labkit.campaign import Campaign
-from labkit.report.campaigns import campaigns, everyone, heading
+from labkit.report.campaigns import all_members, campaigns, heading
 from labkit.report.content import Content
 from labkit.report.sources import read
 from labkit.report.summary import hosts
@@ -114,5 +114,5 @@ def test_a_report_of_several_campaigns_has_the_titles_of_all() -> None:
     titles = [str(Campaign(EXAMPLES / name).facts["title"]) for name in ("two-cores", "virtual-cluster")]
     assert heading(content, "labkit")["title"] == " · ".join(titles)
     text = campaigns(content)
-    assert all(one.name in text and "virtual-cluster" in text for one in everyone(content))
+    assert all(one.name in text and "virtual-cluster" in text for one in all_members(content))
     assert "never averages" in text

@@ -27,7 +27,7 @@ def holds(text: str, word: str) -> bool:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_make_setup_installs_what_brings_a_program(name: str) -> None:
     program = PROGRAMS[name]
-    assert program.package or program.how
+    assert program.package or program.install
     for package in program.package.split():
         assert holds(SETUP, package), f"no script of templates/setup installs {package}, which brings {name}"
 
@@ -35,7 +35,7 @@ def test_make_setup_installs_what_brings_a_program(name: str) -> None:
 @pytest.mark.parametrize("name", tools.programs())
 def test_make_setup_looks_for_the_command_of_a_tool(name: str) -> None:
     tool = tools.programs()[name]
-    assert tool.programs or tool.asked
+    assert tool.programs or tool.read_version
     assert not tool.programs or any(holds(SETUP, command) for command in tool.programs)
 
 

@@ -14,9 +14,8 @@ import pytest
 
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.report import holdings
 from labkit.report.check import check
-from labkit.report.sources import read
+from labkit.report.sources import described, read
 from labkit.report.stage import stage
 from labkit.suites import rereading
 from tests.test_hostile import PROSE, RUN, SVG, TAG, Elements, hostile_campaign, hostile_notebook
@@ -125,7 +124,7 @@ def test_a_campaign_of_any_shape_is_staged_or_refused(count: int, tmp_path: Path
         (folder / "notebooks" / "10-a.ipynb").write_text(json.dumps(book if number % 2 else changed(book, chance)))
         try:
             held = Campaign(folder)
-            assert "\n" not in holdings.words(held, ())
+            assert "\n" not in described(held, ())
             rereading.missing(held)
             made, _ = stage([read(folder)], style="report", engine="plain" if number % 4 < 2 else "quarto")
             staged += 1

@@ -196,7 +196,7 @@ def test_notes_get_the_name_of_their_chapter_outside_code(tmp_path: Path) -> Non
     shown = new_output("display_data", data={"text/markdown": "z[^n]"})
     code = new_code_cell('#| label: tbl-a\n#| tbl-cap: "T[^n]"\na = "[^n]"', outputs=[shown])
     made = notebook.finish(write(tmp_path, new_markdown_cell("# T {#sec-t}\n\nx[^n] `[^n]`\n\n[^n]: y"), code))
-    notebook.own_notes(made, "a")
+    notebook.prefix_notes(made, "a")
     prose, cell = made.notebook.cells
     assert prose.source == "# T {#sec-t}\n\nx[^a-n] `[^n]`\n\n[^a-n]: y"
     assert cell.source == '#| label: tbl-a\n#| tbl-cap: "T[^a-n]"\na = "[^n]"'

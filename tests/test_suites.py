@@ -342,7 +342,7 @@ def test_too_few_descriptors_are_told_before_a_notebook_starts(tmp_path: Path) -
     assert done.returncode == 1
     assert "The limit of open files is 64, but a notebook needs 256. Raise it with `ulimit -n 4096`" in done.stderr
     assert not (tmp_path / "c").exists()
-    raised = "from labkit.suites.notebooks import room; import resource; room(); print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    raised = "from labkit.suites.notebooks import raise_open_file_limit as limit; import resource; limit(); print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     done = subprocess.run(
         ["bash", "-c", f"ulimit -Sn 64; exec {sys.executable} -c '{raised}'"], capture_output=True, text=True
     )

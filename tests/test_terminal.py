@@ -60,4 +60,4 @@ def test_a_progress_bar_acts_on_the_terminal() -> None:
     import io
 
     stream = io.StringIO()
-    assert terminal.own(terminal.Plain(stream)) is stream  # type: ignore[arg-type]
+    assert terminal.raw(terminal.Plain(stream)) is stream  # type: ignore[arg-type]

@@ -41,20 +41,20 @@ def text(samples: Sequence[Samples]) -> str:
         If all are of other benchmarks.
     """
     groups: dict[tuple[object, ...], list[Samples]] = {}
-    others = sorted({one.spec.benchmark for one in samples} - set(NAMES))
-    if others and len(samples) == sum(one.spec.benchmark in others for one in samples):
+    others = sorted({point.spec.benchmark for point in samples} - set(NAMES))
+    if others and len(samples) == sum(point.spec.benchmark in others for point in samples):
         check(others[0])
     if others:
         message = f"Not shown, because GPCNeT has no tables for it: {', '.join(others)}."
         warnings.warn(message, LabkitWarning, stacklevel=2)
-    for one in (one for one in samples if one.spec.benchmark in NAMES):
+    for point in (point for point in samples if point.spec.benchmark in NAMES):
         options = {
             name: value
-            for name, value in resolve(completed(one.spec)).options
+            for name, value in resolve(completed(point.spec)).options
             if name not in ("pattern", "ring", "window")
         }
-        where = one.spec.replace(size=0, options=())
-        groups.setdefault((where, tuple(options.items()), str(LIBRARY.of(one.meta)), one.launch), []).append(one)
+        where = point.spec.replace(size=0, options=())
+        groups.setdefault((where, tuple(options.items()), str(LIBRARY.of(point.meta)), point.launch), []).append(point)
     return "\n".join(gpcnet.write(report(sorted(group, key=_place))) for group in groups.values())
 
 

@@ -241,7 +241,8 @@ def _compared(guideline: Guideline, points: list[_Point]) -> Iterator[dict[str, 
         for name, factor in guideline.parts:
             size = factor(left.ranks) * left.size
             fit = [p for p in points if p.benchmark == name and p.size == size and left.fits(p)]
-            chosen += [max(fit, key=lambda p: p.value.centre)] if fit else []
+            if fit:
+                chosen.append(max(fit, key=lambda p: p.value.centre))
         if len(chosen) == len(guideline.parts):
             yield _row(str(guideline), left, chosen)
 

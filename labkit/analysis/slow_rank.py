@@ -217,10 +217,10 @@ def _p_values(owner: NDArray[np.int64], size: NDArray[np.int64], ranks: int) -> 
     if not at.size:
         return [1.0] * ranks
     first = np.concatenate(([True], (np.diff(at) > 1) | (np.diff(owner[at]) != 0)))
-    largest, mine = np.maximum.reduceat(size[at], np.flatnonzero(first)), owner[at][first]
+    largest, owners = np.maximum.reduceat(size[at], np.flatnonzero(first)), owner[at][first]
     place = np.argsort(np.argsort(largest)) + 1
     weight = np.ceil(place * min(_LEVELS, len(place)) / len(place)).astype(np.int64) ** 2
-    reached = np.bincount(mine, weights=weight, minlength=ranks).astype(np.int64)
+    reached = np.bincount(owners, weights=weight, minlength=ranks).astype(np.int64)
     tail = _tail(weight, 1 / ranks)
     return [float(tail[weights]) for weights in reached]
 

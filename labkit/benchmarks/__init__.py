@@ -1,8 +1,8 @@
-"""What a benchmark is, and how the lab finds them: every module ``benchmarks/<family>/<name>.py``.
+"""Find the benchmarks: every module ``benchmarks/<family>/<name>.py``.
 
-A benchmark is one file with a docstring (its definition and whose it is), a frozen dataclass ``Options`` and
-one constant ``BENCHMARK`` of one of the kinds in `labkit.benchmarks._kinds`. It is named after its file. A file may
-export further forms of its pattern as ``FORMS``: name → benchmark, each with a `doc` of its own.
+A benchmark is one file with a docstring (its definition and where it comes from), a frozen dataclass ``Options`` and
+one constant ``BENCHMARK`` of one of the kinds in `labkit.benchmarks._kinds`. Its name is that of the file. A file may
+export further forms of its pattern as ``FORMS``: name → benchmark, each with its own `doc`.
 """
 
 from __future__ import annotations
@@ -60,27 +60,27 @@ __all__ = [
 
 @cache
 def find() -> dict[str, Benchmark]:
-    """All benchmarks by name, from the files of this package; sorted.
+    """Return all benchmarks by name, from the files of this package; sorted.
 
     Raises
     ------
     ValueError
         If two files export one name.
     """
-    found: dict[str, Benchmark] = {}
+    benchmarks: dict[str, Benchmark] = {}
     for family in pkgutil.iter_modules(__path__):
         for file in _files(family.name) if family.ispkg else ():
             exported = _exported(family.name, file)
-            if both := found.keys() & exported.keys():
+            if clashes := benchmarks.keys() & exported.keys():
                 raise ValueError(
-                    f"{', '.join(sorted(both))}: exported by {file}.py and by another file of {family.name}"
+                    f"{', '.join(sorted(clashes))}: exported by {file}.py and by another file of {family.name}"
                 )
-            found |= exported
-    return dict(sorted(found.items()))
+            benchmarks |= exported
+    return dict(sorted(benchmarks.items()))
 
 
 def _files(family: str) -> list[str]:
-    """Names of a family's files; none for a family that is not there."""
+    """Names of a family's files; none if the family does not exist."""
     try:
         package = importlib.import_module(f"{__name__}.{family}")
     except ModuleNotFoundError as error:
@@ -94,55 +94,55 @@ def _files(family: str) -> list[str]:
 def _exported(family: str, file: str) -> dict[str, Benchmark]:
     """The benchmarks of one file, by their full names."""
     module: ModuleType = importlib.import_module(f"{__name__}.{family}.{file}")
-    own: dict[str, Benchmark] = {file: module.BENCHMARK} if hasattr(module, "BENCHMARK") else {}
+    main: dict[str, Benchmark] = {file: module.BENCHMARK} if hasattr(module, "BENCHMARK") else {}
     forms: dict[str, Benchmark] = getattr(module, "FORMS", {})
-    unfit = [name for name, one in {**own, **forms}.items() if not getattr(one, "by", "")]
-    if unfit or not (own or forms):
-        what = f"{', '.join(unfit)} of no kind" if unfit else "neither BENCHMARK nor FORMS"
+    unfit = [name for name, one in {**main, **forms}.items() if not getattr(one, "by", "")]
+    if unfit or not (main or forms):
+        problem = f"{', '.join(unfit)} of no kind" if unfit else "neither BENCHMARK nor FORMS"
         raise SpecError(
-            f"{module.__file__} defines {what}. Define a KernelBenchmark, a ToolBenchmark or another kind of "
+            f"{module.__file__} defines {problem}. Define a KernelBenchmark, a ToolBenchmark or another kind of "
             "labkit.benchmarks, as CONTRIBUTING.md shows, or move the file away."
         )
     return {
         f"{family}.{name}": dataclasses.replace(one, name=f"{family}.{name}", doc=one.doc or module.__doc__ or "")
-        for name, one in {**own, **forms}.items()
+        for name, one in {**main, **forms}.items()
     }
 
 
 def get(name: str) -> Benchmark:
-    """The benchmark of that name; imports its file, and of a form as few others as may be.
+    """Return the benchmark of that name. This imports as few files as possible.
 
     Raises
     ------
     SpecError
-        If there is none; lists those there are.
+        If there is none; the message names similar ones.
     """
-    family, _, own = name.partition(".")
-    if family.isidentifier() and own.isidentifier():
-        for file in _likely(family, own):
+    family, _, name_in_family = name.partition(".")
+    if family.isidentifier() and name_in_family.isidentifier():
+        for file in _likely(family, name_in_family):
             if name in (exported := _exported(family, file)):
                 return exported[name]
     raise known("benchmark", name, list(find()), see="labkit list")
 
 
 def tools_of(name: str) -> tuple[Callable[[Spec, Effort], Invocation], ...]:
-    """The tools that can serve a benchmark, best first; none if it is not one of tools."""
+    """The tools that can serve a benchmark, best first; none if it needs no tool."""
     benchmark = get(name)
     return benchmark.tools if isinstance(benchmark, ToolBenchmark) else ()
 
 
 @cache
-def _likely(family: str, own: str) -> tuple[str, ...]:
-    """The files of a family, those with names alike first: a form bears the name of its file, and a word more."""
+def _likely(family: str, name: str) -> tuple[str, ...]:
+    """The files of a family, those with similar names first: the name of a form begins like that of its file."""
     files = _files(family)
-    if own in files:
-        files.remove(own)
-        return (own, *files)
-    return tuple(sorted(files, key=lambda file: -difflib.SequenceMatcher(None, own, file).ratio()))
+    if name in files:
+        files.remove(name)
+        return (name, *files)
+    return tuple(sorted(files, key=lambda file: -difflib.SequenceMatcher(None, name, file).ratio()))
 
 
 def resolve(spec: Spec) -> Spec:
-    """The spec with every option of its benchmark filled in, checked against what the benchmark can do.
+    """Fill in every option of the benchmark, and check the spec against what the benchmark can do.
 
     Raises
     ------
@@ -155,7 +155,11 @@ def resolve(spec: Spec) -> Spec:
     if benchmark.single:
         spec = spec.replace(ranks=1)
     if spec.ranks < low or (high is not None and spec.ranks > high):
-        needs = f"exactly {low}" if low == high else f"at least {low}" if high is None else f"{low} to {high}"
+        needs = f"{low} to {high}"
+        if high is None:
+            needs = f"at least {low}"
+        elif low == high:
+            needs = f"exactly {low}"
         raise SpecError(
             f"ranks={spec.ranks}, but {spec.benchmark} needs {needs}. "
             f"Set ranks={max(low, min(spec.ranks, high or spec.ranks))}."
@@ -164,7 +168,7 @@ def resolve(spec: Spec) -> Spec:
 
 
 def checked(spec: Spec) -> Spec:
-    """A spec whose options are filled in, without a size where its benchmark has none.
+    """Check a spec whose options are filled in, and remove the size if its benchmark has none.
 
     Raises
     ------
@@ -178,54 +182,60 @@ def checked(spec: Spec) -> Spec:
         raise SpecError(
             f"size={spec.size} B, but {spec.benchmark} goes up to {benchmark.max_size} B. Set a smaller size."
         )
-    problem = benchmark.check(spec) or (_divisible(spec, benchmark) if isinstance(benchmark, KernelBenchmark) else "")
-    if problem:
-        raise SpecError(f"{spec.benchmark}: {problem}")
+    complaint = benchmark.check(spec)
+    if not complaint and isinstance(benchmark, KernelBenchmark):
+        complaint = _indivisible(spec, benchmark)
+    if complaint:
+        raise SpecError(f"{spec.benchmark}: {complaint}")
     return spec
 
 
 def identity(spec: Spec) -> Spec:
     """A resolved spec without the options that have their defaults, so that a new option changes no fingerprint."""
     benchmark = get(spec.benchmark)
-    usual = dataclasses.asdict(benchmark.options()) | dict(benchmark.formerly(spec))
-    return spec.replace(options={key: value for key, value in spec.options if usual.get(key) != value})
+    defaults = dataclasses.asdict(benchmark.options()) | dict(benchmark.formerly(spec))
+    return spec.replace(options={key: value for key, value in spec.options if defaults.get(key) != value})
 
 
 def completed(spec: Spec) -> Spec:
-    """The spec of samples with what was done before some of today's options could be chosen."""
-    found = find().get(spec.benchmark)
-    former = found.formerly(spec) if found else {}
+    """The spec of older samples, with values for the options that did not exist when they were measured."""
+    benchmark = find().get(spec.benchmark)
+    former = benchmark.formerly(spec) if benchmark else {}
     return spec.replace(options={**former, **spec.values}) if former.keys() - spec.values.keys() else spec
 
 
 def label(spec: Spec) -> str:
     """A resolved spec in a few words: benchmark, size, path, and the options that differ from their defaults."""
     benchmark = get(spec.benchmark)
-    usual = dataclasses.asdict(benchmark.options())
-    words = [format_size(spec.size)] if benchmark.sized else []
-    words += [spec.transport] if spec.transport != "auto" else []
-    words += [f"{spec.ranks} ranks"] if spec.ranks > 2 else []
-    words += [f"{key}={value}" for key, value in spec.options if usual.get(key) != value]
+    defaults = dataclasses.asdict(benchmark.options())
+    words = []
+    if benchmark.sized:
+        words.append(format_size(spec.size))
+    if spec.transport != "auto":
+        words.append(spec.transport)
+    if spec.ranks > 2:
+        words.append(f"{spec.ranks} ranks")
+    words += [f"{key}={value}" for key, value in spec.options if defaults.get(key) != value]
     return " ".join([spec.benchmark, ", ".join(words)]).strip()
 
 
 def meanings(kind: type[Any]) -> dict[str, str]:
-    """Parameter → meaning, from the numpydoc docstrings of a dataclass and of those it comes from."""
-    found: dict[str, str] = {}
+    """Parameter → meaning, from the numpydoc docstrings of a dataclass and of its base classes."""
+    texts: dict[str, str] = {}
     name = ""
     for line in "\n".join(one.__doc__ or "" for one in reversed(kind.__mro__[:-1])).splitlines():
         head, colon, rest = (part.strip() for part in line.partition(" : "))
         if colon and head.isidentifier():
-            name, found[head] = head, rest
+            name, texts[head] = head, rest
         elif line.strip() and name:
-            found[name] += " " + line.strip()
+            texts[name] += " " + line.strip()
         else:
             name = ""
-    return found
+    return texts
 
 
-def _divisible(spec: Spec, benchmark: KernelBenchmark) -> str:
-    """A message must hold whole elements."""
+def _indivisible(spec: Spec, benchmark: KernelBenchmark) -> str:
+    """Say why a message does not hold whole elements; empty if it does."""
     import numpy as np
 
     item = np.dtype(benchmark.dtype(spec)).itemsize

@@ -1,4 +1,4 @@
-"""The kinds of benchmark: what each says of itself, and no more.
+"""The kinds of benchmark, and the fields that each kind needs.
 
 Every benchmark has a definition, metrics, options and sizes (`Benchmark`). Its kind is what makes its samples: a kernel
 (`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark` and `FileBenchmark` need more than buffers), a tool
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NoOptions:
-    """For a benchmark without options of its own."""
+    """The options of a benchmark that has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """What one iteration is, and which metrics follow; the part that all kinds share.
+    """What one iteration is, and which metrics follow from it. All kinds of benchmark share these fields.
 
-    Fields that only some kinds may set have one value here, so that readers can ask any benchmark for them.
+    Fields that only some kinds may set have a fixed value here, so that code can read them from any benchmark.
 
     Parameters
     ----------
@@ -42,26 +42,25 @@ class Benchmark:
         wait for one another (2 for ping-pong); for a rate the bytes, messages or operations moved.
         The first metric is the headline.
     options : frozen dataclass of the benchmark's own options.
-    sized : False when the size of a message means nothing (barrier, clock).
+    sized : False if the benchmark has no size of a message (barrier, clock).
     sizes : default sweep.
     max_size : largest size that makes sense, B.
     ranks : least and greatest number of ranks; None for no upper end.
-    check : what else is wrong with a spec, as a sentence; empty when nothing is.
-    formerly : of a spec, options with what was done before they could be chosen, where their default is another:
-        samples without them have these values, and they are left out of a point's identity.
+    check : says what else is wrong with a spec, as a sentence; empty if nothing is.
+    formerly : from a spec, values that options had before they existed, if their defaults are different: samples
+        without these options have these values, and a point's identity omits them.
     phases : further times kept of every iteration → their metric; a kernel numbers them from 1.
-    phase_work : work in one iteration of a phase, where it is not 1.
-    derived : metrics that are not a quantile of the samples: from the phases to their value. A phase is an array
-        (ranks, iterations), or, of many ranks, its means: its only use is `mean`, along either axis.
+    phase_work : work in one iteration of a phase, if it is not 1.
+    derived : metrics that are not a quantile of the samples, as functions of the phases, each (ranks, iterations) or,
+        of many ranks, its means: a function uses `mean` alone, along either axis.
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
-    name, doc : filled in from the benchmark's file; a form that shares its file has a `doc` of its own.
+    name, doc : filled in from the benchmark's file; a form that shares its file has its own `doc`.
     mpi : whether MPI ranks are timed.
     reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
-    loop : whether the time of the whole loop over its iterations, clock reads included, is kept as ``osu_mean``.
-    equivalents : tests of the OSU and Intel benchmarks that are the same → options that make it so.
-    converted : of those that count otherwise, from the spec: by what their `size`, or a metric of theirs, is to be
-        multiplied to become ours.
-    unlike : of those that are not quite the same, what differs, as a sentence; numbers that cross carry it.
+    loop : whether ``osu_mean`` holds the time of the whole loop over its iterations, clock reads included.
+    equivalents : tests of the OSU and Intel benchmarks that are the same → options that make the benchmark equal them.
+    converted : for equivalents that count differently, from the spec: factors from their `size` and metrics to ours.
+    unlike : for equivalents that are not quite the same, the difference as a sentence; converted numbers carry it.
     """
 
     by: ClassVar[str] = ""  # what makes the samples, in a list
@@ -90,12 +89,12 @@ class Benchmark:
 
     @property
     def single(self) -> bool:
-        """Whether it has one rank at most."""
+        """Whether it has at most one rank."""
         return self.ranks[1] == 1
 
     @property
     def sampled(self) -> tuple[str, str]:
-        """What a sample of the headline is, and what the `osu_mean` beside it; both empty where they cannot differ."""
+        """What a sample of the headline is, and what its `osu_mean` is; both empty if they cannot differ."""
         if self.loop:
             return "single calls", "the whole loop, clock reads included, over its iterations"
         if self.mpi and self.reduce == "max" and self.ranks[1] is None:
@@ -109,7 +108,7 @@ class ToolBenchmark(Benchmark):
 
     Parameters
     ----------
-    tools : tools that can serve, best first; the first one that is installed does. Each is a pure function of
+    tools : tools that can serve, best first; labkit takes the first that is installed. Each is a pure function of
         spec and effort.
     """
 
@@ -120,7 +119,7 @@ class ToolBenchmark(Benchmark):
 
 @dataclass(frozen=True, kw_only=True)
 class RankBenchmark(Benchmark):
-    """A benchmark that times MPI ranks: the part that these kinds share.
+    """A benchmark that times MPI ranks: the fields that these kinds share.
 
     Parameters
     ----------
@@ -140,7 +139,7 @@ class StartBenchmark(RankBenchmark):
 
     Parameters
     ----------
-    part : of the start that is timed: ``init`` (MPI_Init), ``finalize`` (MPI_Finalize), ``program`` (all of it).
+    part : timed part of the start: ``init`` (MPI_Init), ``finalize`` (MPI_Finalize), ``program`` (all of it).
     """
 
     by: ClassVar[str] = "start itself"
@@ -150,23 +149,23 @@ class StartBenchmark(RankBenchmark):
 
 @dataclass(frozen=True, kw_only=True)
 class KernelBenchmark(RankBenchmark):
-    """A benchmark whose iterations a kernel times: what moves between which ranks.
+    """A benchmark whose iterations a kernel times: which data move between which ranks.
 
     Parameters
     ----------
     mpi, reduce, converted, unlike : as in `Benchmark`; without `mpi` the kernel runs in one process.
     kernel : name of the C kernel and of its mpi4py loop.
     calls : MPI functions that not every library has.
-    dtype : numpy's name of the elements of a message.
-    window : messages in flight in one iteration.
-    apart : whether messages of one iteration always have buffers of their own.
-    requests : handles the kernel needs; the window when left out.
-    buffers : B each rank sends and receives in one message.
-    expected : what a rank must have received: from its rank and the function that gives every rank's
-        send buffer; None where it receives nothing.
-    peer : whom a rank talks to.
-    peers : its neighbours in pairs of opposite directions, the targets of its one-sided calls, or its table.
-    splits : the parts of the ranks that it talks in beside, each as the colour and key of MPI_Comm_split.
+    dtype : numpy's name of the type of a message's elements.
+    window : number of messages in flight in one iteration.
+    apart : whether every message of an iteration has its own buffer.
+    requests : number of request handles the kernel needs (default: the window).
+    buffers : B that each rank sends and receives in one message.
+    expected : data that a rank must have received, from its number and the function that gives every rank's
+        send buffer; None if it receives nothing.
+    peer : rank that a rank talks to.
+    peers : a rank's neighbours in pairs of opposite directions, the targets of its one-sided calls, or its table.
+    splits : further communicators that a rank needs, each as the colour and key for MPI_Comm_split.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
     work : further fields of the kernel's job, such as the root.
     every_time : whether its numbers need each time of each rank, so that all are kept of any number of ranks.
@@ -200,9 +199,9 @@ class CollectiveBenchmark(KernelBenchmark):
 
     Parameters
     ----------
-    counts : elements of every rank's message, where they are not all alike (the v forms).
-    placed : where in its receive buffer a rank's own data lie with ``in_place``, B; None where it is not in place.
-    replaces : which buffer MPI_IN_PLACE stands for then.
+    counts : number of elements of every rank's message, if they differ (the v forms).
+    placed : with ``in_place``, offset of a rank's own data in its receive buffer, B; None if it is not in place.
+    replaces : with ``in_place``, the buffer that MPI_IN_PLACE replaces.
     """
 
     counts: Callable[[Spec, int], Sequence[int]] | None = None
@@ -212,13 +211,13 @@ class CollectiveBenchmark(KernelBenchmark):
 
 @dataclass(frozen=True, kw_only=True)
 class OneSidedBenchmark(KernelBenchmark):
-    """A benchmark of calls that reach into the window of another rank.
+    """A benchmark of calls that access the window of another rank.
 
     Parameters
     ----------
     loop : as in `Benchmark`.
-    exposed : what a rank's window must hold afterwards.
-    compares : whether the call compares what is there with an element of the origin.
+    exposed : data that a rank's window must hold afterwards.
+    compares : whether the call compares the target's element with one of the origin.
     """
 
     loop: bool = True
@@ -244,11 +243,11 @@ class InterferenceBenchmark(RankBenchmark):
 
     Parameters
     ----------
-    victim : its spec, from that of the whole and its hosts.
-    aggressor : spec of the aggressor's ranks, in the same way; None where it is made of flows.
-    flows : of the aggressor, from how many hosts it has and for how many s it may go on: a tool's job and the places of
-        client and server among the hosts; empty for ranks.
-    lead : s that the aggressor is ahead.
+    victim : spec of the victim, from the benchmark's spec and the victim's hosts.
+    aggressor : spec of the aggressor's ranks, from the benchmark's spec and its hosts; None if it consists of flows.
+    flows : flows of the aggressor, from the spec, the number of its hosts and the longest time, s. Each is a tool's job
+        and the places of client and server among the hosts; empty for ranks.
+    lead : time from the start of the aggressor to that of the victim, s.
     warmup : iterations of the victim before the timed ones.
     """
 

@@ -7,7 +7,7 @@ notebooks/      executed
 report/         staged copies and results
 events.jsonl    what other processes must know, the acknowledgement of each point among it
 log.txt         one line for everything that happened, for people
-lease.json      while somebody measures into it
+lease.json      the campaign lock, while a run measures into it
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ class Campaign(Folder):
         """
         name = names.point(point.spec.benchmark, fingerprint, point.launch)
         with self.writing():
-            names.inside(self._place, name)  # refuses links that lead out
-            path = self._place / name  # the open folder: a move at this moment breaks nothing
+            names.inside(self._open_path, name)  # refuses links that lead out
+            path = self._open_path / name  # the open folder: a move at this moment breaks nothing
             samples.save(point, path)
             self._event(Event("saved", {"file": name, "sha256": compacted.digest(path)}))
         if self._anchor:

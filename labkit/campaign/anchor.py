@@ -26,7 +26,7 @@ class Anchor:
         self._folder, self.saved = folder, 0
         self._handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         path = Path(f"/proc/self/fd/{self._handle}")
-        self.place = path if path.exists() else folder
+        self.path = path if path.exists() else folder
 
     def close(self) -> None:
         """Close the folder."""
@@ -46,7 +46,9 @@ class Anchor:
             warning = "Another folder has its name now. labkit wrote nothing to it."
         except OSError:
             warning = "labkit wrote nothing under the old name."
-        place, count = self._where(), f", {self.saved} of them saved by this process," if self.saved else ""
+        place, count = self._where(), ""
+        if self.saved:
+            count = f", {self.saved} of them saved by this process,"
         if not place:
             raise LostError(
                 f"{self._folder} was deleted during a run. The {self.saved} points that this process "

@@ -172,7 +172,9 @@ def _folder(folder: Path, *, unpacked: bool = False) -> Examined:
     problems = [*not_archived, *(f"{names.shown(name)}: {why}" for name in relative if (why := names.problem(name)))]
     problems += _invalid_names(campaign)
     manifest = folder / MANIFEST
-    listed = _manifest(manifest, manifest) if manifest.exists() and not unpacked else {}
+    listed: dict[str, str] = {}
+    if manifest.exists() and not unpacked:
+        listed = _manifest(manifest, manifest)
     for name, digest in listed.items():
         path = folder / name
         if not path.exists():

@@ -121,7 +121,7 @@ class Files:
             If a file is damaged, or differs from the compacted one of the same name; nothing was deleted.
         """
         for temporary in self.folder.glob(".*.parquet.*"):
-            temporary.unlink(missing_ok=True)  # of a process that was killed; we hold the lease, so nobody writes
+            temporary.unlink(missing_ok=True)  # of a process that was killed; nobody else writes under our lock
         self._compare()
         unfit: set[Path] = set()
 

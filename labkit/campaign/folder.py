@@ -42,10 +42,10 @@ class Folder:
     def facts(self) -> dict[str, Any]:
         """Content of campaign.json."""
         try:
-            facts = reading.table(self._place / "campaign.json")
+            facts = reading.table(self._open_path / "campaign.json")
         except (OSError, DataError) as error:
             self.check()
-            message = str(error).replace(str(self._place), str(self.path))
+            message = str(error).replace(str(self._open_path), str(self.path))
             raise DataError(
                 f"{self._file} cannot be read: {message} Restore it, or delete it; labkit then creates a new one."
             ) from error
@@ -54,12 +54,12 @@ class Folder:
     @property
     def identity(self) -> str:
         """UUID that stays the same when the folder is renamed, copied or archived."""
-        return identity.of(self.facts, self._place)
+        return identity.of(self.facts, self._open_path)
 
     @property
-    def _place(self) -> Path:
+    def _open_path(self) -> Path:
         """The folder to write to; during a measurement the open one, whatever its name is now."""
-        return self._anchor.place if self._anchor else self.path
+        return self._anchor.path if self._anchor else self.path
 
     def check(self) -> None:
         """Check that the folder is still the one that this process measures into, if it does.
@@ -91,7 +91,7 @@ class Folder:
             If it cannot be written.
         """
         with self.writing():
-            writing.replace(self._place / name, text, durable=durable)
+            writing.replace(self._open_path / name, text, durable=durable)
 
     def update(self, facts: Mapping[str, Any]) -> None:
         """Add facts to campaign.json."""
@@ -115,7 +115,7 @@ class Folder:
 
     def _event(self, event: events.Event) -> None:
         """Write an event to the open folder, even if it was moved."""
-        path = self._place / events.NAME
+        path = self._open_path / events.NAME
         if not self._telling or not path.exists():
             self._begin_events(path)
             self._telling = True
@@ -130,14 +130,14 @@ class Folder:
                 _append(path, b"\n")
             return
         log = ""
-        if (self._place / old_log.LOG).exists():
-            log = reading.text(self._place / old_log.LOG, reading.LOG)
+        if (self._open_path / old_log.LOG).exists():
+            log = reading.text(self._open_path / old_log.LOG, reading.LOG)
         writing.create(path, events.converted(log.encode().splitlines()).decode())
 
     def _line(self, text: str) -> None:
         """Write a line of the log to the open folder, even if it was moved."""
         line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        _append(self._place / old_log.LOG, line.encode(errors="replace"))
+        _append(self._open_path / old_log.LOG, line.encode(errors="replace"))
 
 
 def _append(path: Path, line: bytes) -> None:

@@ -143,7 +143,8 @@ def problems(infos: Sequence[zipfile.ZipInfo]) -> list[str]:
         seen.setdefault(folded, name)
         above = folded.split("/")
         folders.update("/".join(above[:i]) for i in range(1, len(above)))
-        folders.update([folded] if info.filename.endswith("/") else [])
+        if info.filename.endswith("/"):
+            folders.add(folded)
     file_and_folder = {name for folded, name in seen.items() if folded in folders}
     files = {info.orig_filename for info in infos if not info.filename.endswith("/")}
     return problems + [f"{name}: is a file and a folder" for name in sorted(file_and_folder & files)]

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 fine, 1 error, 2 a gate failed, 3 an interval was asked for and not reached."""
+    """Run one command; return 0 for success, 1 for an error, 2 if a gate failed, 3 if an interval was not reached."""
     warnings.showwarning = warn
     streams.settle(restart=arguments is None)
     top = parser()
     options, rest = top.parse_known_args(arguments)
-    if rest and options.run not in (pages.lab, pages.explore, testbed.run):
+    if rest and options.run not in (pages.jupyter, pages.explore, testbed.run):
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     with terminal.plainly():
-        return _ended(options)
+        return _exit_status(options)
 
 
-def _ended(options: argparse.Namespace) -> int:
-    """Run the verb; its exit code, and a sentence for what stopped it."""
+def _exit_status(options: argparse.Namespace) -> int:
+    """Run the verb and return its exit code; say what stopped it."""
     try:
         status = int(options.run(options))
         streams.flush()
@@ -53,14 +53,14 @@ def _ended(options: argparse.Namespace) -> int:
         streams.silence()
         return OK
     except outside.REFUSED as error:
-        told = outside.explained(error)
+        cause = outside.explained(error)
         streams.silence()
-        say(str(told))
+        say(str(cause))
         return ERROR
 
 
 class Parser(argparse.ArgumentParser):
-    """Ends with `ERROR` for a wrong command line; argparse's own 2 means a failed gate here."""
+    """A parser that exits with `ERROR` for a wrong command line; argparse's own 2 means a failed gate here."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse ``--word=--`` first, which argparse takes for a list."""
@@ -72,13 +72,13 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and how to go on."""
+        """Say what is wrong, and where the help is."""
         message = terminal.plain(message if len(message) < 300 else f"{message[:300]}…")
         self.exit(ERROR, f"{self.prog}: {message}. See {self.prog} --help.\n")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The words of the command line."""
+    """Return the parser of the command line."""
     top = Parser(
         prog="labkit", description="Measure how fast a cluster communicates, explain the numbers, and publish them."
     )
@@ -186,30 +186,34 @@ def _run(options: argparse.Namespace) -> int:
     from labkit.jobs import inside
 
     suite = _suite(options)
-    suites.room()
-    held = Campaign(options.into or root() / suite.name)
-    with inside.noted(held, suite, say) as ended, testbeds.held(options.testbed or "local", say), Bar() as bar:
-        outcome = suites.run(suite, into=held.path, progress=bar)
-        ended(OK if outcome.sound else ERROR)
+    suites.raise_open_file_limit()
+    campaign = Campaign(options.into or root() / suite.name)
+    with (
+        inside.noted(campaign, suite, say) as note_end,
+        testbeds.kept_up(options.testbed or "local", say),
+        Bar() as bar,
+    ):
+        outcome = suites.run(suite, into=campaign.path, progress=bar)
+        note_end(OK if outcome.sound else ERROR)
     print(outcome.text())
     return OK if outcome.sound else ERROR
 
 
 def _suite(options: argparse.Namespace) -> Suite:
-    """The suite with what the command line, the testbed, and the batch job with its site set in it."""
+    """Return the suite with the settings of the command line, of the testbed, and of the batch job with its site."""
     from labkit import suites, testbeds
     from labkit.jobs import inside
     from labkit.jobs import site as sites
 
     ranges.check("repeats", options.repeats, word="--repeats ")
-    where, usual = [], {}
+    parameters, defaults = [], {}
     if options.testbed:
-        where = [f"testbed={testbeds.resolved(options.testbed)}"]
-        usual = {"transports": "tcp"} if testbeds.outline(options.testbed).hosts else {}  # they share no memory
-    job, place = allocation.current(), sites.find(options.site)
+        parameters = [f"testbed={testbeds.resolved(options.testbed)}"]
+        defaults = {"transports": "tcp"} if testbeds.outline(options.testbed).hosts else {}  # they share no memory
+    job, site_file = allocation.current(), sites.find(options.site)
     if job is not None and not options.testbed:
-        usual = inside.usual(sites.load(place) if place else sites.Site(), job)
-    return inside.repeated(suites.load(options.suite, [*options.parameter, *where], usual), options.repeats)
+        defaults = inside.default_parameters(sites.load(site_file) if site_file else sites.Site(), job)
+    return inside.repeated(suites.load(options.suite, [*options.parameter, *parameters], defaults), options.repeats)
 
 
 Fill = Callable[[argparse.ArgumentParser], None]
@@ -241,7 +245,8 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         measure.run,
         measure.options,
         "Measure one benchmark and print its results.",
-        "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\nlabkit measure mpi.bandwidth -m 64Ki -o window=32 --format json",
+        "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\n"
+        "labkit measure mpi.bandwidth -m 64Ki -o window=32 --format json",
     ),
     (
         "plan",
@@ -262,7 +267,8 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         jobs.submit,
         jobs.submit_options,
         "Submit a suite as a batch job on a cluster and follow it.",
-        "labkit submit quick --nodes 4 --ppn 2 --time 30 --partition short --dry-run\nlabkit submit quick --nodes 4 --site mysite.toml --array 6",
+        "labkit submit quick --nodes 4 --ppn 2 --time 30 --partition short --dry-run\n"
+        "labkit submit quick --nodes 4 --site mysite.toml --array 6",
     ),
     (
         "status",
@@ -284,7 +290,9 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         campaigns.import_,
         campaigns.import_options,
         "Import output of the OSU or Intel MPI benchmarks into a campaign.",
-        'labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\nlabkit import osu_allreduce.txt --ranks 64\nlabkit import table2.txt --testbed "RoCE, 100 Gb/s" --published "Kenny et al. 2020, Fig. 2"',
+        "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\n"
+        "labkit import osu_allreduce.txt --ranks 64\n"
+        'labkit import table2.txt --testbed "RoCE, 100 Gb/s" --published "Kenny et al. 2020, Fig. 2"',
     ),
     (
         "show",
@@ -333,11 +341,15 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         testbed.run,
         testbed.options,
         "Start a testbed (an emulated network) that several commands can use.",
-        "labkit testbed up soft-roce\nlabkit testbed up virtual-cluster --nodes 8 --per-leaf 4 --uplink 267mbit\nlabkit testbed up soft-roce --delay 1ms --loss 0.1\nlabkit testbed list\nlabkit testbed down soft-roce",
+        "labkit testbed up soft-roce\n"
+        "labkit testbed up virtual-cluster --nodes 8 --per-leaf 4 --uplink 267mbit\n"
+        "labkit testbed up soft-roce --delay 1ms --loss 0.1\n"
+        "labkit testbed list\n"
+        "labkit testbed down soft-roce",
     ),
     (
         "lab",
-        pages.lab,
+        pages.jupyter,
         lambda verb: None,
         "Open JupyterLab on the notebooks and, in labs/, the lessons. Pass further arguments on to JupyterLab.",
         f"labkit lab --no-browser\n\n{pages.REACH}",

@@ -1,4 +1,4 @@
-"""The verbs that fill and read campaigns without measuring."""
+"""The commands that fill and read campaigns without measuring."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def show_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit show`."""
+    """Add the options of `labkit show`."""
     verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
     verb.add_argument(
         "--benchmark", default="*", help="print only this benchmark, or those that match a pattern such as 'sockets.*'"
@@ -29,51 +29,51 @@ def show_options(verb: argparse.ArgumentParser) -> None:
 
 def show_(options: argparse.Namespace) -> int:
     """Print the results of a campaign."""
-    from labkit import campaign
+    from labkit.campaign import Campaign, find
 
     if options.output:
         writing.check(options.output)
-    held = campaign.Campaign(campaign.find(options.campaign))
+    campaign = Campaign(find(options.campaign))
     if options.follow:
-        _follow(held)
-    if options.format == "table" and options.benchmark == "*" and (text := show.listing(held)):
+        _follow(campaign)
+    if options.format == "table" and options.benchmark == "*" and (text := show.listing(campaign)):
         print(text)
         return OK
-    show.campaign(held, options.benchmark, options.format, options.output, full=options.full)
+    show.campaign(campaign, options.benchmark, options.format, options.output, full=options.full)
     return OK
 
 
-def _follow(held: Campaign) -> None:
-    """Lines on standard error, with a bar below them."""
+def _follow(campaign: Campaign) -> None:
+    """Print lines on standard error, with a progress bar below them, until the run ends."""
     from labkit.suites.following import news
 
     with Bar() as bar:
-        for one in news(held):
-            if isinstance(one, str):
-                bar.say(one)
+        for event in news(campaign):
+            if isinstance(event, str):
+                bar.say(event)
             else:
-                bar(one)
+                bar(event)
 
 
 def compact_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit compact`."""
+    """Add the options of `labkit compact`."""
     verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
 
 
 def compact(options: argparse.Namespace) -> int:
     """Put the finished points of every benchmark into one file each."""
-    from labkit import campaign
+    from labkit.campaign import Campaign, find
 
-    held = campaign.Campaign(campaign.find(options.campaign))
-    done = held.compact()
-    for name, count in done.items():
+    campaign = Campaign(find(options.campaign))
+    compacted = campaign.compact()
+    for name, count in compacted.items():
         print(f"{name}: {count} points in one file")
-    print(f"{held.path}: {len(done)} of {len(held.benchmarks())} benchmarks compacted")
+    print(f"{campaign.path}: {len(compacted)} of {len(campaign.benchmarks())} benchmarks compacted")
     return OK
 
 
 def export_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit export`."""
+    """Add the options of `labkit export`."""
     verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
     verb.add_argument("--output", metavar="FILE", help="archive to write (default: name of the campaign with .zip)")
 
@@ -90,13 +90,13 @@ def export(options: argparse.Namespace) -> int:
 
 
 def verify_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit verify`."""
+    """Add the options of `labkit verify`."""
     verb.add_argument("campaign", help="an archive, or a campaign by folder or name")
     _max_size(verb)
 
 
 def _max_size(verb: argparse.ArgumentParser) -> None:
-    """The option that bounds foreign archives."""
+    """Add the option that limits the size of foreign archives."""
     verb.add_argument(
         "--max-size",
         metavar="SIZE",
@@ -106,27 +106,27 @@ def _max_size(verb: argparse.ArgumentParser) -> None:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Name every file of a campaign or an archive that is changed, cut off or missing."""
+    """Name every file of a campaign or an archive that is changed, truncated or missing."""
     from labkit.campaign import archive
     from labkit.campaign.packing import Limits
 
     place = archive.place(options.campaign)
-    count, wrong = archive.verify(place, Limits.usual(options.max_size))
-    for text in wrong:
+    count, problems = archive.verify(place, Limits.usual(options.max_size))
+    for text in problems:
         print(text)
-    print(f"{place}: {count} files, {f'{len(wrong)} of them damaged or missing' if wrong else 'all intact'}")
-    return ERROR if wrong else OK
+    print(f"{place}: {count} files, {f'{len(problems)} of them damaged or missing' if problems else 'all intact'}")
+    return ERROR if problems else OK
 
 
 def merge_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit merge`."""
+    """Add the options of `labkit merge`."""
     verb.add_argument("campaign", nargs="+", help="archives, or campaigns by folder or name")
     verb.add_argument("--into", metavar="CAMPAIGN", required=True, help="campaign folder to merge into")
     _max_size(verb)
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Put campaigns into one."""
+    """Merge campaigns into one."""
     from labkit.campaign import archive, merging
     from labkit.campaign.packing import Limits
 
@@ -136,7 +136,7 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def import_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit import`."""
+    """Add the options of `labkit import`."""
     verb.add_argument("file", nargs="+", help="output of an OSU or Intel MPI benchmark")
     verb.add_argument(
         "--into",
@@ -148,7 +148,8 @@ def import_options(verb: argparse.ArgumentParser) -> None:
         "--testbed",
         default="",
         metavar="NAME",
-        help="name of the system that was measured. Files with the same name count as repeats (default: the file's name)",
+        help="name of the system that was measured. Files with the same name count as repeats (default: the file's "
+        "name)",
     )
     verb.add_argument(
         "--published",
@@ -159,7 +160,7 @@ def import_options(verb: argparse.ArgumentParser) -> None:
 
 
 def import_(options: argparse.Namespace) -> int:
-    """Keep what others measured in a campaign."""
+    """Import the output of other benchmarks into a campaign."""
     from labkit import importing
 
     if options.ranks is not None:
@@ -180,16 +181,16 @@ def import_(options: argparse.Namespace) -> int:
 
 
 def report_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit report`."""
+    """Add the options of `labkit report`."""
     verb.add_argument("campaign", nargs="+", help="campaign by folder or name")
     verb.add_argument("--style", default="report", help="layout of the report: report or letter (default: %(default)s)")
-    engines, what = ("auto", "quarto", "plain"), "engine that renders the report (default: Quarto if installed)"
-    verb.add_argument("--engine", choices=engines, default="auto", help=what)
+    engines, text = ("auto", "quarto", "plain"), "engine that renders the report (default: Quarto if installed)"
+    verb.add_argument("--engine", choices=engines, default="auto", help=text)
     verb.add_argument(
         "--execute",
         action=argparse.BooleanOptionalAction,
-        help="run all of labkit's own notebooks on the samples, or none (default: run those without an executed copy in the "
-        "campaign). labkit never runs notebooks that are stored in a campaign",
+        help="run all of labkit's own notebooks on the samples, or none (default: run those without an executed copy "
+        "in the campaign). labkit never runs notebooks that are stored in a campaign",
     )
 
 

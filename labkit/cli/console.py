@@ -1,4 +1,4 @@
-"""What all verbs share: exit codes, messages, progress, the choice of a format."""
+"""What all commands share: exit codes, messages, progress, the choice of a format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from labkit.terminal import own, plain
+from labkit.terminal import plain, raw
 from labkit.units import format_duration
 
 if TYPE_CHECKING:
@@ -19,22 +19,22 @@ RESULTS = ("table", "json", "csv", "parquet", "omb", "imb", "gpcnet")  # formats
 
 
 def say(text: str) -> None:
-    """A message on standard error."""
+    """Print a message on standard error."""
     print(plain(f"labkit: {text}"), file=sys.stderr)
 
 
 def warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning on standard error; fits `warnings.showwarning`."""
+    """Print a warning on standard error; it can stand in for `warnings.showwarning`."""
     say(f"warning: {message}")
 
 
 def formats(verb: argparse.ArgumentParser, *names: str) -> None:
-    """The option --format; the first name is the default."""
+    """Add the option --format; the first name is the default."""
     verb.add_argument("--format", choices=names, default=names[0], help="output format (default: %(default)s)")
 
 
 def output(verb: argparse.ArgumentParser) -> None:
-    """The options of verbs that print results."""
+    """Add the options of commands that print results."""
     formats(verb, *RESULTS)
     verb.add_argument("--full", action="store_true", help="with --format omb: add the columns that OSU prints with -f")
     verb.add_argument(
@@ -43,7 +43,7 @@ def output(verb: argparse.ArgumentParser) -> None:
 
 
 class _Drawn:
-    """What a progress bar on standard error is drawn with, once there is something to show."""
+    """A progress bar on standard error that appears once there is something to show."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -57,17 +57,17 @@ class _Drawn:
         if self._bar is not None:
             self._bar.close()
 
-    def _begin(self, total: int, **looks: Any) -> None:
+    def _begin(self, total: int, **style: Any) -> None:
         from tqdm import tqdm
 
-        self._bar = tqdm(total=total, file=own(sys.stderr), dynamic_ncols=True, **looks)
+        self._bar = tqdm(total=total, file=raw(sys.stderr), dynamic_ncols=True, **style)
 
 
 class Bar(_Drawn):
     """A progress bar on standard error that names the point in flight and the time left."""
 
     def say(self, text: str) -> None:
-        """A message above the bar."""
+        """Print a message above the bar."""
         if self._bar is not None:
             self._bar.clear()
         say(text)
@@ -79,15 +79,15 @@ class Bar(_Drawn):
         if self._bar is None:
             form = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} {desc}"
             self._begin(state.total, bar_format=form, mininterval=0.1)
-        left = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
+        remaining = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
         self._bar.n, self._bar.total = state.done, state.total
-        self._bar.set_description_str(f"{left}{plain(state.label)}", refresh=state.done == state.total)
+        self._bar.set_description_str(f"{remaining}{plain(state.label)}", refresh=state.done == state.total)
 
 
 class ReadBar(_Drawn):
     """A progress bar on standard error for large files that are read."""
 
-    LARGE = 4_000_000  # B; less is read before anybody looks
+    LARGE = 4_000_000  # B; less is read at once
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many bytes of how many are read."""

@@ -1,4 +1,4 @@
-"""Flags from the fields of frozen dataclasses: a field's name, type, default and meaning are said once, in its class."""
+"""Make flags from the fields of dataclasses, which alone define their names, types, defaults and meanings."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Flag:
     Parameters
     ----------
     short : a letter, as in ``-i``.
-    metavar : what stands for the value in the help.
-    more : a sentence about the flag alone, behind the meaning of the field.
+    metavar : name of the value in the help.
+    more : a sentence about the flag alone, after the meaning of the field.
     """
 
     short: str = ""
@@ -30,12 +30,12 @@ class Flag:
 
 
 def add(verb: argparse.ArgumentParser, cls: type[Any], flags: Mapping[str, Flag]) -> None:
-    """Add a flag for each of these fields of a dataclass; one that is not given leaves the field to its default."""
-    hints, words = typing.get_type_hints(cls), meanings(cls)
-    usual = {field.name: field.default for field in dataclasses.fields(cls)}
+    """Add a flag for each of these fields of a dataclass; without the flag, the field has its default."""
+    hints, texts = typing.get_type_hints(cls), meanings(cls)
+    defaults = {field.name: field.default for field in dataclasses.fields(cls)}
     for name, flag in flags.items():
-        default = "" if usual[name] in (None, "", 0, ()) else f" (default: {usual[name]})"
-        text = f"{words[name].removesuffix('.')}{default}".replace("`", "")
+        default = "" if defaults[name] in (None, "", 0, ()) else f" (default: {defaults[name]})"
+        text = f"{texts[name].removesuffix('.')}{default}".replace("`", "")
         verb.add_argument(
             *([f"-{flag.short}"] if flag.short else []),
             f"--{name.replace('_', '-')}",
@@ -47,11 +47,11 @@ def add(verb: argparse.ArgumentParser, cls: type[Any], flags: Mapping[str, Flag]
 
 
 def given(options: argparse.Namespace, flags: Mapping[str, Flag]) -> dict[str, Any]:
-    """Values of the flags that were given, by field."""
+    """Return the values of the flags that were given, by field."""
     return {name: value for name in flags if (value := getattr(options, name)) is not None}
 
 
 def _kind(hint: Any) -> type[int] | type[float] | type[str]:
-    """What turns a word into a value; text where the class has a type of its own."""
+    """Return the type that converts a word into a value; text where the class converts it itself."""
     parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     return next((kind for kind in (int, float) if kind in parts), str)

@@ -1,4 +1,4 @@
-"""The verbs that run suites on a cluster."""
+"""The commands that run suites on a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from labkit.cli.console import OK, Bar, say
 
 
 def submit_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit submit`."""
+    """Add the options of `labkit submit`."""
     add = verb.add_argument
     add("suite", help="name of a suite, or a TOML file")
     add("--nodes", type=int, default=2, metavar="N", help="number of nodes (default: %(default)s)")
@@ -35,7 +35,8 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
         "--site",
         default="",
         metavar="S",
-        help="name of a site in ~/.config/labkit/sites or of one that labkit ships, or a TOML file (default: $LABKIT_SITE)",
+        help="name of a site in ~/.config/labkit/sites or of one that labkit ships, or a TOML file (default: "
+        "$LABKIT_SITE)",
     )
     add(
         "-p",
@@ -69,19 +70,19 @@ def submit(options: argparse.Namespace) -> int:
         beside=options.side_by_side,
         parameters=tuple(options.parameter),
     )
-    place = sites.find(options.site)
-    site = sites.load(place)
+    site_file = sites.find(options.site)
+    site = sites.load(site_file)
     into = jobs.folder(options.suite, options.into, site)
     if options.dry_run:
         try:
             suite = jobs.check(request, site, into, say)
-        except LaunchError as error:  # it is only looked at
+        except LaunchError as error:  # only a warning, because nothing is submitted
             say(f"warning: {error}")
             suite = suites.load(options.suite, options.parameter)
         print(script.render(request, site, into, exclude=sorted(left_out(into))), end="")
         say(estimate.sentence(suite, repeats=options.array))
         return OK
-    job = jobs.submit(request, place, into, say)
+    job = jobs.submit(request, site_file, into, say)
     say(f"job {job.number} submitted for campaign {into}")
     if options.detach:
         say(f"follow it with: labkit attach {into}")
@@ -90,7 +91,7 @@ def submit(options: argparse.Namespace) -> int:
 
 
 def _follow(job: object) -> int:
-    """Show a job to its end; Ctrl-C leaves it alone."""
+    """Show a job until it ends; Ctrl-C does not stop the job."""
     from labkit import jobs
 
     assert isinstance(job, jobs.Job)
@@ -98,41 +99,41 @@ def _follow(job: object) -> int:
         with Bar() as bar:
             text = jobs.attach(job, bar, say)
     except KeyboardInterrupt:
-        say(
-            f"job {job.number} continues. Follow it again: labkit attach {job.campaign}; cancel it: labkit cancel {job.campaign}"
-        )
+        again = f"Follow it again: labkit attach {job.campaign}; cancel it: labkit cancel {job.campaign}"
+        say(f"job {job.number} continues. {again}")
         return 130
     print(text)
     return OK
 
 
 def campaign_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit attach` and `labkit cancel`."""
+    """Add the options of `labkit attach` and `labkit cancel`."""
     verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
 
 
 def status_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit status`."""
+    """Add the options of `labkit status`."""
     verb.add_argument(
         "campaign", nargs="?", default="", help="campaign by folder or name (default: all campaigns with jobs)"
     )
 
 
 def status(options: argparse.Namespace) -> int:
-    """Print how jobs and their campaigns are."""
+    """Print the state of jobs and of their campaigns."""
     from labkit import jobs
     from labkit.campaign import Campaign
 
-    found = jobs.of(options.campaign) if options.campaign else jobs.every()
-    going = set()
-    for job in found:
-        look, state = jobs.Look.at(Campaign(job.campaign)), job.state()
-        whose = "" if job.own else " (from the campaign's records; not submitted by you here)"
-        print(f"{job.campaign.name}: {job.system} job {job.number}{whose}, {state.words}; {look.words()}")
-        going |= {job.number} if state.kind == "running" else set()
+    listed = jobs.of(options.campaign) if options.campaign else jobs.every()
+    running = set()
+    for job in listed:
+        progress, state = jobs.Look.at(Campaign(job.campaign)), job.state()
+        source = "" if job.submitted_here else " (from the campaign's records; not submitted by you here)"
+        print(f"{job.campaign.name}: {job.system} job {job.number}{source}, {state.words}; {progress.words()}")
+        if state.kind == "running":
+            running.add(job.number)
     if options.campaign:
-        print(jobs.summary(Campaign(Path(found[0].campaign)), going))
-    if not found:
+        print(jobs.summary(Campaign(Path(listed[0].campaign)), running))
+    if not listed:
         say("no campaign has jobs. Submit one: labkit submit SUITE")
     return OK
 
@@ -145,7 +146,7 @@ def attach(options: argparse.Namespace) -> int:
 
 
 def cancel(options: argparse.Namespace) -> int:
-    """End the last job of a campaign."""
+    """Cancel the last job of a campaign."""
     from labkit import jobs
 
     job = jobs.latest(options.campaign)

@@ -1,4 +1,4 @@
-"""The verb that measures."""
+"""The command that measures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ EFFORT = {
 
 
 def options(verb: argparse.ArgumentParser) -> None:
-    """Words of the verb."""
+    """Add the options of `labkit measure`."""
     add = verb.add_argument
     add("benchmark", help="name of a benchmark; 'labkit list' prints them all")
     add(
@@ -77,8 +77,8 @@ def options(verb: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=A,B",
-        help="compare the values A, B of KEY: launcher, transport, bind, ppn, an option, or env.NAME for an environment "
-        "variable. Separate values with ; if they contain commas",
+        help="compare the values A, B of KEY: launcher, transport, bind, ppn, an option, or env.NAME for an "
+        "environment variable. Separate values with ; if they contain commas",
     )
     fields.add(verb, Spec, PLACE)
     fields.add(verb, Effort, EFFORT)
@@ -92,35 +92,35 @@ def options(verb: argparse.ArgumentParser) -> None:
 
 
 def _factors(words: Sequence[str]) -> dict[str, list[Any]]:
-    """Factor → levels."""
-    found: dict[str, list[Any]] = {}
+    """Return factor → levels."""
+    factors: dict[str, list[Any]] = {}
     for word in words:
         key, _, text = word.partition("=")
         levels = [level for level in text.split(";" if ";" in text else ",") if level]
-        if not key or not levels or key in found:
-            twice = (
-                f"--factor {key} is given twice" if key in found else f"--factor {word!r} is not of the form key=a,b"
-            )
-            raise SpecError(f"{twice}. Write it like --factor transport=shm,tcp.")
+        if not key or not levels or key in factors:
+            problem = f"{key} is given twice" if key in factors else f"{word!r} is not of the form key=a,b"
+            raise SpecError(f"--factor {problem}. Write it like --factor transport=shm,tcp.")
         if key in ("benchmark", "hosts", "size", "sizes", "options", "environment", "fields"):
             raise SpecError(
                 f"{key} cannot be a factor. Factors are launcher, transport, bind, ppn, options and env.NAME."
             )
-        found[key] = [int(v) if key in ("ranks", "ppn") and v.isdigit() else v for v in levels]
-    return found
+        factors[key] = [int(v) if key in ("ranks", "ppn") and v.isdigit() else v for v in levels]
+    return factors
 
 
 def _specs(options: argparse.Namespace) -> list[Spec]:
-    """Specs of a measure command."""
+    """Return the specs of a measure command."""
     from labkit import benchmarks, launch
 
     benchmark = benchmarks.get(options.benchmark)
-    pairs = [*options.option, *([f"window={options.window}"] if options.window else [])]
-    broken = [pair for pair in pairs if "=" not in pair]
-    if broken:
-        raise SpecError(f"-o {broken[0]!r} is not of the form key=value. See 'labkit describe {options.benchmark}'.")
-    own = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
-    _no_options(own, benchmark)
+    pairs = [*options.option]
+    if options.window:
+        pairs.append(f"window={options.window}")
+    malformed = [pair for pair in pairs if "=" not in pair]
+    if malformed:
+        raise SpecError(f"-o {malformed[0]!r} is not of the form key=value. See 'labkit describe {options.benchmark}'.")
+    values = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
+    _refuse_own_flags(values, benchmark)
     if options.sizes and not benchmark.sized:
         raise SpecError(f"-m {options.sizes}, but {benchmark.name} sends no messages. Leave -m out.")
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
@@ -129,17 +129,17 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
         raise SpecError(f"--ranks {options.ranks}, but {benchmark.name} runs without MPI ranks. Leave --ranks out.")
     place |= {name: place[name].split(",") for name in ("transport", "launcher") if name in place}
     hosts = launch.listed(place.pop("hosts", ""))
-    return sweep(options.benchmark, sizes=sizes, hosts=hosts, **place | own | _factors(options.factor))
+    return sweep(options.benchmark, sizes=sizes, hosts=hosts, **place | values | _factors(options.factor))
 
 
-def _no_options(given: Iterable[str], benchmark: Benchmark) -> None:
-    """Refuse -o for what has a word of its own, and would be overwritten by it."""
-    own = [field.name for field in dataclasses.fields(benchmark.options)]
+def _refuse_own_flags(given: Iterable[str], benchmark: Benchmark) -> None:
+    """Refuse -o for a setting with a flag of its own, which would overwrite it."""
+    names = [field.name for field in dataclasses.fields(benchmark.options)]
     for name in given:
-        if name not in own and name in WORDS:
+        if name not in names and name in WORDS:
             raise SpecError(
                 f"-o {name}=…, but {name} is not an option of {benchmark.name}. Write {WORDS[name]}; its options are: "
-                f"{', '.join(own) or 'none'}."
+                f"{', '.join(names) or 'none'}."
             )
 
 
@@ -171,11 +171,11 @@ FLAGS: Mapping[str, str] = {
 
 
 def as_typed(text: str, flags: Mapping[str, str]) -> str:
-    """A message about ``name=value`` in the flags of the command line.
+    """Write a message about ``name=value`` with the flags of the command line.
 
     Parameters
     ----------
-    flags : name → what takes the place of ``name=``.
+    flags : name → replacement for ``name=``.
 
     Examples
     --------
@@ -187,9 +187,11 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
 
 
 def _flags(options: argparse.Namespace) -> dict[str, str]:
-    """The flag in which the user gave each name: a factor, an option of the benchmark, or a flag of its own."""
+    """Return the flag with which the user gave each name: a factor, an option of the benchmark, or its own flag."""
     flags = {pair.partition("=")[0]: f"-o {pair.partition('=')[0]}=" for pair in options.option}
-    flags |= {**FLAGS, **({"window": "-W "} if options.window else {})}
+    flags |= FLAGS
+    if options.window:
+        flags["window"] = "-W "
     return flags | {pair.partition("=")[0]: f"--factor {pair.partition('=')[0]}=" for pair in options.factor}
 
 
@@ -202,10 +204,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    """Measure what is missing, print what was asked for."""
-    from labkit import campaign, equivalents, measuring
+    """Measure the missing points, and print the requested ones."""
+    from labkit import equivalents, measuring
     from labkit.analysis import gpcnet
-    from labkit.campaign import Campaign
+    from labkit.campaign import Campaign, fresh
 
     if options.format in equivalents.FORMS:
         equivalents.check(options.benchmark, options.format)
@@ -218,12 +220,12 @@ def _measure(options: argparse.Namespace) -> int:
     if options.dry_run:
         print(show.plan(points, effort))
         return OK
-    held = Campaign(options.into or campaign.fresh("measure"))
+    campaign = Campaign(options.into or fresh("measure"))
     with Bar() as bar:
-        measuring.measure([p.spec for p in points if p.launch == 0], effort, into=held, progress=bar)
+        measuring.measure([p.spec for p in points if p.launch == 0], effort, into=campaign, progress=bar)
     wanted = {(p.fingerprint, p.launch) for p in points}
-    found = list(held.samples(options.benchmark, wanted))
-    show.write(found, options.format, options.output, campaign=held.name, full=options.full)
-    print(f"samples: {held.path}", file=sys.stderr)
-    missed = options.ci is not None and any(STOPPED_BY.of(s.meta) not in ("ci", "tool") for s in found)
+    samples = list(campaign.samples(options.benchmark, wanted))
+    show.write(samples, options.format, options.output, campaign=campaign.name, full=options.full)
+    print(f"samples: {campaign.path}", file=sys.stderr)
+    missed = options.ci is not None and any(STOPPED_BY.of(s.meta) not in ("ci", "tool") for s in samples)
     return INTERVAL if missed else OK

@@ -1,4 +1,4 @@
-"""The verbs that open pages."""
+"""The commands that open pages."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ REACH = """The server listens on this machine only and asks for a token. To reac
   - Start it here with --no-browser --port 8888. On your own machine, open an SSH tunnel, then the address printed here:
         ssh -N -L 8888:127.0.0.1:8888 USER@THIS_MACHINE
     To reach a compute node through a login node: ssh -N -J USER@LOGIN -L 8888:127.0.0.1:8888 USER@NODE
-  - Or use your site's JupyterHub: open notebooks/explorer.ipynb there, select labkit's Python as the kernel, and run all
-    cells."""
+  - Or use your site's JupyterHub: open notebooks/explorer.ipynb there, select labkit's Python as the kernel, and run
+    all cells."""
 
 
-def lab(options: argparse.Namespace) -> int:
+def jupyter(options: argparse.Namespace) -> int:
     """Open JupyterLab on the notebooks."""
     from labkit import project
     from labkit.explorer import server
 
-    return server.lab(project.to_edit(), options.rest)
+    return server.jupyter(project.to_edit(), options.rest)
 
 
 def explore_options(verb: argparse.ArgumentParser) -> None:
-    """Words of `labkit explore`."""
+    """Add the options of `labkit explore`."""
     verb.add_argument("campaign", nargs="*", help="campaign to open: a folder, or a name in data/campaigns")
 
 

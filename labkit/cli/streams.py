@@ -1,4 +1,4 @@
-"""Standard streams as they really are: closed, full, or of an encoding that lacks a character."""
+"""Make the standard streams usable: they may be closed, full, or of an encoding that lacks a character."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def settle(restart: bool) -> None:
     sys.stdout = sys.stdout or io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True)
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     if restart and type(sys.stdout) is io.TextIOWrapper:
-        told = {"encoding": sys.stdout.encoding, "line_buffering": sys.stdout.line_buffering}
-        sys.stdout = _Named(sys.stdout.detach(), **told)  # type: ignore[arg-type]
+        settings = {"encoding": sys.stdout.encoding, "line_buffering": sys.stdout.line_buffering}
+        sys.stdout = _Named(sys.stdout.detach(), **settings)  # type: ignore[arg-type]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def flush() -> None:
-    """Have everything printed written out, so that a full device is an error.
+    """Write everything printed to its device, so that a full one is an error.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def flush() -> None:
 
 
 def silence() -> None:
-    """Drop what standard output still holds: nobody can get it, and Python would complain at its end."""
+    """Discard what standard output still holds: nobody reads it, and Python would report an error at its end."""
     try:
         handle = os.open(os.devnull, os.O_WRONLY)
         os.dup2(handle, sys.stdout.fileno())
@@ -61,7 +61,7 @@ def silence() -> None:
 
 
 class _Named(io.TextIOWrapper):
-    """Standard output whose errors say so."""
+    """Standard output whose errors name it."""
 
     def write(self, text: str) -> int:
         try:

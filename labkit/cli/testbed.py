@@ -1,4 +1,4 @@
-"""The verb for testbeds that stay up."""
+"""The command for testbeds that stay up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from labkit.errors import LaunchError, SpecError
 
 
 def options(verb: argparse.ArgumentParser) -> None:
-    """Words of the verb."""
+    """Add the options of `labkit testbed`."""
     verb.add_argument(
         "action",
         choices=("up", "down", "list", "run"),
@@ -36,68 +36,69 @@ def options(verb: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Bring up, take down, list, run."""
+    """Bring up a testbed, take it down, list those that run, or run a command in one."""
     actions = {"up": _up, "down": _down, "list": _list, "run": _run}
     return actions[options.action](options)
 
 
 def _text(options: argparse.Namespace) -> str:
-    """The description that the words of the command line make."""
+    """Return the description of the testbed on the command line."""
     from labkit import testbeds
 
     if not options.testbed:
         raise SpecError(
             f"The testbed is missing. There are: {', '.join(testbeds.names())}. Write: labkit testbed up soft-roce"
         )
-    name, argument, own = testbeds.parse(options.testbed)
-    return testbeds.text_of(name, argument, own | _pairs(options.rest))
+    name, argument, settings = testbeds.parse(options.testbed)
+    return testbeds.text_of(name, argument, settings | _pairs(options.rest))
 
 
 def _pairs(words: Sequence[str]) -> dict[str, str]:
-    """Option → value, from ``--key value`` and ``--key=value``."""
-    found, left = {}, list(words)
-    while left:
-        word = left.pop(0)
+    """Return option → value, from ``--key value`` and ``--key=value``."""
+    pairs, rest = {}, list(words)
+    while rest:
+        word = rest.pop(0)
         key, equals, value = word.removeprefix("--").partition("=")
-        if not word.startswith("--") or not key or not (equals or left):
+        if not word.startswith("--") or not key or not (equals or rest):
             raise SpecError(f"{word!r} is not an option of a testbed. Write --key value.")
-        found[key.replace("-", "_")] = value if equals else left.pop(0)
-    return found
+        pairs[key.replace("-", "_")] = value if equals else rest.pop(0)
+    return pairs
 
 
 def _up(options: argparse.Namespace) -> int:
     from labkit import testbeds
 
     ranges.check("lifetime", options.lifetime, word="--lifetime ")
-    text = _asked(_text(options))
-    _provided(text)
+    text = _ask_where(_text(options))
+    _offer_packages(text)
     began = time.monotonic()
     say(f"starting {text} …")
-    kept = testbeds.bring_up(text, lifetime=options.lifetime)
+    testbed = testbeds.bring_up(text, lifetime=options.lifetime)
+    elapsed, minutes = time.monotonic() - began, (testbed.until - time.time()) / 60
     say(
-        f"{kept.text} started in {time.monotonic() - began:.1f} s and runs for at most {(kept.until - time.time()) / 60:.0f} min. "
-        f"Use it with --testbed {kept.text}; stop it with: labkit testbed down {kept.text}"
+        f"{testbed.text} started in {elapsed:.1f} s and runs for at most {minutes:.0f} min. "
+        f"Use it with --testbed {testbed.text}; stop it with: labkit testbed down {testbed.text}"
     )
     return OK
 
 
-def _asked(text: str) -> str:
-    """The description, for soft-roce after asking whether to do without a guest where that can be."""
+def _ask_where(text: str) -> str:
+    """Return the description; for soft-roce, first ask whether to do without a guest where this is possible."""
     from labkit import testbeds
     from labkit.testbeds import soft_roce
 
-    name, argument, own = testbeds.parse(text)
-    if name != "soft-roce" or "where" in own or not sys.stdin.isatty() or not soft_roce.here():
+    name, argument, settings = testbeds.parse(text)
+    if name != "soft-roce" or "where" in settings or not sys.stdin.isatty() or not soft_roce.possible_on_host():
         return text
     say(
         "This kernel can create the two devices on this machine, without a guest. labkit then adds two interfaces and "
         "routing rules while the testbed runs. Do that instead of booting a guest? [y/N]"
     )
     yes = sys.stdin.readline().strip().lower() in ("y", "yes")
-    return testbeds.text_of(name, argument, own | {"where": "host"}) if yes else text
+    return testbeds.text_of(name, argument, settings | {"where": "host"}) if yes else text
 
 
-def _provided(text: str) -> None:
+def _offer_packages(text: str) -> None:
     """Offer to install the packages that a testbed needs, where somebody can answer.
 
     Raises
@@ -108,8 +109,10 @@ def _provided(text: str) -> None:
     from labkit import testbeds
     from labkit.testbeds import soft_roce
 
-    name, _, own = testbeds.parse(text)
-    packages = soft_roce.absent(own.get("where", "guest") == "guest") if name == "soft-roce" else []
+    name, _, settings = testbeds.parse(text)
+    if name != "soft-roce":
+        return
+    packages = soft_roce.absent(settings.get("where", "guest") == "guest")
     if not packages or not sys.stdin.isatty() or not shutil.which("apt-get"):
         return  # bringing it up names the packages that are missing
     say(f"{name} needs Debian packages that are not installed:")
@@ -129,18 +132,18 @@ def _provided(text: str) -> None:
 def _down(options: argparse.Namespace) -> int:
     from labkit import testbeds
 
-    there = testbeds.up()
-    chosen = there
+    running = testbeds.up()
+    chosen = running
     if options.testbed:
         text = _text(options)
-        chosen = [one for one in there if one.text == text or testbeds.parse(one.text)[0] == text]
+        chosen = [testbed for testbed in running if testbed.text == text or testbeds.parse(testbed.text)[0] == text]
         if not chosen:
             raise SpecError(
-                f"Testbed {text} is not running. Running: {', '.join(one.text for one in there) or 'none'}."
+                f"Testbed {text} is not running. Running: {', '.join(testbed.text for testbed in running) or 'none'}."
             )
-    for one in chosen:
-        testbeds.take_down(one)
-        say(f"{one.text} is stopped.")
+    for testbed in chosen:
+        testbeds.take_down(testbed)
+        say(f"{testbed.text} is stopped.")
     if not chosen:
         say("No testbed is running.")
     return OK
@@ -149,17 +152,17 @@ def _down(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> int:
     from labkit import testbeds
 
-    there = {one.text: one for one in testbeds.up()}
+    running = {testbed.text: testbed for testbed in testbeds.up()}
     for name in testbeds.names():
         first = (testbeds.module_of(name).__doc__ or "").strip().splitlines()[0]
         print(f"{name:18} {first}")
-    for text, one in there.items():
-        print(f"running: {text}, process {one.pid}, {(one.until - time.time()) / 60:.0f} min left")
+    for text, testbed in running.items():
+        print(f"running: {text}, process {testbed.pid}, {(testbed.until - time.time()) / 60:.0f} min left")
     return OK
 
 
 def _run(options: argparse.Namespace) -> int:
-    """A command on the first host of a testbed: of one that is up, else of one brought up for it."""
+    """Run a command on the first host of a testbed: of one that is up, else of one started for it."""
     from labkit import supervise, testbeds
 
     words = list(options.rest)

@@ -39,11 +39,11 @@ _open: dict[str, Any] = {}
 
 
 def open(*names: str) -> Any:
-    """Return the Explorer of this kernel, a widget; the same one however often it is asked for.
+    """Return the Explorer of this kernel, a widget; every call returns the same one.
 
     Parameters
     ----------
-    names : campaigns on show from the start; those of `labkit explore` when left out.
+    names : campaigns shown at the start; those of `labkit explore` when left out.
 
     Raises
     ------
@@ -57,13 +57,13 @@ def open(*names: str) -> Any:
 
 
 def shown(name: str) -> str:
-    """A campaign as the page names it: below `labkit.campaign.root` by its name there, elsewhere by its path."""
+    """Name of a campaign in the page: below `labkit.campaign.root` its name there, elsewhere its path."""
     path, root = campaign.find(name).resolve(), campaign.root().resolve()
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
 def page(campaigns: Sequence[str]) -> Any:
-    """A new page: all panels over a session of their own."""
+    """Make a page: all panels, with a new session."""
     import ipywidgets as widgets
 
     from labkit.explorer import panels

@@ -1,4 +1,4 @@
-"""Why a benchmark cannot be measured here, known without a start of ranks."""
+"""Find why a benchmark cannot be measured here, without starting ranks."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ print(*(name for name in sys.argv[1:] if not any(hasattr(library, n) for n in (n
 
 
 def reasons(testbed: str = "local") -> Mapping[str, str]:
-    """Benchmarks that cannot be measured with their defaults, each with why in a few words; sorted.
+    """Benchmarks that cannot be measured with their defaults, each with the reason in a few words; sorted.
 
     Parameters
     ----------
     testbed : as in `labkit.spec.Spec`.
     """
-    found = ((name, _reason(one, testbed)) for name, one in benchmarks.find().items())
-    return {name: why for name, why in found if why}
+    checked = {name: _reason(benchmark, testbed) for name, benchmark in benchmarks.find().items()}
+    return {name: reason for name, reason in checked.items() if reason}
 
 
-def _reason(one: Benchmark, testbed: str) -> str:
-    """Why this one cannot; empty where it can."""
-    if one.mpi and not launch.installed():
+def _reason(benchmark: Benchmark, testbed: str) -> str:
+    """Reason why a benchmark cannot be measured; empty if it can."""
+    if benchmark.mpi and not launch.installed():
         return "no MPI launcher is installed"
     try:
-        size = parse_sizes(one.sizes)[0] if one.sized else 0
+        size = parse_sizes(benchmark.sizes)[0] if benchmark.sized else 0
         spec = Spec(
-            benchmark=one.name,
+            benchmark=benchmark.name,
             size=size,
-            ranks=1 if one.single else max(one.ranks[0], 2),
+            ranks=1 if benchmark.single else max(benchmark.ranks[0], 2),
             testbed=testbeds.resolved(testbed),
         )
         spec = benchmarks.resolve(spec)
-        invocation = tools.available(one.tools, spec, Effort()) if isinstance(one, ToolBenchmark) else None
+        invocation = tools.available(benchmark.tools, spec, Effort()) if isinstance(benchmark, ToolBenchmark) else None
     except LabkitError as error:
         return str(error)
     if invocation and spec.testbed.startswith("local") and _wants_device(invocation) and not rdma_devices():
         return "this machine has no RDMA device; use the testbed soft-roce"
-    absent = [name for name in _calls(one) if name in _absent()]
+    absent = [name for name in _calls(benchmark) if name in _absent()]
     return f"this MPI library has no {', '.join(absent)}" if absent else ""
 
 
@@ -59,14 +59,14 @@ def _wants_device(invocation: tools.Invocation) -> bool:
     return any("{device}" in word for word in (*invocation.client, *invocation.server))
 
 
-def _calls(one: Benchmark) -> tuple[str, ...]:
-    """MPI functions a benchmark calls that not every library has."""
-    return one.calls if isinstance(one, KernelBenchmark) else ()
+def _calls(benchmark: Benchmark) -> tuple[str, ...]:
+    """MPI functions that a benchmark calls and that not every library has."""
+    return benchmark.calls if isinstance(benchmark, KernelBenchmark) else ()
 
 
 @cache
 def _absent() -> frozenset[str]:
-    """Functions that benchmarks call and the MPI library of this Python has not, asked in a process of its own."""
+    """Functions that benchmarks call but this Python's MPI library lacks; a child process loads the library."""
     wanted = sorted({name for one in benchmarks.find().values() for name in _calls(one)})
     done = subprocess.run([sys.executable, "-c", _ABSENT, *wanted], capture_output=True, text=True, check=False)
-    return frozenset(done.stdout.split())  # none where it could not be asked
+    return frozenset(done.stdout.split())  # empty if the library could not be loaded

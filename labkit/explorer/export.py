@@ -1,4 +1,4 @@
-"""What a plot shows, as files: figure, data and program."""
+"""Write what a plot shows as files: figure, data and Python code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMS: Mapping[str, str] = {
     "parquet": "the same rows with types, for pandas",
     "py": "Python that draws the same figure",
 }
-_LARGEST = 6_000_000  # B of a file that the page itself can hand over
+_LARGEST = 6_000_000  # B of a file that the page itself can contain
 _KINDS = {
     "svg": "image/svg+xml",
     "png": "image/png",
@@ -41,7 +41,7 @@ _KINDS = {
 
 
 def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
-    """Write a plot in one form, and return where it lies: under another name where another one has that.
+    """Write a plot in one form and return its path; a number is added if another file has that name.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
     stem = "-".join(part for part in (view.benchmark, view.metric, view.statistic) if part)
     folder.mkdir(parents=True, exist_ok=True)
     data = _content(view, summary, form)
-    for count in itertools.count(1):  # what was taken away before stays
+    for count in itertools.count(1):  # earlier exports stay
         path = folder / (f"{stem}.{form}" if count == 1 else f"{stem}-{count}.{form}")
         if path.is_file() and path.read_bytes() == data:
             return path
@@ -90,7 +90,7 @@ def _content(view: View, summary: pd.DataFrame, form: str) -> bytes:
 
 
 def link(path: Path) -> str:
-    """A link that hands over a file, as HTML; its name alone where it is too large for a page."""
+    """Link that downloads a file, as HTML; only its name if it is too large for a page."""
     name = html.escape(path.name)
     if path.stat().st_size > _LARGEST:
         return f"<b>{name}</b>"

@@ -15,8 +15,8 @@ class Folds(widgets.VBox):  # type: ignore[misc]
 
     Parameters
     ----------
-    sections : what opens.
-    titles : of each.
+    sections : widgets that the buttons open.
+    titles : of the sections.
     """
 
     def __init__(self, sections: Sequence[Any], titles: Sequence[str]) -> None:
@@ -30,7 +30,7 @@ class Folds(widgets.VBox):  # type: ignore[misc]
         super().__init__(children)
 
     def name(self, place: int, title: str) -> None:
-        """Another title."""
+        """Change the title of a section."""
         button = self.buttons[place]
         button.description = f"{OPEN if button.value else CLOSED} {title}"
 

@@ -28,7 +28,7 @@ def _kind(annotation: Any) -> tuple[Any, bool]:
 
 
 def entry(name: str, annotation: Any, default: Any, meaning: str) -> Any:
-    """The widget of one field. Numbers are never clamped in silence: a wrong one is refused with a sentence."""
+    """Make the widget of one field. It never clamps a number silently: a wrong number is an error message."""
     kind, optional = _kind(annotation)
     about = {"description": name.replace("_", " "), "tooltip": f"{name}: {meaning}", **_LOOK}
     if typing.get_origin(kind) is typing.Literal:
@@ -68,16 +68,16 @@ class Form:
     ) -> None:
         self._cls, self._what = cls, what
         hints, words = typing.get_type_hints(cls), meanings(cls)
-        own = {f.name: defaults.get(f.name, f.default) for f in dataclasses.fields(cls)}
-        self._optional = {name for name in own if _kind(hints[name])[1]}
-        self.fields = {n: entry(n, hints[n], own[n], words.get(n, "")) for n in (names or own)}
+        values = {f.name: defaults.get(f.name, f.default) for f in dataclasses.fields(cls)}
+        self._optional = {name for name in values if _kind(hints[name])[1]}
+        self.fields = {n: entry(n, hints[n], values[n], words.get(n, "")) for n in (names or values)}
         for field in self.fields.values():
             field.observe(lambda change: changed(), "value")
         self.widget = widgets.VBox(list(self.fields.values()))
 
     @property
     def raw(self) -> dict[str, Any]:
-        """What stands in the fields; None for an empty one that may be empty."""
+        """Contents of the fields; None for an empty field if the class allows None."""
         return {n: None if n in self._optional and f.value == "" else f.value for n, f in self.fields.items()}
 
     def value(self) -> Any:
@@ -98,13 +98,13 @@ class Form:
 
 
 class Choices:
-    """Several of some names, as check boxes; what cannot be chosen is grey and says why.
+    """Names as check boxes, of which several can be chosen; those that cannot be chosen are grey and say why.
 
     Parameters
     ----------
     title : above the boxes.
     options : name → why it cannot be chosen; empty where it can.
-    chosen : names that begin checked.
+    chosen : names that are checked at first.
     changed : called after every change.
     """
 
@@ -115,7 +115,7 @@ class Choices:
         self.set(options, chosen)
 
     def set(self, options: dict[str, str], chosen: Sequence[str] = ()) -> None:
-        """Offer other names; those that stay keep their check."""
+        """Offer other names; those that remain stay checked."""
         before = self.value or list(chosen)
         self.boxes = {
             name: widgets.Checkbox(
@@ -140,7 +140,7 @@ class Choices:
 
 
 def levels(text: str, what: str) -> list[int]:
-    """Whole numbers parted by commas.
+    """Whole numbers, separated by commas.
 
     Raises
     ------

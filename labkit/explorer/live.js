@@ -1,5 +1,5 @@
-// A figure of which the page holds plotly's program once: asked for by the first, shared by all, and drawn from what
-// the kernel shows by then, for what it changed while the program came is not told again.
+// A figure whose page loads plotly's program once: the first figure requests it, and all share it. The figure then
+// requests the kernel's present state, because changes made while the program loaded are not sent again.
 const page = (globalThis.labkitFigures ??= {});
 
 function answer(model, event, question) {
@@ -27,7 +27,7 @@ export default () => {
     initialize({ model }) {
       figure = (async () => {
         const made = (await (page.program ??= program(model)))();
-        await answer(model, "change:_told", "state");
+        await answer(model, "change:_requests", "state");
         await made.initialize({ model });
         return made;
       })();

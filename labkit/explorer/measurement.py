@@ -22,7 +22,7 @@ GRACE = 1.0  # s that ranks have to end by themselves
 
 
 class Measurement:
-    """One ``labkit measure`` into a campaign, noted in it so that a later kernel can go on with it.
+    """One ``labkit measure`` into a campaign, noted there so that a later kernel can continue it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Measurement:
 
     @property
     def running(self) -> bool:
-        """Whether anything of it lives."""
+        """Whether any of its processes runs."""
         return self._tree.poll() is None
 
     def stop(self) -> None:
@@ -51,11 +51,11 @@ class Measurement:
         threading.Thread(target=self._tree.stop, daemon=True).start()
 
     def progress(self) -> Progress | None:
-        """What the process last said of itself; None before it did."""
+        """Progress that the process last wrote; None if it has written none."""
         return Progress.at(self.campaign)
 
     def state(self) -> str:
-        """Where it stands, in a sentence."""
+        """State of the run, in a sentence."""
         seen = self.progress()
         count = f"{seen.done} of {seen.total} points" if seen else ""
         if self.running:
@@ -72,27 +72,27 @@ class Measurement:
         return f"done: {count} measured" if seen else "done: all points were already measured"
 
     def error(self) -> str:
-        """The end of what it wrote, if it failed."""
+        """Last lines of its standard error, if it failed."""
         failed = not self.running and self._tree.returncode and not self.stopping
         lines = [line for line in self._tree.stderr_tail(40).split("\r")[-1].splitlines() if "%|" not in line]
         return "\n".join(lines).strip() if failed else ""
 
     def ended(self) -> None:
-        """Note that nothing is left to do, or that it was cut off."""
+        """Note in the campaign that the run is complete, or that it was interrupted."""
         note(self.campaign, self.words, "stopped" if self.stopping or self._tree.returncode else "done")
 
 
 def note(campaign: Campaign, words: Sequence[str], state: str) -> None:
-    """Write down what measures into a campaign."""
+    """Note in a campaign which run measures into it."""
     signature = signatures.sign(json.dumps(list(words)).encode())
-    told = {"words": list(words), "state": state, "pid": os.getpid(), "signature": signature}
-    writing.replace(campaign.path / NOTE, json.dumps(told))
+    content = {"words": list(words), "state": state, "pid": os.getpid(), "signature": signature}
+    writing.replace(campaign.path / NOTE, json.dumps(content))
 
 
 def unfinished(folder: Path) -> list[str]:
-    """Words of a run in this campaign that was cut off, by a stop or with its kernel; empty where there is none.
+    """Words of a run in this campaign that a stop, or the end of its kernel, interrupted; empty if there is none.
 
-    Words that somebody else wrote are none: they would be started.
+    Words without this user's signature do not count, because labkit would run them.
     """
     with suppress(OSError, ValueError, KeyError, TypeError, DataError):
         seen = json.loads(reading.text(folder / NOTE))

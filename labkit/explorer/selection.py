@@ -1,4 +1,4 @@
-"""What the form says, as specs and as the words of `labkit measure`: one choice, one meaning."""
+"""The choices of the form, as specs and as the words of `labkit measure`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLAGS = {"time_cap": "--time-cap", "time_limit": "--time-limit", "iterations": 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What is to be measured.
+    """Points to measure.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ class Selection:
             levels.pop("launcher")
         if benchmarks.get(spec.benchmark).single:
             levels.pop("ranks", None)
-        own = dict(benchmarks.identity(spec).options)
+        options = dict(benchmarks.identity(spec).options)
         return cls(
             benchmark=spec.benchmark,
             sizes=str(spec.size) if benchmarks.get(spec.benchmark).sized else "",
             levels=levels,
-            options=own,
+            options=options,
             effort=samples.effort,
             hosts=spec.hosts,
             environment=spec.environment,
@@ -87,14 +87,16 @@ class Selection:
     def words(self) -> list[str]:
         """The command line behind ``labkit`` that measures this."""
         words = ["measure", self.benchmark]
-        words += ["-m", self.sizes] if self.sizes and benchmarks.get(self.benchmark).sized else []
+        if self.sizes and benchmarks.get(self.benchmark).sized:
+            words += ["-m", self.sizes]
         for name, levels in self.levels.items():
             texts = [str(level) for level in levels]
             if name == "ranks" and len(texts) > 1:
                 words += ["--factor", f"ranks={','.join(texts)}"]
             elif texts != [str(_usual(name))]:
                 words += [f"--{name}", ",".join(texts)]
-        words += ["--hosts", ",".join(self.hosts)] if self.hosts else []
+        if self.hosts:
+            words += ["--hosts", ",".join(self.hosts)]
         for key, value in (*self.options.items(), *((f"env.{k}", v) for k, v in self.environment)):
             if key.startswith("env.") or "," in str(value):
                 words += ["--factor", f"{key}={value};"]  # a semicolon keeps commas

@@ -1,4 +1,4 @@
-"""JupyterLab on the Explorer: on this machine only, with a token, and the page is ready when it opens."""
+"""Run JupyterLab with the Explorer: on this machine only, with a token, and executed before the page opens."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from labkit.explorer import CAMPAIGN, shown
 NOTEBOOK = project.NOTEBOOKS / "explorer.ipynb"
 SETTINGS = project.SHIPPED / "templates" / "jupyter"
 FOLDER = "labkit-explore-"  # begins the name of a server's folder
-BEGINS = 60.0  # s in which the server must answer
-RUNS = 120.0  # s in which the cells must end
+BEGINS = 60.0  # s within which the server must answer
+RUNS = 120.0  # s within which the cells must end
 
 
 def environment() -> dict[str, str]:
-    """Variables for a JupyterLab in which buttons go on working after a reload, and that asks nobody for news."""
+    """Variables for a JupyterLab whose buttons work after a reload, and that does not request news."""
     paths = [str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH", "")])]
     return os.environ | {"JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
 
 
 def command(folder: Path, words: Sequence[str]) -> list[str]:
-    """Command line of JupyterLab on a folder; further words are passed on to it."""
+    """Command line of JupyterLab on a folder, with further words for it."""
     root = ["--allow-root"] if os.geteuid() == 0 else []
     return [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
 
 
-def lab(folder: Path, words: Sequence[str]) -> int:
-    """Run JupyterLab on a folder until it ends; it ends with this process, whatever ends that.
+def jupyter(folder: Path, words: Sequence[str]) -> int:
+    """Run JupyterLab on a folder until it ends; it ends with this process in any case.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ def lab(folder: Path, words: Sequence[str]) -> int:
 
 
 def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str], None]) -> int:
-    """Open the Explorer, and stay until it is ended.
+    """Open the Explorer, and return when it ends.
 
     Parameters
     ----------
-    campaigns : on show from the start.
+    campaigns : shown at the start.
     words : further ones for JupyterLab.
-    say : told where it can be reached.
+    say : called with a text that has its address.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str],
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end it as Ctrl-C does, so that nothing is left behind."""
+    """Make SIGTERM and SIGHUP end it as Ctrl-C does, so that nothing is left behind."""
 
     def end(number: int, frame: Any) -> None:
         raise SystemExit(128 + number)
@@ -110,7 +110,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def served(words: Sequence[str], variables: dict[str, str]) -> Iterator[tuple[supervise.Tree, str, str]]:
-    """A server with the Explorer's notebook, executed in the kernel that its page will find, in a folder of its own.
+    """Start a server in a new folder with the Explorer's notebook, executed in the kernel that its page will use.
 
     Yields
     ------
@@ -118,9 +118,9 @@ def served(words: Sequence[str], variables: dict[str, str]) -> Iterator[tuple[su
     """
     with scratch.folder(FOLDER) as folder:
         token, runtime, pages = secrets.token_hex(24), folder / "runtime", folder / "pages"
-        own = {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
-        where = {campaign.HOME: str(outside.resolved(campaign.root()))}  # its kernel works in another folder
-        env = environment() | where | variables | own
+        jupyter = {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
+        home = {campaign.HOME: str(outside.resolved(campaign.root()))}  # its kernel works in another folder
+        env = environment() | home | variables | jupyter
         pages.mkdir()
         shutil.copy(NOTEBOOK, pages)
         argv = command(pages, ["--no-browser", *(word for word in words if word != "--no-browser")])
@@ -131,7 +131,7 @@ def served(words: Sequence[str], variables: dict[str, str]) -> Iterator[tuple[su
 
 
 def _address(tree: supervise.Tree, runtime: Path) -> str:
-    """Where the server answers."""
+    """Wait until the server answers, and return its address."""
     until = time.monotonic() + BEGINS
     while time.monotonic() < until and tree.poll() is None:
         for path in runtime.glob("jpserver-*.json"):
@@ -146,17 +146,17 @@ def _address(tree: supervise.Tree, runtime: Path) -> str:
     )
 
 
-def _asked(url: str, token: str, what: dict[str, Any]) -> dict[str, Any]:
-    """Answer of the server to a request for a session."""
+def _session(url: str, token: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Make a session in the server, and return its description."""
     head = {"Authorization": f"token {token}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{url}api/sessions", json.dumps(what).encode(), head)
-    with urllib.request.urlopen(request, timeout=BEGINS) as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
+    request = urllib.request.Request(f"{url}api/sessions", json.dumps(body).encode(), head)
+    with urllib.request.urlopen(request, timeout=BEGINS) as response:
+        session: dict[str, Any] = json.load(response)
+    return session
 
 
 def _ready(client: Any) -> None:
-    """Wait until a kernel answers and its messages arrive; its heart may beat late on a busy machine."""
+    """Wait until a kernel answers and its messages arrive; on a busy machine its heartbeat may be late."""
     import queue
 
     until = time.monotonic() + BEGINS
@@ -169,13 +169,13 @@ def _ready(client: Any) -> None:
 
 
 def _execute(url: str, token: str, runtime: Path, path: Path) -> None:
-    """Run the notebook's cells in a kernel of the server, and keep what they show, so that any page finds it there."""
+    """Run the notebook's cells in a kernel of the server, and save their outputs, so that every page shows them."""
     import nbformat
     from jupyter_client.blocking.client import BlockingKernelClient
     from nbformat.sign import NotebookNotary
 
-    asked = {"path": path.name, "name": path.name, "type": "notebook", "kernel": {"name": "python3"}}
-    kernel = _asked(url, token, asked)["kernel"]["id"]
+    body = {"path": path.name, "name": path.name, "type": "notebook", "kernel": {"name": "python3"}}
+    kernel = _session(url, token, body)["kernel"]["id"]
     client = BlockingKernelClient(connection_file=str(runtime / f"kernel-{kernel}.json"))
     client.load_connection_file()
     client.start_channels()
@@ -183,14 +183,14 @@ def _execute(url: str, token: str, runtime: Path, path: Path) -> None:
     try:
         _ready(client)
         for cell in (cell for cell in book.cells if cell.cell_type == "code"):
-            found: list[Any] = []
+            outputs: list[Any] = []
 
-            def keep(message: dict[str, Any], found: list[Any] = found) -> None:
+            def keep(message: dict[str, Any], outputs: list[Any] = outputs) -> None:
                 if message["msg_type"] in ("execute_result", "display_data", "stream", "error"):
-                    found.append(nbformat.v4.output_from_msg(message))
+                    outputs.append(nbformat.v4.output_from_msg(message))
 
             reply = client.execute_interactive(cell.source, timeout=RUNS, output_hook=keep)
-            cell.outputs, cell.execution_count = found, reply["content"]["execution_count"]
+            cell.outputs, cell.execution_count = outputs, reply["content"]["execution_count"]
             if reply["content"]["status"] != "ok":
                 raise ReportError(f"The Explorer did not start: {reply['content'].get('evalue')}.")
     except (TimeoutError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""What the panels of one page share: the campaigns on show, the point that was clicked, and who wants to know."""
+"""State that the panels of a page share: the campaigns shown, the point that was clicked, and the listeners."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from labkit.explorer import store
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
 
-Event = Literal["campaigns", "data", "view", "point"]
+Event = Literal["campaigns", "data", "view", "point"]  # chosen, points arrived, changed, clicked
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Session:
 
     Parameters
     ----------
-    campaigns : on show from the start.
+    campaigns : shown at the start.
 
     Attributes
     ----------
     views : of the plots, by their letter.
     figures : of the plots, by their letter.
     chosen : the point that was clicked.
-    wanted : benchmark that the first look at new data shows.
+    wanted : benchmark to show when its first points arrive.
     running : whether a run adds points.
     """
 
@@ -43,28 +43,28 @@ class Session:
         self.figures: dict[str, Any] = {}
         self.chosen: Chosen | None = None
         self.wanted, self.running = "", False
-        self._told: dict[Event, list[Callable[[], None]]] = {"campaigns": [], "data": [], "view": [], "point": []}
+        self._listeners: dict[Event, list[Callable[[], None]]] = {"campaigns": [], "data": [], "view": [], "point": []}
 
     def on(self, event: Event, listener: Callable[[], None]) -> None:
-        """Call a panel's function whenever that happens."""
-        self._told[event].append(listener)
+        """Call a panel's function at every event of that kind."""
+        self._listeners[event].append(listener)
 
     def tell(self, event: Event) -> None:
-        """Say that it happened: campaigns were chosen, points came in, another view, a point was clicked."""
-        for listener in self._told[event]:
+        """Call the listeners of an event."""
+        for listener in self._listeners[event]:
             listener()
 
     def add(self, name: str) -> None:
-        """Put a campaign on show."""
+        """Show a campaign."""
         if name not in self.campaigns:
             self.campaigns = [*self.campaigns, name]
         self.tell("campaigns")
 
     def started(self, name: str, benchmark: str) -> None:
-        """A run of a benchmark into a campaign began."""
+        """Show the campaign into which a run of a benchmark has started."""
         self.wanted, self.running = benchmark, True
         self.add(name)
 
     def benchmarks(self) -> list[str]:
-        """Benchmarks that the campaigns on show have points of."""
+        """Benchmarks of the points in the campaigns shown."""
         return store.benchmarks(self.campaigns)

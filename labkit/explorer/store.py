@@ -1,4 +1,4 @@
-"""Campaigns as tables, read as they grow: a point is read once."""
+"""Read campaigns as tables while they grow; each point is read once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SORTED = ["benchmark", "message_size_B", "fingerprint", "launch"]
 def names() -> list[str]:
     """All campaigns below `labkit.campaign.root`, newest first."""
     root = campaign.root()
-    found = sorted(root.glob("**/campaign.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-    return [str(path.parent.relative_to(root)) for path in found]
+    paths = sorted(root.glob("**/campaign.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return [str(path.parent.relative_to(root)) for path in paths]
 
 
 def brought(place: str) -> str:
-    """Name of a campaign that is put on show from elsewhere.
+    """Return the name of a campaign from elsewhere; a file is first unpacked or imported.
 
     Parameters
     ----------
@@ -85,16 +85,16 @@ def opened(name: str) -> Campaign:
     return Campaign(campaign.find(name))
 
 
-def benchmarks(held: Sequence[str]) -> list[str]:
+def benchmarks(campaigns: Sequence[str]) -> list[str]:
     """Benchmarks that occur in some campaigns."""
-    return sorted({benchmark for name in held for benchmark in opened(name).benchmarks()})
+    return sorted({benchmark for name in campaigns for benchmark in opened(name).benchmarks()})
 
 
 def launches(name: str, benchmark: str, fingerprint: str) -> list[Samples]:
     """All launches of a point."""
-    held = opened(name)
-    wanted = {(found, launch) for _, found, launch in held.done(benchmark) if found == fingerprint}
-    return sorted(held.samples(benchmark, wanted), key=lambda one: one.launch)
+    source = opened(name)
+    wanted = {(fingerprint, launch) for _, other, launch in source.done(benchmark) if other == fingerprint}
+    return sorted(source.samples(benchmark, wanted), key=lambda one: one.launch)
 
 
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -103,7 +103,7 @@ def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 class Store:
-    """What was read so far, by campaign and benchmark."""
+    """Records that were read so far, by campaign and benchmark."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], set[Name]] = {}
@@ -112,35 +112,35 @@ class Store:
         self.unreadable: dict[tuple[object, ...], str] = {}
 
     def records(self, name: str, benchmark: str) -> pd.DataFrame:
-        """Rows of one benchmark in a campaign; the column campaign has the name it was asked by."""
-        key, held = (name, benchmark), opened(name)
+        """Rows of one benchmark in a campaign; the column ``campaign`` has the given name."""
+        key, source = (name, benchmark), opened(name)
         seen = self._seen.get(key, set())
-        there = {(found, launch) for _, found, launch in held.done(benchmark)}
-        if seen - there:
+        present = {(fingerprint, launch) for _, fingerprint, launch in source.done(benchmark)}
+        if seen - present:
             seen = set()
-        new = self._load(held, benchmark, there - seen)
+        new = self._load(source, benchmark, present - seen)
         if new or key not in self._frames or not seen:
             frame = records.table(new, campaign=name)
             frames = [self._frames[key], frame] if seen and new and len(self._frames[key]) else [frame]
             self._frames[key] = pd.concat(frames, ignore_index=True).sort_values(
                 SORTED, ignore_index=True, kind="stable"
             )
-        self._seen[key] = there
+        self._seen[key] = present
         return self._frames[key]
 
-    def _load(self, held: Campaign, benchmark: str, wanted: set[Name]) -> list[Samples]:
-        """Samples of some points; those that cannot be read are remembered, the others come all the same."""
+    def _load(self, source: Campaign, benchmark: str, wanted: set[Name]) -> list[Samples]:
+        """Samples of points; those that cannot be read are noted in `unreadable` and left out."""
         try:
-            return list(held.samples(benchmark, wanted)) if wanted else []
+            return list(source.samples(benchmark, wanted)) if wanted else []
         except DataError as error:
             if len(wanted) == 1:
-                self.unreadable[held.path, benchmark, *wanted] = str(error)
+                self.unreadable[source.path, benchmark, *wanted] = str(error)
                 return []
-        return [one for name in sorted(wanted) for one in self._load(held, benchmark, {name})]
+        return [one for name in sorted(wanted) for one in self._load(source, benchmark, {name})]
 
-    def summary(self, held: Sequence[str], benchmark: str) -> pd.DataFrame:
+    def summary(self, campaigns: Sequence[str], benchmark: str) -> pd.DataFrame:
         """One row per point and campaign, over its launches."""
-        frames = [frame for name in held if len(frame := self.records(name, benchmark))]
+        frames = [frame for name in campaigns if len(frame := self.records(name, benchmark))]
         key = tuple(map(id, frames))
         if self._summary is None or self._summary[0] != key:
             frame = joined(frames)

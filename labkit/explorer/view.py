@@ -1,4 +1,4 @@
-"""What a plot shows, as data: it draws the figure, and writes the Python lines that draw the same one."""
+"""What a plot shows, as data. A view draws the figure, and writes the Python code that draws the same figure."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from labkit.records.factors import differing, level
 
 SIZE = "message_size_B"
 HEIGHT = 430  # px
-_PERCENTILES = ("p50", "p95", "p99", "p999")  # a reader looks for them, and learns why they are not there
-_SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # tables, axes, and what tells their points apart
+_PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if no point has them
+_SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # table, axis, columns of the lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,8 @@ class View:
     y_log: bool | None = None
 
     def series(self, summary: pd.DataFrame) -> list[str]:
-        """Columns that make the lines: the campaign where there are several, then what tells the points apart."""
-        known = next((found for of, x, found in _SERIES if of is summary and x == self.x), None)
+        """Columns that distinguish the lines: the campaign if there are several, then settings that vary."""
+        known = next((columns for table, x, columns in _SERIES if table is summary and x == self.x), None)
         if known is None:
             known = self._series(summary)
             _SERIES.append((summary, self.x, known))
@@ -55,10 +55,10 @@ class View:
     def _series(self, summary: pd.DataFrame) -> list[str]:
         several = ["campaign"] if summary["campaign"].nunique() > 1 else []
         parts = [rows for _, rows in summary.groupby("campaign", sort=False)] if several else [summary]
-        found = [name for rows in parts for name in style.varying(rows, skip=[self.x, "campaign"])]
-        series = several + list(dict.fromkeys(found))
+        columns = [name for rows in parts for name in style.varying(rows, skip=[self.x, "campaign"])]
+        series = several + list(dict.fromkeys(columns))
         place = [summary[name].map(level) for name in dict.fromkeys([*series, "origin", self.x])]
-        if summary.groupby(place).size().max() > 1:  # what is seldom named tells them apart, at last their fingerprint
+        if summary.groupby(place).size().max() > 1:  # rarely named columns, last the fingerprint
             series += [name for name in differing(summary, skip=[self.x, "origin"]) if name not in series]
         return series
 
@@ -83,17 +83,17 @@ class View:
         return figure
 
     def _shown(self) -> str | dict[str, str]:
-        """What `figures.versus` draws: the metric's headline, or the one statistic that was chosen."""
+        """Argument of `figures.versus`: the metric for its headline, or the statistic that was chosen."""
         column = statistic_column(self.metric, self.statistic)
         return self.metric if self.statistic == HEADLINE else {METRICS[self.metric].label: column}
 
     def axes(self) -> dict[str, str]:
-        """Kinds of axes that were asked for, as plotly's layout names them."""
-        asked = {"xaxis_type": self.x_log, "yaxis_type": self.y_log}
-        return {name: "log" if log else "linear" for name, log in asked.items() if log is not None}
+        """Kinds of axes that were chosen, as plotly's layout names them."""
+        chosen = {"xaxis_type": self.x_log, "yaxis_type": self.y_log}
+        return {name: "log" if log else "linear" for name, log in chosen.items() if log is not None}
 
     def row(self, summary: pd.DataFrame, name: str, x: float) -> pd.Series:
-        """The row of the summary behind a point of the figure, by its line's name and its place.
+        """Row of the summary behind a point of the figure, by the name of its line and its place.
 
         Raises
         ------
@@ -107,48 +107,50 @@ class View:
         raise DataError(f"This plot has no series {name!r}. Draw it again.")
 
     def lines(self, summary: pd.DataFrame) -> str:
-        """Python that draws the same figure in a notebook of its own."""
-        held = ", ".join(map(repr, self.campaigns))
+        """Python code that draws the same figure in another notebook."""
+        names = ", ".join(map(repr, self.campaigns))
         series = self.series(summary)
         if self.x == SIZE:
             draw = f"versus_size(summary, {self.metric!r}, series={series!r}, statistic={self.statistic!r}, tail=None)"
         else:
             draw = f"versus(summary, {self.x!r}, {self._shown()!r}, series={series!r})"
-        seen = {one.series: one.slot for one in looks.of(style.split(summary, series)) if one.series not in looks.FIXED}
-        keep = f"figures.keep({seen!r})  # colours and markers\n" if seen else ""
-        more = "".join(f"{name}={kind!r}, " for name, kind in self.axes().items())
+        slots = {
+            one.series: one.slot for one in looks.of(style.split(summary, series)) if one.series not in looks.FIXED
+        }
+        keep = f"figures.keep({slots!r})  # colours and markers\n" if slots else ""
+        axes = "".join(f"{name}={kind!r}, " for name, kind in self.axes().items())
         return f"""import pandas as pd
 from labkit import campaign, figures, records
 
 tables = []
-for name in [{held}]:
+for name in [{names}]:
     held = campaign.Campaign(campaign.find(name))
     tables.append(records.table(held.samples({self.benchmark!r}), campaign=name))
 summary = records.summary(pd.concat([table for table in tables if len(table)], ignore_index=True))
 {keep}figure = figures.{draw}
-figure.update_layout({more}width=None, height={HEIGHT})
+figure.update_layout({axes}width=None, height={HEIGHT})
 figure
 """
 
 
 def metrics_of(summary: pd.DataFrame) -> list[str]:
     """Metrics that occur in a table, in its order."""
-    found = [parts[0] for name in summary if (parts := split(name)) and summary[name].notna().any()]
-    return list(dict.fromkeys(found))
+    metrics = [parts[0] for name in summary if (parts := split(name)) and summary[name].notna().any()]
+    return list(dict.fromkeys(metrics))
 
 
 def statistics_of(summary: pd.DataFrame, metric: str) -> list[str]:
-    """Statistics that a metric has in a table; the headline first, where it is not the same one at every point."""
-    have = [name for name in SHOWN if (c := statistic_column(metric, name)) in summary and summary[c].notna().any()]
+    """Statistics that a metric has in a table; the headline first, if it is not the same statistic at every point."""
+    present = [name for name in SHOWN if (c := statistic_column(metric, name)) in summary and summary[c].notna().any()]
     leads = {lead for row in summary.to_dict("records") if (lead := records.statistic_of(row, metric))}
-    return [HEADLINE, *have] if len(leads) > 1 else have
+    return [HEADLINE, *present] if len(leads) > 1 else present
 
 
 def statistics_offered(summary: pd.DataFrame, metric: str, chosen: str) -> list[tuple[str, str]]:
-    """Words and name of each statistic for a list; percentiles that no point has stand last, and say so."""
-    have = statistics_of(summary, metric)
-    absent = [name for name in SHOWN if name not in have and (name in _PERCENTILES or name == chosen)]
-    return [(statistic_words(name), name) for name in have] + [
+    """Words and name of each statistic for a list; percentiles that no point has come last, and say so."""
+    present = statistics_of(summary, metric)
+    absent = [name for name in SHOWN if name not in present and (name in _PERCENTILES or name == chosen)]
+    return [(statistic_words(name), name) for name in present] + [
         (f"{statistic_words(name)} (none here)", name) for name in absent
     ]
 
@@ -159,7 +161,7 @@ def statistic_words(statistic: str) -> str:
 
 
 def axes_of(summary: pd.DataFrame) -> list[str]:
-    """Columns of numbers that can stand to the right: the size, and others of which several values occur."""
+    """Columns of numbers for the horizontal axis: the size, and others with several values."""
     usual = [SIZE, "ranks", "ppn", *(c for c in summary if c.startswith(("option_", "env_")))]
     return [c for c in usual if c == SIZE or (c in summary and _counts(summary[c]) and summary[c].nunique() > 1)]
 
@@ -170,11 +172,11 @@ def _counts(column: pd.Series) -> bool:
 
 
 def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, before: View) -> View:
-    """The view before, on other data: what it has not is replaced by what stands for it."""
+    """Apply a view to other data; choices that these data do not have are replaced."""
     metrics = metrics_of(summary)
-    metric = before.metric if before.metric in metrics else (metrics[0] if metrics else "")
+    metric = before.metric if before.metric in metrics else next(iter(metrics), "")
     statistics = statistics_of(summary, metric) if metric else []
-    statistic = before.statistic  # one that was chosen stays: where a point has none there is a gap, and why
+    statistic = before.statistic  # a chosen one stays: a point without it leaves a gap and a reason
     if statistic == HEADLINE and statistics:
         statistic = statistics[0]
     x = before.x if before.x in axes_of(summary) else SIZE
@@ -184,10 +186,10 @@ def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, befor
 
 
 def words(name: str) -> str:
-    """A column for a list: its name in words."""
+    """Name of a column in words, for a list."""
     return COLUMNS[name].name.replace("_B", " (B)").replace("_", " ") if name in COLUMNS else name.replace("_", " ")
 
 
 def first(names: Sequence[str]) -> str:
-    """Benchmark to begin with: latency where it is there."""
+    """Benchmark to begin with: latency if it is present."""
     return "mpi.latency" if "mpi.latency" in names else next(iter(names), "")

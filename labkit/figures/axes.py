@@ -13,7 +13,7 @@ _TICKS = 13  # that fit beside each other at 720 px
 
 
 def place(size: float, smallest: float) -> float:
-    """Where a size stands on the logarithmic axis: 0 is drawn one power of two below the smallest other size."""
+    """Return the place of a size on the logarithmic axis; 0 has one a power of two below the smallest other size."""
     return size if size > 0 else smallest / 2
 
 

@@ -1,4 +1,4 @@
-"""Heat maps over two sizes, such as iozone's file size × record size."""
+"""Draw heat maps over two sizes, such as iozone's file size × record size."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
     y, x = ([int(v) for v in sorted(cells[name].unique())] for name in (rows, columns))
     unit, many = str(cells["unit"].iloc[0]), bool((table["count"] > 1).any())
     z = [[_at(table, row, col, "median") for col in x] for row in y]
-    named = str(cells["name"].iloc[0]) if "name" in cells else value
-    label = METRICS[named].label if named in METRICS else named.replace("_", " ")
+    metric = str(cells["name"].iloc[0]) if "name" in cells else value
+    label = METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
     figure = go.Figure(
         go.Heatmap(
             x=_positions(x),
@@ -73,7 +73,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
 
 
 def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statistic: str | None) -> pd.DataFrame:
-    """Rows of that value that have both labels, in one unit and with one statistic."""
+    """Return the rows of a value that have both labels, one unit and one statistic."""
     for name in (rows, columns):
         if name not in reported:
             raise DataError(f"There is no column {name!r}. There are: {', '.join(reported.columns)}.")
@@ -95,10 +95,10 @@ def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statisti
             raise DataError(
                 f"{name} differs between cells: {', '.join(map(str, cells[name].unique()))}. Filter to one."
             )
-    twice = cells[cells.duplicated([rows, columns, "launch"], keep=False)] if "launch" in cells else cells.iloc[:0]
-    if len(twice):
+    repeated = cells[cells.duplicated([rows, columns, "launch"], keep=False)] if "launch" in cells else cells.iloc[:0]
+    if len(repeated):
         differ = [
-            c for c in twice if c not in (rows, columns, "value", "launch") and twice[c].nunique(dropna=False) > 1
+            c for c in repeated if c not in (rows, columns, "value", "launch") and repeated[c].nunique(dropna=False) > 1
         ]
         raise DataError(f"A launch has several values in a cell, which differ in {', '.join(differ)}. Filter to one.")
     return cells
@@ -124,7 +124,7 @@ def _binary(sizes: Sequence[int]) -> bool:
 
 
 def _positions(sizes: Sequence[int]) -> list[Any]:
-    """Places on the axis: log2 where all are powers of two, else one beside the other."""
+    """Return places on the axis: log2 where all sizes are powers of two, else consecutive numbers."""
     return [math.log2(size) for size in sizes] if _binary(sizes) else list(range(len(sizes)))
 
 

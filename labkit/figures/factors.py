@@ -1,4 +1,4 @@
-"""Factors with their intervals around the line of 1, where nothing has changed."""
+"""Draw factors with their intervals around the line of 1, and how the times of phases are distributed."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
     DataError
         If there is nothing to draw, or a column is missing.
     """
-    absent = [name for name in (category, series, "factor", "low", "high", "label") if name not in table]
-    if absent or table.empty:
-        raise DataError(f"No factors to draw: the table has no {', '.join(absent) or 'row'}. Measure first.")
+    missing = [name for name in (category, series, "factor", "low", "high", "label") if name not in table]
+    if missing or table.empty:
+        raise DataError(f"No factors to draw: the table has no {', '.join(missing) or 'row'}. Measure first.")
     figure = go.Figure()
     parts = list(table.groupby(series, sort=False))
-    for n, ((name, rows), seen) in enumerate(zip(parts, looks.named([str(name) for name, _ in parts]), strict=True)):
-        look = style.marker("measured", seen)
+    for n, ((name, rows), look) in enumerate(zip(parts, looks.named([str(name) for name, _ in parts]), strict=True)):
+        marker = style.marker("measured", look)
         ends = {"array": (rows["high"] - rows["factor"]), "arrayminus": (rows["factor"] - rows["low"])}
         number = partial(format_number, digits=3)
-        about = [
-            f"{number(low)} to {number(high)} ({said})" if low == low else str(said)
-            for low, high, said in zip(rows["low"], rows["high"], rows["label"], strict=True)
+        intervals = [
+            f"{number(low)} to {number(high)} ({meaning})" if low == low else str(meaning)
+            for low, high, meaning in zip(rows["low"], rows["high"], rows["label"], strict=True)
         ]
         figure.add_scatter(
             x=[format_exact(v) if isinstance(v, float) else style.plain(str(v)) for v in rows[category]],
             y=rows["factor"].tolist(),
             name=style.plain(str(name)),
             mode="markers",
-            marker=look,
+            marker=marker,
             offsetgroup=f"{n}",
-            meta=seen.meta,
-            error_y={"type": "data", "symmetric": False, "color": look["color"], "thickness": 1.2, "width": 3}
+            meta=look.meta,
+            error_y={"type": "data", "symmetric": False, "color": marker["color"], "thickness": 1.2, "width": 3}
             | {side: np.nan_to_num(values.to_numpy(float)).clip(0).tolist() for side, values in ends.items()},
             **style.hover(
                 ["%{times} times, %{category} %{x}"],
-                {"interval": about},
+                {"interval": intervals},
                 category=[category],
                 times=[number(v) for v in rows["factor"]],
             ),
         )
     figure.add_hline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
-    said = list(dict.fromkeys(str(text) for text in table["label"]))
-    bars = f"bars: {', '.join(said)}"
+    meanings = list(dict.fromkeys(str(text) for text in table["label"]))
+    bars = f"bars: {', '.join(meanings)}"
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": style.note(label or category, f"{bars}; dashed: no change")}},
         yaxis={"type": "log", "title": {"text": title}, **_ticks(table)},
@@ -73,7 +73,7 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
 
 
 def _ticks(table: pd.DataFrame) -> dict[str, Sequence[float] | Sequence[str]]:
-    """Ticks that people read as factors, and a range that holds every interval."""
+    """Return ticks at round factors, and a range that holds every interval."""
     ends = pd.concat([table["factor"], table["low"], table["high"]]).dropna()
     low, high = min(float(ends.min()), 0.9), max(float(ends.max()), 1.1)
     low = max(low, float(table["factor"].min()) / 10, 1e-3)
@@ -90,31 +90,31 @@ def _ticks(table: pd.DataFrame) -> dict[str, Sequence[float] | Sequence[str]]:
 
 
 def phases(times: dict[str, np.ndarray], *, title: str, small: str) -> go.Figure:
-    """Draw how the times of several phases are distributed: the share of all times above each, so that tails show.
+    """Draw the share of times above each time, a line per phase, so that tails show.
 
     Parameters
     ----------
     times : name → all times of a phase, in the unit of the title.
     title : of the axis to the right.
-    small : what the reader must know.
+    small : small print below it.
     """
     figure = go.Figure()
-    for (name, values), seen in zip(times.items(), looks.named(list(times)), strict=True):
+    for (name, values), look in zip(times.items(), looks.named(list(times)), strict=True):
         x = np.sort(np.asarray(values, np.float64).ravel())
         above = 1 - np.arange(len(x)) / len(x)
         tail = np.unique(len(x) - 1 - np.geomspace(1, len(x), 250).astype(int).clip(1, len(x)) + 1)
-        kept = np.unique(np.concatenate([np.linspace(0, len(x) - 1, 250).astype(int), tail]))
+        places = np.unique(np.concatenate([np.linspace(0, len(x) - 1, 250).astype(int), tail]))
         figure.add_scatter(
-            x=[float(f"{value:.6g}") for value in x[kept]],
-            y=[float(f"{value:.4g}") for value in above[kept]],
+            x=[float(f"{value:.6g}") for value in x[places]],
+            y=[float(f"{value:.4g}") for value in above[places]],
             name=name,
             mode="lines",
-            line={"color": seen.colour, "width": 1.8, "shape": "hv"},
-            meta=seen.meta,
+            line={"color": look.colour, "width": 1.8, "shape": "hv"},
+            meta=look.meta,
             **style.hover(
                 ["%{share} % take longer than %{value}"],
-                value=[format_number(float(v)) for v in x[kept]],
-                share=[format_number(100 * float(v), digits=3) for v in above[kept]],
+                value=[format_number(float(v)) for v in x[places]],
+                share=[format_number(100 * float(v), digits=3) for v in above[places]],
             ),
         )
     shares = [1, 0.1, 0.01, 0.001, 1e-4]

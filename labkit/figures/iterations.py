@@ -1,4 +1,4 @@
-"""Below the summary: how the iterations of a launch are distributed, and how they run on."""
+"""Draw how the iterations of a launch are distributed, and how they follow one another."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ _MANY = 8  # ranks up to which each has a line of its own
 _MARKED = ("p50", "p95", "p99")
 
 
-def _name(samples: Samples, all_of: Sequence[Samples]) -> str:
-    """What tells these samples from the others in the figure."""
+def _name(samples: Samples, launches: Sequence[Samples]) -> str:
+    """Name samples after the settings in which they differ from the others in the figure."""
     spec = samples.spec
-    given = [one.spec.values for one in all_of if one.spec.benchmark == spec.benchmark]
-    # the tool is told by its library
-    own = [k for k in spec.values if k != "tool" and len({str(values.get(k)) for values in given}) > 1]
+    settings = [one.spec.values for one in launches if one.spec.benchmark == spec.benchmark]
+    # the library names the tool
+    varying = [k for k in spec.values if k != "tool" and len({str(values.get(k)) for values in settings}) > 1]
     facts: list[tuple[str, Callable[[Samples], Any]]] = [
         (spec.benchmark, lambda s: s.spec.benchmark),
         (format_size(spec.size), lambda s: s.spec.size),
         (spec.transport, lambda s: s.spec.transport),
         (f"{spec.ranks} ranks", lambda s: s.spec.ranks),
         (spec.testbed, lambda s: s.spec.testbed),
-        (", ".join(f"{k}={spec.values[k]}" for k in own), lambda s: s.spec.options if own else ()),
+        (", ".join(f"{k}={spec.values[k]}" for k in varying), lambda s: s.spec.options if varying else ()),
         (str(LIBRARY.of(samples.meta)), lambda s: LIBRARY.of(s.meta)),
     ]
-    words = [text for text, get in facts if len({get(s) for s in all_of}) > 1]
-    launch = f"launch {samples.launch}" if len({s.launch for s in all_of}) > 1 or not words else ""
+    words = [text for text, get in facts if len({get(s) for s in launches}) > 1]
+    launch = f"launch {samples.launch}" if len({s.launch for s in launches}) > 1 or not words else ""
     suffix = "" if samples.origin == "measured" else f" ({samples.origin})"
     return style.plain(", ".join(word for word in [*words, launch] if word)) + suffix
 
 
 def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Values and the share of iterations at or below each; many are thinned, least of all in both tails."""
+    """Return values and the share of iterations at or below each; thin out many values, the tails least."""
     x, counts = np.unique(values, return_counts=True)
     share, last = np.cumsum(counts) / len(values), len(x) - 1
     if last < 500:
         return x, share
     tail = np.unique(np.geomspace(1, last / 2, 100).astype(int)) - 1
-    kept = np.unique(np.concatenate([np.linspace(0, last, 300).astype(int), tail, last - tail]))
-    return x[kept], share[kept]
+    places = np.unique(np.concatenate([np.linspace(0, last, 300).astype(int), tail, last - tail]))
+    return x[places], share[places]
 
 
 def _brief(values: NDArray[np.float64]) -> list[float]:
-    """Values with six digits: more cannot be seen, and the file is half as long."""
+    """Return values with six digits: more cannot be seen, and the file is half as long."""
     return [float(f"{value:.6g}") for value in values.tolist()]
 
 
@@ -82,14 +82,14 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
     DataError
         If none has samples or the metric.
     """
-    have = [one for one in samples if one.n and TIMING.of(one.meta) != "total"]
-    if not have:
+    timed = [launch for launch in samples if launch.n and TIMING.of(launch.meta) != "total"]
+    if not timed:
         raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
-    what, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
-    names = [_name(one, have) for one in have]
-    for n, (one, name, seen) in enumerate(zip(have, names, looks.named(names), strict=True)):
-        x, share = _steps(values(one, metric))
-        dash = style.ORIGINS[one.origin].dash
+    definition, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
+    names = [_name(launch, timed) for launch in timed]
+    for n, (launch, name, look) in enumerate(zip(timed, names, looks.named(names), strict=True)):
+        x, share = _steps(values(launch, metric))
+        dash = style.ORIGINS[launch.origin].dash
         figure.add_trace(
             go.Scatter(
                 x=_brief(x),
@@ -97,14 +97,17 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
                 name=name,
                 legendgroup=f"{n}",
                 mode="lines",
-                line={"color": seen.colour, "width": 1.8, "dash": dash, "shape": "hv"},
-                meta=seen.meta,
-                **style.hover([f"%{{value}} {what.unit}, share %{{y:.4~f}}"], value=_texts(x)),
+                line={"color": look.colour, "width": 1.8, "dash": dash, "shape": "hv"},
+                meta=look.meta,
+                **style.hover([f"%{{value}} {definition.unit}, share %{{y:.4~f}}"], value=_texts(x)),
             )
         )
-        figure.add_trace(_percentiles(one, what, seen).update(name=name, legendgroup=f"{n}", meta=seen.meta))
+        figure.add_trace(_percentiles(launch, definition, look).update(name=name, legendgroup=f"{n}", meta=look.meta))
     figure.update_layout(
-        xaxis={"type": "log", "title": {"text": style.note(what.title, _percentile_note(what), *_retained(have))}},
+        xaxis={
+            "type": "log",
+            "title": {"text": style.note(definition.title, _percentile_note(definition), *_retained(timed))},
+        },
         yaxis={"title": {"text": "share of iterations at or below"}, "range": [-0.02, 1.04], "tickformat": ".0%"},
         hovermode="closest",
     )
@@ -113,18 +116,18 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
 
 def _retained(samples: Sequence[Samples]) -> list[str]:
     """Small print about points that keep extremes; the same for several launches is said once."""
-    what = "one time of each iteration comes from all ranks and is exact"
-    return list(dict.fromkeys(filter(None, (per_rank.retention(one, what) for one in samples))))
+    meaning = "the time of an iteration comes from all ranks and is exact"
+    return list(dict.fromkeys(filter(None, (per_rank.retention(launch, meaning) for launch in samples))))
 
 
 def _percentile_note(metric: Metric) -> str:
-    """Small print of the marks; for a rate the slow side is on the left."""
+    """Explain the marks in small print; for a rate the slow side is on the left."""
     side = "" if metric.kind == "cost" else "; counted from the slow side, which is on the left"
     return f"marks: {', '.join(_MARKED)} of the launch{side}; percentiles with fewer than 10 samples beyond are open"
 
 
-def _percentiles(samples: Samples, metric: Metric, seen: Look) -> go.Scatter:
-    """Marks at the percentiles of one launch; open where too few samples lie beyond."""
+def _percentiles(samples: Samples, metric: Metric, look: Look) -> go.Scatter:
+    """Return marks at the percentiles of one launch; open where too few samples lie beyond."""
     s, each = stats.summarize(seconds(samples)), values(samples, metric.name)
     cost = metric.kind == "cost"
     qs = [stats.QUANTILES[p] if cost else 1 - stats.QUANTILES[p] for p in _MARKED]
@@ -137,8 +140,8 @@ def _percentiles(samples: Samples, metric: Metric, seen: Look) -> go.Scatter:
         y=qs,
         showlegend=False,
         mode="markers",
-        marker=style.marker("measured", seen)
-        | {"symbol": [seen.shape + ("-open" if p in s.unreliable else "") for p in _MARKED]},
+        marker=style.marker("measured", look)
+        | {"symbol": [look.shape + ("-open" if p in s.unreliable else "") for p in _MARKED]},
         **style.hover(
             [f"<b>%{{value}} {metric.unit}</b>"],
             {"statistic": [STATISTICS[p].label for p in _MARKED], "n": [s.n] * len(_MARKED)},
@@ -148,12 +151,12 @@ def _percentiles(samples: Samples, metric: Metric, seen: Look) -> go.Scatter:
 
 
 def thin(y: NDArray[np.float64], points: int = POINTS) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Least and greatest value of each stretch, in their order, so that no outlier vanishes from a long series.
+    """Return the least and the greatest value of each stretch, in order, so that a long series keeps its outliers.
 
     Parameters
     ----------
     y : (iterations,), any unit.
-    points : at most so many are kept.
+    points : the most values to return.
 
     Returns
     -------
@@ -169,13 +172,13 @@ def thin(y: NDArray[np.float64], points: int = POINTS) -> tuple[NDArray[np.intp]
 
 def ranks_or_envelope(samples: Samples) -> dict[str, NDArray[np.float64]]:
     """Name → time of each iteration, (iterations,), µs: each rank up to eight; else slowest, median and fastest."""
-    if len(per_rank.ranks(samples)) > _MANY or samples.over:
+    if samples.over or len(samples.ranks) > _MANY:
         return {name: line * 1e6 for name, line in per_rank.of_iterations(samples).items()}
     return dict(zip([f"rank {rank}" for rank in samples.ranks], samples.seconds * 1e6, strict=True))
 
 
 def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
-    """Draw the time of each iteration in the order they ran, a line per rank.
+    """Draw the time of each iteration in the order in which they ran, a line per rank.
 
     Above eight ranks: slowest, median and fastest rank of each iteration. Above `points` values a line
     keeps the least and greatest value of each stretch.
@@ -189,7 +192,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
         raise DataError(f"'{samples.spec}' has no iterations, only reported values. Use `labkit.records.reported`.")
     lines = ranks_or_envelope(samples)
     figure, budget = go.Figure(), max(400, points // len(lines))
-    for (name, line), seen in zip(lines.items(), looks.named(list(lines)), strict=True):
+    for (name, line), look in zip(lines.items(), looks.named(list(lines)), strict=True):
         x, y = thin(line, budget)
         figure.add_trace(
             go.Scatter(
@@ -197,15 +200,15 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
                 y=_brief(y),
                 name=name,
                 mode="lines",
-                line={"color": seen.colour, "width": 1},
-                meta=seen.meta,
+                line={"color": look.colour, "width": 1},
+                meta=look.meta,
                 hovertemplate="iteration %{x:,}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>",
             )
         )
     long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
     each = "chunk" if TIMING.of(samples.meta) == "total" else "iteration"
     small = f"{benchmarks.label(samples.spec)}, launch {samples.launch}, n={samples.n:,}{long}"
-    kept = per_rank.retention(samples, "these lines are exact and of all ranks")
+    kept = per_rank.retention(samples, "these lines are of all ranks and exact")
     least = min(float(line.min()) for line in lines.values())
     figure.update_layout(
         xaxis={"title": {"text": style.note(each, small, kept)}, "type": "linear"},

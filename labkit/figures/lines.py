@@ -1,4 +1,4 @@
-"""What each line of a figure shows: one statistic, never another in its place, and why there are gaps."""
+"""Split series into lines of one statistic each, and explain gaps and error bars."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def column(rows: pd.DataFrame, metric: str, statistic: str) -> NDArray[np.float6
 
 
 def ends_of(rows: pd.DataFrame, metric: str, statistic: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends of the interval over launches of a statistic; NaN where it has none of its own."""
-    found = []
+    """Return both ends of a statistic's interval over launches; NaN where it has no interval."""
+    ends = []
     for end in ("low", "high"):
-        own = end_column(metric, statistic, end)
-        if own in rows:
-            found.append(rows[own].to_numpy(np.float64))
+        name = end_column(metric, statistic, end)
+        if name in rows:
+            ends.append(rows[name].to_numpy(np.float64))
         else:  # a table made by hand has those of the headline statistic only
             leads = np.array([statistic_of(row, metric) == statistic for row in rows.to_dict("records")])
-            found.append(np.where(leads, column(rows, metric, end), np.nan))
-    return found[0], found[1]
+            ends.append(np.where(leads, column(rows, metric, end), np.nan))
+    return ends[0], ends[1]
 
 
 def of(parts: Sequence[tuple[str, str, pd.DataFrame]], metric: str, statistic: str) -> list[Line]:
-    """Lines of a figure from its series; a series has several where its points have different headline statistics.
+    """Return the lines of a figure; a series has several where its points have different headline statistics.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ def of(parts: Sequence[tuple[str, str, pd.DataFrame]], metric: str, statistic: s
     statistic : as in `labkit.columns.STATISTICS`, or ``headline``.
     """
     usual = headline_statistic(pd.concat([rows for *_, rows in parts]), metric)
-    seen = looks.of(parts)
-    return [
-        line for part, look in zip(parts, seen, strict=True) for line in of_series(part, look, metric, statistic, usual)
-    ]
+    drawn: list[Line] = []
+    for part, look in zip(parts, looks.of(parts), strict=True):
+        drawn += of_series(part, look, metric, statistic, usual)
+    return drawn
 
 
 def of_series(
@@ -84,17 +84,17 @@ def of_series(
         return
     leads = pd.Series([statistic_of(row, metric) or usual for row in rows.to_dict("records")], index=rows.index)
     for lead in dict.fromkeys(leads):
-        said = name if lead == usual else f"{name}, {STATISTICS[lead].label}"
-        yield Line(said, origin, rows[(leads == lead).to_numpy()], lead, look)
+        label = name if lead == usual else f"{name}, {STATISTICS[lead].label}"
+        yield Line(label, origin, rows[(leads == lead).to_numpy()], lead, look)
 
 
 def title(lines: Sequence[Line], metric: str) -> str:
-    """Title of the axis: the statistic of all lines, or of those that name no other."""
-    what, shown = METRICS[metric], dict.fromkeys(line.statistic for line in lines)
-    usual = (
-        headline_statistic(pd.concat([line.rows for line in lines]), metric) if len(shown) > 1 else next(iter(shown))
-    )
-    return f"{what.label}, {STATISTICS[usual].label}{' or as named' if len(shown) > 1 else ''} ({what.unit})"
+    """Return the title of the axis: with the statistic of all lines, or of those that name no other."""
+    definition, statistics = METRICS[metric], list(dict.fromkeys(line.statistic for line in lines))
+    usual, others = statistics[0], ""
+    if len(statistics) > 1:
+        usual, others = headline_statistic(pd.concat([line.rows for line in lines]), metric), " or as named"
+    return f"{definition.label}, {STATISTICS[usual].label}{others} ({definition.unit})"
 
 
 def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
@@ -111,19 +111,20 @@ def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
 
 
 def meaning(lines: Sequence[Line], metric: str) -> str:
-    """Say what the error bars are, from the labels of the intervals that are drawn."""
+    """Say what the error bars are, by the labels of their intervals."""
     drawn: dict[str, None] = {}
-    of_what: dict[str, None] = {}
+    statistics: dict[str, None] = {}
     single = False
     for line in lines:
         low, _ = ends_of(line.rows, metric, line.statistic)
-        there = ~np.isnan(column(line.rows, metric, line.statistic))
+        present = ~np.isnan(column(line.rows, metric, line.statistic))
         labels = line.rows["headline"].to_numpy() if "headline" in line.rows else np.full(len(line.rows), "")
-        found = dict.fromkeys(str(label) for label in labels[there & ~np.isnan(low)] if label)
-        drawn |= found
-        of_what |= {line.statistic: None} if found else {}
-        single |= any(label == "1 launch" for label in labels[there])
+        meanings = dict.fromkeys(str(label) for label in labels[present & ~np.isnan(low)] if label)
+        drawn |= meanings
+        if meanings:
+            statistics[line.statistic] = None
+        single |= any(label == "1 launch" for label in labels[present])
     if not drawn:
         return "1 launch each: no interval" if single else ""
-    own = "" if set(of_what) == {"p50"} else f" of the {' or '.join(STATISTICS[s].label for s in of_what)}"
-    return f"bars: {', '.join(drawn)}{own}{'; single launches have none' if single else ''}"
+    suffix = "" if set(statistics) == {"p50"} else f" of the {' or '.join(STATISTICS[s].label for s in statistics)}"
+    return f"bars: {', '.join(drawn)}{suffix}{'; single launches have none' if single else ''}"

@@ -1,4 +1,4 @@
-"""Which colour and marker a series has: given once, kept for the session, whatever else is drawn and in whatever order.
+"""Give each series a colour and a marker once, and keep them for the session, whatever else is drawn.
 
 Paths through memory and TCP have a look of their own everywhere. Any other series gets the next free one when it is
 drawn first. Its points remember it, so that a line keeps its look when its name changes because others came.
@@ -96,40 +96,44 @@ def of(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
     points: dict[str, list[Hashable]] = {name: [] for name in names}
     for name, (_, _, rows) in zip(names, parts, strict=True):
         known = [column for column in _POINT if column in rows]
-        points[name] += list(rows[known].itertuples(index=False, name=None)) if "fingerprint" in known else []
+        if "fingerprint" in known:
+            points[name] += rows[known].itertuples(index=False, name=None)
     return _looks(points, names)
 
 
 def _series(name: str, origin: str, rows: pd.DataFrame) -> str:
     """Name of a series without its origin; the path of its messages where it has no other name."""
     plain = "" if name == origin else name.removesuffix(f" ({origin})")
-    path = [*rows["transport"].unique()] if not plain and "transport" in rows else []
-    return str(path[0]) if len(path) == 1 and path[0] in FIXED else plain
+    if not plain and "transport" in rows:
+        paths = list(rows["transport"].unique())
+        if len(paths) == 1 and paths[0] in FIXED:
+            return str(paths[0])
+    return plain
 
 
-def _looks(points: Mapping[str, Collection[Hashable]], names: Iterable[str]) -> list[Look]:
+def _looks(points_of: Mapping[str, Collection[Hashable]], names: Iterable[str]) -> list[Look]:
     """Give each series of a figure the look of its points, of its name or of a path in its name, else a new one."""
     given: dict[str, int] = {}
     ways: tuple[Callable[[str, Collection[Hashable]], int | None], ...] = (_by_points, _by_name, _by_path)
     for find in ways:
-        for name, own in points.items():
-            slot = None if name in given else find(name, own)
+        for name, points in points_of.items():
+            slot = None if name in given else find(name, points)
             if slot is not None and slot not in given.values():
                 given[name] = slot
-    for name in points:
+    for name in points_of:
         if name not in given:
             given[name] = free(given.values(), _of_names.values())
-    for name, own in points.items():
+    for name, points in points_of.items():
         _of_names.setdefault(name, given[name])
-        for point in own:
+        for point in points:
             _of_points.setdefault(point, given[name])
     return [Look(name, given[name]) for name in names]
 
 
 def _by_points(name: str, points: Collection[Hashable]) -> int | None:
-    """What most of the points that were drawn before had; those that come in now have no voice."""
-    had = [_of_points[point] for point in points if point in _of_points]
-    return max(sorted(set(had)), key=had.count) if had else None
+    """Return the look that most of the points drawn before had; new points do not count."""
+    slots = [_of_points[point] for point in points if point in _of_points]
+    return max(sorted(set(slots)), key=slots.count) if slots else None
 
 
 def _by_name(name: str, points: Collection[Hashable]) -> int | None:
@@ -137,24 +141,30 @@ def _by_name(name: str, points: Collection[Hashable]) -> int | None:
 
 
 def _by_path(name: str, points: Collection[Hashable]) -> int | None:
-    found = [FIXED[word] for word in re.findall(r"\w+", name) if word in FIXED]
-    return found[0] if found else None
+    slots = [FIXED[word] for word in re.findall(r"\w+", name) if word in FIXED]
+    return slots[0] if slots else None
 
 
 def free(beside: Iterable[int], given: Iterable[int] = ()) -> int:
-    """A look in a colour that none beside it has, if there is one, and that was not given before, if there is one."""
+    """Return a look that, if possible, has a colour of its own beside the others and was not given before.
+
+    Parameters
+    ----------
+    beside : looks in the same figure.
+    given : looks that other series have.
+    """
     colours, taken, near = {slot % len(COLOURS) for slot in beside}, {*given, *FIXED.values()}, {*beside}
-    own = {slot % len(COLOURS) for slot in FIXED.values()}
+    fixed = {slot % len(COLOURS) for slot in FIXED.values()}
 
     def cost(slot: int) -> tuple[bool, bool, bool, bool, int]:
         colour = slot % len(COLOURS)
-        return slot in near, colour in colours, colour in own, slot in taken, slot
+        return slot in near, colour in colours, colour in fixed, slot in taken, slot
 
     return min(range(SLOTS), key=cost)
 
 
 def repaint(spec: dict[str, Any], looks: Mapping[str, int]) -> bool:
-    """Give the traces of a figure, as plotly writes it, other looks; whether any changed.
+    """Give the traces of a figure, as plotly writes it, other looks; return whether any changed.
 
     Parameters
     ----------
@@ -175,14 +185,15 @@ def repaint(spec: dict[str, Any], looks: Mapping[str, int]) -> bool:
 
 
 def drawn(trace: Mapping[str, Any]) -> Look | None:
-    """Look that a trace, as plotly writes it, says it has; None where it says none."""
+    """Return the look that the metadata of a trace, as plotly writes it, names; None where it names none."""
     meta = trace.get("meta")
-    held = isinstance(meta, dict) and isinstance(meta.get("series"), str) and isinstance(meta.get("look"), int)
-    return Look(meta["series"], meta["look"]) if held and isinstance(meta, dict) else None
+    if isinstance(meta, dict) and isinstance(meta.get("series"), str) and isinstance(meta.get("look"), int):
+        return Look(meta["series"], meta["look"])
+    return None
 
 
 def _painted(value: Any, old: Look, new: Look) -> Any:
-    """A part of a trace with colours and markers exchanged."""
+    """Return a part of a trace with colour and marker exchanged."""
     if isinstance(value, dict):
         return {key: part if key == "customdata" else _painted(part, old, new) for key, part in value.items()}
     if isinstance(value, list):

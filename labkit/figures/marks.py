@@ -1,4 +1,4 @@
-"""Vertical marks in a figure against message size: break points that were found, limits the library names."""
+"""Mark break points and the library's own limits in a figure against message size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from labkit.analysis.protocol import Break
 from labkit.figures._plotly import go
 from labkit.units import format_share, format_size
 
-_FOUND, _NAMED = "#d55e00", "#555555"
+_BREAK, _LIMIT = "#d55e00", "#555555"
 _LETTER = 6.2  # px of a letter at 11 px
 _ROW = 15  # px between rows of labels
 
@@ -29,8 +29,8 @@ def mark_breaks(
     -------
     The same figure, with room above for the labels.
     """
-    marks = [(math.sqrt(max(b.after, 0.5) * b.before), format_share(b.jump, sign=True), _FOUND, "dash") for b in breaks]
-    marks += [(size, f"{name} {format_size(int(size))}", _NAMED, "dot") for name, size in (variables or {}).items()]
+    marks = [(math.sqrt(max(b.after, 0.5) * b.before), format_share(b.jump, sign=True), _BREAK, "dash") for b in breaks]
+    marks += [(size, f"{name} {format_size(int(size))}", _LIMIT, "dot") for name, size in (variables or {}).items()]
     low, high = figure.layout.xaxis.range
     marks = sorted(mark for mark in marks if mark[0] > 0 and low <= math.log10(mark[0]) <= high)
     width = figure.layout.width - figure.layout.margin.l - figure.layout.margin.r if figure.layout.margin.l else 640
@@ -38,8 +38,8 @@ def mark_breaks(
     for x, text, colour, dash in marks:
         begin = (math.log10(x) - low) / (high - low) * width
         length = _LETTER * len(text)
-        left = begin + length > width
-        start = begin - length if left else begin
+        to_left = begin + length > width
+        start = begin - length if to_left else begin
         row = next((n for n, end in enumerate(ends) if end <= start), len(ends))
         ends[row : row + 1] = [start + length + _LETTER]
         figure.add_vline(x, line={"color": colour, "width": 1.2, "dash": dash})
@@ -51,7 +51,7 @@ def mark_breaks(
             yshift=row * _ROW,
             text=text,
             showarrow=False,
-            xanchor="right" if left else "left",
+            xanchor="right" if to_left else "left",
             yanchor="bottom",
             font={"size": 11, "color": colour},
         )

@@ -31,13 +31,13 @@ def measured_and_published(
         raise DataError("There are no measured values to draw beside the published ones. Measure first.")
     figure = go.Figure()
     origins = (("measured", measured), ("published", published))
-    for n, ((origin, values), seen) in enumerate(zip(origins, looks.named([o for o, _ in origins]), strict=True)):
+    for n, ((origin, values), look) in enumerate(zip(origins, looks.named([o for o, _ in origins]), strict=True)):
         figure.add_bar(
             x=list(values),
             y=[factor * value for value in values.values()],
             name=f"{origin} ({source})" if source and n else origin,
-            marker=style.bar(origin, seen),
-            meta=seen.meta,
+            marker=style.bar(origin, look),
+            meta=look.meta,
             text=[format_number(factor * value) for value in values.values()],
             textposition="outside",
             hovertemplate="%{x}: %{text}<extra>%{fullData.name}</extra>",

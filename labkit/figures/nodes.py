@@ -1,4 +1,4 @@
-"""Iterations of a victim alone and beside an aggressor, every node of every iteration."""
+"""Draw the iterations of a victim alone and beside an aggressor, every rank of every iteration."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
         raise DataError(f"'{samples.spec}' has no times alone and beside. Give those of congestion.interference.")
     figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.03)
     hosts = RANK_HOSTS.of(samples.meta) or []
-    ranks = looks.named([_name(rank, hosts) for rank in samples.ranks])
+    rank_looks = looks.named([_name(rank, hosts) for rank in samples.ranks])
     for column, (phase, title) in enumerate(PHASES.items(), 1):
         times = samples.phases[phase] * 1e-3 / waits
-        every = max(1, -(-times.shape[1] // _POINTS))
-        for rank, seen, line in zip(samples.ranks, ranks, times, strict=True):
+        step = max(1, -(-times.shape[1] // _POINTS))
+        for rank, look, line in zip(samples.ranks, rank_looks, times, strict=True):
             figure.add_trace(
                 go.Scatter(
-                    x=np.arange(0, len(line), every).tolist(),
-                    y=[float(f"{y:.5g}") for y in line[::every]],
+                    x=np.arange(0, len(line), step).tolist(),
+                    y=[float(f"{y:.5g}") for y in line[::step]],
                     mode="markers",
-                    name=seen.series,
-                    meta=seen.meta,
+                    name=look.series,
+                    meta=look.meta,
                     legendgroup=str(rank),
                     showlegend=column == 1,
-                    marker={"size": 4, "opacity": 0.7, "color": seen.colour, "symbol": seen.shape},
+                    marker={"size": 4, "opacity": 0.7, "color": look.colour, "symbol": look.shape},
                     hovertemplate="iteration %{x}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>",
                 ),
                 row=1,

@@ -1,4 +1,4 @@
-"""Times of all pairs of ranks as a heat map, ordered by switch and host: a bad part shows as a stripe or a block."""
+"""Draw the times of all pairs of ranks as a heat map by switch and host, where a bad part is a stripe or a block."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ def pairs(
     order = sorted(range(ranks), key=lambda rank: (leaf[rank], hosts[rank], rank))
     place = {rank: at for at, rank in enumerate(order)}
     ordered = seconds[np.ix_(order, order)] * 1e6
-    about = [
-        [
-            ""
-            if np.isnan(time)
-            else f"{_who(one, hosts, leaf)} with {_who(other, hosts, leaf)}<br><b>{format_number(time, 'µs')}</b>"
-            for other, time in zip(order, row, strict=True)
-        ]
-        for one, row in zip(order, ordered, strict=True)
+    names = {rank: _label(rank, hosts, leaf) for rank in order}
+
+    def about(rank: int, partner: int, time: float) -> str:
+        return "" if np.isnan(time) else f"{names[rank]} with {names[partner]}<br><b>{format_number(time, 'µs')}</b>"
+
+    texts = [
+        [about(rank, partner, time) for partner, time in zip(order, row, strict=True)]
+        for rank, row in zip(order, ordered, strict=True)
     ]
     values = [[None if np.isnan(time) else float(time) for time in row] for row in ordered]
     figure = go.Figure(
         go.Heatmap(
             z=values,
             colorscale=SCALE,
-            customdata=about,
+            customdata=texts,
             hovertemplate="%{customdata}<extra></extra>",
             hoverongaps=False,
             colorbar={"title": {"text": "one-way time (µs)", "side": "right"}, "thickness": 14, "tickformat": ",.4~r"},
@@ -78,16 +78,16 @@ def pairs(
         if leaf[order[at]] != leaf[order[at - 1]]:
             figure.add_hline(at - 0.5, line={"color": "white", "width": 2})
             figure.add_vline(at - 0.5, line={"color": "white", "width": 2})
-    named = {"tickvals": list(range(ranks)), "ticktext": [hosts[rank] for rank in order]} if ranks <= _NAMED else {}
+    labels = {"tickvals": list(range(ranks)), "ticktext": [hosts[rank] for rank in order]} if ranks <= _NAMED else {}
     by = "by switch and host" if any(leaf) else "by host"
     figure.update_layout(
-        xaxis={"title": {"text": f"partner, {by}"}, "showgrid": False, **named},
-        yaxis={"title": {"text": f"measured by, {by}"}, "showgrid": False, "autorange": "reversed", **named},
+        xaxis={"title": {"text": f"partner, {by}"}, "showgrid": False, **labels},
+        yaxis={"title": {"text": f"measured by, {by}"}, "showgrid": False, "autorange": "reversed", **labels},
         plot_bgcolor="#f4f4f4",
     )
     return style.finish(figure, height=max(style.HEIGHT, 16 * min(ranks, 40) + 160))
 
 
-def _who(rank: int, hosts: Sequence[str], leaf: Sequence[str]) -> str:
+def _label(rank: int, hosts: Sequence[str], leaf: Sequence[str]) -> str:
     """A rank with its host and switch."""
     return style.plain(f"rank {rank} on {hosts[rank]}" + (f" ({leaf[rank]})" if leaf[rank] else ""))

@@ -1,4 +1,4 @@
-"""What each of several streams got, side by side."""
+"""Draw what each of several streams got, side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from labkit.units import format_number
 
 
 def parts(samples: Sequence[Samples], metric: str) -> go.Figure:
-    """Draw a bar for every stream that a tool told of, a colour for each launch, and one for each testbed.
+    """Draw a bar for every stream that a tool reported, a colour for each launch and testbed.
 
     Parameters
     ----------
@@ -25,15 +25,15 @@ def parts(samples: Sequence[Samples], metric: str) -> go.Figure:
     DataError
         If there is no such value.
     """
-    what, figure = METRICS[metric], go.Figure()
-    several = len({one.spec.testbed for one in samples}) > 1
+    label, unit, figure = METRICS[metric].label, METRICS[metric].unit, go.Figure()
+    several = len({launch.spec.testbed for launch in samples}) > 1
     ordered = sorted(samples, key=lambda s: (s.spec.testbed, s.launch))
     names = [
-        f"{style.plain(one.spec.testbed)}, launch {one.launch}" if several else f"launch {one.launch}"
-        for one in ordered
+        f"{style.plain(launch.spec.testbed)}, launch {launch.launch}" if several else f"launch {launch.launch}"
+        for launch in ordered
     ]
-    for one, seen in zip(ordered, looks.named(names), strict=True):
-        values = [v for v in one.reported if v.name == metric and v.rank is not None and v.t is None]
+    for launch, look in zip(ordered, looks.named(names), strict=True):
+        values = [v for v in launch.reported if v.name == metric and v.rank is not None and v.t is None]
         values.sort(key=lambda v: v.rank or 0)
         if not values:
             continue
@@ -46,17 +46,17 @@ def parts(samples: Sequence[Samples], metric: str) -> go.Figure:
             go.Bar(
                 x=labels,
                 y=[v.value for v in values],
-                name=seen.series,
-                marker=style.bar(one.origin, seen),
-                meta=seen.meta,
-                **style.hover([f"%{{x}}: %{{value}} {what.unit}"], value=[format_number(v.value) for v in values]),
+                name=look.series,
+                marker=style.bar(launch.origin, look),
+                meta=look.meta,
+                **style.hover([f"%{{x}}: %{{value}} {unit}"], value=[format_number(v.value) for v in values]),
             )
         )
     if not figure.data:
         raise DataError(f"No stream has a value of {metric}. Give samples of a benchmark with streams.")
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": "stream"}},
-        yaxis={"rangemode": "tozero", "title": {"text": f"{what.label} of a stream ({what.unit})"}},
+        yaxis={"rangemode": "tozero", "title": {"text": f"{label} of a stream ({unit})"}},
         barmode="group",
         bargap=0.3,
         showlegend=len(figure.data) > 1,

@@ -1,4 +1,4 @@
-"""What a whole is made of: stacks whose parts begin where the one before ends, and what cheaper parts would save."""
+"""Draw the parts of a whole one after another, and how much cheaper parts would save."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Stack:
     title : of the whole.
     parts : in order; the next begins where one ends.
     origin : of the parts and of what is observed.
-    observed : the whole itself, to hold the parts against; None where it was not observed.
+    observed : the whole itself, to compare the parts with; None where it was not observed.
     """
 
     title: str
@@ -73,10 +73,10 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
     if not drawn:
         raise DataError("There are no parts to draw. Measure first.")
     pairs, figure = list(dict.fromkeys((part.kind, origin) for _, part, _, origin in drawn)), go.Figure()
-    colours = {seen.series: seen.colour for seen in looks.named([kind for kind, _ in pairs])}
+    colours = {look.series: look.colour for look in looks.named([kind for kind, _ in pairs])}
     for kind, origin in pairs:
-        own = [row for row in drawn if (row[1].kind, row[3]) == (kind, origin)]
-        figure.add_trace(_bars([row[:3] for row in own], kind, origin, colours[kind], unit))
+        group = [row for row in drawn if (row[1].kind, row[3]) == (kind, origin)]
+        figure.add_trace(_bars([row[:3] for row in group], kind, origin, colours[kind], unit))
     figure.add_scatter(
         x=[begin + (part.value if part.high is None else part.high) for _, part, begin, _ in drawn],
         y=[n for n, *_ in drawn],
@@ -108,7 +108,10 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
 
 
 def _legend(figure: go.Figure, words: Sequence[str]) -> None:
-    """A line above the axes: plotly would break a legend to their width, of which names of parts leave little."""
+    """Write the legend as a line above the axes, where it has all the width.
+
+    Plotly would break its own legend to the width of the axes, of which the names of parts leave little.
+    """
     figure.add_annotation(
         x=1,
         y=1,
@@ -123,7 +126,7 @@ def _legend(figure: go.Figure, words: Sequence[str]) -> None:
 
 
 def _small(figure: go.Figure, lines: Sequence[str], below: float) -> None:
-    """Write lines in small print, so many px below the axes, where they have all the width."""
+    """Write lines in small print, `below` px under the axes, where they have all the width."""
     if lines:
         text = "<br>".join(html.escape(line, quote=False) for line in lines)
         figure.add_annotation(
@@ -142,16 +145,23 @@ def _small(figure: go.Figure, lines: Sequence[str], below: float) -> None:
 
 
 def _placed(stack: Stack) -> list[tuple[Part, float]]:
-    """The parts of a stack, each with where it begins."""
-    found, end = [], 0.0
+    """Return the parts of a stack, each with the place where it begins."""
+    placed, end = [], 0.0
     for part in stack.parts:
-        found.append((part, end))
+        placed.append((part, end))
         end += part.value
-    return found + ([(stack.observed, 0.0)] if stack.observed else [])
+    if stack.observed:
+        placed.append((stack.observed, 0.0))
+    return placed
 
 
 def _bars(rows: Sequence[tuple[int, Part, float]], kind: str, origin: str, colour: str, unit: str) -> go.Bar:
-    """Bars of one kind and origin: row, part, where it begins; with intervals, where there are any."""
+    """Return the bars of one kind and origin, with intervals where there are any.
+
+    Parameters
+    ----------
+    rows : number of the row, part, and where it begins.
+    """
     parts = [part for _, part, _ in rows]
     marker = {"color": colour, "line": {"color": colour, "width": 1}}
     look = {"shape": style.ORIGINS[origin].pattern, "fgcolor": colour, "bgcolor": "white", "size": 6}
@@ -185,7 +195,7 @@ def _bars(rows: Sequence[tuple[int, Part, float]], kind: str, origin: str, colou
 
 
 def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figure:
-    """Draw which part of a whole is saved when one of its components becomes cheaper, a line each.
+    """Draw the share of a whole that is saved when one of its components becomes cheaper, a line for each.
 
     Parameters
     ----------
@@ -198,7 +208,7 @@ def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figu
         If there is no component.
     """
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
-    seen = {look.series: look for look in looks.named(names)}
+    look_of = {look.series: look for look in looks.named(names)}
     if not names:
         raise DataError("There are no components to draw. Give components with their shares.")
     figure = make_subplots(1, len(panels), shared_yaxes=True, subplot_titles=list(panels), horizontal_spacing=0.06)
@@ -210,8 +220,8 @@ def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figu
                 y=[share * x / 100 for x in _CHEAPER],
                 mode="lines",
                 name=f"{name} (modelled)",
-                line={"color": seen[name].colour, "width": 2, "dash": style.ORIGINS["modelled"].dash},
-                meta=seen[name].meta,
+                line={"color": look_of[name].colour, "width": 2, "dash": style.ORIGINS["modelled"].dash},
+                meta=look_of[name].meta,
                 legendgroup=name,
                 showlegend=name not in drawn,
                 row=1,

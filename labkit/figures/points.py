@@ -21,19 +21,19 @@ from labkit.units import format_number
 
 
 def metric_of(frame: pd.DataFrame, metric: str) -> Metric:
-    """Return the metric of that name, once it is sure that the table has it."""
+    """Return the metric of that name; raise a `DataError` if the table does not have it."""
     if metric not in METRICS:
         raise DataError(str(known("metric", metric, list(METRICS))))
-    have = [name for name in METRICS if any(statistic_column(name, s) in frame for s in STATISTICS)]
-    if metric not in have:
-        raise DataError(f"The table has no {metric}. It has: {', '.join(have) or 'no metric at all'}.")
+    present = [name for name in METRICS if any(statistic_column(name, s) in frame for s in STATISTICS)]
+    if metric not in present:
+        raise DataError(f"The table has no {metric}. It has: {', '.join(present) or 'no metric at all'}.")
     return METRICS[metric]
 
 
 def error_bars(
     low: NDArray[np.float64], centre: NDArray[np.float64], high: NDArray[np.float64], colour: str
 ) -> dict[str, Any] | None:
-    """Error bars from the ends of the intervals of what is drawn; None where no point has any."""
+    """Return error bars from the ends of the intervals; None where no point has an interval."""
     if np.isnan(low).all():
         return None
     up, down = np.nan_to_num(high - centre).clip(0), np.nan_to_num(centre - low).clip(0)
@@ -60,19 +60,19 @@ def texts(rows: pd.DataFrame, metric: Metric, statistic: str) -> list[str]:
 
 
 def hover_fields(rows: pd.DataFrame, metric: Metric, shown: str, others: Sequence[str]) -> dict[str, Sequence[Any]]:
-    """Hover fields: the interval of what is drawn by its own name, other statistics, and what `style.common` has."""
+    """Return the fields of hover texts: the interval of what is drawn, other statistics, `style.common`."""
     fields: dict[str, Sequence[Any]] = {}
-    held = rows.to_dict("records")
+    records = rows.to_dict("records")
     if "headline" in rows:
-        values = [value_of(row, metric.name, shown) for row in held]
+        values = [value_of(row, metric.name, shown) for row in records]
         fields["interval"] = [f"{v.range} {v.unit} ({v.label})" if v.low == v.low else v.label for v in values]
     for name in others:
-        fields[name] = [_stated(row, metric.name, name) for row in held]
+        fields[name] = [_stated(row, metric.name, name) for row in records]
     return fields | style.common(rows)
 
 
 def _stated(row: Mapping[Any, Any], metric: str, statistic: str) -> str | None:
-    """A statistic for the hover text, with its doubt, or the reason why there is none."""
+    """Return a statistic for the hover text, marked if it is unreliable, or the reason why there is none."""
     value = value_of(row, metric, statistic)
     if value.value != value.value:
         return f"none: {why_not(row, metric, statistic)}" if "launches" in row else None
@@ -81,13 +81,13 @@ def _stated(row: Mapping[Any, Any], metric: str, statistic: str) -> str | None:
 
 
 def _gap(x: list[float], zero: bool) -> list[int | None]:
-    """Order of points with a hole after size 0: there is nothing between it and the next size on a logarithm."""
+    """Return the order of points with a gap after size 0: a logarithm has nothing between it and the next size."""
     order: list[int | None] = list(range(len(x)))
     return [0, None, *order[1:]] if zero and len(x) > 1 else order
 
 
 def _with_gap(values: Sequence[Any], order: Sequence[int | None]) -> list[Any]:
-    """Values in that order; None in the hole and for NaN."""
+    """Return values in that order; None in the gap and for NaN."""
     return [None if i is None or values[i] != values[i] else values[i] for i in order]
 
 
@@ -117,30 +117,30 @@ def versus_size(
     DataError
         If there is nothing to draw, or a metric or column is unknown.
     """
-    what = metric_of(summary, metric)
+    definition = metric_of(summary, metric)
     frame = summary.sort_values("message_size_B", kind="stable")
-    every = frame["message_size_B"].tolist()
-    smallest = min((size for size in every if size > 0), default=1)
+    sizes = frame["message_size_B"].tolist()
+    smallest = min((size for size in sizes if size > 0), default=1)
     figure, tails = go.Figure(), False
     series = style.varying(frame, skip=["message_size_B"]) if series is None else series
     parts = style.split(frame, series)
     drawn = lines.of(parts, metric, statistic)
     groups = list(dict.fromkeys(line.look.slot for line in drawn))
     for line in drawn:
-        for trace in _lines(line, what, tail, smallest):
+        for trace in _lines(line, definition, tail, smallest):
             tails |= not trace.showlegend
             trace.update(name=line.name, legendgroup=f"{groups.index(line.look.slot)}", meta=line.look.meta)
             figure.add_trace(trace)
-    _bound_lines(figure, bounds or {}, what)
+    _bound_lines(figure, bounds or {}, definition)
     doubt = tails and tail and any(tail in names for names in frame.get("unreliable", []))
     beyond = ", open where fewer than 10 samples lie beyond" if doubt else ""
     thin = f"thin: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
-    zero = "size 0 is set apart" if min(every) == 0 else ""
+    zero = "size 0 is set apart" if min(sizes) == 0 else ""
     lacking = _lacking(frame, metric, statistic, tail)
     small = joined((lines.meaning(drawn, metric), thin, zero, lacking))
     figure.update_layout(
-        xaxis=axes.sizes(every, style.note(column_title("message_size_B"), small)),
-        yaxis=axes.measure(what, lines.title(drawn, metric)),
+        xaxis=axes.sizes(sizes, style.note(column_title("message_size_B"), small)),
+        yaxis=axes.measure(definition, lines.title(drawn, metric)),
         showlegend=len(drawn) > 1 or bool(series) or any(": no " in line.name for line in drawn),
         hovermode="closest",
     )
@@ -148,19 +148,19 @@ def versus_size(
 
 
 def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None) -> str:
-    """Say which of the statistics asked for are not there, and why."""
+    """Say which of the requested statistics are missing, and why."""
     wanted = [name for name in dict.fromkeys((statistic, tail)) if name and name != lines.HEADLINE]
     return joined(lines.gaps(frame, metric, name) for name in wanted)
 
 
 def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> list[go.Scatter]:
-    """Thick line with error bars, and the thin line of the tail, of one series."""
+    """Return the thick line of one series with its error bars, and the thin line of its tail."""
     rows, statistic = line.rows, line.statistic
     if rows["message_size_B"].duplicated().any():
-        twice = int(rows.loc[rows["message_size_B"].duplicated(), "message_size_B"].iloc[0])
-        differ = style.varying(rows[rows["message_size_B"] == twice], skip=["message_size_B"])
+        repeated = int(rows.loc[rows["message_size_B"].duplicated(), "message_size_B"].iloc[0])
+        differ = style.varying(rows[rows["message_size_B"] == repeated], skip=["message_size_B"])
         raise DataError(
-            f"A series has several points at {twice} B, which differ in {', '.join(differ) or 'their fingerprint'}. "
+            f"A series has several points at {repeated} B, which differ in {', '.join(differ) or 'their fingerprint'}. "
             "Add that column to series, or filter the table."
         )
     x = [axes.place(size, smallest) for size in rows["message_size_B"]]
@@ -172,7 +172,9 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> lis
         y = column(rows, metric.name, name) if name else np.empty(0)
         if not name or (not thick and (name == statistic or np.isnan(y).all())):
             continue
-        fields = {"size": size} | (hover_fields(rows, metric, name, ["p95", "p99", "max"]) if thick else {})
+        fields: dict[str, Sequence[Any]] = {"size": size}
+        if thick:
+            fields |= hover_fields(rows, metric, name, ["p95", "p99", "max"])
         head = [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[name].label}"]
         about = style.hover(head, fields, value=texts(rows, metric, name))
         about["customdata"] = _with_gap(about["customdata"] or [""] * len(x), order)
@@ -199,8 +201,10 @@ def _doubted(marker: Mapping[str, Any], rows: pd.DataFrame, name: str, order: Se
     """Small marker of a tail; open where too few samples lie beyond."""
     shape = marker["symbol"].partition("-open")[0]
     weak = [name in names for names in rows.get("unreliable", [()] * len(rows))]
+    if not any(weak):
+        return {**marker, "size": 4}
     symbols = [f"{shape}-open" if i is not None and weak[i] else marker["symbol"] for i in order]
-    return {**marker, "size": 4} | ({"symbol": symbols} if any(weak) else {})
+    return {**marker, "size": 4, "symbol": symbols}
 
 
 def _bound_lines(figure: go.Figure, bounds: Mapping[str, float], metric: Metric) -> None:
@@ -218,7 +222,7 @@ def _bound_lines(figure: go.Figure, bounds: Mapping[str, float], metric: Metric)
 
 
 def _beside(summary: pd.DataFrame, category: str) -> list[str]:
-    """Columns that say no more than the category does: each of its values goes with one of theirs."""
+    """Return the columns that the category determines: each of its values goes with one of theirs."""
     return [
         c
         for c in summary
@@ -244,7 +248,7 @@ def bars(
     DataError
         If there is nothing to draw, or a bar would stand for several rows.
     """
-    what, figure = metric_of(summary, metric), go.Figure()
+    definition, figure = metric_of(summary, metric), go.Figure()
     if category not in summary:
         raise DataError(f"There is no column {category!r} for the bars. There are: {', '.join(summary.columns)}.")
     series = style.varying(summary, skip=_beside(summary, category)) if series is None else series
@@ -258,9 +262,9 @@ def bars(
                 f"Several rows share one bar of {category!r}. Name what they differ in as series, or filter the table."
             )
         about = style.hover(
-            [f"<b>%{{value}} {what.unit}</b> {STATISTICS[shown].label}"],
-            hover_fields(rows, what, shown, ["p99"]),
-            value=texts(rows, what, shown),
+            [f"<b>%{{value}} {definition.unit}</b> {STATISTICS[shown].label}"],
+            hover_fields(rows, definition, shown, ["p99"]),
+            value=texts(rows, definition, shown),
         )
         figure.add_trace(
             go.Bar(

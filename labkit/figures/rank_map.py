@@ -92,12 +92,14 @@ def rank_map(
         raise DataError(
             f"statistic={statistic!r}, but it must be one of {', '.join(STATISTICS)}. Set statistic=median."
         )
-    have, what = launches_of_one_point(samples), STATISTICS[statistic]
-    ranks = per_rank.ranks(have[0])
-    if any(per_rank.ranks(one) != ranks for one in have):
+    timed, what = launches_of_one_point(samples), STATISTICS[statistic]
+    ranks = per_rank.ranks(timed[0])
+    if any(per_rank.ranks(launch) != ranks for launch in timed):
         raise DataError("The launches are of different ranks, so they have no common map. Give those of one point.")
-    leaf_of = per_rank.switches(have[0]) if switches is None else switches
-    nodes, grid, rank_at = _laid_out(ranks, what.over(np.array([what.of(one) for one in have])), have[0], leaf_of)
+    leaf_of = per_rank.switches(timed[0]) if switches is None else switches
+    nodes, grid, rank_at = _laid_out(
+        ranks, what.over(np.array([what.of(launch) for launch in timed])), timed[0], leaf_of
+    )
     cells, rank_at, each = _merged(grid, rank_at)
     firsts = nodes[:: each[0]]
     lasts = [nodes[min(at + each[0], len(nodes)) - 1] for at in range(0, len(nodes), each[0])]
@@ -117,24 +119,24 @@ def rank_map(
     for at in range(1, len(leaves)):
         if leaves[at] != leaves[at - 1]:
             figure.add_hline(at - 0.5, line={"color": "white", "width": 2})
-    known = bool(RANK_HOSTS.of(have[0].meta))
+    known = bool(RANK_HOSTS.of(timed[0].meta))
     by = "node" if known else f"{_UNKNOWN} ranks each, since their hosts are not known"
     by += ", by switch and name" if any(leaves) else ""
     figure.update_layout(
-        xaxis={"title": {"text": style.note("rank in its node", *_notes(have, what, grid, each))}, "showgrid": False},
+        xaxis={"title": {"text": style.note("rank in its node", *_notes(timed, what, grid, each))}, "showgrid": False},
         yaxis={"title": {"text": by}, "type": "category", "showgrid": False, "autorange": "reversed"},
         plot_bgcolor="#f4f4f4",
     )
     return style.finish(figure, height=max(style.HEIGHT, min(_CELL * len(names) + 160, _TALL)))
 
 
-def _notes(have: Sequence[Samples], what: Statistic, grid: Floats, each: tuple[int, int]) -> list[str]:
+def _notes(timed: Sequence[Samples], what: Statistic, grid: Floats, each: tuple[int, int]) -> list[str]:
     """Small print: launches, what a cell stands for, what was kept."""
-    launches = "1 launch" if len(have) == 1 else f"{what.said.partition(' ')[0]} of {len(have)} launches"
-    small = f"{len(per_rank.ranks(have[0])):,} ranks on {len(grid):,} nodes, {launches}; n={have[0].n:,} in a launch"
+    launches = "1 launch" if len(timed) == 1 else f"{what.said.partition(' ')[0]} of {len(timed)} launches"
+    small = f"{len(per_rank.ranks(timed[0])):,} ranks on {len(grid):,} nodes, {launches}; n={timed[0].n:,} in a launch"
     merged = f"a cell is the greatest of {each[0]} nodes × {each[1]} ranks" if each != (1, 1) else ""
     kept = "these percentiles come from histograms" if what.histogram else "these values are exact"
-    return [small, merged, per_rank.retention(have[0], kept)]
+    return [small, merged, per_rank.retention(timed[0], kept)]
 
 
 def _laid_out(

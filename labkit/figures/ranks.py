@@ -38,18 +38,18 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     DataError
         If none has samples of single iterations, or they are not of one point.
     """
-    have = launches_of_one_point(samples)
-    if len(of_ranks.ranks(have[0])) > BOXES:
-        return _bands(have)
+    timed = launches_of_one_point(samples)
+    if len(of_ranks.ranks(timed[0])) > BOXES:
+        return _bands(timed)
     figure = go.Figure()
-    launches = looks.named([f"launch {one.launch}" for one in have])
-    for number, (one, seen) in enumerate(zip(have, launches, strict=True)):
-        low, first, middle, third, high = _percentiles(one)
+    launch_looks = looks.named([f"launch {launch.launch}" for launch in timed])
+    for number, (launch, look) in enumerate(zip(timed, launch_looks, strict=True)):
+        low, first, middle, third, high = _percentiles(launch)
         figure.add_trace(
             go.Box(
-                x=[str(rank) for rank in of_ranks.ranks(one)],
-                name=seen.series,
-                meta=seen.meta,
+                x=[str(rank) for rank in of_ranks.ranks(launch)],
+                name=look.series,
+                meta=look.meta,
                 offsetgroup=f"{number}",
                 lowerfence=low.tolist(),
                 q1=first.tolist(),
@@ -58,17 +58,17 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
                 upperfence=high.tolist(),
                 boxpoints=False,
                 whiskerwidth=0.6,
-                line={"color": seen.colour, "width": 1.2},
+                line={"color": look.colour, "width": 1.2},
             )
         )
-    small = f"box: quartiles and median of a rank; whiskers: 1st and 99th percentile; n={have[0].n:,} in launch 0"
+    small = f"box: quartiles and median of a rank; whiskers: 1st and 99th percentile; n={timed[0].n:,} in launch 0"
     figure.update_layout(
         xaxis={
             "type": "category",
-            "title": {"text": style.note("rank", small, of_ranks.retention(have[0], _HISTOGRAMS))},
+            "title": {"text": style.note("rank", small, of_ranks.retention(timed[0], _HISTOGRAMS))},
         },
         yaxis={"type": "log", "title": {"text": "time of an iteration (µs)"}},
-        showlegend=len(have) > 1,
+        showlegend=len(timed) > 1,
         boxmode="group",
     )
     return style.finish(figure)
@@ -82,34 +82,35 @@ def launches_of_one_point(samples: Iterable[Samples]) -> list[Samples]:
     DataError
         If there are none, or they are not of one point.
     """
-    have = sorted((s for s in samples if s.n and TIMING.of(s.meta) != "total"), key=lambda s: s.launch)
-    if not have:
+    timed = sorted((s for s in samples if s.n and TIMING.of(s.meta) != "total"), key=lambda s: s.launch)
+    if not timed:
         raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
-    if len({FINGERPRINT.of(s.meta) for s in have}) > 1:
-        raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in have}))}.")
-    return have
+    if len({FINGERPRINT.of(s.meta) for s in timed}) > 1:
+        raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in timed}))}.")
+    return timed
 
 
-def _percentiles(one: Samples) -> NDArray[np.float64]:
+def _percentiles(launch: Samples) -> NDArray[np.float64]:
     """`ENDS` of each rank, (percentiles, ranks), µs."""
-    return of_ranks.quantiles(one, [end / 100 for end in ENDS]) * 1e6
+    return of_ranks.quantiles(launch, [end / 100 for end in ENDS]) * 1e6
 
 
-def _bands(have: Sequence[Samples]) -> go.Figure:
+def _bands(timed: Sequence[Samples]) -> go.Figure:
     """Percentiles of many ranks, which are ordered by the median over launches of their medians."""
-    ranks = np.asarray(of_ranks.ranks(have[0]), np.int64)
-    percentiles = [_percentiles(one) for one in have]
+    ranks = np.asarray(of_ranks.ranks(timed[0]), np.int64)
+    percentiles = [_percentiles(launch) for launch in timed]
     middle = ENDS.index(50)
     order = np.argsort(np.median([values[middle] for values in percentiles], axis=0), kind="stable")
     edges = np.unique(np.linspace(0, len(order), min(STEPS, len(order)) + 1).astype(int))
     x = (edges[:-1] + edges[1:] - 1) / 2
     figure = go.Figure()
-    for one, values, seen in zip(have, percentiles, looks.named([f"launch {s.launch}" for s in have]), strict=True):
+    launch_looks = looks.named([f"launch {launch.launch}" for launch in timed])
+    for launch, values, look in zip(timed, percentiles, launch_looks, strict=True):
         ordered = values[:, order]
         lows = np.minimum.reduceat(ordered[:middle], edges[:-1], axis=1)
         highs = np.maximum.reduceat(ordered[middle + 1 :], edges[:-1], axis=1)
         medians = [float(np.median(part)) for part in np.split(ordered[middle], edges[1:-1])]
-        bands = [] if len(have) > 1 else [(lows[0], highs[1], 0.12), (lows[1], highs[0], 0.25)]
+        bands = [] if len(timed) > 1 else [(lows[0], highs[1], 0.12), (lows[1], highs[0], 0.25)]
         for low, high, opacity in bands:
             for side, fill in ((low, None), (high, "tonexty")):
                 figure.add_scatter(
@@ -118,53 +119,53 @@ def _bands(have: Sequence[Samples]) -> go.Figure:
                     mode="lines",
                     line={"width": 0},
                     fill=fill,
-                    fillcolor=_faint(seen.colour, opacity),
+                    fillcolor=_faint(look.colour, opacity),
                     hoverinfo="skip",
                     showlegend=False,
                 )
-        lines = [("", medians, "solid"), *([("99th percentile, ", highs[1], "dot")] if len(have) > 1 else [])]
+        lines = [("", medians, "solid"), *([("99th percentile, ", highs[1], "dot")] if len(timed) > 1 else [])]
         for words, y, dash in lines:
             figure.add_scatter(
                 x=x.tolist(),
                 y=_brief(y),
                 mode="lines",
-                name=f"{words}{seen.series}",
-                line={"color": seen.colour, "width": 1.4, "dash": dash},
-                meta=seen.meta,
+                name=f"{words}{look.series}",
+                line={"color": look.colour, "width": 1.4, "dash": dash},
+                meta=look.meta,
                 hovertemplate=f"{words or 'median, '}%{{y:,.3~f}} µs<extra>%{{fullData.name}}</extra>",
             )
-        _mark_slow(figure, one, ranks, order, values[middle])
-    return _banded(figure, have, len(edges) - 1)
+        _mark_slow(figure, launch, ranks, order, values[middle])
+    return _banded(figure, timed, len(edges) - 1)
 
 
-def _banded(figure: go.Figure, have: Sequence[Samples], steps: int) -> go.Figure:
+def _banded(figure: go.Figure, timed: Sequence[Samples], steps: int) -> go.Figure:
     """The axes of the bands, with what they show."""
-    ranks = len(of_ranks.ranks(have[0]))
+    ranks = len(of_ranks.ranks(timed[0]))
     each = f"; each of {steps} steps stands for {ranks / steps:.3g} ranks" if steps < ranks else ""
     extreme = ": their median, lowest lower and highest upper percentile" if each else ""
-    what = "bands: quartiles, and 1st to 99th percentile" if len(have) == 1 else "dotted: 99th percentile"
-    small = f"line: median of a rank; {what}{each}{extreme}; n={have[0].n:,} in launch {have[0].launch}"
+    what = "bands: quartiles, and 1st to 99th percentile" if len(timed) == 1 else "dotted: 99th percentile"
+    small = f"line: median of a rank; {what}{each}{extreme}; n={timed[0].n:,} in launch {timed[0].launch}"
     marks = f"marks: ranks found slow, {MARKED} at most in a launch"
     figure.update_layout(
         xaxis={
             "title": {
                 "text": style.note(
-                    f"{ranks:,} ranks, ordered by their median", small, marks, of_ranks.retention(have[0], _HISTOGRAMS)
+                    f"{ranks:,} ranks, ordered by their median", small, marks, of_ranks.retention(timed[0], _HISTOGRAMS)
                 )
             },
         },
         yaxis={"type": "log", "title": {"text": "time of an iteration (µs)"}},
-        showlegend=len(have) > 1,
+        showlegend=len(timed) > 1,
     )
     return style.finish(figure)
 
 
 def _mark_slow(
-    figure: go.Figure, one: Samples, ranks: NDArray[np.int64], order: NDArray[np.intp], medians: NDArray[np.float64]
+    figure: go.Figure, launch: Samples, ranks: NDArray[np.int64], order: NDArray[np.intp], medians: NDArray[np.float64]
 ) -> None:
     """Mark the ranks of a launch that the analysis names, where it has a rule for this benchmark."""
     try:
-        table = analysis.slow_ranks(one).table
+        table = analysis.slow_ranks(launch).table
     except DataError:
         return
     slow = table[table["slow"]].nlargest(MARKED, "slow_iterations")
@@ -177,7 +178,7 @@ def _mark_slow(
         x=place[at].tolist(),
         y=_brief(medians[at]),
         mode="markers",
-        name=f"slow in launch {one.launch}",
+        name=f"slow in launch {launch.launch}",
         showlegend=False,
         marker={"symbol": "x", "size": 8, "color": looks.COLOURS[1]},
         **style.hover(
@@ -190,7 +191,7 @@ def _mark_slow(
 
 
 def _brief(values: Iterable[float]) -> list[float]:
-    """Values with five digits: more cannot be seen."""
+    """Values with five digits: more cannot be look."""
     return [float(f"{value:.5g}") for value in values]
 
 

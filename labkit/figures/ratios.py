@@ -1,4 +1,4 @@
-"""Ratios of pairs of starts, each a dot."""
+"""Draw ratios of pairs of starts as dots."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from labkit.figures._plotly import go
 from labkit.units import format_number
 
 
-def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
+def ratios(groups: Mapping[str, Sequence[float]], title: str) -> go.Figure:
     """Draw a row of dots for each name on a logarithmic axis, with a line at 1.
 
     Parameters
     ----------
-    found : name → ratios, all above 0.
+    groups : name → ratios, all above 0.
     title : of the axis to the right.
 
     Raises
@@ -23,11 +23,11 @@ def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
     DataError
         If there is none, or one is not above 0.
     """
-    values = [value for row in found.values() for value in row]
+    values = [value for row in groups.values() for value in row]
     if not values or min(values) <= 0:
         raise DataError("Ratios must be above 0 and there must be at least one. Measure some pairs.")
     figure = go.Figure()
-    for (name, row), seen in zip(found.items(), looks.named(list(found)), strict=True):
+    for (name, row), look in zip(groups.items(), looks.named(list(groups)), strict=True):
         figure.add_trace(
             go.Scatter(
                 x=list(row),
@@ -35,8 +35,8 @@ def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
                 name=name,
                 mode="markers",
                 showlegend=False,
-                meta=seen.meta,
-                marker=style.marker("measured", seen) | {"size": 9, "opacity": 0.75},
+                meta=look.meta,
+                marker=style.marker("measured", look) | {"size": 9, "opacity": 0.75},
                 **style.hover(["pair %{pointNumber}: %{value} times"], value=[format_number(value) for value in row]),
             )
         )
@@ -53,4 +53,4 @@ def ratios(found: Mapping[str, Sequence[float]], title: str) -> go.Figure:
         },
         yaxis={"type": "category", "autorange": "reversed", "automargin": True, "title": {"text": ""}},
     )
-    return style.finish(figure, height=170 + 34 * len(found))
+    return style.finish(figure, height=170 + 34 * len(groups))

@@ -1,4 +1,4 @@
-"""Two measurements of the same pairs against each other: what is slow in both is a bad pair, the rest has passed."""
+"""Draw two measurements of the same pairs against each other: a pair that is slow in both is bad."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def repeated_pairs(
     limits: Sequence[float],
     causes: Mapping[tuple[int, int], str],
 ) -> go.Figure:
-    """Draw the time of every pair in two measurements; dashed lines are the limits from which one is suspicious.
+    """Draw the time of every pair in two measurements; dashed lines are the limits above which a pair is suspicious.
 
     Parameters
     ----------
     first, again : (ranks, ranks), s, as `labkit.analysis.all_pairs.matrix` gives them; both directions are averaged.
     hosts : of every rank.
     limits : of the first and of the second measurement, s.
-    causes : bad pair → what explains it, the lower rank first.
+    causes : bad pair, the lower rank first → its cause.
 
     Raises
     ------
@@ -43,26 +43,26 @@ def repeated_pairs(
     known = np.argwhere(np.triu(~np.isnan(x + y), 1)).tolist()
     figure = go.Figure()
     names = [_SOUND, *dict.fromkeys(causes.values())]
-    for name, seen in zip(names, looks.named(names), strict=True):
-        own = [(one, other) for one, other in known if causes.get((one, other), _SOUND) == name]
-        if own:
-            pairs = [f"rank {one} on {hosts[one]} with rank {other} on {hosts[other]}" for one, other in own]
+    for name, look in zip(names, looks.named(names), strict=True):
+        pairs = [(one, other) for one, other in known if causes.get((one, other), _SOUND) == name]
+        if pairs:
+            texts = [f"rank {one} on {hosts[one]} with rank {other} on {hosts[other]}" for one, other in pairs]
             figure.add_scatter(
-                x=[float(x[pair]) for pair in own],
-                y=[float(y[pair]) for pair in own],
+                x=[float(x[pair]) for pair in pairs],
+                y=[float(y[pair]) for pair in pairs],
                 mode="markers",
                 name=name,
-                marker=style.marker("measured", seen),
-                meta=seen.meta,
+                marker=style.marker("measured", look),
+                meta=look.meta,
                 **style.hover(
                     ["first %{first} µs, again %{again} µs"],
-                    {"pair": pairs},
-                    first=[format_number(float(x[pair])) for pair in own],
-                    again=[format_number(float(y[pair])) for pair in own],
+                    {"pair": texts},
+                    first=[format_number(float(x[pair])) for pair in pairs],
+                    again=[format_number(float(y[pair])) for pair in pairs],
                 ),
             )
-    every = [float(one[pair]) for one in (x, y) for pair in map(tuple, known)] + [1e6 * v for v in limits if v == v]
-    ends = [np.log10(min(every)) - 0.06, np.log10(max(every)) + 0.06] if every else [0, 1]
+    values = [float(one[pair]) for one in (x, y) for pair in map(tuple, known)] + [1e6 * v for v in limits if v == v]
+    ends = [np.log10(min(values)) - 0.06, np.log10(max(values)) + 0.06] if values else [0, 1]
     for limit, draw in zip(limits, (figure.add_vline, figure.add_hline), strict=True):
         if limit == limit:
             draw(1e6 * limit, line={"color": "#555", "width": 1.2, "dash": "dash"})

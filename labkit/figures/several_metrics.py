@@ -1,4 +1,4 @@
-"""Several metrics of the same unit in one figure: each is a series of its own."""
+"""Draw several metrics of the same unit in one figure, each as a series."""
 
 from __future__ import annotations
 
@@ -45,13 +45,14 @@ def several_metrics(
     parts = []
     for name, shown in names.items():
         prefix = f"{name}_"
-        own = {c: f"{first}_{c.removeprefix(prefix)}" for c in summary if c.startswith(prefix)}
-        other = [c for c in summary if c.startswith(f"{first}_") and name != first]
-        part = summary.drop(columns=other).rename(columns=own).copy().assign(metric=shown)  # copied: of one piece again
+        new_names = {c: f"{first}_{c.removeprefix(prefix)}" for c in summary if c.startswith(prefix)}
+        replaced = [c for c in summary if c.startswith(f"{first}_") and name != first]
+        part = summary.drop(columns=replaced).rename(columns=new_names).copy()  # copied: of one piece again
+        part = part.assign(metric=shown)
         parts.append(part[part.get(f"{first}_{headline_statistic(part, first)}", pd.Series(dtype=float)).notna()])
     figure = versus_size(pd.concat(parts), first, series=[*series, "metric"], tail=None)
-    what = label if statistic == "value" else f"{label}, {STATISTICS[statistic].label}"
-    figure.update_layout(yaxis_title_text=f"{what} ({units.pop()})")
+    text = label if statistic == "value" else f"{label}, {STATISTICS[statistic].label}"
+    figure.update_layout(yaxis_title_text=f"{text} ({units.pop()})")
     if linear:
         figure.update_layout(yaxis={"type": "linear", "rangemode": "tozero"})
     return figure

@@ -1,4 +1,4 @@
-"""Launches beside one another: how far they spread, and how far the iterations inside each."""
+"""Draw how far launches spread, beside how far the iterations inside each do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMED = 3  # series whose spread stands below the figure
 
 
 def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None = None) -> go.Figure:
-    """Draw each launch's median with its interval, so that the spread between launches stands beside that within.
+    """Draw each launch's median with its interval: the spread between launches beside that within them.
 
     Series far from one another are drawn as differences from their median over launches, in per cent.
 
@@ -42,7 +42,7 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
     DataError
         If there is nothing to draw, or a launch would stand twice in a series.
     """
-    what, shown = metric_of(records, metric), headline_statistic(records, metric)
+    definition, shown = metric_of(records, metric), headline_statistic(records, metric)
     parts = [
         (name, origin, rows.sort_values("launch"))
         for name, origin, rows in style.split(records, style.varying(records) if series is None else series)
@@ -50,11 +50,11 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
     centres = [_centre(rows, metric, shown) for _, _, rows in parts]
     relative = min(centres) > 0 and max(centres) / min(centres) > _NEAR
     figure, spreads = go.Figure(), []
-    for (name, origin, rows), centre, seen in zip(parts, centres, looks.of(parts), strict=True):
-        marks = _marks(rows, what, shown, centre if relative else None, origin, seen)
-        figure.add_trace(marks.update(name=name, meta=seen.meta, offsetgroup=name))
+    for (name, origin, rows), centre, look in zip(parts, centres, looks.of(parts), strict=True):
+        marks = _marks(rows, definition, shown, centre if relative else None, origin, look)
+        figure.add_trace(marks.update(name=name, meta=look.meta, offsetgroup=name))
         if not relative:
-            figure.add_hline(centre, line={"color": seen.colour, "width": 1, "dash": "dot"}, name=seen.series)
+            figure.add_hline(centre, line={"color": look.colour, "width": 1, "dash": "dot"}, name=look.series)
         spreads.append(_spreads(rows, column(rows, metric, shown), html.unescape(name) if len(parts) > 1 else ""))
     if relative:
         figure.add_hline(0, line={"color": "#555", "width": 1, "dash": "dot"})
@@ -63,7 +63,7 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
     small = [bars, *spreads[:_NAMED]]
     title = column_title(statistic_column(metric, shown))
     if relative:
-        title = f"{what.label}, {STATISTICS[shown].label}:<br>difference from that over launches (%)"
+        title = f"{definition.label}, {STATISTICS[shown].label}:<br>difference from that over launches (%)"
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": style.note("launch", *small)}},
         yaxis={"title": {"text": title}, "range": _room(figure)},
@@ -74,7 +74,7 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
 
 
 def _centre(rows: pd.DataFrame, metric: str, shown: str) -> float:
-    """Median over launches of one series, once it is sure that no launch stands in it twice."""
+    """Return the median over launches of one series; raise a `DataError` if a launch is in it twice."""
     if rows["launch"].duplicated().any():
         raise DataError(
             f"A series has two rows for one launch. They differ in {style.varying(rows)}. Name that in series."
@@ -82,13 +82,13 @@ def _centre(rows: pd.DataFrame, metric: str, shown: str) -> float:
     return stats.headline(column(rows, metric, shown)).centre
 
 
-def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None, origin: str, seen: Look) -> go.Scatter:
-    """Markers with ci_within of one series; relative to a centre, in per cent, where one is given."""
-    y, look = column(rows, metric.name, shown), style.marker(origin, seen)
+def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None, origin: str, look: Look) -> go.Scatter:
+    """Return markers of one series with their intervals inside launches; in per cent of a centre where one is given."""
+    y, marker = column(rows, metric.name, shown), style.marker(origin, look)
     inside = [
         column(rows, metric.name, end) if shown == "p50" else np.full(len(y), np.nan) for end in ("ci_low", "ci_high")
     ]
-    error = error_bars(inside[0], y, inside[1], look["color"])
+    error = error_bars(inside[0], y, inside[1], marker["color"])
     fields: dict[str, Sequence[Any]] = {
         STATISTICS[shown].label: [format_number(v, metric.unit) for v in y.tolist()],
         "spread within": [format_share(v, digits=3) if v == v else None for v in rows["spread_within"]],
@@ -101,14 +101,14 @@ def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None,
         x=[str(launch) for launch in rows["launch"]],
         y=y.tolist(),
         mode="markers",
-        marker=look,
+        marker=marker,
         error_y=error,
         **style.hover(["launch %{x}"], fields),
     )
 
 
 def _room(figure: go.Figure) -> list[float]:
-    """Range of the axis that holds every interval; not from 0, for the differences are what is looked at."""
+    """Return a range of the axis that holds every interval; not from 0, because the differences matter."""
     ends = [end for trace in figure.data for end in _ends(trace)]
     low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
     room = 0.08 * (high - low) or 0.01 * abs(high) or 1.0
@@ -123,7 +123,7 @@ def _ends(trace: go.Scatter) -> list[float]:
 
 
 def _spreads(rows: pd.DataFrame, y: NDArray[np.float64], name: str) -> str:
-    """Say how far launches spread, and iterations inside them, both in per cent of the median."""
+    """Say how far launches spread, and the iterations inside them, both in per cent of the median."""
     both = {"between launches": stats.relative_spread(y), "within": float(rows["spread_within"].median())}
     parts = [f"{label} {format_share(value, digits=3)}" for label, value in both.items() if value == value]
     return f"{name + ': ' if name else ''}spread {', '.join(parts)}" if parts else ""

@@ -1,4 +1,4 @@
-"""Still pictures of figures, for PDF and for readers without scripts: svg text from one Chromium session."""
+"""Render figures as static pictures, for PDF and for pages without scripts, in one Chromium session."""
 
 from __future__ import annotations
 
@@ -38,23 +38,26 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
 
 
 def pngs(specs: Sequence[Mapping[str, Any]], *, scale: float = 2.0) -> list[bytes | None]:
-    """Render figures as png, with so many dots a pixel; otherwise as `svgs` does."""
+    """Render figures as png with `scale` dots for each pixel, as `svgs` does."""
     return _drawn(specs, {"format": "png", "scale": scale})
 
 
 def _drawn(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -> list[bytes | None]:
-    """Pictures of figures, with a warning where one could not be made."""
+    """Return pictures of figures, with a warning where one could not be made."""
     if not specs:
         return []
-    with ThreadPoolExecutor(1) as own:  # a notebook's event loop already runs in this thread
-        drawn, reason = own.submit(lambda: asyncio.run(_session(specs, how))).result()
+    with ThreadPoolExecutor(1) as executor:  # a notebook's event loop already runs in this thread
+        drawn, reason = executor.submit(lambda: asyncio.run(_session(specs, how))).result()
     if reason:
         warnings.warn(reason, LabkitWarning, stacklevel=3)
     return drawn
 
 
 async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -> tuple[list[bytes | None], str]:
-    """Picture of each spec, and what went wrong. The synchronous form of kaleido waits for ever without Chromium."""
+    """Return the picture of each spec, and what failed.
+
+    The synchronous interface of kaleido waits for ever without Chromium.
+    """
     from choreographer.errors import ChromeNotFoundError
     from kaleido.errors import KaleidoError
 
@@ -81,7 +84,7 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
 
 @asynccontextmanager
 async def _browser() -> AsyncIterator[Any]:
-    """A Chromium with a profile that does not outlive its owner."""
+    """Start Chromium with a profile that is deleted at its end."""
     import kaleido
 
     with scratch.folder(PROFILE) as profile:
@@ -90,11 +93,11 @@ async def _browser() -> AsyncIterator[Any]:
 
 
 def _fixed(svg: str, spec: Mapping[str, Any]) -> str:
-    """Replace plotly's random ids: the figure's by one that follows from it, those of traces by their number."""
-    own = hashlib.sha256(json.dumps(spec, sort_keys=True, default=str).encode()).hexdigest()[:6]
-    for found in sorted(set(re.findall(r'id="(?:top)?defs-([0-9a-f]{6})"', svg))):
-        svg = svg.replace(found, own)
-    traces = re.findall(rf'(?:class="trace \w+ trace|class="cb|id="[gp]{own}-(?:cb|legend-)?)([0-9a-f]{{6}})\b', svg)
-    for number, found in enumerate(dict.fromkeys(traces)):
-        svg = re.sub(rf"(trace|cb|-){found}(?![0-9a-f])", rf"\g<1>t{number}", svg)
+    """Replace plotly's random ids: that of the figure by a hash of it, those of traces by their numbers."""
+    digest = hashlib.sha256(json.dumps(spec, sort_keys=True, default=str).encode()).hexdigest()[:6]
+    for old in sorted(set(re.findall(r'id="(?:top)?defs-([0-9a-f]{6})"', svg))):
+        svg = svg.replace(old, digest)
+    traces = re.findall(rf'(?:class="trace \w+ trace|class="cb|id="[gp]{digest}-(?:cb|legend-)?)([0-9a-f]{{6}})\b', svg)
+    for number, old in enumerate(dict.fromkeys(traces)):
+        svg = re.sub(rf"(trace|cb|-){old}(?![0-9a-f])", rf"\g<1>t{number}", svg)
     return svg

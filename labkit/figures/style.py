@@ -1,4 +1,4 @@
-"""How every figure looks: one small template, one palette, one style for each origin of a number.
+"""Give every figure its look: one small template, one palette, one style for each origin of a number.
 
 Plotly's own templates add 6.5 kB to every figure; this one is below 1 kB. Which colour and marker a series has is
 decided in `labkit.figures.looks`.
@@ -65,7 +65,7 @@ class Origin:
     markers: bool = True
 
 
-# the one place that says how measured differs from everything else
+# only here measured numbers are drawn differently from all others
 ORIGINS: Mapping[str, Origin] = {
     "measured": Origin("", "solid", ""),
     "reported": Origin("-open", "solid", "/"),
@@ -122,7 +122,7 @@ def note(title: str, *lines: str) -> str:
 
 
 def varying(frame: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
-    """Columns that tell the points of a table apart beside their origin, as few as do."""
+    """Return the fewest columns that distinguish the points of a table, beside their origin."""
     base = ["origin"] if "origin" in frame else []
     names = [name for name in (*_TELLING, *(c for c in frame if c.startswith(GIVEN))) if name in frame]
     chosen: list[str] = []
@@ -169,11 +169,11 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd
         name = ", ".join(dict.fromkeys(word for word in words if word))  # an engine and its tool have one name
         suffix = "" if origin == "measured" else f" ({origin})"
         parts.append((name + suffix if name else origin, origin, rows))
-    return _told_apart(parts)
+    return _distinct_names(parts)
 
 
-def _told_apart(parts: list[tuple[str, str, pd.DataFrame]]) -> list[tuple[str, str, pd.DataFrame]]:
-    """Series of which no two have the same name: those that would have are told apart by what they differ in."""
+def _distinct_names(parts: list[tuple[str, str, pd.DataFrame]]) -> list[tuple[str, str, pd.DataFrame]]:
+    """Give series of the same name distinct names, made of the settings in which they differ."""
     count = Counter(name for name, *_ in parts)
     done = []
     for name, origin, rows in parts:
@@ -189,7 +189,7 @@ def _told_apart(parts: list[tuple[str, str, pd.DataFrame]]) -> list[tuple[str, s
 
 
 def word(name: str, value: Any) -> str:
-    """Value of a series column as the legend shows it: what is no text says what it is."""
+    """Return a value of a series column as the legend shows it; numbers say what they are."""
     if pd.isna(value) or value == "":
         return ""
     if name.startswith("env_"):
@@ -203,36 +203,37 @@ def word(name: str, value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """A text of others for a legend, a title or a label, where plotly would read markup."""
+    """Escape a foreign text for a legend, a title or a label, where plotly would read markup."""
     return html.escape(text, quote=False)
 
 
 def hover(
     first: Sequence[str], fields: Mapping[str, Sequence[Any]] | None = None, /, **texts: Sequence[str]
 ) -> dict[str, Any]:
-    """Hover text of a trace: what is the same at every point stands in the template, the rest in customdata.
+    """Return the hover text of a trace: what is the same at every point in the template, the rest in customdata.
 
     Parameters
     ----------
     first : lines as plotly templates.
     fields : label → value at each point; empty values are left out.
-    texts : name → text at each point, which stands where a line of `first` says ``%{name}``. Values are given so, in
-        the digits of `labkit.units`: plotly's own formats know no interval.
+    texts : name → text at each point, for ``%{name}`` in a line of `first`. Values are texts with the digits of
+        `labkit.units`, because plotly's own formats know no interval.
     """
     lines = list(first)
     data: list[list[str]] = []
     for name, column in texts.items():
         same = len(set(column)) == 1
-        stands = _text(column[0]) if same else f"%{{customdata[{len(data)}]}}"
-        lines = [line.replace(f"%{{{name}}}", stands) for line in lines]
-        data += [] if same else [[_text(value) for value in column]]
+        shown = _text(column[0]) if same else f"%{{customdata[{len(data)}]}}"
+        lines = [line.replace(f"%{{{name}}}", shown) for line in lines]
+        if not same:
+            data.append([_text(value) for value in column])
     for label, column in (fields or {}).items():
-        said = [_text(value) for value in column]
-        if len(set(said)) > 1:
+        cells = [_text(value) for value in column]
+        if len(set(cells)) > 1:
             lines.append(f"{label}: %{{customdata[{len(data)}]}}")
-            data.append(said)
-        elif said and said[0] != "–":
-            lines.append(f"{label}: {said[0]}")
+            data.append(cells)
+        elif cells and cells[0] != "–":
+            lines.append(f"{label}: {cells[0]}")
     rows = [list(row) for row in zip(*data, strict=True)] if data else None
     return {"hovertemplate": "<br>".join(lines) + "<extra>%{fullData.name}</extra>", "customdata": rows}
 
@@ -261,7 +262,7 @@ def common(rows: pd.DataFrame) -> dict[str, Sequence[Any]]:
         "warnings": "warnings",
         "campaign": "campaign",
     }
-    found = {label: rows[name].tolist() for label, name in names.items() if name in rows}
-    if "n" in found:
-        found["n"] = [format_count(n, none="") for n in found["n"]]  # values that a tool stated have no samples
-    return found
+    fields = {label: rows[name].tolist() for label, name in names.items() if name in rows}
+    if "n" in fields:
+        fields["n"] = [format_count(n, none="") for n in fields["n"]]  # values that a tool stated have no samples
+    return fields

@@ -1,4 +1,4 @@
-"""A network as a drawing: hosts, leaf switches and spine, how fast each link is and how much it carried."""
+"""Draw a network: hosts, leaf switches and spine, how fast each link is and how much it carried."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SCALE = (
 
 @dataclass(frozen=True)
 class _Link:
-    """A link from its lower to its upper end: how the evidence calls it, and its rate in bit/s."""
+    """A link from its lower to its upper end, with its name in the evidence and its rate in bit/s."""
 
     name: str
     lower: tuple[float, float]
@@ -45,17 +45,17 @@ def topology(
     ----------
     facts : of the testbed, as samples keep them: ``nodes``, ``per_leaf``, ``rate_bps`` and, for a tree, ``uplink_bps``.
     evidence : B that links carried: ``vc0.eth0.tx_bytes`` (to the switch), ``leaf0.up.tx_bytes`` (to the spine)…
-    seconds : that they took for it.
+    seconds : the time in which they carried it.
 
     Raises
     ------
     DataError
         If the facts describe no such network.
     """
-    absent = [name for name in ("nodes", "per_leaf", "rate_bps") if name not in facts]
-    if absent:
+    missing = [name for name in ("nodes", "per_leaf", "rate_bps") if name not in facts]
+    if missing:
         raise DataError(
-            f"These facts do not describe a network: missing {', '.join(absent)}. Use those of a virtual cluster."
+            f"These facts do not describe a network: missing {', '.join(missing)}. Use those of a virtual cluster."
         )
     places, links, figure = _places(facts), _links(facts), go.Figure()
     loads = _loads(links, evidence or {}, seconds)
@@ -63,14 +63,14 @@ def topology(
         for up in (True, False):
             figure.add_trace(_line(link, up, loads, evidence or {}, seconds))
     for kind, (shape, size, colour) in _LOOK.items():
-        own = {name: at for name, at in places.items() if name.startswith({"host": "vc"}.get(kind, kind))}
+        nodes = {name: at for name, at in places.items() if name.startswith({"host": "vc"}.get(kind, kind))}
         marker = {"symbol": shape, "size": size, "color": colour, "line": {"color": "#555", "width": 1.5}}
         figure.add_trace(
             go.Scatter(
-                x=[x for x, _ in own.values()],
-                y=[y for _, y in own.values()],
+                x=[x for x, _ in nodes.values()],
+                y=[y for _, y in nodes.values()],
                 mode="markers+text",
-                text=[style.plain(name) for name in own],
+                text=[style.plain(name) for name in nodes],
                 textposition="bottom center" if kind == "host" else "middle right",
                 hoverinfo="skip",
                 marker=marker,
@@ -84,33 +84,33 @@ def topology(
 def _places(facts: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Where every host and switch is drawn."""
     nodes, per_leaf = int(facts["nodes"]), int(facts["per_leaf"])
-    found = {f"vc{i}": (i + 0.6 * (i // per_leaf), _ROW["host"]) for i in range(nodes)}
+    places = {f"vc{i}": (i + 0.6 * (i // per_leaf), _ROW["host"]) for i in range(nodes)}
     leaves = -(-nodes // per_leaf)
     for k in range(leaves):
-        own = [found[f"vc{i}"][0] for i in range(k * per_leaf, min((k + 1) * per_leaf, nodes))]
-        found[f"leaf{k}"] = (sum(own) / len(own), _ROW["leaf"])
+        below = [places[f"vc{i}"][0] for i in range(k * per_leaf, min((k + 1) * per_leaf, nodes))]
+        places[f"leaf{k}"] = (sum(below) / len(below), _ROW["leaf"])
     if "uplink_bps" in facts:
-        found["spine"] = (sum(found[f"leaf{k}"][0] for k in range(leaves)) / leaves, _ROW["spine"])
-    return found
+        places["spine"] = (sum(places[f"leaf{k}"][0] for k in range(leaves)) / leaves, _ROW["spine"])
+    return places
 
 
 def _links(facts: Mapping[str, Any]) -> list[_Link]:
     """Every link of the network."""
     places, per_leaf = _places(facts), int(facts["per_leaf"])
-    found = []
+    links = []
     for i in range(int(facts["nodes"])):
         host, leaf = f"vc{i}", f"leaf{i // per_leaf}"
         rate = float(facts.get("slow_bps", {}).get(host, facts["rate_bps"]))
-        found.append(_Link(f"{host}.eth0", places[host], places[leaf], rate, f"{host} – {leaf}"))
+        links.append(_Link(f"{host}.eth0", places[host], places[leaf], rate, f"{host} – {leaf}"))
     if "spine" in places:
         leaves = [name for name in places if name.startswith("leaf")]
         rate = float(facts["uplink_bps"])
-        found += [_Link(f"{leaf}.up", places[leaf], places["spine"], rate, f"{leaf} – spine") for leaf in leaves]
-    return found
+        links += [_Link(f"{leaf}.up", places[leaf], places["spine"], rate, f"{leaf} – spine") for leaf in leaves]
+    return links
 
 
 def _loads(links: list[_Link], evidence: Mapping[str, int], seconds: float | None) -> dict[tuple[str, bool], float]:
-    """Part of its rate that each direction of each link carried; of the greatest one, where the time is not known."""
+    """Return the load of each direction of each link, relative to its rate or, without a time, to the busiest one."""
     busy = {}
     for link in links:
         for up, word in ((True, "tx"), (False, "rx")):
@@ -124,14 +124,16 @@ def _loads(links: list[_Link], evidence: Mapping[str, int], seconds: float | Non
 def _line(
     link: _Link, up: bool, loads: Mapping[tuple[str, bool], float], evidence: Mapping[str, int], seconds: float | None
 ) -> go.Scatter:
-    """One direction of a link; beside the other."""
+    """Return one direction of a link as a line beside the other."""
     load, aside = loads.get((link.name, up)), 0.05 if up else -0.05
     carried = evidence.get(f"{link.name}.{'tx' if up else 'rx'}_bytes")
     xs = [link.lower[0] + aside, (link.lower[0] + link.upper[0]) / 2 + aside, link.upper[0] + aside]
     ys = [link.lower[1], (link.lower[1] + link.upper[1]) / 2, link.upper[1]]
     about = [f"{style.plain(str(link.ends))}, {'up' if up else 'down'}: {format_number(link.rate / 1e6, 'Mbit/s')}"]
-    about += [f"carried {format_number(carried / 1e6, 'MB')}"] if carried is not None else []
-    about += [f"load {format_share(load)}" + ("" if seconds else " of the busiest")] if load is not None else []
+    if carried is not None:
+        about.append(f"carried {format_number(carried / 1e6, 'MB')}")
+    if load is not None:
+        about.append(f"load {format_share(load)}" + ("" if seconds else " of the busiest"))
     return go.Scatter(
         x=xs,
         y=ys,
@@ -154,13 +156,11 @@ def _explain(
     figure: go.Figure, facts: Mapping[str, Any], loads: Mapping[tuple[str, bool], float], seconds: float | None
 ) -> None:
     """Rates and loads in words, and a legend of the colours."""
-    rate = f"hosts {format_number(facts['rate_bps'] / 1e6, 'Mbit/s')}"
-    lines = [
-        f"links of {rate}"
-        if "uplink_bps" not in facts
-        else f"links of {rate}, uplinks {format_number(facts['uplink_bps'] / 1e6, 'Mbit/s')}: "
-        f"taper {format_number(facts['taper'], digits=2)}:1"
-    ]
+    rates = f"links of hosts {format_number(facts['rate_bps'] / 1e6, 'Mbit/s')}"
+    if "uplink_bps" in facts:
+        uplink = format_number(facts["uplink_bps"] / 1e6, "Mbit/s")
+        rates += f", uplinks {uplink}: taper {format_number(facts['taper'], digits=2)}:1"
+    lines = [rates]
     if loads:
         whole = f"of the link's rate over {format_number(seconds, 's')}" if seconds else "of the busiest direction"
         lines.append(f"colour and width: load of a direction, as a part {whole}; right of two lines: towards the spine")

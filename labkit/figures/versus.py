@@ -1,4 +1,4 @@
-"""Lines against anything: a window, a number of ranks, the time of a computation; several quantities in one figure."""
+"""Draw one or several quantities against a column of numbers, such as a window or the number of ranks."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def versus(
         raise DataError(f"There is no column {x!r} to draw against. There are: {', '.join(summary.columns)}.")
     columns = _columns(summary, shown)
     frame = pd.concat([summary.assign(quantity=name) for name in columns]).dropna(subset=[x])
-    named = [name for name in ("quantity",) if len(columns) > 1] + list(series)
-    figure, parts = go.Figure(), style.split(frame, named)
+    names = [name for name in ("quantity",) if len(columns) > 1] + list(series)
+    figure, parts = go.Figure(), style.split(frame, names)
     drawn = list(_parts(parts, columns))
     small = joined((_bars(drawn), _gaps(summary, columns)))
     right = _axis(frame[x].tolist(), x, label or column_title(x), small)
@@ -66,15 +66,19 @@ def versus(
         right = {"type": "linear", "range": [-0.03 * end, 1.03 * end], "title": right["title"]}
     for metric, line in drawn:
         figure.add_trace(_line(line, x, METRICS[metric], right).update(name=line.name, meta=line.look.meta))
-    plain = METRICS[drawn[0][0]].kind == "rate" if log is None else not log
-    heights = np.concatenate([lines.column(line.rows, metric, line.statistic) for metric, line in drawn])
-    heights = heights[~np.isnan(heights)]
-    decade = bool(heights.size) and heights.max() >= 10 * heights.min()  # else plotly finds ticks that lie in the range
+    up: dict[str, Any] = {"title": {"text": _title(drawn, columns)}}
+    if METRICS[drawn[0][0]].kind == "rate" if log is None else not log:
+        up["rangemode"] = "tozero"
+    else:
+        up["type"] = "log"
+        heights = np.concatenate([lines.column(line.rows, metric, line.statistic) for metric, line in drawn])
+        heights = heights[~np.isnan(heights)]
+        if heights.size and heights.max() >= 10 * heights.min():  # else plotly finds ticks that lie in the range
+            up["dtick"] = "D2"
     figure.update_layout(
         xaxis=right,
-        yaxis={"title": {"text": _title(drawn, columns)}}
-        | ({"rangemode": "tozero"} if plain else {"type": "log"} | ({"dtick": "D2"} if decade else {})),
-        showlegend=len(drawn) > 1 or bool(named),
+        yaxis=up,
+        showlegend=len(drawn) > 1 or bool(names),
         hovermode="closest",
     )
     return style.finish(figure)
@@ -83,7 +87,7 @@ def versus(
 def _parts(
     parts: Sequence[tuple[str, str, pd.DataFrame]], columns: Mapping[str, tuple[str, str]]
 ) -> Iterator[tuple[str, Line]]:
-    """Metric and line of every series, each with the statistic of its own quantity."""
+    """Return metric and line of every series, each with the statistic of its quantity."""
     every = pd.concat([rows for *_, rows in parts])
     for part, look in zip(parts, looks.of(parts), strict=True):
         metric, statistic = columns[str(part[2]["quantity"].iloc[0])]
@@ -92,18 +96,17 @@ def _parts(
 
 
 def _bars(drawn: Sequence[tuple[str, Line]]) -> str:
-    """What the error bars of all lines are."""
-    said = dict.fromkeys(
-        lines.meaning([line for of, line in drawn if of == metric], metric)
-        for metric in dict.fromkeys(m for m, _ in drawn)
-    )
-    return joined(said)
+    """Say what the error bars of all lines are."""
+    by_metric: dict[str, list[Line]] = {}
+    for metric, line in drawn:
+        by_metric.setdefault(metric, []).append(line)
+    return joined(dict.fromkeys(lines.meaning(group, metric) for metric, group in by_metric.items()))
 
 
 def _gaps(summary: pd.DataFrame, columns: Mapping[str, tuple[str, str]]) -> str:
-    """Why points lack a quantity that was asked for."""
-    asked = [parts for parts in columns.values() if parts[1] != HEADLINE]
-    return joined(lines.gaps(summary, *parts) for parts in dict.fromkeys(asked))
+    """Say why points lack a requested quantity."""
+    quantities = dict.fromkeys(parts for parts in columns.values() if parts[1] != HEADLINE)
+    return joined(lines.gaps(summary, *parts) for parts in quantities)
 
 
 def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -111,25 +114,25 @@ def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str,
     if isinstance(shown, str):
         metric_of(summary, shown)
         return {shown: (shown, HEADLINE)}
-    found = {name: split(column) for name, column in shown.items() if _held(summary, column)}
-    wrong = [column for name, column in shown.items() if not found.get(name)]
-    if wrong:
-        raise DataError(f"The table has no quantity {wrong[0]!r}. Name columns such as latency_us_p50.")
-    columns = {name: parts for name, parts in found.items() if parts}
+    parsed = {name: split(column) for name, column in shown.items() if _has_metric(summary, column)}
+    unknown = [column for name, column in shown.items() if not parsed.get(name)]
+    if unknown:
+        raise DataError(f"The table has no quantity {unknown[0]!r}. Name columns such as latency_us_p50.")
+    columns = {name: parts for name, parts in parsed.items() if parts}
     units = {METRICS[metric].unit for metric, _ in columns.values()}
     if len(units) > 1:
         raise DataError(f"The quantities are in {' and '.join(sorted(units))}. Draw those of one unit together.")
     return columns
 
 
-def _held(summary: pd.DataFrame, column: str) -> bool:
-    """Whether a column is there, or others of its metric: a statistic that no point has leaves a gap, and why."""
-    parts, every = split(column), [split(other) for other in summary]
-    return column in summary or bool(parts and any(other and other[0] == parts[0] for other in every))
+def _has_metric(summary: pd.DataFrame, column: str) -> bool:
+    """Return whether a table has a column, or others of its metric: a statistic that no point has leaves a gap."""
+    parts, others = split(column), [split(other) for other in summary]
+    return column in summary or bool(parts and any(other and other[0] == parts[0] for other in others))
 
 
 def _title(drawn: Sequence[tuple[str, Line]], columns: Mapping[str, tuple[str, str]]) -> str:
-    """Title upwards: one quantity with its statistic, or what all have in common."""
+    """Return the title of the upward axis: one quantity with its statistic, or what all have in common."""
     if len(columns) == 1:
         return lines.title([line for _, line in drawn], drawn[0][0])
     metrics = dict.fromkeys(METRICS[metric] for metric, _ in columns.values())
@@ -143,10 +146,10 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
     rows, statistic = line.rows.sort_values(x, kind="stable"), line.statistic
     line = replace(line, rows=rows)
     if rows[x].duplicated().any():
-        twice = rows[rows[x] == rows.loc[rows[x].duplicated(), x].iloc[0]]
+        repeated = rows[rows[x] == rows.loc[rows[x].duplicated(), x].iloc[0]]
         raise DataError(
-            f"A series has several points at {x}={twice[x].iloc[0]}, which differ in "
-            f"{', '.join(style.varying(twice, skip=[x])) or 'their fingerprint'}. Add these columns to series, "
+            f"A series has several points at {x}={repeated[x].iloc[0]}, which differ in "
+            f"{', '.join(style.varying(repeated, skip=[x])) or 'their fingerprint'}. Add these columns to series, "
             "or filter the table."
         )
     look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
@@ -161,8 +164,8 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
     )
     heights = [None if v != v else v for v in values.tolist()]
     if axis["type"] == "log" and rows[x].iloc[0] == 0 and len(rows) > 1:  # nothing lies between 0 and the next
-        for held in (places, heights, *((error["array"], error["arrayminus"]) if error else ())):
-            held.insert(1, None)
+        for column in (places, heights, *((error["array"], error["arrayminus"]) if error else ())):
+            column.insert(1, None)
         if about["customdata"]:
             about["customdata"].insert(1, [""] * len(about["customdata"][0]))
     return go.Scatter(
@@ -177,7 +180,7 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
 
 
 def _place(value: float, axis: Mapping[str, Any]) -> float:
-    """Where a value stands; on a logarithmic axis 0 has a place of its own."""
+    """Return the place of a value; 0 has one of its own on a logarithmic axis."""
     return float(value) if value > 0 or axis["type"] == "linear" else float(min(axis["tickvals"]))
 
 
@@ -193,16 +196,16 @@ def _axis(values: Sequence[float], x: str, title: str, small: str) -> dict[str, 
     places = [value or positive[0] / 2 for value in present] if far else present
     scaled = np.log10(places) if far else np.asarray(places)
     length = float(np.ptp(scaled)) or 1.0
-    kept = [0]
+    shown = [0]
     for n in range(1, len(places)):
-        if scaled[n] - scaled[kept[-1]] >= _APART * length:
-            kept.append(n)
+        if scaled[n] - scaled[shown[-1]] >= _APART * length:
+            shown.append(n)
     room = 0.04 * length if len(places) > 1 else 0.5
     return {
         "type": "log" if far else "linear",
         "title": {"text": style.note(title, small + ("; 0 is set apart" if zero else ""))},
         "tickmode": "array",
-        "tickvals": [places[n] for n in kept],
-        "ticktext": [format_number(present[n]) for n in kept],
+        "tickvals": [places[n] for n in shown],
+        "ticktext": [format_number(present[n]) for n in shown],
         "range": [float(scaled.min()) - room, float(scaled.max()) + room],
     }

@@ -1,4 +1,4 @@
-"""The batch job that this process runs in: its number, its hosts, and the switches they hang on."""
+"""The batch job that this process runs in: its number, its hosts, and their switches."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import Any
 from labkit.errors import SpecError
 from labkit.notes import joined
 
-LEFT_OUT = "LABKIT_LEFT_OUT"  # names the file with hosts that are not to be used, one a line, a tab and why
-WORDS = ("same-leaf", "across-leaves")  # what a spec may say instead of names of hosts
+LEFT_OUT = "LABKIT_LEFT_OUT"  # the file of hosts that are not to be used; each line has a host, a tab and the reason
+WORDS = ("same-leaf", "across-leaves")  # what a spec may name instead of hosts
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Allocation:
     ----------
     system : ``slurm``, ``pbs`` or ``flux``.
     job : its number.
-    index : of it in an array of jobs; empty outside of one.
+    index : its index in an array of jobs; empty outside of one.
     hosts : in the batch system's order, without those that were left out.
-    tasks : ranks asked for on each host; 0 where that is not told.
-    leaves : host → switch it hangs on; empty where the batch system does not know.
+    tasks : ranks requested for each host; 0 if the batch system does not say.
+    leaves : host → its switch; empty if the batch system does not know.
     """
 
     system: str
@@ -44,20 +44,21 @@ class Allocation:
 
     @property
     def name(self) -> str:
-        """Number as the batch system prints it: ``1234``, or ``1234_2`` in an array."""
+        """The number as the batch system prints it: ``1234``, or ``1234_2`` in an array."""
         return f"{self.job}_{self.index}" if self.index else self.job
 
     def chosen(self, count: int, where: str = "") -> tuple[str, ...]:
-        """So many of its hosts.
+        """Choose hosts of the job.
 
         Parameters
         ----------
+        count : number of hosts.
         where : ``same-leaf``, ``across-leaves`` (alternating between switches), or empty for the first ones.
 
         Raises
         ------
         SpecError
-            If there are not as many hosts, or not so.
+            If the job has too few hosts, or too few in that arrangement.
         """
         if count > len(self.hosts):
             raise SpecError(
@@ -71,9 +72,8 @@ class Allocation:
             groups.setdefault(self.leaves.get(host, ""), []).append(host)
         if "" in groups:
             raise SpecError(
-                f"hosts={where}, but Slurm does not know the switches of {', '.join(groups[''])}: scontrol show "
-                "topology "
-                "names none. Name the hosts themselves."
+                f"hosts={where}, but Slurm does not know the switches of {', '.join(groups[''])}: "
+                "scontrol show topology names none. Name the hosts themselves."
             )
         shown = joined(f"{leaf}: {', '.join(hosts)}" for leaf, hosts in groups.items())
         if where == "same-leaf":
@@ -87,37 +87,39 @@ class Allocation:
         if len(groups) < 2 or count < 2:
             raise SpecError(
                 f"hosts=across-leaves, but that needs two hosts on two switches, and {count} of {shown} were "
-                "requested. "
-                "Submit with more nodes."
+                "requested. Submit with more nodes."
             )
         turns = itertools.chain.from_iterable(itertools.zip_longest(*groups.values()))
         return tuple(host for host in turns if host is not None)[:count]
 
     def facts(self) -> dict[str, Any]:
-        """Plain values for the metadata."""
-        found: dict[str, Any] = {"system": self.system, "job": self.job, "name": self.name, "hosts": list(self.hosts)}
-        found |= {"index": self.index} if self.index else {}
-        return found | ({"leaves": dict(self.leaves)} if self.leaves else {})
+        """Return plain values for the metadata."""
+        values: dict[str, Any] = {"system": self.system, "job": self.job, "name": self.name, "hosts": list(self.hosts)}
+        if self.index:
+            values["index"] = self.index
+        if self.leaves:
+            values["leaves"] = dict(self.leaves)
+        return values
 
 
 def expanded(text: str) -> list[str]:
-    """Hosts of a host list as Slurm and Flux write it.
+    """Return the hosts of a host list in the notation of Slurm and Flux.
 
     Examples
     --------
     >>> expanded("a[01-03,7],b"), expanded("r[1-2]n[0-1]")
     (['a01', 'a02', 'a03', 'a7', 'b'], ['r1n0', 'r1n1', 'r2n0', 'r2n1'])
     """
-    found = []
+    hosts = []
     for word in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip()):
         parts = re.split(r"\[([^\]]*)\]", word)
         choices = [list(_numbers(part)) if i % 2 else [part] for i, part in enumerate(parts)]
-        found += ["".join(combination) for combination in itertools.product(*choices)]
-    return found
+        hosts += ["".join(combination) for combination in itertools.product(*choices)]
+    return hosts
 
 
 def _numbers(text: str) -> Iterator[str]:
-    """``01-03,7`` → 01, 02, 03, 7."""
+    """Yield the numbers of a list: ``01-03,7`` → 01, 02, 03, 7."""
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if dash:
@@ -127,19 +129,19 @@ def _numbers(text: str) -> Iterator[str]:
 
 
 def leaves(text: str) -> dict[str, str]:
-    r"""Host → switch, from ``scontrol show topology`` or a topology.conf.
+    r"""Return host → switch, from ``scontrol show topology`` or a topology.conf.
 
     Examples
     --------
     >>> leaves("SwitchName=s0 Level=0 LinkSpeed=1 Nodes=a[0-1]\nSwitchName=top Level=1 Nodes=a[0-1] Switches=s0")
     {'a0': 's0', 'a1': 's0'}
     """
-    found: dict[str, str] = {}
+    switches: dict[str, str] = {}
     for line in text.splitlines():
         fields: dict[str, str] = dict(re.findall(r"(\w+)=(\S+)", line.partition("#")[0]))
         if "SwitchName" in fields and "Nodes" in fields and "Switches" not in fields:
-            found |= dict.fromkeys(expanded(fields["Nodes"]), fields["SwitchName"])
-    return found
+            switches |= dict.fromkeys(expanded(fields["Nodes"]), fields["SwitchName"])
+    return switches
 
 
 _part: ContextVar[tuple[str, ...]] = ContextVar("part", default=())
@@ -147,7 +149,7 @@ _part: ContextVar[tuple[str, ...]] = ContextVar("part", default=())
 
 @contextmanager
 def narrowed(hosts: Sequence[str]) -> Iterator[None]:
-    """Have `current` give some hosts of the job alone, in this thread; others are used by others meanwhile."""
+    """Let `current` return only these hosts of the job in this thread, while other threads use the others."""
     before = _part.set(tuple(hosts))
     try:
         yield
@@ -156,34 +158,34 @@ def narrowed(hosts: Sequence[str]) -> Iterator[None]:
 
 
 def shared() -> bool:
-    """Whether other hosts of the job are used meanwhile."""
+    """Whether other threads use other hosts of the job meanwhile."""
     return bool(_part.get())
 
 
 def current() -> Allocation | None:
-    """The job this process runs in; None outside of one."""
-    found = _whole()
-    if found is None or not _part.get():
-        return found
-    hosts = tuple(host for host in found.hosts if host in _part.get())
-    return Allocation(found.system, found.job, found.index, hosts, found.tasks, found.leaves)
+    """Return the job that this process runs in; None outside of one."""
+    job = _usable_job()
+    if job is None or not _part.get():
+        return job
+    hosts = tuple(host for host in job.hosts if host in _part.get())
+    return Allocation(job.system, job.job, job.index, hosts, job.tasks, job.leaves)
 
 
-def _whole() -> Allocation | None:
-    """The job without the hosts that were left out."""
-    found = _found()
-    if found is None or not os.environ.get(LEFT_OUT):
-        return found
+def _usable_job() -> Allocation | None:
+    """Return the job without the hosts that were left out."""
+    job = _batch_job()
+    if job is None or not os.environ.get(LEFT_OUT):
+        return job
     try:
         absent = {line.partition("\t")[0] for line in Path(os.environ[LEFT_OUT]).read_text().splitlines()}
     except OSError:
-        return found
-    hosts = tuple(host for host in found.hosts if host not in absent)
-    return Allocation(found.system, found.job, found.index, hosts, found.tasks, found.leaves)
+        return job
+    hosts = tuple(host for host in job.hosts if host not in absent)
+    return Allocation(job.system, job.job, job.index, hosts, job.tasks, job.leaves)
 
 
 @cache
-def _found() -> Allocation | None:
+def _batch_job() -> Allocation | None:
     return _slurm(os.environ) or _pbs(os.environ) or _flux(os.environ)
 
 
@@ -191,7 +193,7 @@ def _slurm(environment: Mapping[str, str]) -> Allocation | None:
     if not environment.get("SLURM_JOB_ID") or not environment.get("SLURM_JOB_NODELIST"):
         return None
     hosts = tuple(expanded(environment["SLURM_JOB_NODELIST"]))
-    known = leaves(_said("scontrol", "show", "topology")) or leaves(_topology(environment))
+    known = leaves(_output("scontrol", "show", "topology")) or leaves(_topology(environment))
     tasks = re.match(r"\d+", environment.get("SLURM_NTASKS_PER_NODE", ""))
     return Allocation(
         "slurm",
@@ -204,7 +206,7 @@ def _slurm(environment: Mapping[str, str]) -> Allocation | None:
 
 
 def _topology(environment: Mapping[str, str]) -> str:
-    """Text of the topology.conf beside slurm.conf."""
+    """Return the text of the topology.conf beside slurm.conf."""
     folder = Path(environment.get("SLURM_CONF") or "/etc/slurm/slurm.conf").parent
     try:
         return (folder / "topology.conf").read_text()
@@ -225,12 +227,12 @@ def _pbs(environment: Mapping[str, str]) -> Allocation | None:
 def _flux(environment: Mapping[str, str]) -> Allocation | None:
     if "FLUX_URI" not in environment:
         return None
-    job, hosts = _said("flux", "getattr", "jobid").strip(), _said("flux", "getattr", "hostlist").strip()
+    job, hosts = _output("flux", "getattr", "jobid").strip(), _output("flux", "getattr", "hostlist").strip()
     return Allocation("flux", job, hosts=tuple(expanded(hosts))) if job and hosts else None
 
 
-def _said(*words: str) -> str:
-    """What a command prints; empty where it fails."""
+def _output(*words: str) -> str:
+    """Return what a command prints; empty if it fails."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -239,8 +241,10 @@ def _said(*words: str) -> str:
 
 
 def span(hosts: Sequence[str], known: Mapping[str, str]) -> str:
-    """How far apart hosts are: ``one host``, ``same leaf``, ``across leaves``; empty where that is not known."""
+    """Return how far apart hosts are: ``one host``, ``same leaf``, ``across leaves``; empty if that is not known."""
     if len(set(hosts)) < 2:
         return "one host"
     switches = {known.get(host, "") for host in hosts}
-    return "" if "" in switches else "same leaf" if len(switches) == 1 else "across leaves"
+    if "" in switches:
+        return ""
+    return "same leaf" if len(switches) == 1 else "across leaves"

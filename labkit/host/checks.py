@@ -1,6 +1,6 @@
-"""What may spoil a number on this machine, and what to do about it. Functions of what was found; nothing is looked up.
+"""What may spoil a number on this machine, and what to do about it. Pure functions of a description.
 
-A machine that an older labkit described may lack a fact; then nothing is said about it.
+A description by an older labkit may lack a fact. Then there is no check of it.
 """
 
 from __future__ import annotations
@@ -49,19 +49,20 @@ def _check(name: str, ok: bool, found: str, wanted: str, remedy: str, *, bad: bo
     return Check(name, "ok" if ok else "bad" if bad else "warn", found, wanted, remedy)
 
 
-def checks(description: Facts, there: Facts, programs: Mapping[str, Program], *, ranks: int = 2) -> list[Check]:
-    """Everything ``labkit doctor`` prints.
+def checks(description: Facts, installed: Facts, programs: Mapping[str, Program], *, ranks: int = 2) -> list[Check]:
+    """Return everything that ``labkit doctor`` prints.
 
     Parameters
     ----------
     description : as from `labkit.host.describe`.
-    there : as from `labkit.host.installed` for the programs.
-    programs : that labkit can use, by name: launchers, tools and `labkit.host.PROGRAMS`.
+    installed : as from `labkit.host.installed` for the programs.
+    programs : programs that labkit can use, by name: launchers, tools and `labkit.host.PROGRAMS`.
     ranks : processes to be measured.
     """
-    found = [check for rule in _MACHINE if (check := rule(description)) is not None]
-    software = [*_software(there, programs), *_programs(description, there["programs"], programs)]
-    return [_cores(description, ranks), *found, *software]
+    machine = [check for rule in _MACHINE if (check := rule(description)) is not None]
+    software = [*_loaded_from(installed), *_software(installed, programs)]
+    software += _programs(description, installed["programs"], programs)
+    return [_cores(description, ranks), *machine, *software]
 
 
 def _cores(facts: Facts, ranks: int) -> Check:
@@ -80,11 +81,11 @@ def _load(facts: Facts) -> Check | None:
     others, cores = facts["load"].get("others"), facts["cpus_usable"]
     if others is None:
         return None
-    who = ", ".join(f"{name} (process {pid}) {share:.2f}" for name, pid, share in others["named"])
+    busiest = ", ".join(f"{name} (process {pid}) {share:.2f}" for name, pid, share in others["named"])
     return _check(
         "load",
         not _busy(facts, facts["load"]),
-        f"other processes use {others['processors']:.2f} of {cores} cores{': ' if who else ''}{who}",
+        f"other processes use {others['processors']:.2f} of {cores} cores{': ' if busiest else ''}{busiest}",
         f"at most {BUSY * cores:g}; labkit's own processes do not count",
         "top -o %CPU   # see what runs, stop it or wait; on a cluster, request whole nodes: sbatch --exclusive",
     )
@@ -92,25 +93,18 @@ def _load(facts: Facts) -> Check | None:
 
 def _governor(facts: Facts) -> Check | None:
     governor, highest = facts.get("governor"), facts.get("frequency_max_MHz")
+    wanted = "the governor 'performance'"
+    if governor is None and facts["virtualisation"] != "none":
+        return None
     if governor is None:
-        return (
-            None
-            if facts["virtualisation"] != "none"
-            else _check(
-                "CPU frequency",
-                True,
-                "the kernel does not control the frequency",
-                "the governor 'performance'",
-                "",
-            )
-        )
+        return _check("CPU frequency", True, "the kernel does not control the frequency", wanted, "")
     now = facts["load"]["frequency_MHz"]
     shown = f", {now:.0f} of {highest:.0f} MHz now" if now and highest else ""
     return _check(
         "CPU frequency",
         governor in STEADY_GOVERNORS,
         f"governor {governor}{shown}",
-        "the governor 'performance'",
+        wanted,
         "echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
     )
 
@@ -231,16 +225,39 @@ _MACHINE: tuple[Callable[[Facts], Check | None], ...] = (
 )
 
 
-def _software(there: Facts, programs: Mapping[str, Program]) -> list[Check]:
-    """MPI, compiled kernels, fonts."""
-    found, kernels = there["programs"], there["kernels"]
+def _loaded_from(installed: Facts) -> list[Check]:
+    """Check the file system of what ranks load; nothing if nobody looked."""
+    facts = installed.get("loaded_from")
+    if facts is None:
+        return []
+    network, switch = facts["network"], facts["switch"]
+    shared = ", ".join(f"{what} on {mount}" for what, mount in network.items())
+    copies = "ranks load from copies on their nodes where they are many" if switch != "no" else "no copies on the nodes"
+    return [
+        _check(
+            "environment",
+            not network or switch != "no",
+            f"{shared}; {copies}" if network else f"{facts['filesystem']}, not on a network file system",
+            "on a disk of each node, or copies on the nodes (LABKIT_STAGE=auto): else every rank asks the file server",
+            "unset LABKIT_STAGE",
+        )
+    ]
+
+
+def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
+    """Check MPI, compiled kernels, fonts and pyverbs."""
+    programs_here, kernels = installed["programs"], installed["kernels"]
     mpis = [name for name, program in programs.items() if program.mpi]
-    here = [f"{name} {found[name]['version']} ({found[name]['path']})" for name in mpis if name in found]
+    libraries = [
+        f"{name} {programs_here[name]['version']} ({programs_here[name]['path']})"
+        for name in mpis
+        if name in programs_here
+    ]
     return [
         _check(
             "MPI",
-            bool(here),
-            ", ".join(here) or "none",
+            bool(libraries),
+            ", ".join(libraries) or "none",
             f"one of {', '.join(mpis)}",
             f"{programs[mpis[0]].remedy}   # or load your site's module",
             bad=True,
@@ -250,64 +267,64 @@ def _software(there: Facts, programs: Mapping[str, Program]) -> list[Check]:
             len(kernels) == 2,
             f"compiled for {' and '.join(kernels)} handles" if kernels else "not compiled",
             "compiled for int and ptr handles; else mpi4py loops measure, with a higher cost per iteration",
-            "make setup" if "cc" in found else f"{programs['cc'].remedy} && make setup",
+            "make setup" if "cc" in programs_here else f"{programs['cc'].remedy} && make setup",
         ),
         _check(
             "fonts",
-            there["fonts"],
-            "Liberation Sans" if there["fonts"] else "no Liberation Sans",
+            installed["fonts"],
+            "Liberation Sans" if installed["fonts"] else "no Liberation Sans",
             "Liberation Sans, for figures that look the same everywhere",
             "sudo apt-get install fonts-liberation",
         ),
         _check(
             "pyverbs",
-            bool(there.get("pyverbs", True)),
-            there.get("pyverbs_explained", "not asked for"),
+            bool(installed.get("pyverbs", True)),
+            installed.get("pyverbs_explained", "not asked for"),
             "a Python that imports pyverbs",
             f"{programs['pyverbs'].remedy}   # perftest and qperf work without it",
         ),
     ]
 
 
-def _programs(facts: Facts, there: Mapping[str, Mapping[str, str]], programs: Mapping[str, Program]) -> list[Check]:
-    """Every other program; those of no use on this machine only where they are there."""
+def _programs(facts: Facts, installed: Mapping[str, Mapping[str, str]], programs: Mapping[str, Program]) -> list[Check]:
+    """Check every other program; those of no use on this machine only if they are installed."""
     of_use = {"": True, "rdma": bool(facts.get("rdma_devices")), "slurm": False}
-    found = []
+    lines = []
     for name, program in programs.items():
-        it = there.get(name)
-        if program.mpi or not program.commands or (it is None and not of_use[program.needs]):
+        program_here = installed.get(name)
+        if program.mpi or not program.commands or (program_here is None and not of_use[program.needs]):
             continue
         without = f"; instead: {program.instead}" if program.instead else ""
-        found.append(
+        lines.append(
             _check(
                 name,
-                it is not None,
-                f"{it['version']} ({it['path']})" if it else f"not installed{without}",
+                program_here is not None,
+                f"{program_here['version']} ({program_here['path']})" if program_here else f"not installed{without}",
                 f"for {program.purpose}",
                 program.remedy,
             )
         )
-    return found
+    return lines
 
 
 # While measuring.
 
 
 def _busy(facts: Facts, load: Facts) -> Note | None:
-    """Evidence that processes other than labkit's use the machine; None where they do not, or nobody looked."""
+    """Return a note if processes other than labkit's use the machine; None if they do not, or nobody looked."""
     others, cores = load.get("others"), facts["cpus_usable"]
     if not others or others["processors"] <= BUSY * cores:
         return None
     name, share = "hidden processes", others["unseen"]
     name, _, share = max([[name, 0, share], *others["named"]], key=lambda one: float(one[2]))
-    # the busiest process is a value of the note, not of its text: points with other ones are then one kind of warning
+    # the busiest process is a value of the note, not of its text: so points that differ in it have the same warning
     load_of_others = f"other processes use {others['processors']:.2f} of {cores} cores"
     text = f"busy machine ({load_of_others}): times are unreliable, rerun when idle"
     return note("busy-machine", text, processors=others["processors"], cores=cores, most=name, share=share)
 
 
 def _drift(start: Facts, end: Facts | None) -> Note | None:
-    """Evidence that the frequency changed; None where it did not, or is not known."""
+    """Return a note if the frequency changed; None if it did not, or is not known."""
     first, last = start.get("frequency_MHz"), end and end.get("frequency_MHz")
     if not first or not last or abs(last - first) <= DRIFT * max(first, last):
         return None
@@ -319,30 +336,32 @@ def _drift(start: Facts, end: Facts | None) -> Note | None:
 
 
 def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0) -> list[Note]:
-    """Doubts about numbers measured on this machine, each with its evidence, they are kept with the samples.
+    """Return doubts about numbers measured on this machine, each with its evidence; the samples keep them.
 
     Parameters
     ----------
     description : as from `labkit.host.describe`.
-    start, end : `labkit.host.load_snapshot` at both ends of the point; the last one may have ``others``, what
-        `labkit.host.Watch` saw.
+    start, end : `labkit.host.load_snapshot` at both ends of the point; the last one may have ``others``, which
+        `labkit.host.Watch` reports.
     ranks : processes of the lab that keep a core busy.
     """
     busy, cores = _busy(description, start if end is None else end), description["cpus_usable"]
-    found = [busy] if busy else []
+    notes = []
+    if busy:
+        notes.append(busy)
     governor, clock = description.get("governor"), description.get("clock_source")
     if ranks and cores <= ranks:
         text = (
             f"{ranks} ranks on {cores} cores leave no core for the system: p99 and max are unreliable, use fewer ranks"
         )
-        found.append(note("no-core-left", text, ranks=ranks, cores=cores))
+        notes.append(note("no-core-left", text, ranks=ranks, cores=cores))
     if governor is not None and governor not in STEADY_GOVERNORS:
         text = f"CPU governor is {governor!r}: short runs may be slow, set it to performance"
-        found.append(note("governor", text, governor=governor))
+        notes.append(note("governor", text, governor=governor))
     if drift := _drift(start, end):
-        found.append(drift)
+        notes.append(drift)
     if clock is not None and clock not in GOOD_CLOCKS:
-        found.append(
+        notes.append(
             note(
                 "clock-source",
                 f"clock source is {clock!r}: reading it may be slow or coarse, set it to tsc",
@@ -352,21 +371,21 @@ def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None,
     if description["virtualisation"] != "none":
         kind = description["virtualisation"]
         text = f"virtual machine ({kind}): the hypervisor may interrupt iterations, p99 and max may be too high"
-        found.append(note("virtual-machine", text, kind=kind))
+        notes.append(note("virtual-machine", text, kind=kind))
     stolen = end and end["cpu_steal_s"] is not None and start["cpu_steal_s"] is not None
     # the kernel counts stolen time in ticks of 10 ms, which says nothing about a shorter point
     if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0.2:
         share = (end["cpu_steal_s"] - start["cpu_steal_s"]) / span
         if share > STEAL:
             text = f"the hypervisor took {format_share(share)} of the CPU time: times are unreliable, rerun when idle"
-            found.append(note("stolen-time", text, share=share))
-    return found
+            notes.append(note("stolen-time", text, share=share))
+    return notes
 
 
 def badges(description: Facts, start: Facts, end: Facts | None = None) -> list[Note]:
     """Marks that a number carries in every table and figure: ``busy machine``, ``CPU frequency``.
 
-    Parameters are the first ones of `warnings_for_run`.
+    The parameters are the first ones of `warnings_for_run`.
     """
     governor = description.get("governor")
     unsteady = (governor is not None and governor not in STEADY_GOVERNORS) or bool(_drift(start, end))

@@ -1,7 +1,7 @@
-"""Up to which size an MPI library says it sends eagerly: read from its own control variables.
+"""The size up to which an MPI library sends eagerly, read from its control variables.
 
-Open MPI's ``ompi_info`` and MPICH's ``mpivars`` print them, with what the environment sets, in a process of their own:
-nothing here initialises MPI. The programs are those beside the launcher, for another install has other limits.
+Open MPI's ``ompi_info`` and MPICH's ``mpivars`` print them, including what the environment sets. Nothing here
+initialises MPI. The programs must be those beside the launcher, because another install has other limits.
 """
 
 from __future__ import annotations
@@ -43,44 +43,44 @@ class Variable:
 
 
 def of_openmpi(program: str, transports: tuple[str, ...]) -> list[Variable]:
-    """Eager limits of the Open MPI that a program belongs to."""
-    text, why = _printed(program, "ompi_info", "--all", "--parsable")
-    return openmpi(text, transports, why)
+    """Return the eager limits of the Open MPI that a program belongs to."""
+    text, reason = _printed(program, "ompi_info", "--all", "--parsable")
+    return openmpi(text, transports, reason)
 
 
 def of_mpich(program: str, transports: tuple[str, ...]) -> list[Variable]:
-    """Eager limits of the MPICH that a program belongs to."""
-    text, why = _printed(program, "mpivars")
+    """Return the eager limits of the MPICH that a program belongs to."""
+    text, reason = _printed(program, "mpivars")
     device, _ = _printed(program, "mpichversion")
-    return mpich(text, device, transports, os.environ, why)
+    return mpich(text, device, transports, os.environ, reason)
 
 
-def openmpi(text: str, transports: tuple[str, ...], why: str = "") -> list[Variable]:
-    """Eager limits in what ``ompi_info --all --parsable`` prints.
+def openmpi(text: str, transports: tuple[str, ...], reason: str = "") -> list[Variable]:
+    """Return the eager limits in what ``ompi_info --all --parsable`` prints.
 
     Parameters
     ----------
-    why : said where the text has no such variable.
+    reason : why there is no text, for a variable without a value.
     """
-    found = []
+    limits = []
     for transport in transports:
         for name in _OPENMPI[transport]:
             value = re.search(rf":param:{name}:value:(\d+)$", text, re.MULTILINE)
             source = re.search(rf":param:{name}:source:(.*)$", text, re.MULTILINE)
             if value:
-                said = f"ompi_info ({source[1]})" if source else "ompi_info"
-                found.append(Variable(name, int(value[1]), said, transport))
+                origin = f"ompi_info ({source[1]})" if source else "ompi_info"
+                limits.append(Variable(name, int(value[1]), origin, transport))
                 break
         else:
             names = " or ".join(_OPENMPI[transport])
-            found.append(Variable(_OPENMPI[transport][0], None, why or f"ompi_info lists no {names}", transport))
-    return found
+            limits.append(Variable(_OPENMPI[transport][0], None, reason or f"ompi_info lists no {names}", transport))
+    return limits
 
 
 def mpich(
-    text: str, version: str, transports: tuple[str, ...], environment: Mapping[str, str], why: str = ""
+    text: str, version: str, transports: tuple[str, ...], environment: Mapping[str, str], reason: str = ""
 ) -> list[Variable]:
-    """Eager limits in what ``mpivars`` prints: the cell of a shared-memory queue, and the network module's own limit.
+    """Return the eager limits that ``mpivars`` prints: the cell of a shared-memory queue, the network module's limit.
 
     Parameters
     ----------
@@ -89,23 +89,23 @@ def mpich(
     """
     cell = re.search(rf"\b{_CELL}\s*=(\d+)", text)
     eager = re.search(rf"\b{_OFI}\s*=(-?\d+)", text)
-    found = []
+    limits = []
     for transport in transports:
         if transport == "shm":
-            value, source = (int(cell[1]), "mpivars") if cell else (None, why or f"mpivars lists no {_CELL}")
-            found.append(Variable(_CELL, value, source, transport))
+            value, source = (int(cell[1]), "mpivars") if cell else (None, reason or f"mpivars lists no {_CELL}")
+            limits.append(Variable(_CELL, value, source, transport))
         elif "ch4:ucx" in version:
-            found.append(_ucx(environment, transport))
+            limits.append(_ucx(environment, transport))
         elif eager and int(eager[1]) > 0:
-            found.append(Variable(_OFI, int(eager[1]), "mpivars", transport))
+            limits.append(Variable(_OFI, int(eager[1]), "mpivars", transport))
         else:
-            decides = "is -1: the libfabric provider decides" if eager else why or "is not listed by mpivars"
-            found.append(Variable(_OFI, None, decides, transport))
-    return found
+            source = "is -1: the libfabric provider decides" if eager else reason or "is not listed by mpivars"
+            limits.append(Variable(_OFI, None, source, transport))
+    return limits
 
 
 def _ucx(environment: Mapping[str, str], transport: str) -> Variable:
-    """UCX's threshold, which is a size only where somebody set one."""
+    """Return UCX's threshold, which is a size only if somebody set one."""
     given = environment.get(_UCX, "auto")
     if re.fullmatch(r"\d+(\.\d+)?[KMGkmg]?[Bb]?", given):
         return Variable(_UCX, parse_size(re.sub(r"(?<=[KMGkmg])[Bb]", "", given)), "environment", transport)
@@ -113,7 +113,7 @@ def _ucx(environment: Mapping[str, str], transport: str) -> Variable:
 
 
 def _printed(program: str, name: str, *arguments: str) -> tuple[str, str]:
-    """What a program of the same install prints, or why it prints nothing."""
+    """Return what a program of the same install prints, and why it prints nothing."""
     folders = dict.fromkeys((Path(program).parent, Path(program).resolve().parent))
     path = next((folder / name for folder in folders if os.access(folder / name, os.X_OK)), None)
     if path is None:

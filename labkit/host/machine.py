@@ -51,7 +51,7 @@ def describe() -> dict[str, Any]:
 
 
 def identity(spec_library: str) -> dict[str, str]:
-    """What numbers depend on beside the spec; the same after a reboot and under load.
+    """Return what numbers depend on beside the spec; the same after a reboot and under load.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def identity(spec_library: str) -> dict[str, str]:
 
 
 def load_snapshot() -> dict[str, Any]:
-    """How busy the machine is now; taken at the start and the end of a point.
+    """Return how busy the machine is now; labkit calls it at the start and the end of a point.
 
     Returns
     -------
@@ -94,8 +94,8 @@ def load_snapshot() -> dict[str, Any]:
     }
 
 
-def _pressure(what: str) -> dict[str, float] | None:
-    for line in read(f"/proc/pressure/{what}").splitlines():
+def _pressure(resource_name: str) -> dict[str, float] | None:
+    for line in read(f"/proc/pressure/{resource_name}").splitlines():
         kind, *pairs = line.split()
         if kind == "some":
             values = dict(pair.split("=") for pair in pairs)
@@ -104,15 +104,15 @@ def _pressure(what: str) -> dict[str, float] | None:
 
 
 def _frequency() -> float | None:
-    """Mean frequency of the first processors now, MHz."""
+    """Return the mean frequency of the first processors now, in MHz."""
     policies = sorted(_CPU.glob("cpufreq/policy*"), key=lambda path: int(path.name[6:]))[:_MANY]
-    found = [value / 1e3 for path in policies if (value := number(path / "scaling_cur_freq"))]
-    return sum(found) / len(found) if found else None
+    frequencies = [value / 1e3 for path in policies if (value := number(path / "scaling_cur_freq"))]
+    return sum(frequencies) / len(frequencies) if frequencies else None
 
 
 @cache
 def _lasting() -> dict[str, Any]:
-    """What does not change while this process lives."""
+    """Return what does not change while this process lives."""
     cpu = _cpuinfo()
     cores = {(read(path / "physical_package_id"), read(path / "core_id")) for path in _CPU.glob("cpu[0-9]*/topology")}
     threads = os.cpu_count() or 1
@@ -143,13 +143,13 @@ def _lasting() -> dict[str, Any]:
 
 
 def _passing() -> dict[str, Any]:
-    """What may change at any time."""
+    """Return what may change at any time."""
     affinity, quota = os.sched_getaffinity(0), _quota()
     governors = sorted({read(path) for path in _CPU.glob("cpufreq/policy*/scaling_governor")})
     smt, balancing = read(_CPU / "smt/active"), number("/proc/sys/kernel/numa_balancing")
     clock = Path("/sys/devices/system/clocksource/clocksource0")
     shared = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None
-    locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    lock_limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     return {
         "cpus_online": read(_CPU / "online"),
         "cpu_affinity": sorted(affinity),
@@ -161,7 +161,7 @@ def _passing() -> dict[str, Any]:
         "huge_pages": read("/sys/kernel/mm/transparent_hugepage/enabled").partition("[")[2].partition("]")[0] or None,
         "memory_available_B": _meminfo("MemAvailable"),
         "shared_memory_free_B": shared.f_bavail * shared.f_frsize if shared else None,
-        "memory_lock_limit_B": None if locked == resource.RLIM_INFINITY else locked,
+        "memory_lock_limit_B": None if lock_limit == resource.RLIM_INFINITY else lock_limit,
         "clock_source": read(clock / "current_clocksource") or None,
         "clock_sources": read(clock / "available_clocksource").split(),
         "uptime_s": float(read("/proc/uptime").split()[0]),
@@ -169,13 +169,13 @@ def _passing() -> dict[str, Any]:
 
 
 def _cpuinfo() -> dict[str, str]:
-    """First processor's paragraph of /proc/cpuinfo."""
+    """Return the first processor's paragraph of /proc/cpuinfo."""
     lines = read("/proc/cpuinfo").partition("\n\n")[0].splitlines()
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
 def _arm(cpu: dict[str, str]) -> str:
-    """Numbers that name an ARM processor, whose model the kernel does not know."""
+    """Return the numbers that name an ARM processor, whose model the kernel does not know."""
     parts = [cpu.get("CPU implementer"), cpu.get("CPU part"), cpu.get("CPU variant")]
     return f"ARM implementer {parts[0]} part {parts[1]} variant {parts[2]}" if all(parts) else ""
 
@@ -189,22 +189,21 @@ def _meminfo(key: str) -> int | None:
 
 
 def _quota() -> float | None:
-    """Processors that the control groups of this process may use, in whole and part; None for no limit."""
-    found = []
+    """Return how many processors, also fractions, the control groups of this process may use; None for no limit."""
+    quotas = []
     for line in read("/proc/self/cgroup").splitlines():
-        _, controllers, own = line.split(":", 2)
+        _, controllers, cgroup = line.split(":", 2)
         root = Path("/sys/fs/cgroup") / ("cpu" if controllers else "")
         if controllers and "cpu" not in controllers.split(","):
             continue
-        inner = root / own.lstrip("/")
+        inner = root / cgroup.lstrip("/")
         for group in (inner, *(path for path in inner.parents if path.is_relative_to(root))):
             limit, _, period = read(group / "cpu.max").partition(" ")
-            limit, period = (
-                (limit, period) if limit else (read(group / "cpu.cfs_quota_us"), read(group / "cpu.cfs_period_us"))
-            )
+            if not limit:  # version 1 of control groups
+                limit, period = read(group / "cpu.cfs_quota_us"), read(group / "cpu.cfs_period_us")
             if limit.isdigit() and period.isdigit():
-                found.append(int(limit) / int(period))
-    return min(found, default=None)
+                quotas.append(int(limit) / int(period))
+    return min(quotas, default=None)
 
 
 def _distribution() -> str:
@@ -216,7 +215,7 @@ def _distribution() -> str:
 
 
 def _virtualisation(cpu: dict[str, str]) -> str:
-    """Hypervisor below this machine, or ``none``."""
+    """Return the hypervisor below this machine, or ``none``."""
     vendor = " ".join(read(f"/sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name", "bios_vendor"))
     clocks = read("/sys/devices/system/clocksource/clocksource0/available_clocksource")
     signs = {
@@ -233,7 +232,7 @@ def _virtualisation(cpu: dict[str, str]) -> str:
 
 
 def _container() -> str:
-    """Kind of container this process is in, or ``none``."""
+    """Return the kind of container this process is in, or ``none``."""
     groups = read("/proc/1/cgroup") + read("/proc/self/cgroup")
     signs = {
         "apptainer": "APPTAINER_CONTAINER" in os.environ or "SINGULARITY_CONTAINER" in os.environ,
@@ -247,7 +246,7 @@ def _container() -> str:
 
 
 def _commit() -> str:
-    """Commit of the checkout labkit runs from, with ``-dirty`` where files were changed; empty outside of one."""
+    """Return the commit of labkit's checkout, with ``-dirty`` if files changed; empty without a checkout."""
     root = Path(labkit.__file__).parents[1]
     if not (root / ".git").exists():
         return ""

@@ -20,7 +20,7 @@ def _read(path: Path) -> str:
 
 
 def interfaces() -> list[dict[str, Any]]:
-    """Every network interface that this process can see.
+    """Describe every network interface that this process can see.
 
     Returns
     -------
@@ -52,23 +52,23 @@ def _interface(path: Path, ipv6: bool) -> dict[str, Any]:
 
 
 def _type(path: Path) -> str:
-    """Kind of a virtual interface, such as bridge, vlan or veth, where the kernel tells."""
+    """Return the kind of a virtual interface, such as bridge, vlan or veth, if the kernel tells."""
     pairs = dict(line.partition("=")[::2] for line in _read(path / "uevent").splitlines())
     return pairs.get("DEVTYPE", "")
 
 
 def _has_ipv4(name: str) -> bool:
     request = struct.pack("256s", name.encode()[:15])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ipv4:
         try:
-            fcntl.ioctl(asked, _SIOCGIFADDR, request)
+            fcntl.ioctl(ipv4, _SIOCGIFADDR, request)
         except OSError:
             return False
     return True
 
 
 def rdma_devices() -> list[dict[str, str]]:
-    """Every RDMA device.
+    """Describe every RDMA device.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Programs outside labkit: how each tells its version, what brings it, what stands in for it.
+"""Programs outside labkit: how to read their versions, which packages bring them, what can replace them.
 
 A tool's file describes its own program, and so does a launcher's (`labkit.tools.programs`, `labkit.launch.programs`).
 `PROGRAMS` has the rest: what compiles, draws, renders and emulates.
@@ -20,7 +20,7 @@ from typing import Any
 
 import labkit
 from labkit import folders as user
-from labkit.host import pyverbs
+from labkit.host import filesystems, pyverbs
 
 VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
 _TIMEOUT_S = 20.0
@@ -33,15 +33,15 @@ class Program:
     Parameters
     ----------
     name : as labkit calls it.
-    commands : names it may be installed under, best first; empty for what is no command (`asked` tells its version).
+    commands : names it may be installed under, best first; empty for what is no command (see `read_version`).
     version : argument that makes it print its version.
     pattern : finds the version in what it prints, in its first group. Output that does not fit belongs to another
         program of that command's name (each MPI has its own mpirun). Without a group the program tells no version.
-    asked : gives the version of what is no command; ``unknown`` if it is not installed.
+    read_version : returns the version of what is no command; ``unknown`` if it is not installed.
     package : Debian packages that bring it, separated by spaces.
     free : whether Debian has it in its main component; else in non-free.
     conda : package in `environment.yml` that brings it; empty if none does.
-    how : exact command that installs it, if it is not the Debian package.
+    install : the exact command that installs it, if it is not the Debian package.
     purpose : what it is for.
     instead : what stands in for it; empty for nothing.
     needs : kind of machine it is of use on: ``rdma``, ``slurm``, or any.
@@ -52,11 +52,11 @@ class Program:
     commands: tuple[str, ...] = ()
     version: str = "--version"
     pattern: str = VERSION
-    asked: Callable[[], str] | None = None
+    read_version: Callable[[], str] | None = None
     package: str = ""
     free: bool = True
     conda: str = ""
-    how: str = ""
+    install: str = ""
     purpose: str
     instead: str = ""
     needs: str = ""
@@ -65,8 +65,8 @@ class Program:
     @property
     def remedy(self) -> str:
         """The exact command that installs it."""
-        if self.how or self.free:
-            return self.how or f"sudo apt-get install {self.package}"
+        if self.install or self.free:
+            return self.install or f"sudo apt-get install {self.package}"
         return f"sudo make setup   # adds the component of the distribution that has it, then installs {self.package}"
 
 
@@ -92,7 +92,7 @@ PROGRAMS = {
             name="quarto",
             commands=("quarto",),
             conda="quarto",
-            how="conda install -c conda-forge quarto",
+            install="conda install -c conda-forge quarto",
             purpose="the report",
             instead="the plain engine: pandoc and typst",
         ),
@@ -115,17 +115,17 @@ PROGRAMS = {
 
 
 def _paths(program: Program) -> Iterator[Path]:
-    """Where its commands are: beside this interpreter, as Python packages install them, then on the PATH."""
+    """Yield the paths of its commands: beside this interpreter, as Python packages install them, then on the PATH."""
     for command in program.commands:
         for place in (str(Path(sys.executable).parent), None):
-            found = shutil.which(command, path=place)
-            if found:
-                yield Path(found)
+            path = shutil.which(command, path=place)
+            if path:
+                yield Path(path)
 
 
 @lru_cache(maxsize=256)
 def _printed(path: Path, argument: str, changed_ns: int) -> str:
-    """What a program prints when asked for its version, whatever its exit status; empty if it does not answer."""
+    """Return what a program prints when asked for its version, with any exit status; empty if it does not answer."""
     try:
         done = subprocess.run(
             [path, argument],
@@ -141,12 +141,12 @@ def _printed(path: Path, argument: str, changed_ns: int) -> str:
 
 
 def find(program: Program) -> dict[str, str] | None:
-    """Look one program up.
+    """Look up one program.
 
     Returns
     -------
-    Its ``path`` and ``version``; None if it is not installed, or does not answer when asked for its version. A program
-    is asked once, and again when its file changes.
+    Its ``path`` and ``version``; None if it is not installed, or does not answer when asked for its version. labkit
+    asks a program once, and again when its file changes.
     """
     for path in _paths(program):
         match = re.search(program.pattern, _printed(path, program.version, path.stat().st_mtime_ns), re.DOTALL)
@@ -156,22 +156,24 @@ def find(program: Program) -> dict[str, str] | None:
 
 
 def present(programs: Mapping[str, Program]) -> dict[str, dict[str, str]]:
-    """Path and version of every one of these programs that is installed."""
+    """Return the path and version of every one of these programs that is installed."""
     with ThreadPoolExecutor(8) as pool:
-        found = dict(zip(programs, pool.map(find, programs.values()), strict=True))
-    return {name: program for name, program in found.items() if program}
+        entries = dict(zip(programs, pool.map(find, programs.values()), strict=True))
+    return {name: program for name, program in entries.items() if program}
 
 
 def installed(programs: Mapping[str, Program]) -> dict[str, Any]:
-    """What labkit can use here beside the machine itself: what `labkit.host.checks` judges.
+    """Return what labkit can use here beside the machine itself; `labkit.host.checks` judges it.
 
     Returns
     -------
     ``programs`` as from `present`; ``kernels``: kinds of MPI handle they are compiled for; ``fonts``: whether
-    Liberation Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why.
+    Liberation Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why;
+    ``loaded_from``: as from `labkit.host.filesystems.facts`.
     """
-    found = {"programs": present(programs), "kernels": _kernels(), "fonts": _fonts()}
-    return found | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
+    software = {"programs": present(programs), "kernels": _kernels(), "fonts": _fonts()}
+    software |= {"loaded_from": filesystems.facts()}
+    return software | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
 
 
 def _kernels() -> list[str]:

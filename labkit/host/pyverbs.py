@@ -1,4 +1,4 @@
-"""Which Python can use pyverbs: it is bound to the rdma-core it was built with, so often only the system's own."""
+"""Find a Python that can import pyverbs. It needs the rdma-core it was built with: often only the system's can."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ CANDIDATES = (sys.executable, "/usr/bin/python3", "/usr/bin/python3.12", "/usr/b
 # the version of rdma-core is that of the library it has loaded: libibverbs.so.1.14.44.0 is of 44.0
 _TRY = """
 import pyverbs.device, pyverbs.qp, re, sys
-found = re.search(r"libibverbs\\.so\\.\\d+\\.\\d+\\.([\\d.]+)", open("/proc/self/maps").read())
-print(found[1] if found else "unknown", "%d.%d.%d" % sys.version_info[:3], pyverbs.device.__file__)
+match = re.search(r"libibverbs\\.so\\.\\d+\\.\\d+\\.([\\d.]+)", open("/proc/self/maps").read())
+print(match[1] if match else "unknown", "%d.%d.%d" % sys.version_info[:3], pyverbs.device.__file__)
 """
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python, and what came of importing pyverbs there.
+    """A Python, and whether it can import pyverbs.
 
     Parameters
     ----------
@@ -33,36 +33,36 @@ class Interpreter:
 
     @property
     def version(self) -> str:
-        """Of rdma-core, which pyverbs is a part of."""
+        """Version of rdma-core, which pyverbs is a part of."""
         return self.text.partition(" ")[0] if self.works else "unknown"
 
 
 @cache
 def interpreters() -> tuple[Interpreter, ...]:
-    """Every Python there is of `CANDIDATES`, tried."""
-    found = []
+    """Try every Python of `CANDIDATES` that is installed."""
+    candidates = []
     for program in dict.fromkeys(CANDIDATES):
         try:
             done = subprocess.run([program, "-I", "-c", _TRY], capture_output=True, text=True, timeout=30, check=False)
         except (OSError, subprocess.TimeoutExpired):
             continue
-        said = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
-        found.append(Interpreter(program, done.returncode == 0, said[-1] if said else "no answer"))
-    return tuple(found)
+        lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
+        candidates.append(Interpreter(program, done.returncode == 0, lines[-1] if lines else "no answer"))
+    return tuple(candidates)
 
 
 def interpreter() -> str:
-    """The first Python that can use pyverbs; empty where none can."""
+    """Return the first Python that can use pyverbs; empty if none can."""
     return next((one.program for one in interpreters() if one.works), "")
 
 
 def version() -> str:
-    """Version of the pyverbs that is used; ``unknown`` where there is none."""
+    """Return the version of the pyverbs that is used; ``unknown`` if there is none."""
     return next((one.version for one in interpreters() if one.works), "unknown")
 
 
 def explained() -> str:
-    """Which Python is used for pyverbs, and why others are not, in a sentence or two."""
+    """Say which Python is used for pyverbs, and why others are not, in a sentence or two."""
     tried = interpreters()
     words = [f"{one.program}: {one.text}" for one in tried]
     if interpreter():

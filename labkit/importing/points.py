@@ -309,5 +309,7 @@ def _sources(table: Table) -> tuple[str, str]:
     """
     if table.lines and sum(map(len, table.lines)) <= SHOWN:
         return json.dumps("".join(f"{line}\n" for line in table.lines)), ""
-    above = [*table.preamble, *([table.head] if table.head else [])]
+    above = [*table.preamble]
+    if table.head:
+        above.append(table.head)
     return "", json.dumps("".join(f"{line}\n" for line in above)[-4 * SHOWN :])[:-1]

@@ -1,7 +1,7 @@
 """Suites on a cluster: submit a job that runs one, follow it by its campaign's folder, leave it and come back.
 
-``jobs/`` of a campaign holds for every submission its script, the site's settings, what is known of the job, what it
-wrote, and, from inside, a note of each allocation.
+``jobs/`` of a campaign holds for every submission its script, the site's settings, the facts of the job, its output,
+and a note of each allocation, which the job itself writes.
 """
 
 from __future__ import annotations
@@ -39,40 +39,40 @@ __all__ = [
     "summary",
 ]
 
-QUICK, SLOW = 0.5, 5.0  # s between two questions to the batch system; it grows while nothing changes
+QUICK, SLOW = 0.5, 5.0  # s between two queries of the batch system; the interval grows while nothing changes
 
 
 def attach(job: Job, tell: Callable[[Progress], None], say: Say) -> str:
-    """Follow a job to its end; the summary of its campaign.
+    """Follow a job to its end; return the summary of its campaign.
 
     Raises
     ------
     LaunchError
-        If it did not end well: why, in the batch system's words, and what is kept.
+        If it failed: the reason in the batch system's words, and what is kept.
     """
-    held = Campaign(job.campaign)
-    follower, before, wait = Follower(held, tell), "", QUICK
-    state, asked = job.state(), time.monotonic()
+    campaign = Campaign(job.campaign)
+    follower, last_words, interval = Follower(campaign, tell), "", QUICK
+    state, asked_at = job.state(), time.monotonic()
     while state.kind != "ended":
-        if state.words != before:
+        if state.words != last_words:
             where = f" on {state.nodes}" if state.nodes and state.kind == "running" else ""
             say(f"job {job.number}: {state.words}{where}")
-            before, wait = state.words, QUICK
-        time.sleep(min(QUICK, wait))
+            last_words, interval = state.words, QUICK
+        time.sleep(min(QUICK, interval))
         follower.look()
-        if time.monotonic() - asked >= wait:
-            state, asked, wait = job.state(), time.monotonic(), min(wait * 1.3, SLOW)
-    text = summary(held)
-    notes = _settled(job)
-    # a job that nobody remembers is judged by its own notes
+        if time.monotonic() - asked_at >= interval:
+            state, asked_at, interval = job.state(), time.monotonic(), min(interval * 1.3, SLOW)
+    text = summary(campaign)
+    notes = _final_notes(job)
+    # a job that the batch system has forgotten is judged by its own notes
     forgotten = state.words == "gone from the queue" and notes and all(note.get("status") == 0 for note in notes)
     if not state.good and not forgotten:
-        raise LaunchError(f"{_why(job, state, notes)}\n{text}")
+        raise LaunchError(f"{_failure(job, state, notes)}\n{text}")
     return text
 
 
-def _settled(job: Job) -> list[dict[str, Any]]:
-    """Notes of a job that ended; a network file system shows them a little later."""
+def _final_notes(job: Job) -> list[dict[str, Any]]:
+    """Return the notes of a job that ended; wait for them, as a network file system shows them a little later."""
     for _ in range(10):
         if notes := job.notes():
             return notes
@@ -80,12 +80,12 @@ def _settled(job: Job) -> list[dict[str, Any]]:
     return []
 
 
-def _why(job: Job, state: State, notes: Sequence[dict[str, Any]]) -> str:
-    """Why a job did not end well, and what to do."""
-    said, again = job.output(), "Submit again with the same arguments to measure the rest."
+def _failure(job: Job, state: State, notes: Sequence[dict[str, Any]]) -> str:
+    """Return why a job failed, and what to do."""
+    output, advice = job.output(), "Submit again with the same arguments to measure the rest."
     if not notes and not state.nodes:
-        return f"Job {job.number} ended before it started: {state.words}. It measured nothing. {again}"
-    if not notes and not said:
+        return f"Job {job.number} ended before it started: {state.words}. It measured nothing. {advice}"
+    if not notes and not output:
         return (
             f"Job {job.number} ended at once ({state.words}), and nothing of it is in {job.campaign}: the nodes "
             f"({state.nodes}) probably do not see that folder. Use a folder that all nodes share: set --into, or "
@@ -93,11 +93,11 @@ def _why(job: Job, state: State, notes: Sequence[dict[str, Any]]) -> str:
         )
     look = Look.at(Campaign(job.campaign))
     if not notes:
-        return f"Job {job.number} ended before labkit started ({state.words}). Its output:\n{said}"
+        return f"Job {job.number} ended before labkit started ({state.words}). Its output:\n{output}"
     if all(note.get("status") is not None for note in notes) and (bad := failures(Campaign(job.campaign))):
-        return f"Job {job.number} ended with {len(bad)} failed notebooks ({state.words}). {again}"
+        return f"Job {job.number} ended with {len(bad)} failed notebooks ({state.words}). {advice}"
     limit = "It reached its time limit" if "TIMEOUT" in state.words else "It was cancelled"
-    return f"Job {job.number}: {state.words}. {limit} with {look.words()}; these are kept. {again}"
+    return f"Job {job.number}: {state.words}. {limit} with {look.words()}; these are kept. {advice}"
 
 
 def cancel(job: Job) -> State:
@@ -108,7 +108,7 @@ def cancel(job: Job) -> State:
     LaunchError
         If it ended already, or this user's labkit did not submit it.
     """
-    if not job.own:
+    if not job.submitted_here:
         words = " ".join(job.batch.cancels)
         raise LaunchError(
             f"{job.campaign} names job {job.number} of {job.system}, but you did not submit it from here: the campaign "

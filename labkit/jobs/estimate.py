@@ -1,4 +1,4 @@
-"""How long a suite takes, from what its notebooks took in earlier campaigns."""
+"""Estimate how long a suite takes, from the times of its notebooks in earlier campaigns."""
 
 from __future__ import annotations
 
@@ -6,54 +6,54 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from labkit import campaign
-from labkit.campaign import events
+from labkit.campaign import events, root
 from labkit.errors import DataError, LabkitError
 from labkit.suites import Suite
 from labkit.units import format_duration
 
 
 def rates(folders: Iterable[Path]) -> dict[str, list[float]]:
-    """Notebook → s per point of every run of it that measured something, from the events of campaigns."""
-    found: dict[str, list[float]] = {}
+    """Return notebook → s per point of each of its runs that measured something, from the events of campaigns."""
+    rates_by_notebook: dict[str, list[float]] = {}
     for folder in folders:
         name, saved = "", 0
         try:
-            held = events.read(folder)
+            run_events = events.read(folder)
         except DataError:
             continue
-        for one in held:
-            if one.kind == "saved":
+        for event in run_events:
+            if event.kind == "saved":
                 saved += 1
-            elif one.kind == "notebook" and one["state"] == "begins":
-                name, saved = one["name"], 0
-            elif one.kind == "notebook" and (one["name"], one["state"]) == (name, "done") and saved:
-                found.setdefault(name, []).append(float(one.facts.get("seconds", 0.0)) / saved)
-    return found
+            elif event.kind == "notebook" and event["state"] == "begins":
+                name, saved = event["name"], 0
+            elif event.kind == "notebook" and (event["name"], event["state"]) == (name, "done") and saved:
+                rates_by_notebook.setdefault(name, []).append(float(event.facts.get("seconds", 0.0)) / saved)
+    return rates_by_notebook
 
 
 def sentence(suite: Suite, *, repeats: int = 1) -> str:
-    """About how long a suite takes, and what that is taken from; says so where nothing is known.
+    """Say about how long a suite takes, and from what; say so if nothing is known.
 
     Parameters
     ----------
-    repeats : jobs of an array, each of which measures as many points.
+    repeats : number of jobs of an array; each measures as many points.
     """
-    known = rates(path.parent for path in sorted(campaign.root().glob("**/campaign.json")))
-    seconds, points, silent = 0.0, 0, []
+    rates_by_notebook = rates(path.parent for path in sorted(root().glob("**/campaign.json")))
+    seconds, points, unknown = 0.0, 0, []
     for entry in suite.entries:
         try:
             count = len(entry.study().points)
         except LabkitError as error:
             return f"No estimate: {entry.name} cannot be planned here. {str(error).splitlines()[0]}"
-        runs = [rate for name, held in known.items() if name.startswith(entry.notebook.stem) for rate in held]
+        stem = entry.notebook.stem
+        matching = [rate for name, runs in rates_by_notebook.items() if name.startswith(stem) for rate in runs]
         points += count
-        if runs:
-            seconds += count * median(runs)
+        if matching:
+            seconds += count * median(matching)
         else:
-            silent.append(entry.name)
+            unknown.append(entry.name)
     each = " in each job of the array" if repeats > 1 else ""
-    if len(silent) == len(suite.entries):
+    if len(unknown) == len(suite.entries):
         return f"{points} points{each}; no time estimate, because no earlier campaign has these notebooks."
     text = f"{points} points{each}, about {format_duration(seconds)} at the pace of earlier campaigns"
-    return f"{text}, without {', '.join(silent)}, which no earlier campaign has." if silent else f"{text}."
+    return f"{text}, without {', '.join(unknown)}, which no earlier campaign has." if unknown else f"{text}."

@@ -16,9 +16,9 @@ class Look:
 
     Parameters
     ----------
-    done, planned : points; the latter is 0 before a job has begun.
-    label : the point in flight.
-    measuring : who measures: host and process; empty where nobody does.
+    done, planned : points; `planned` is 0 before a job has begun.
+    label : the point that is being measured.
+    measuring : host and process that measure; empty if none do.
     """
 
     done: int
@@ -27,35 +27,38 @@ class Look:
     measuring: str
 
     @classmethod
-    def at(cls, held: Campaign) -> Look:
-        """How it is now."""
-        holder, state = lease.holder(held.path), Progress.at(held)
-        who = f"process {holder['pid']} on {holder['host']}" if holder else ""
-        return cls(len(held.done()), int(held.facts.get("planned", 0)), str(state.label) if state else "", who)
+    def at(cls, campaign: Campaign) -> Look:
+        """Look at a campaign now."""
+        lock_holder, state = lease.holder(campaign.path), Progress.at(campaign)
+        measuring = f"process {lock_holder['pid']} on {lock_holder['host']}" if lock_holder else ""
+        return cls(
+            len(campaign.done()), int(campaign.facts.get("planned", 0)), str(state.label) if state else "", measuring
+        )
 
     def words(self) -> str:
-        """In a line."""
-        of = f" of {self.planned}" if self.planned else ""
-        return f"{self.done}{of} points there" + (
-            f", {self.label}; measured by {self.measuring}" if self.measuring else ""
-        )
+        """Return the state as a line of text."""
+        total = f" of {self.planned}" if self.planned else ""
+        text = f"{self.done}{total} points there"
+        if self.measuring:
+            text += f", {self.label}; measured by {self.measuring}"
+        return text
 
 
 class Follower:
-    """Tells a listener how far a campaign is, as if it were measured here."""
+    """Report the progress of a campaign to a listener, as if it were measured here."""
 
-    def __init__(self, held: Campaign, tell: Callable[[Progress], None]) -> None:
-        self._held, self._tell, self._began, self._first = held, tell, time.monotonic(), -1
-        self._before: Look | None = None
+    def __init__(self, campaign: Campaign, report: Callable[[Progress], None]) -> None:
+        self._campaign, self._report, self._start, self._done_at_start = campaign, report, time.monotonic(), -1
+        self._last: Look | None = None
 
     def look(self) -> None:
-        """Tell how it is now; nothing before the job has begun to measure."""
-        now = Look.at(self._held)
-        if not now.planned or not now.measuring or now == self._before:
+        """Report the progress now, if the job has begun to measure and it has changed."""
+        now = Look.at(self._campaign)
+        if not now.planned or not now.measuring or now == self._last:
             return
-        self._before = now
-        if self._first < 0:
-            self._first, self._began = now.done, time.monotonic()
-        elapsed, new = time.monotonic() - self._began, now.done - self._first
-        left = elapsed / new * (now.planned - now.done) if new else float("nan")
-        self._tell(Progress(now.done, max(now.planned, now.done), now.label, elapsed, left))
+        self._last = now
+        if self._done_at_start < 0:
+            self._done_at_start, self._start = now.done, time.monotonic()
+        elapsed, new_points = time.monotonic() - self._start, now.done - self._done_at_start
+        remaining = elapsed / new_points * (now.planned - now.done) if new_points else float("nan")
+        self._report(Progress(now.done, max(now.planned, now.done), now.label, elapsed, remaining))

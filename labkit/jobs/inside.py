@@ -1,4 +1,4 @@
-"""What a job does that runs a suite: it takes its settings, notes its allocation, and waits for the one before it."""
+"""Inside a job that runs a suite: take its settings, note its allocation, wait for a killed job before it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from labkit.jobs.script import SUBMISSION
 from labkit.jobs.site import WORD, Site
 
 
-def usual(site: Site, job: Allocation | None) -> dict[str, Any]:
-    """Parameters that notebooks get where neither suite nor command line sets them."""
-    found: dict[str, Any] = {} if site.launcher == "mpirun" else {"launcher": site.launcher}
+def default_parameters(site: Site, job: Allocation | None) -> dict[str, Any]:
+    """Return parameters for notebooks, for which neither suite nor command line has a value."""
+    parameters: dict[str, Any] = {} if site.launcher == "mpirun" else {"launcher": site.launcher}
     if job is not None and len(job.hosts) > 1:
-        found |= {"transports": site.transports, "ranks": str(len(job.hosts) * max(job.tasks, 1))}
-    return found
+        parameters |= {"transports": site.transports, "ranks": str(len(job.hosts) * max(job.tasks, 1))}
+    return parameters
 
 
 def repeated(suite: suites.Suite, repeats: int) -> suites.Suite:
-    """A suite with so many times the launches: those of the jobs before count, so each job adds its share."""
+    """Multiply the launches of a suite. The launches of earlier jobs count, so each job adds its share."""
     if repeats == 1:
         return suite
     entries = []
@@ -41,64 +41,64 @@ def repeated(suite: suites.Suite, repeats: int) -> suites.Suite:
 
 
 def left_out(folder: Path) -> dict[str, str]:
-    """Hosts that failed in earlier jobs of a campaign, with why."""
+    """Return the hosts that failed in earlier jobs of a campaign, with the reasons."""
     try:
         lines = outside.text(folder / "jobs" / "left-out.txt", "replace").splitlines()
     except DataError:
         return {}
-    return {host: why for host, _, why in (line.partition("\t") for line in lines) if WORD.fullmatch(host)}
+    return {host: reason for host, _, reason in (line.partition("\t") for line in lines) if WORD.fullmatch(host)}
 
 
 @contextmanager
-def noted(held: Campaign, suite: suites.Suite, say: Callable[[str], None]) -> Iterator[Callable[[int], None]]:
-    """Note the allocation in the campaign for as long as the suite runs; nothing outside of a batch job.
+def noted(campaign: Campaign, suite: suites.Suite, say: Callable[[str], None]) -> Iterator[Callable[[int], None]]:
+    """Note the allocation in the campaign while the suite runs; do nothing outside of a batch job.
 
     Yields
     ------
-    Takes the exit status, once it is known.
+    A function that takes the exit status at the end.
     """
     job = allocation.current()
     if job is None:
         yield lambda status: None
         return
-    own = held.path / "jobs"
-    own.mkdir(exist_ok=True)
-    os.environ[allocation.LEFT_OUT] = str(own / "left-out.txt")
-    note = own / f"{os.environ.get(SUBMISSION, '0')}-{job.name}.json"
-    facts: dict[str, Any] = {"allocation": job.facts(), "start": time.time(), "before": len(held.done())}
+    folder = campaign.path / "jobs"
+    folder.mkdir(exist_ok=True)
+    os.environ[allocation.LEFT_OUT] = str(folder / "left-out.txt")
+    note = folder / f"{os.environ.get(SUBMISSION, '0')}-{job.name}.json"
+    facts: dict[str, Any] = {"allocation": job.facts(), "start": time.time(), "before": len(campaign.done())}
     if note.exists():
         facts["requeued"] = True
     _write(note, facts)
-    _patiently(held, say)
-    held.update({"planned": planned(suite, held)})
-    held.log(f"job {job.name} begins on {', '.join(job.hosts)}")
+    _wait_for_killed_job(campaign, say)
+    campaign.update({"planned": planned(suite, campaign)})
+    campaign.log(f"job {job.name} begins on {', '.join(job.hosts)}")
 
     def ended(status: int) -> None:
-        end = {"end": time.time(), "status": status, "measured": len(held.done()) - facts["before"]}
+        end = {"end": time.time(), "status": status, "measured": len(campaign.done()) - facts["before"]}
         _write(note, facts | end)
-        held.log(f"job {job.name} ended with {status}")
+        campaign.log(f"job {job.name} ended with {status}")
 
     yield ended
 
 
-def planned(suite: suites.Suite, held: Campaign) -> int:
-    """Points that are there or will be, when the suite is through."""
-    points = held.done()
+def planned(suite: suites.Suite, campaign: Campaign) -> int:
+    """Return how many points the campaign will have after the suite."""
+    points = campaign.done()
     for entry in suite.entries:
         try:
             points |= {(p.spec.benchmark, p.fingerprint, p.launch) for p in entry.study().points}
         except LabkitError:
-            continue  # told by the notebook
+            continue  # the notebook reports it
     return len(points)
 
 
-def _patiently(held: Campaign, say: Callable[[str], None]) -> None:
-    """Wait for a job that was killed: its lease is stale only after three heartbeats."""
-    end, told = time.monotonic() + 3 * HEARTBEAT + 5, False
-    while (holder := lease.holder(held.path)) and time.monotonic() < end:
-        if not told:
+def _wait_for_killed_job(campaign: Campaign, say: Callable[[str], None]) -> None:
+    """Wait for a job that was killed: its campaign lock is stale only after three heartbeats."""
+    end, said = time.monotonic() + 3 * HEARTBEAT + 5, False
+    while (holder := lease.holder(campaign.path)) and time.monotonic() < end:
+        if not said:
             say(f"process {holder['pid']} on {holder['host']} used the campaign a moment ago. Waiting for it.")
-        told = True
+        said = True
         time.sleep(1)
 
 

@@ -13,7 +13,7 @@ import jinja2
 
 from labkit import __version__, launch, outside, project, ranges
 from labkit.errors import SpecError
-from labkit.jobs.site import LIMITS, WORD, Site, single
+from labkit.jobs.site import LIMITS, WORD, Site, one_line
 from labkit.jobs.systems import SYSTEMS
 from labkit.measuring import schedule
 
@@ -23,7 +23,7 @@ SUBMISSION = "LABKIT_SUBMISSION"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of the batch system.
+    """What labkit requests of the batch system.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class Request:
     nodes, ppn : hosts, and ranks on each.
     minutes : longest time of the job, or of each of an array.
     partition, account, constraint : as the batch system calls them; the site's when empty.
-    array : jobs one after the other, each of which repeats all launches in an allocation of its own.
-    beside : independent points at the same time, on disjoint hosts.
+    array : number of jobs one after the other; each repeats all launches in its own allocation.
+    beside : whether independent points run at the same time, on disjoint hosts.
     parameters : ``NAME=VALUE`` of notebooks.
     """
 
@@ -52,18 +52,18 @@ class Request:
         for word, value in numbers.items():
             ranges.check(word, value, word=f"--{word.removesuffix('_of_job')} ")
         for key in ("partition", "account"):
-            single(f"--{key} ", getattr(self, key), WORD)
-        single("--constraint ", self.constraint, LIMITS)
-        single("suite", self.suite)
+            one_line(f"--{key} ", getattr(self, key), WORD)
+        one_line("--constraint ", self.constraint, LIMITS)
+        one_line("suite", self.suite)
 
 
 def render(request: Request, site: Site, folder: Path, *, submission: int = 1, exclude: Sequence[str] = ()) -> str:
-    """Text of the script.
+    """Render the script.
 
     Parameters
     ----------
     folder : of the campaign.
-    submission : how many times something was submitted into it, this one counted.
+    submission : number of this submission into the campaign, from 1.
     exclude : hosts that failed before.
 
     Raises
@@ -71,7 +71,7 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
     SpecError
         If the site's partition does not allow the request, or the batch system has no arrays.
     """
-    single("--into ", str(folder))
+    one_line("--into ", str(folder))
     partition = request.partition or site.partition
     site.check(partition, request.minutes, request.nodes)
     if request.array > 1 and site.system == "flux":
@@ -81,7 +81,7 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
         )
     suite = str(outside.resolved(request.suite)) if request.suite.endswith(".toml") else request.suite
     words = [word for pair in request.parameters for word in ("-p", pair)]
-    held = folder / "jobs" / f"{submission}.toml"
+    site_file = folder / "jobs" / f"{submission}.toml"
     stem = Path(suite).stem
     template = _templates().get_template(SYSTEMS[site.system].template)
     return template.render(
@@ -104,25 +104,30 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
         setup=site.setup,
         modules=site.modules,
         variables=variables(site, submission, request.beside),
-        parameters=shlex.join([*words, "--site", str(held)]),
+        parameters=shlex.join([*words, "--site", str(site_file)]),
     )
 
 
 def _templates() -> jinja2.Environment:
-    """The templates; a name without a value is an error, and the filter `quote` makes a value one word of the shell."""
-    found = jinja2.Environment(
+    """Return the templates. A name without a value is an error; the filter `quote` makes a value one shell word."""
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters["quote"] = lambda value: shlex.quote(str(value))
-    return found
+    environment.filters["quote"] = lambda value: shlex.quote(str(value))
+    return environment
 
 
 def variables(site: Site, submission: int, beside: bool = False) -> str:
-    """Words of ``export`` for everything in the job."""
-    own = {SUBMISSION: str(submission), launch.NETWORK: site.interface, launch.FLAGS: shlex.join(site.launch_flags)}
-    own |= {schedule.BESIDE: "1" if beside else ""}
-    found = {**{name: value for name, value in own.items() if value}, **site.environment}
-    return " ".join(f"{name}={shlex.quote(value)}" for name, value in found.items())
+    """Return the words of ``export`` for everything in the job."""
+    labkit_variables = {
+        SUBMISSION: str(submission),
+        launch.NETWORK: site.interface,
+        launch.FLAGS: shlex.join(site.launch_flags),
+    }
+    if beside:
+        labkit_variables[schedule.BESIDE] = "1"
+    values = {**{name: value for name, value in labkit_variables.items() if value}, **site.environment}
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in values.items())

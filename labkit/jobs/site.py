@@ -1,4 +1,4 @@
-"""A site: what differs from cluster to cluster, one TOML file each."""
+"""A site: the settings of a cluster, in a TOML file."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Partition:
 
     Parameters
     ----------
-    minutes : longest job; 0 where that is not known.
-    nodes : most nodes of a job; 0 where that is not known.
+    minutes : time of the longest job; 0 if that is not known.
+    nodes : most nodes of a job; 0 if that is not known.
     """
 
     minutes: int = 0
@@ -61,14 +61,14 @@ class Site:
     launch_flags : further words for it.
     modules : loaded in the job, in this order.
     setup : lines of the shell before the modules, such as the one that makes ``module`` known.
-    python : that has labkit, as the compute nodes see it; the one that submits when left out.
-    partition, account, constraint : of the job, where the command line names none.
+    python : a Python with labkit, as the compute nodes see it; by default the one that submits.
+    partition, account, constraint : of the job, unless the command line names them.
     partitions : what each allows; a request beyond it is refused before it is submitted.
     options : further lines for the batch system, such as ``--gres=gpu:1``.
     environment : variables for everything in the job.
     interface : network device for TCP between hosts.
-    transports : paths between ranks that notebooks compare, where the suite does not say.
-    scratch : folder that all nodes see, where campaigns go; variables such as $USER are filled in.
+    transports : paths between ranks that notebooks compare, unless the suite says.
+    scratch : folder for campaigns that all nodes see; variables such as $USER are filled in.
     """
 
     system: System = "slurm"
@@ -88,16 +88,16 @@ class Site:
     scratch: str = ""
 
     def __post_init__(self) -> None:
-        for one in dataclasses.fields(self):
-            for key, text in _texts(getattr(self, one.name), one.name):
-                single(key, text, WORD if key in ("partition", "account", "partitions") else None)
-        single("constraint", self.constraint, LIMITS)
+        for field_of_site in dataclasses.fields(self):
+            for key, text in _texts(getattr(self, field_of_site.name), field_of_site.name):
+                one_line(key, text, WORD if key in ("partition", "account", "partitions") else None)
+        one_line("constraint", self.constraint, LIMITS)
         for name in self.environment:
-            single("environment", name, VARIABLE)
+            one_line("environment", name, VARIABLE)
 
     @property
     def folder(self) -> Path | None:
-        """Where campaigns go; None for the usual place.
+        """Folder for campaigns; None for the default folder.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Site:
             If it names a variable that is not set.
         """
         text = os.path.expandvars(self.scratch)
-        text = re.sub(r"\$(USER\b|\{USER\})", lambda _: getpass.getuser(), text)  # where nobody logged in
+        text = re.sub(r"\$(USER\b|\{USER\})", lambda _: getpass.getuser(), text)  # unset without a login
         if "$" in text:
             raise SpecError(
                 f"scratch={self.scratch!r} names a variable that is not set here. Set the variable, or write the path."
@@ -118,111 +118,112 @@ class Site:
         Raises
         ------
         SpecError
-            If it does not, or is not one of those the site lists.
+            If the partition does not allow the request, or the site does not list it.
         """
         if not partition or not self.partitions:
             return
         if partition not in self.partitions:
             raise known("partition", partition, list(self.partitions))
-        most = self.partitions[partition]
-        for word, asked, limit in (("time", minutes, most.minutes), ("nodes", nodes, most.nodes)):
-            if limit and asked > limit:
-                raise SpecError(f"--{word} {asked}, but partition {partition} allows {limit}. Set --{word} {limit}.")
+        limits = self.partitions[partition]
+        for word, value, limit in (("time", minutes, limits.minutes), ("nodes", nodes, limits.nodes)):
+            if limit and value > limit:
+                raise SpecError(f"--{word} {value}, but partition {partition} allows {limit}. Set --{word} {limit}.")
 
 
 def names() -> list[str]:
-    """Sites that come with labkit, and the user's own."""
+    """Return the names of the sites that come with labkit, and of the user's own."""
     return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
 
 
 def _folders() -> tuple[Path, ...]:
-    """Where sites lie: the user's own first, where the user has a home."""
+    """Return the folders of sites: the user's own first, if the user has a home."""
     with suppress(DataError):
         return folders.config() / "sites", SITES
     return (SITES,)
 
 
 def find(name: str) -> Path | None:
-    """File of a site: a path, or a name in ~/.config/labkit/sites or templates/sites; $LABKIT_SITE when empty.
+    """Find the file of a site: a path, or a name in ~/.config/labkit/sites or templates/sites; $LABKIT_SITE if empty.
 
     Raises
     ------
     SpecError
-        If there is none of that name.
+        If no site has that name.
     """
     name = name or os.environ.get(SITE, "")
     if not name:
         return None
-    own = name.endswith(".toml")
-    places = [Path(name)] if own else [folder / f"{named('site', name, names())}.toml" for folder in _folders()]
-    found = next((path for path in places if path.is_file()), None)
-    if found is None:
+    is_file = name.endswith(".toml")
+    places = [Path(name)] if is_file else [folder / f"{named('site', name, names())}.toml" for folder in _folders()]
+    path = next((path for path in places if path.is_file()), None)
+    if path is None:
         raise known("site", name, names())
-    return found
+    return path
 
 
 def load(path: Path | None) -> Site:
-    """A site from its file; without one, what the programs on this machine tell.
+    """Load a site from its file; without a file, find the batch system by the programs on this machine.
 
     Raises
     ------
     SpecError
-        For unknown keys, with those that are alike, or values that cannot be.
+        For unknown keys, with similar ones, or invalid values.
     LaunchError
         If there is no file and no batch system.
     """
     if path is None:
-        return Site(system=_found())
+        return Site(system=_batch_system_here())
     try:
-        held = outside.toml(path)
+        settings = outside.toml(path)
     except DataError as error:
         raise SpecError(f"site {error}") from error
     what = f"site {path}"
-    _known(held, Site, what)
-    partitions = held.get("partitions", {})
-    for name, one in partitions.items() if isinstance(partitions, dict) else ():
-        if isinstance(one, dict):
-            _known(one, Partition, f"{what}, partition {name}")
-    return validated(Site, held, what=what)
+    _check_keys(settings, Site, what)
+    partitions = settings.get("partitions", {})
+    if isinstance(partitions, dict):
+        for name, partition in partitions.items():
+            if isinstance(partition, dict):
+                _check_keys(partition, Partition, f"{what}, partition {name}")
+    return validated(Site, settings, what=what)
 
 
-def _known(held: Mapping[str, Any], kind: type[Site | Partition], what: str) -> None:
-    """Refuse keys that are not there, naming those that are alike."""
-    have = [f.name for f in dataclasses.fields(kind)]
-    for key in held:
-        if key not in have:
-            raise SpecError(f"{what}: {known('key', key, have)}")
+def _check_keys(settings: Mapping[str, Any], cls: type[Site | Partition], what: str) -> None:
+    """Refuse unknown keys, and name similar ones."""
+    names_of_fields = [f.name for f in dataclasses.fields(cls)]
+    for key in settings:
+        if key not in names_of_fields:
+            raise SpecError(f"{what}: {known('key', key, names_of_fields)}")
 
 
-def single(key: str, text: str, fits: re.Pattern[str] | None = None) -> None:
+def one_line(key: str, text: str, form: re.Pattern[str] | None = None) -> None:
     """Refuse a text that would become several lines of a job's script, or a word of another form.
 
     Raises
     ------
     SpecError
-        If it has a control character, or is not as `fits` says.
+        If it has a control character, or does not match `form`.
     """
     if any(unicodedata.category(sign) in ("Cc", "Zl", "Zp") for sign in text):
         raise SpecError(f"{key.rstrip()}={text[:60]!r}, but it must be one line. Remove the control characters.")
-    if text and fits and not fits.fullmatch(text):
-        raise SpecError(f"{key.rstrip()}={text[:60]!r}, but it must be {FORMS[fits]}. Correct it.")
+    if text and form and not form.fullmatch(text):
+        raise SpecError(f"{key.rstrip()}={text[:60]!r}, but it must be {FORMS[form]}. Correct it.")
 
 
 def _texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
-    """All texts of a site, each with its key."""
+    """Yield all texts of a site, each with its key."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Mapping):
-        for name, one in value.items():
+        for name, item in value.items():
             yield key, str(name)
-            yield from _texts(one, f"{key}.{name}")
+            yield from _texts(item, f"{key}.{name}")
     elif isinstance(value, tuple):
-        for one in value:
-            yield from _texts(one, key)
+        for item in value:
+            yield from _texts(item, key)
 
 
-def _found() -> System:
-    """The batch system whose programs are here."""
+def _batch_system_here() -> System:
+    """Return the batch system whose programs are on the PATH."""
     for system, program in PROGRAMS.items():
         if shutil.which(program):
             return system

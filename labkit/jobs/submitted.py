@@ -1,4 +1,4 @@
-"""Jobs that were submitted for a campaign, read from its folder: whoever looks need not be who submitted."""
+"""Jobs that were submitted for a campaign. Its folder names them, so any user can look."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Job:
     Parameters
     ----------
     campaign : its folder.
-    submission : which one into that campaign, from 1.
+    submission : number of the submission into that campaign, from 1.
     system : batch system.
     number : of the job there.
-    submitted : when, s since the epoch.
-    array : how many jobs it is, one after the other.
-    own : whether this user submitted it, by the signature in its file.
+    submitted : time of the submission, s since the epoch.
+    array : number of jobs, one after the other.
+    submitted_here : whether this user submitted it, by the signature in its file.
     """
 
     campaign: Path
@@ -38,7 +38,7 @@ class Job:
     number: str
     submitted: float
     array: int = 1
-    own: bool = True
+    submitted_here: bool = True
 
     @property
     def batch(self) -> System:
@@ -46,35 +46,35 @@ class Job:
         return SYSTEMS[self.system]
 
     def state(self) -> State:
-        """How it is now."""
+        """Ask the batch system for the state of the job."""
         return self.batch.state(self.number)
 
     def notes(self) -> list[dict[str, Any]]:
-        """What its allocations noted from inside, by name."""
+        """Return the notes that its allocations wrote, by name."""
         paths = sorted((self.campaign / "jobs").glob(f"{self.submission}-*.json"))
         return [note for note in map(read, paths) if note is not None]
 
     def goes_on(self) -> bool:
-        """Whether it waits or runs; one whose allocations all noted their end is not asked for."""
+        """Whether it waits or runs. If all its allocations noted their end, the batch system is not asked."""
         notes = self.notes()
         if len(notes) >= self.array and all("status" in note for note in notes):
             return False
         return self.state().kind in ("pending", "running")
 
     def output(self) -> str:
-        """The end of what it wrote."""
+        """Return the end of its output."""
         paths = (self.campaign / "jobs").glob(f"{self.submission}-*.out*")
         newest = max(paths, key=lambda path: path.stat().st_mtime, default=None)
         return "\n".join(outside.text(newest, "replace").strip().splitlines()[-15:]) if newest else ""
 
 
 def signable(system: str, number: str) -> bytes:
-    """What is signed of a job: others may write any number into a campaign, and `cancel` must not end that job."""
+    """Return the bytes to sign. Others may write any number into a campaign, and `cancel` must not end that job."""
     return f"job {system} {number}".encode()
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """What a file of ``jobs/`` holds; None, with a warning, where it is damaged."""
+    """Read a file of ``jobs/``; return None, with a warning, if it is damaged."""
     try:
         return outside.json_object(path)
     except DataError as error:
@@ -82,81 +82,81 @@ def read(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _damaged(path: Path, why: object) -> None:
-    text = f"{path} is damaged, so labkit ignores it: {why}. Delete it, or restore it from a backup."
+def _damaged(path: Path, reason: object) -> None:
+    text = f"{path} is damaged, so labkit ignores it: {reason}. Delete it, or restore it from a backup."
     warnings.warn(text, LabkitWarning, stacklevel=3)
 
 
 def jobs(into: Path) -> list[Job]:
-    """Jobs that were submitted for a campaign, in order.
+    """Return the jobs that were submitted for a campaign, in order.
 
     Warns
     -----
     LabkitWarning
-        For a submission whose file is damaged; it is left out.
+        For a submission whose file is damaged; the list omits it.
     """
-    found = []
+    submitted_jobs = []
     for path in sorted((into / "jobs").glob("[0-9]*.json")):
-        held = read(path) if path.stem.isdigit() else None
-        if held is None:
+        facts = read(path) if path.stem.isdigit() else None
+        if facts is None:
             continue
         try:
-            if held["system"] not in SYSTEMS:
-                raise ValueError(f"there is no batch system {held['system']!r}")
-            array = int(dict(held.get("request", {})).get("array", 1))
-            number, submitted = str(held["number"]), float(held["submitted"])
+            if facts["system"] not in SYSTEMS:
+                raise ValueError(f"there is no batch system {facts['system']!r}")
+            array = int(dict(facts.get("request", {})).get("array", 1))
+            number, submitted = str(facts["number"]), float(facts["submitted"])
             if not NUMBER.fullmatch(number):
                 raise ValueError(f"{number[:40]!r} is no number of a job")
-            mine = signed(signable(held["system"], number), held.get("signature"))
-            found.append(Job(into, int(path.stem), held["system"], number, submitted, array, mine))
+            submitted_here = signed(signable(facts["system"], number), facts.get("signature"))
+            submitted_jobs.append(Job(into, int(path.stem), facts["system"], number, submitted, array, submitted_here))
         except (KeyError, TypeError, ValueError) as error:
             _damaged(path, f"there is no {error}" if isinstance(error, KeyError) else error)
-    return sorted(found, key=lambda job: job.submission)
+    return sorted(submitted_jobs, key=lambda job: job.submission)
 
 
-def shown(found: Sequence[Job]) -> list[Job]:
-    """Those jobs of a campaign that wait or run, and the last one."""
-    return [job for job in found if job is found[-1] or job.goes_on()]
+def _active_and_last(jobs_of_campaign: Sequence[Job]) -> list[Job]:
+    """Return the jobs of a campaign that wait or run, and the last one."""
+    return [job for job in jobs_of_campaign if job is jobs_of_campaign[-1] or job.goes_on()]
 
 
 def latest(name: str | Path) -> Job:
-    """The last job of a campaign that waits or runs; where none does, the last.
+    """Return the last job of a campaign that waits or runs; if none does, the last job.
 
     Raises
     ------
     DataError
         If there is no such campaign, or nothing was submitted for it.
     """
-    found = _of(name)
-    return next((job for job in reversed(found) if job.goes_on()), found[-1])
+    jobs_of_campaign = _jobs_of(name)
+    return next((job for job in reversed(jobs_of_campaign) if job.goes_on()), jobs_of_campaign[-1])
 
 
 def of(name: str | Path) -> list[Job]:
-    """Jobs of a campaign that wait or run, and its last one.
+    """Return the jobs of a campaign that wait or run, and its last one.
 
     Raises
     ------
     DataError
         If there is no such campaign, or nothing was submitted for it.
     """
-    return shown(_of(name))
+    return _active_and_last(_jobs_of(name))
 
 
-def _of(name: str | Path) -> list[Job]:
-    """All jobs of a campaign, one at least."""
+def _jobs_of(name: str | Path) -> list[Job]:
+    """Return all jobs of a campaign, at least one."""
     into = outside.resolved(campaign.find(name))
-    if found := jobs(into):
-        return found
+    if found_jobs := jobs(into):
+        return found_jobs
     raise DataError(f"Campaign {into} has no job. Submit one with: labkit submit SUITE --into {into}")
 
 
 def every() -> list[Job]:
-    """Jobs that wait or run, and the last job of every campaign."""
+    """Return the jobs that wait or run, and the last job of every campaign."""
     paths = campaign.root().glob("**/jobs/[0-9]*.json")
-    folders = {path.parent.parent for path in paths if path.stem.isdigit() and _held(path.parent.parent)}
-    return sorted((job for one in folders for job in shown(jobs(one))), key=lambda job: job.submitted)
+    folders = {path.parent.parent for path in paths if path.stem.isdigit() and _is_campaign(path.parent.parent)}
+    return sorted((job for folder in folders for job in _active_and_last(jobs(folder))), key=lambda job: job.submitted)
 
 
-def _held(folder: Path) -> bool:
-    """Whether a folder is a campaign; what merged campaigns kept of their jobs is none."""
+def _is_campaign(folder: Path) -> bool:
+    """Whether a folder is a campaign, and not the jobs that a merged campaign kept of its origins."""
     return (folder / "campaign.json").exists() and "origins" not in folder.parts

@@ -1,4 +1,4 @@
-"""Submitting a suite: what cannot be is refused before the batch system is asked for anything."""
+"""Submit a suite. labkit refuses an impossible request before it submits anything."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from labkit import benchmarks, campaign, outside, suites, writing
-from labkit.campaign import Campaign, lease
+from labkit import benchmarks, outside, suites, writing
+from labkit.campaign import Campaign, lease, root
 from labkit.campaign.signatures import sign
 from labkit.errors import LaunchError, SpecError
 from labkit.host.allocation import Allocation
 from labkit.jobs import site as sites
-from labkit.jobs.inside import left_out, usual
+from labkit.jobs.inside import default_parameters, left_out
 from labkit.jobs.script import Request, render
 from labkit.jobs.site import Site
 from labkit.jobs.submitted import Job, jobs, signable
@@ -25,9 +25,9 @@ PATIENCE = 30.0  # s that a submission waits for another one into the same campa
 
 
 def folder(suite: str, into: str | None, site: Site) -> Path:
-    """Where the campaign of a submission lies, as all nodes name it."""
-    usual = (site.folder or campaign.root()) / Path(suite).stem
-    return outside.resolved(Path(into).expanduser() if into else usual)
+    """Return the campaign folder of a submission, under the name that all nodes use."""
+    default = (site.folder or root()) / Path(suite).stem
+    return outside.resolved(Path(into).expanduser() if into else default)
 
 
 def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
@@ -35,71 +35,72 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
 
     Parameters
     ----------
-    place : file of the site; None to take what is found here.
+    place : file of the site; None to use the batch system of this machine.
     into : campaign folder.
 
     Raises
     ------
     SpecError
-        If suite, site or request cannot be; nothing was submitted.
+        If suite, site or request is invalid. Nothing was submitted.
     LaunchError
         If the batch system refuses, or a job for this campaign waits or runs.
     """
     site = sites.load(place)
     suite = check(request, site, into, say)
-    own = into / "jobs"
+    jobs_folder = into / "jobs"
     if (into / "campaign.json").exists():
-        _free(into)
-    held = Campaign(into, {"suite": suite.name, "title": suite.title})
-    own.mkdir(exist_ok=True)
-    with _alone(own):
-        _free(into)
-        if local := _local(into):
+        _refuse_active_job(into)
+    campaign = Campaign(into, {"suite": suite.name, "title": suite.title})
+    jobs_folder.mkdir(exist_ok=True)
+    with _submission_lock(jobs_folder):
+        _refuse_active_job(into)
+        if local_folder := _node_local(into):
             say(
-                f"warning: {into} is below {local}, which is local to each node on most clusters. Use a shared "
+                f"warning: {into} is below {local_folder}, which is local to each node on most clusters. Use a shared "
                 "folder: --into."
             )
-        number = 1 + max((int(path.stem) for path in own.glob("[0-9]*.json") if path.stem.isdigit()), default=0)
+        number = 1 + max((int(path.stem) for path in jobs_folder.glob("[0-9]*.json") if path.stem.isdigit()), default=0)
         exclude = sorted(left_out(into))
         for host in exclude:
-            say(f"node {host} is excluded: {left_out(into)[host]}. To use it again, delete {own}/left-out.txt.")
-        script = own / f"{number}.{SYSTEMS[site.system].template.rpartition('.')[2]}"
+            say(f"node {host} is excluded: {left_out(into)[host]}. To use it again, delete {jobs_folder}/left-out.txt.")
+        script = jobs_folder / f"{number}.{SYSTEMS[site.system].template.rpartition('.')[2]}"
         script.write_text(render(request, site, into, submission=number, exclude=exclude))
-        (own / f"{number}.toml").write_text(place.read_text() if place else f'system = "{site.system}"\n')
-        # before the job is there: two hosts that add to one file on NFS overwrite each other's lines
-        held.log(f"submission {number} to {site.system}, {request.nodes} nodes, {request.minutes} minutes")
+        (jobs_folder / f"{number}.toml").write_text(place.read_text() if place else f'system = "{site.system}"\n')
+        # before the job starts: two hosts that append to one file on NFS overwrite each other's lines
+        campaign.log(f"submission {number} to {site.system}, {request.nodes} nodes, {request.minutes} minutes")
         try:
-            sent = SYSTEMS[site.system].submit(str(script))
+            job_number = SYSTEMS[site.system].submit(str(script))
         except LaunchError:
-            for path in own.glob(f"{number}.*"):
+            for path in jobs_folder.glob(f"{number}.*"):
                 path.unlink()
             raise
-        job = Job(into, number, site.system, sent, time.time(), request.array)
+        job = Job(into, number, site.system, job_number, time.time(), request.array)
         facts = {"system": job.system, "number": job.number, "submitted": job.submitted, "request": request.__dict__}
         facts["signature"] = sign(signable(job.system, job.number))
-        writing.replace(own / f"{number}.json", json.dumps(facts, default=list, indent=1) + "\n", durable=True)
+        writing.replace(jobs_folder / f"{number}.json", json.dumps(facts, default=list, indent=1) + "\n", durable=True)
     return job
 
 
 def check(request: Request, site: Site, into: Path, say: Say) -> suites.Suite:
-    """The suite of a request, which site, batch system and notebooks have nothing against.
+    """Load the suite of a request and check it against the site, the batch system and the notebooks.
 
     Raises
     ------
     SpecError
-        If it cannot be: too many nodes, too long, no such partition, more ranks than cores, a parameter out of range.
+        If it is impossible: too many nodes, too long, an unknown partition, more ranks than cores, a parameter out of
+        range.
     LaunchError
         If the batch system would refuse it, in its own words.
     """
     text = render(request, site, into, exclude=sorted(left_out(into)))
     suite = suites.load(request.suite, request.parameters)
     for entry in suite.entries:
-        _possible(entry)
+        _check_parameters(entry)
     hosts = tuple(f"node{i}" for i in range(request.nodes))
-    meant = usual(site, Allocation(site.system, "0", hosts=hosts, tasks=request.ppn))
-    for entry in suites.load(request.suite, request.parameters, meant).entries:
+    defaults = default_parameters(site, Allocation(site.system, "0", hosts=hosts, tasks=request.ppn))
+    for entry in suites.load(request.suite, request.parameters, defaults).entries:
         try:
-            _possible(entry)
+            _check_parameters(entry)
         except SpecError as error:
             say(
                 f"warning: {entry.name} will fail on {request.nodes} nodes with {request.ppn} ranks each: {error.brief}"
@@ -110,8 +111,8 @@ def check(request: Request, site: Site, into: Path, say: Say) -> suites.Suite:
     return suite
 
 
-def _possible(entry: suites.Entry) -> None:
-    """Refuse parameters that no machine could measure with; what this host lacks, the job's may have."""
+def _check_parameters(entry: suites.Entry) -> None:
+    """Refuse parameters that no machine could measure with. The job's hosts may have what this host lacks."""
     try:
         study = entry.study(measure=False)
         for spec in study.specs():
@@ -120,36 +121,37 @@ def _possible(entry: suites.Entry) -> None:
         pass
 
 
-def _free(into: Path) -> None:
+def _refuse_active_job(into: Path) -> None:
     """Refuse a campaign for which a job waits or runs."""
-    running = next((job for job in reversed(jobs(into)) if job.goes_on()), None)
-    if running is not None:
+    active = next((job for job in reversed(jobs(into)) if job.goes_on()), None)
+    if active is not None:
         raise LaunchError(
-            f"Job {running.number} for {into} is {running.state().words}. Follow it with: labkit attach {into}; "
+            f"Job {active.number} for {into} is {active.state().words}. Follow it with: labkit attach {into}; "
             f"end it with: labkit cancel {into}; or choose another campaign with --into."
         )
 
 
 @contextmanager
-def _alone(own: Path) -> Iterator[None]:
-    """Have nobody else submit into a campaign meanwhile, from this host or another one."""
+def _submission_lock(jobs_folder: Path) -> Iterator[None]:
+    """Let nobody else submit into a campaign meanwhile, from this host or another one."""
     end = time.monotonic() + PATIENCE
     with ExitStack() as stack:
         while True:
             try:
-                stack.enter_context(lease.hold(own))
+                stack.enter_context(lease.hold(jobs_folder))
                 break
             except LaunchError as error:
                 if time.monotonic() > end:
-                    who = lease.holder(own) or {"pid": "?", "host": "?"}
+                    holder = lease.holder(jobs_folder) or {"pid": "?", "host": "?"}
                     raise LaunchError(
-                        f"Process {who['pid']} on {who['host']} is submitting into {own.parent} for longer than "
-                        f"{PATIENCE:g} s. Wait for it, or end it; then look with: labkit status {own.parent}"
+                        f"Process {holder['pid']} on {holder['host']} is submitting into {jobs_folder.parent} for "
+                        f"longer than {PATIENCE:g} s. Wait for it, or end it; then look with: "
+                        f"labkit status {jobs_folder.parent}"
                     ) from error
                 time.sleep(0.1)
         yield
 
 
-def _local(into: Path) -> str:
-    """The folder above a campaign that other nodes hardly see; empty where there is none."""
+def _node_local(into: Path) -> str:
+    """Return the folder above a campaign that other nodes probably do not see; empty if there is none."""
     return next((str(p) for p in map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run")) if p in into.parents), "")

@@ -17,14 +17,14 @@ Kind = Literal["pending", "running", "ended", "unknown"]
 
 @dataclass(frozen=True)
 class State:
-    """How a job is.
+    """The state of a job.
 
     Parameters
     ----------
-    kind : what that means here.
-    words : in the batch system's words, with its reason.
-    good : whether it ended well.
-    nodes : where it runs or ran, as the system writes it; empty where it never began.
+    kind : what the state means for labkit.
+    words : the batch system's words, with its reason.
+    good : whether it ended with success.
+    nodes : where it runs or ran, in the system's notation; empty if it never began.
     """
 
     kind: Kind
@@ -35,48 +35,49 @@ class State:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a partition allows; 0 where it sets no limit.
+    """What a partition allows; 0 for no limit.
 
     Parameters
     ----------
     name : of the partition.
     nodes, minutes : of a job.
     cores : of its largest node, hardware threads counted as Slurm does.
-    usual : whether it is the one for jobs that name none.
+    is_default : whether it is the default for jobs.
     """
 
     name: str
     nodes: int
     minutes: int
     cores: int
-    usual: bool = False
+    is_default: bool = False
 
 
 def limits(text: str) -> dict[str, Limits]:
-    """Partition → what it allows, from lines of ``sinfo -h -o "%P|%l|%D|%c|%s"``, one or more each.
+    """Return partition → what it allows, from lines of ``sinfo -h -o "%P|%l|%D|%c|%s"``, one or more each.
 
     Examples
     --------
     >>> limits("short*|30:00|4|16|1-2")["short"]
-    Limits(name='short', nodes=2, minutes=30, cores=16, usual=True)
+    Limits(name='short', nodes=2, minutes=30, cores=16, is_default=True)
     """
-    found: dict[str, Limits] = {}
+    partitions: dict[str, Limits] = {}
     for line in text.splitlines():
         name, time, nodes, cores, sizes = (*line.strip().split("|"), "", "", "", "", "")[:5]
         if not name or not nodes.isdigit():
             continue
-        usual, name = name.endswith("*"), name.rstrip("*")
-        before = found.get(name, Limits(name, 0, 0, 0))
-        largest = int(number[0]) if (number := re.match(r"\d+", cores)) else 0
-        found[name] = Limits(name, before.nodes + int(nodes), _minutes(time), max(before.cores, largest), usual)
-        most = sizes.rpartition("-")[2]
-        if most.isdigit():
-            found[name] = replace(found[name], nodes=min(found[name].nodes, int(most)))
-    return found
+        is_default, name = name.endswith("*"), name.rstrip("*")
+        known = partitions.get(name, Limits(name, 0, 0, 0))
+        cores_of_node = int(number[0]) if (number := re.match(r"\d+", cores)) else 0
+        largest = max(known.cores, cores_of_node)
+        partitions[name] = Limits(name, known.nodes + int(nodes), _minutes(time), largest, is_default)
+        most_nodes = sizes.rpartition("-")[2]
+        if most_nodes.isdigit():
+            partitions[name] = replace(partitions[name], nodes=min(partitions[name].nodes, int(most_nodes)))
+    return partitions
 
 
 def _minutes(text: str) -> int:
-    """Minutes of ``[days-]hours:minutes:seconds`` as Slurm writes it; 0 for no limit."""
+    """Return the minutes of ``[days-]hours:minutes:seconds``, Slurm's notation; 0 for no limit."""
     days, dash, rest = text.partition("-")
     parts = (rest if dash else text).split(":")
     if not all(part.isdigit() for part in parts) or (dash and not days.isdigit()):
@@ -86,7 +87,7 @@ def _minutes(text: str) -> int:
 
 
 class System(ABC):
-    """A batch system by its programs."""
+    """A batch system; its programs do the work."""
 
     name: str
     template: str
@@ -94,22 +95,22 @@ class System(ABC):
     cancels: tuple[str, ...]
 
     def submit(self, script: str) -> str:
-        """Number of the new job.
+        """Submit a script; return the number of the new job.
 
         Raises
         ------
         LaunchError
-            If the program is not here, or refuses; with its own words.
+            If the program is not installed, or refuses; with its own words.
         """
         return self._number(_run([*self.submits, script], self._advice()))
 
     def check(self, script: str, partition: str, *, nodes: int, ppn: int, minutes: int) -> None:  # noqa: B027
-        """Refuse before it is submitted what could never run; a system that cannot tell refuses nothing.
+        """Refuse a script that could never run, before its submission. A system that cannot tell refuses nothing.
 
         Raises
         ------
         SpecError
-            If the partition is not there, too small or too short.
+            If the partition does not exist, or the request exceeds its limits.
         LaunchError
             If the batch system would refuse the script, in its own words.
         """
@@ -120,7 +121,7 @@ class System(ABC):
 
     @abstractmethod
     def state(self, job: str) -> State:
-        """How a job is, all of its array together."""
+        """Return the state of a job, or of all jobs of an array together."""
 
     def _number(self, text: str) -> str:
         return text.split()[-1] if text.split() else ""
@@ -138,24 +139,25 @@ class Slurm(System):
     _RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
 
     def check(self, script: str, partition: str, *, nodes: int, ppn: int, minutes: int) -> None:
-        """By what sinfo tells of the partition, then by ``sbatch --test-only``."""
-        there = limits(_answer(["sinfo", "-h", "-o", "%P|%l|%D|%c|%s"]))
-        if not there:
+        """Check against the limits that sinfo prints, then by ``sbatch --test-only``."""
+        partitions = limits(_output(["sinfo", "-h", "-o", "%P|%l|%D|%c|%s"]))
+        if not partitions:
             return
-        if partition and partition not in there:
-            raise known("partition", partition, list(there))
-        most = there.get(partition) or next((one for one in there.values() if one.usual), Limits("", 0, 0, 0))
-        asked = ("time", minutes, most.minutes), ("nodes", nodes, most.nodes), ("ppn", ppn, most.cores)
-        for word, value, limit in asked:
+        if partition and partition not in partitions:
+            raise known("partition", partition, list(partitions))
+        default = next((one for one in partitions.values() if one.is_default), Limits("", 0, 0, 0))
+        allowed = partitions.get(partition, default)
+        requests = ("time", minutes, allowed.minutes), ("nodes", nodes, allowed.nodes), ("ppn", ppn, allowed.cores)
+        for word, value, limit in requests:
             if limit and value > limit:
-                what = {"time": f"{limit} minutes", "nodes": f"{limit} nodes", "ppn": f"{limit} cores on a node"}[word]
+                unit = {"time": "minutes", "nodes": "nodes", "ppn": "cores on a node"}[word]
                 raise SpecError(
-                    f"--{word} {value}, but partition {most.name} has {what}. Set --{word} {limit} or less."
+                    f"--{word} {value}, but partition {allowed.name} has {limit} {unit}. Set --{word} {limit} or less."
                 )
         try:
-            _run(["sbatch", "--test-only"], self._advice(), given=script)
+            _run(["sbatch", "--test-only"], self._advice(), standard_input=script)
         except LaunchError as error:
-            # said of drained nodes too, for which a job may wait; what no node will ever have, sbatch itself refuses
+            # Slurm also says this of drained nodes, for which a job may wait. sbatch itself refuses what no node has
             if "Requested node configuration is not available" not in str(error):
                 raise
 
@@ -163,49 +165,49 @@ class Slurm(System):
         return text.strip().splitlines()[-1].partition(";")[0] if text.strip() else ""
 
     def _advice(self) -> str:
-        there = list(limits(_answer(["sinfo", "-h", "-o", "%P|%l|%D|%c|%s"])))
-        return f"Partitions here: {', '.join(there)}." if there else ""
+        partitions = list(limits(_output(["sinfo", "-h", "-o", "%P|%l|%D|%c|%s"])))
+        return f"Partitions here: {', '.join(partitions)}." if partitions else ""
 
     def state(self, job: str) -> State:
-        """From scontrol while it remembers the job, then from sacct."""
+        """Ask scontrol while it remembers the job, then sacct."""
         try:
             return self.read(_run(["scontrol", "-o", "show", "job", job]))
         except LaunchError as error:
             if "Invalid job id" not in str(error):
                 return State("unknown", str(error).splitlines()[0])
         try:
-            said = _run(["sacct", "-X", "-n", "-P", "-j", job, "-o", "State,ExitCode,NodeList"])
+            output = _run(["sacct", "-X", "-n", "-P", "-j", job, "-o", "State,ExitCode,NodeList"])
         except LaunchError:
-            said = ""
-        lines = [line.split("|") for line in said.splitlines() if line.count("|") >= 2]
+            output = ""
+        lines = [line.split("|") for line in output.splitlines() if line.count("|") >= 2]
         if not lines:
             return State("ended", "gone from the queue")
-        return self._of([(s.partition(" ")[0], "", e, n) for s, e, n, *_ in lines])
+        return self._combined([(s.partition(" ")[0], "", e, n) for s, e, n, *_ in lines])
 
     def read(self, text: str) -> State:
-        """From lines of ``scontrol -o show job``, one for each member of an array."""
-        found = []
+        """Read lines of ``scontrol -o show job``, one for each member of an array."""
+        members = []
         for line in text.splitlines():
             fields = dict(re.findall(r"(?:^|\s)(JobState|Reason|ExitCode|NodeList|BatchHost)=(\S*)", line))
             if "JobState" in fields:
                 nodes = fields.get("NodeList", "").replace("(null)", "")
-                found.append((fields["JobState"], fields.get("Reason", ""), fields.get("ExitCode", ""), nodes))
-        return self._of(found)
+                members.append((fields["JobState"], fields.get("Reason", ""), fields.get("ExitCode", ""), nodes))
+        return self._combined(members)
 
-    def _of(self, found: Sequence[tuple[str, str, str, str]]) -> State:
-        """One state of all members: running before pending before ended, and the worst end."""
-        nodes = next((nodes for *_, nodes in found if nodes), "")
+    def _combined(self, members: Sequence[tuple[str, str, str, str]]) -> State:
+        """Combine the states of all members: running before pending before ended, and the worst end."""
+        nodes = next((nodes for *_, nodes in members if nodes), "")
         for kind, names in (("running", self._RUNNING), ("pending", self._PENDING)):
-            for state, reason, _, where in found:
+            for state, reason, _, nodes_of_member in members:
                 if state in names:
                     words = f"{state} ({reason})" if reason not in ("", "None") else state
-                    return State("running" if kind == "running" else "pending", words, nodes=where or nodes)
-        bad = [one for one in found if one[0] != "COMPLETED"]
-        if found and not bad:
+                    return State("running" if kind == "running" else "pending", words, nodes=nodes_of_member or nodes)
+        bad = [member for member in members if member[0] != "COMPLETED"]
+        if members and not bad:
             return State("ended", "COMPLETED", True, nodes)
         state, reason, status, _ = bad[0] if bad else ("unknown to Slurm", "", "", "")
-        said = [reason] * (reason not in ("", "None")) + [f"exit code {status}"] * (status not in ("", "0:0"))
-        return State("ended", f"{state} ({', '.join(said)})" if said else state, nodes=nodes)
+        reasons = [reason] * (reason not in ("", "None")) + [f"exit code {status}"] * (status not in ("", "0:0"))
+        return State("ended", f"{state} ({', '.join(reasons)})" if reasons else state, nodes=nodes)
 
 
 class Pbs(System):
@@ -215,14 +217,14 @@ class Pbs(System):
     submits, cancels = ("qsub",), ("qdel",)
 
     def state(self, job: str) -> State:
-        """From ``qstat -x -f``, which also knows jobs that ended."""
+        """Ask ``qstat -x -f``, which also knows jobs that ended."""
         try:
             return self.read(_run(["qstat", "-x", "-f", job]))
         except LaunchError as error:
             return State("unknown", str(error).splitlines()[0])
 
     def read(self, text: str) -> State:
-        """From what ``qstat -f`` prints."""
+        """Read the output of ``qstat -f``."""
         fields: dict[str, str] = dict(re.findall(r"^\s*(job_state|Exit_status|comment|exec_host) = (.*)$", text, re.M))
         letter, status = fields.get("job_state", "?"), fields.get("Exit_status", "")
         words = f"{letter} ({fields['comment']})" if "comment" in fields else letter
@@ -240,14 +242,14 @@ class Flux(System):
     submits, cancels = ("flux", "batch"), ("flux", "cancel")
 
     def state(self, job: str) -> State:
-        """From ``flux jobs``, which also knows jobs that ended."""
+        """Ask ``flux jobs``, which also knows jobs that ended."""
         try:
             return self.read(_run(["flux", "jobs", "-a", "-n", "-o", "{state} {result} {nodelist}", job]))
         except LaunchError as error:
             return State("unknown", str(error).splitlines()[0])
 
     def read(self, text: str) -> State:
-        """From state, result and nodes of a job."""
+        """Read state, result and nodes of a job."""
         state, result, nodes = (*text.split(), "", "", "")[:3]
         if state == "INACTIVE":
             return State("ended", result, result == "COMPLETED", nodes)
@@ -258,8 +260,8 @@ class Flux(System):
 SYSTEMS: Mapping[str, System] = {system.name: system for system in (Slurm(), Pbs(), Flux())}
 
 
-def _answer(argv: Sequence[str]) -> str:
-    """What a command prints; empty where it is not here, hangs or fails."""
+def _output(argv: Sequence[str]) -> str:
+    """Return the output of a command; empty if it is not installed, hangs or fails."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -267,17 +269,17 @@ def _answer(argv: Sequence[str]) -> str:
     return "" if done.returncode else done.stdout
 
 
-def _run(argv: Sequence[str], advice: str = "", given: str = "") -> str:
-    """What a command prints.
+def _run(argv: Sequence[str], advice: str = "", standard_input: str = "") -> str:
+    """Return the output of a command.
 
     Parameters
     ----------
-    given : its standard input.
+    standard_input : text for its standard input.
 
     Raises
     ------
     LaunchError
-        If it is not here, hangs, or refuses; with its own words.
+        If it is not installed, hangs, or refuses; with its own words.
     """
     if shutil.which(argv[0]) is None:
         raise LaunchError(
@@ -285,12 +287,12 @@ def _run(argv: Sequence[str], advice: str = "", given: str = "") -> str:
             "cluster's login node, load its module, or print the job script with --dry-run."
         )
     try:
-        done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(argv, input=standard_input, capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired as error:
         raise LaunchError(f"{argv[0]} did not answer within 120 s. Try again later.", command=argv) from error
     if done.returncode:
-        said = done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}, no output"
-        if "establish a configuration source" in said:
+        message = done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}, no output"
+        if "establish a configuration source" in message:
             advice = "This machine is not part of a Slurm cluster (it has no slurm.conf). Log in to a login node."
-        raise LaunchError(f"{argv[0]} refused: {said}\n{advice}".strip(), command=argv, exit_status=done.returncode)
+        raise LaunchError(f"{argv[0]} refused: {message}\n{advice}".strip(), command=argv, exit_status=done.returncode)
     return done.stdout

@@ -1,7 +1,7 @@
-"""The timed loops: C kernels where they were compiled, mpi4py loops (`labkit.kernels.loops`) where not.
+"""The timed loops: C kernels if they were compiled, else mpi4py loops (`labkit.kernels.loops`).
 
-One build of the C kernels serves every MPI. The functions they call are looked up through mpi4py's own
-extension module, whose dependencies are the MPI library in use, and handed over in a table.
+One build of the C kernels serves every MPI. labkit looks up the functions that they call through mpi4py's extension
+module, which depends on the MPI library in use, and passes them to the kernels in a table.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm, Datatype, Op
 
 SCRATCH = 64
-LOOP_AT = 56  # where in it a kernel leaves the time of its loop, ns
+LOOP_AT = 56  # offset in it at which a kernel writes the time of its loop, ns
 TIMINGS = ("each", "total")
 HANDLES = ("comm", "datatype", "op", "byte", "win", "group", "info")
 
 
 def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
-    """Mirror of ``Job`` in kernel.h; `library` checks that the sizes agree."""
+    """Fields of ``Arguments`` in kernel.h; `library` checks that the sizes agree."""
     pointer, i64, i32 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
     kinds = (
         (pointer, "mpi"),
@@ -47,7 +47,7 @@ def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
 
 
 def library(*, int_handles: bool) -> ctypes.CDLL | None:
-    """The compiled kernels for one kind of MPI handle, or None where they were not compiled.
+    """Load the compiled kernels for one kind of MPI handle; None if they were not compiled.
 
     Raises
     ------
@@ -55,34 +55,37 @@ def library(*, int_handles: bool) -> ctypes.CDLL | None:
         If the file does not fit this labkit (built from other sources).
     """
     name = f"{__name__}._kernels_{'int' if int_handles else 'ptr'}"
-    found = importlib.util.find_spec(name)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
         return None
-    loaded = ctypes.CDLL(found.origin)
+    loaded = ctypes.CDLL(spec.origin)
 
-    class Layout(ctypes.Structure):
+    class Arguments(ctypes.Structure):
         _fields_ = _fields(ctypes.c_int if int_handles else ctypes.c_void_p)
 
-    built = ctypes.c_int64.in_dll(loaded, "labkit_job_size").value
-    if built != ctypes.sizeof(Layout):
+    try:
+        size = ctypes.c_int64.in_dll(loaded, "labkit_arguments_size").value
+    except ValueError:
+        raise KernelError(f"{spec.origin} was built from older sources. Rebuild it: make setup") from None
+    if size != ctypes.sizeof(Arguments):
         raise KernelError(
-            f"{found.origin} was built from other sources: its job structure has {built} B, this labkit's has "
-            f"{ctypes.sizeof(Layout)} B. Rebuild it: make setup"
+            f"{spec.origin} was built from other sources: its structure of arguments has {size} B, this "
+            f"labkit's has {ctypes.sizeof(Arguments)} B. Rebuild it: make setup"
         )
-    loaded.labkit_layout = Layout  # type: ignore[attr-defined]
+    loaded.labkit_arguments = Arguments  # type: ignore[attr-defined]
     loaded.labkit_allocate.restype = ctypes.c_void_p
     loaded.labkit_allocate.argtypes = [ctypes.c_int64, ctypes.c_int]
     return loaded
 
 
 def compiled() -> bool:
-    """Whether the C kernels are there; loads nothing."""
+    """Whether the C kernels were compiled; loads nothing."""
     return importlib.util.find_spec(f"{__name__}._kernels_ptr") is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What a kernel is asked to do; everything in it is fixed before the loop.
+    """What a kernel does; everything in it is fixed before the loop.
 
     Parameters
     ----------
@@ -92,13 +95,13 @@ class Work:
     itemsize : B of one element.
     send, recv : message buffers, uint8; an address stands for MPI_IN_PLACE.
     stride : B between the messages of a window; 0 when they share one buffer.
-    rank, ranks, peer, root : who is who.
+    rank, ranks, peer, root : this rank, the number of ranks, the partner, the root.
     window : messages in flight.
     requests : handles the kernel needs.
     phases : values it keeps of each iteration.
     timing : one of `TIMINGS`.
     isolated : barrier after each iteration, outside the timed part.
-    more : further fields of the kernel's job by name: numbers, arrays, MPI objects, lists of datatypes.
+    more : further arguments of the kernel by name: numbers, arrays, MPI objects, lists of datatypes.
     """
 
     comm: Comm | None
@@ -125,11 +128,11 @@ class Loop(Protocol):
     """A prepared kernel."""
 
     def __call__(self, warmup: int, iterations: int, start_ns: int = 0, slot_ns: int = 0) -> NDArray[np.int64]:
-        """Run it from a moment on, in slots, or at once.
+        """Run it from a given time on in slots, or at once.
 
         Returns
         -------
-        (phases, threads, iterations) ns; the first value alone holds the total time where that is asked for.
+        (phases, threads, iterations) ns; with timing ``total`` the first value is the total time.
         """
 
 
@@ -150,8 +153,8 @@ class Native:
             raise KernelError("the C kernels are not compiled. Install a C compiler and run: make setup.")
         self._library, self._mpi = loaded, mpi
         self._handle_type = np.uint32 if int_handles else np.uint64
-        listed = (ctypes.c_char_p * 512).in_dll(loaded, "labkit_mpi_functions")
-        self._names = [word.decode() for word in itertools.takewhile(lambda word: word is not None, listed)]
+        names = (ctypes.c_char_p * 512).in_dll(loaded, "labkit_mpi_functions")
+        self._names = [word.decode() for word in itertools.takewhile(lambda word: word is not None, names)]
         self._table, self._status = self._functions(), 0 if mpi is None else mpi._sizeof(mpi.Status)
 
     def _functions(self) -> ctypes.Array[ctypes.c_void_p] | None:
@@ -162,8 +165,8 @@ class Native:
         table = (ctypes.c_void_p * len(self._names))()
         for place, name in enumerate(self._names):
             # before MPI 4 some libraries had the persistent collectives under the prefix of extensions
-            found = (getattr(symbols, n, None) for n in (name, name.replace("MPI_", "MPIX_", 1)))
-            function = next((f for f in found if f is not None), None)
+            functions = (getattr(symbols, n, None) for n in (name, name.replace("MPI_", "MPIX_", 1)))
+            function = next((f for f in functions if f is not None), None)
             table[place] = ctypes.cast(function, ctypes.c_void_p) if function is not None else None
         return table
 
@@ -177,7 +180,7 @@ class Native:
         Parameters
         ----------
         size : B
-        huge : ask for huge pages; else they are refused.
+        huge : request huge pages; else they are refused.
 
         Returns
         -------
@@ -190,77 +193,78 @@ class Native:
         return buffer
 
     def missing(self, functions: Sequence[str]) -> list[str]:
-        """Those of some MPI functions that the library at hand has not."""
+        """Those of the MPI functions that this MPI library lacks."""
         table = self._table or ()
         return [name for name in functions if name in self._names and not table[self._names.index(name)]]
 
     def prepare(self, kernel: str, *works: Work) -> Loop:
-        """A kernel with nothing left to decide; with several works, one thread for each at once."""
+        """Prepare a kernel; with several works, one thread for each runs at the same time."""
         function = getattr(self._library, f"kernel_{kernel}")
-        layout: Any = self._library.labkit_layout
-        jobs, held = (layout * len(works))(), []
-        for job, work in zip(jobs, works, strict=True):
-            held.append(self._fill(job, work))
+        structure: Any = self._library.labkit_arguments
+        threads, buffers = (structure * len(works))(), []
+        for arguments, work in zip(threads, works, strict=True):
+            buffers.append(self._fill(arguments, work))
         first = works[0]
         times = np.zeros(1, np.int64)
 
         def loop(warmup: int, iterations: int, start_ns: int = 0, slot_ns: int = 0) -> NDArray[np.int64]:
             nonlocal times
-            needed = first.phases * iterations * len(jobs)
+            needed = first.phases * iterations * len(threads)
             if len(times) < needed:
                 times = np.zeros(needed, np.int64)
                 times.fill(1)  # prefault
-            for place, job in enumerate(jobs):
-                job.warmup, job.iterations, job.start_ns, job.slot_ns = warmup, iterations, start_ns, slot_ns
-                job.time_ns = times.ctypes.data + place * first.phases * iterations * 8
-            if len(jobs) == 1:
-                code = function(ctypes.byref(jobs[0]))
+            for number, arguments in enumerate(threads):
+                arguments.warmup, arguments.iterations = warmup, iterations
+                arguments.start_ns, arguments.slot_ns = start_ns, slot_ns
+                arguments.time_ns = times.ctypes.data + number * first.phases * iterations * 8
+            if len(threads) == 1:
+                code = function(ctypes.byref(threads[0]))
             else:
-                code = self._library.labkit_run_threads(function, jobs, len(jobs))
+                code = self._library.labkit_run_threads(function, threads, len(threads))
             if code:
                 raise KernelError(f"{kernel}: {self._text(code)} (rank {first.rank} of {first.ranks}).")
-            return times[:needed].reshape(len(jobs), first.phases, iterations).swapaxes(0, 1).copy()
+            return times[:needed].reshape(len(threads), first.phases, iterations).swapaxes(0, 1).copy()
 
-        loop.held = held  # type: ignore[attr-defined]  # the jobs point into these
-        loop.loop_ns = [one["scratch"][LOOP_AT:].view(np.int64) for one, _ in held]  # type: ignore[attr-defined]
+        loop.buffers = buffers  # type: ignore[attr-defined]  # the arguments point into these, so they must stay
+        loop.loop_ns = [arrays["scratch"][LOOP_AT:].view(np.int64) for arrays, _ in buffers]  # type: ignore[attr-defined]
         return loop
 
-    def _fill(self, job: Any, work: Work) -> list[Any]:
-        """Write a job; what it points into."""
-        held: dict[str, Any] = {
+    def _fill(self, arguments: Any, work: Work) -> list[Any]:
+        """Write the arguments of one thread; return the arrays and objects that they point into."""
+        arrays: dict[str, Any] = {
             "requests": np.zeros(max(work.requests, 1), np.uint64),
             "statuses": np.zeros(max(work.requests * self._status, 1), np.uint8),
             "scratch": np.zeros(SCRATCH, np.uint8),
         }
         if self._table is not None:
-            job.mpi = ctypes.addressof(self._table)
+            arguments.mpi = ctypes.addressof(self._table)
         values = {f.name: getattr(work, f.name) for f in fields(work)} | {"timing": TIMINGS.index(work.timing)}
         for name in ("itemsize", "requests", "phases", "more"):
             del values[name]
-        for name, value in (values | held | dict(work.more)).items():
+        for name, value in (values | arrays | dict(work.more)).items():
             if isinstance(value, list):
-                value = held[name] = self._handles(value)
+                value = arrays[name] = self._handles(value)
             if isinstance(value, bytes):
-                value = held[name] = np.frombuffer(value + b"\0", np.uint8)
+                value = arrays[name] = np.frombuffer(value + b"\0", np.uint8)
             if isinstance(value, np.ndarray):
-                held[name] = value
-                setattr(job, name, value.ctypes.data)
+                arrays[name] = value
+                setattr(arguments, name, value.ctypes.data)
             elif name in (*HANDLES, "file"):
-                setattr(job, name, 0 if value is None else self._handle(value))
+                setattr(arguments, name, 0 if value is None else self._handle(value))
             else:
-                setattr(job, name, int(value))
-        return [held, work]
+                setattr(arguments, name, int(value))
+        return [arrays, work]
 
     def _handle(self, value: Any) -> int:
         handle: int = self._mpi._handleof(value)  # type: ignore[union-attr]
         return handle & 0xFFFF_FFFF_FFFF_FFFF
 
     def _handles(self, values: list[Any]) -> NDArray[Any]:
-        """Handles one after the other, as wide as this library's."""
-        return np.array([self._handle(one) for one in values], np.uint64).astype(self._handle_type)
+        """An array of handles, as wide as those of this MPI library."""
+        return np.array([self._handle(value) for value in values], np.uint64).astype(self._handle_type)
 
     def _text(self, code: int) -> str:
-        """MPI's own words for an error code."""
+        """MPI's text for an error code."""
         return self._mpi.Get_error_string(code) if self._mpi is not None else f"error {code}"
 
 
@@ -272,5 +276,5 @@ def python_loops(mpi: Any | None) -> Any:
 
 
 def engine(mpi: Any | None) -> Any:
-    """The C kernels where they are compiled, else the mpi4py loops."""
+    """The C kernels if they were compiled, else the mpi4py loops."""
     return Native(mpi) if compiled() else python_loops(mpi)

@@ -8,32 +8,33 @@ enum { NANO = 1000000000 };
  * sent in direction k arrives from direction k ^ 1. Phase 1 is the time without the sleep. */
 KERNEL(halo)
 {
-    enum { WHO, COUNT, PLACE, WAY, ROW };
-    const int n = job->npeers / ROW;
-    const struct timespec rest = {job->places[0] / NANO, job->places[0] % NANO};
-    Handle *request = job->requests;
+    enum { RANK, COUNT, PLACE, DIRECTION, ROW };
+    const int n = args->npeers / ROW;
+    const struct timespec rest = {args->places[0] / NANO, args->places[0] % NANO};
+    Handle *request = args->requests;
     int64_t begun = 0;
     TIMED_RECORD(
-        if (job->places[0]) nanosleep(&rest, NULL);
+        if (args->places[0]) nanosleep(&rest, NULL);
         begun = now_ns();
-        for (const int32_t *to = job->peers; to < job->peers + n * ROW; to += ROW)
-            TRY(job->mpi->Irecv(job->recv + to[PLACE] * job->stride, to[COUNT], job->datatype, to[WHO], to[WAY] ^ 1, job->comm,
-                                request++));
-        for (const int32_t *to = job->peers; to < job->peers + n * ROW; to += ROW)
-            TRY(job->mpi->Isend(job->send + to[PLACE] * job->stride, to[COUNT], job->datatype, to[WHO], to[WAY], job->comm,
-                                request++));
-        request = job->requests;
-        TRY(job->mpi->Waitall(2 * n, request, job->statuses));,
+        for (const int32_t *to = args->peers; to < args->peers + n * ROW; to += ROW)
+            TRY(args->mpi->Irecv(args->recv + to[PLACE] * args->stride, to[COUNT], args->datatype, to[RANK],
+                                 to[DIRECTION] ^ 1, args->comm, request++));
+        for (const int32_t *to = args->peers; to < args->peers + n * ROW; to += ROW)
+            TRY(args->mpi->Isend(args->send + to[PLACE] * args->stride, to[COUNT], args->datatype, to[RANK],
+                                 to[DIRECTION], args->comm, request++));
+        request = args->requests;
+        TRY(args->mpi->Waitall(2 * n, request, args->statuses));,
         PHASE(1) = now_ns() - begun;, BARRIER_IF_ISOLATED);
     return 0;
 }
 
-/* MPI_Alltoall in the rows, then the columns, then the pillars of a grid; with a count of 0 that one is left out. */
+/* MPI_Alltoall in the rows, then the columns, then the pillars of a grid; a count of 0 leaves that one out. */
 KERNEL(alltoall_3d)
 {
     TIMED(for (int d = 0; d < 3; d++)
-              if (job->counts[d])
-                  TRY(job->mpi->Alltoall(job->send + job->far_bytes[d], job->counts[d], job->datatype, job->recv + job->far_bytes[d],
-                                         job->counts[d], job->datatype, job->comms[d]));, BARRIER_IF_ISOLATED);
+              if (args->counts[d])
+                  TRY(args->mpi->Alltoall(args->send + args->far_bytes[d], args->counts[d], args->datatype,
+                                          args->recv + args->far_bytes[d], args->counts[d], args->datatype,
+                                          args->comms[d]));, BARRIER_IF_ISOLATED);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Clocks: what a read costs, and how far the ranks' clocks are apart. */
+/* Clocks: the cost of a read, and the offset between the clocks of ranks. */
 #include "kernel.h"
 
 /* A sample is the time between two reads with nothing between them. */
@@ -6,12 +6,12 @@ KERNEL(clock)
 {
     struct timespec t;
     int64_t before, after;
-    for (int64_t i = -job->warmup; i < job->iterations; i++) {
-        clock_gettime((clockid_t)job->clock, &t);
+    for (int64_t i = -args->warmup; i < args->iterations; i++) {
+        clock_gettime((clockid_t)args->clock, &t);
         before = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-        clock_gettime((clockid_t)job->clock, &t);
+        clock_gettime((clockid_t)args->clock, &t);
         after = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-        if (i >= 0) job->time_ns[i] = after - before;
+        if (i >= 0) args->time_ns[i] = after - before;
     }
     return 0;
 }
@@ -20,19 +20,19 @@ KERNEL(clock)
  * half-way; phase 1 is the round trip. The shortest round trip bounds the error best. */
 KERNEL(clock_offset)
 {
-    int64_t *word = (int64_t *)job->scratch;
+    int64_t *word = (int64_t *)args->scratch;
     const int size = sizeof *word;
-    for (int64_t i_ = -job->warmup; i_ < job->iterations; i_++) {
-        if (job->active) {
+    for (int64_t i_ = -args->warmup; i_ < args->iterations; i_++) {
+        if (args->active) {
             const int64_t start = now_ns();
-            TRY(job->mpi->Send(word, size, job->byte, job->peer, 1, job->comm));
-            TRY(job->mpi->Recv(word, size, job->byte, job->peer, 1, job->comm, job->statuses));
-            const int64_t took = now_ns() - start;
-            if (i_ >= 0) PHASE(0) = *word - (start + took / 2), PHASE(1) = took;
-        } else if (job->peer >= 0) {
-            TRY(job->mpi->Recv(word, size, job->byte, job->peer, 1, job->comm, job->statuses));
+            TRY(args->mpi->Send(word, size, args->byte, args->peer, 1, args->comm));
+            TRY(args->mpi->Recv(word, size, args->byte, args->peer, 1, args->comm, args->statuses));
+            const int64_t trip = now_ns() - start;
+            if (i_ >= 0) PHASE(0) = *word - (start + trip / 2), PHASE(1) = trip;
+        } else if (args->peer >= 0) {
+            TRY(args->mpi->Recv(word, size, args->byte, args->peer, 1, args->comm, args->statuses));
             *word = now_ns();
-            TRY(job->mpi->Send(word, size, job->byte, job->peer, 1, job->comm));
+            TRY(args->mpi->Send(word, size, args->byte, args->peer, 1, args->comm));
         }
     }
     return 0;

@@ -1,4 +1,4 @@
-/* What every kernel sees: a table of MPI functions, a job, the clock and the timed loops.
+/* What every kernel uses: a table of MPI functions, its arguments, the clock and the timed loops.
  *
  * There is no mpi.h here. The table is filled at run time from the MPI library that mpi4py uses, and every file is
  * compiled twice: with handles that are ints (MPICH and its relatives) and with handles that are pointers (Open MPI,
@@ -31,72 +31,72 @@ typedef struct file *File; /* a pointer in every library */
 
 /* X(name, arguments): every MPI function a kernel may call. Python reads the names from the library (table.c), so this
  * list is their only home. A function the MPI at hand lacks is NULL. */
-#define MPI_FUNCTIONS(X)                                                                    \
-    X(Send, (BUF, int, int, Handle))                                                        \
-    X(Recv, (void *, int, Handle, int, int, Handle, void *))                                \
-    X(Isend, (BUF, int, int, Handle, Handle *))                                             \
-    X(Irecv, (void *, int, Handle, int, int, Handle, Handle *))                             \
-    X(Sendrecv, (BUF, int, int, void *, int, Handle, int, int, Handle, void *))             \
-    X(Sendrecv_replace, (void *, int, Handle, int, int, int, int, Handle, void *))          \
-    X(Send_init, (BUF, int, int, Handle, Handle *))                                         \
-    X(Recv_init, (void *, int, Handle, int, int, Handle, Handle *))                         \
-    X(Start, (Handle *))                                                                    \
-    X(Startall, (int, Handle *))                                                            \
-    X(Request_free, (Handle *))                                                             \
-    X(Wait, (Handle *, void *))                                                             \
-    X(Waitall, (int, Handle *, void *))                                                     \
-    X(Test, (Handle *, int *, void *))                                                      \
-    COLL(X, Barrier, Ibarrier, Handle)                                                                                    \
-    COLL(X, Bcast, Ibcast, void *, int, Handle, int, Handle)                                                                                    \
-    COLL(X, Gather, Igather, BUF, void *, int, Handle, int, Handle)                                                                                    \
-    COLL(X, Gatherv, Igatherv, BUF, BUFV, int, Handle)                                                                                    \
-    COLL(X, Scatter, Iscatter, BUF, void *, int, Handle, int, Handle)                                                                                    \
-    COLL(X, Scatterv, Iscatterv, BUFV, void *, int, Handle, int, Handle)                                                                                    \
-    COLL(X, Allgather, Iallgather, BUF, void *, int, Handle, Handle)                                                                                    \
-    COLL(X, Allgatherv, Iallgatherv, BUF, BUFV, Handle)                                                                                    \
-    COLL(X, Alltoall, Ialltoall, BUF, void *, int, Handle, Handle)                                                                                    \
-    COLL(X, Alltoallv, Ialltoallv, BUFV, BUFV, Handle)                                                                                    \
-    COLL(X, Alltoallw, Ialltoallw, BUFW, BUFW, Handle)                                                                                    \
-    COLL(X, Reduce, Ireduce, const void *, void *, int, Handle, Handle, int, Handle)                                                                                    \
-    COLL(X, Allreduce, Iallreduce, const void *, void *, int, Handle, Handle, Handle)                                                                                    \
-    COLL(X, Reduce_scatter, Ireduce_scatter, const void *, void *, const int *, Handle, Handle, Handle)                                                                                    \
-    COLL(X, Reduce_scatter_block, Ireduce_scatter_block, const void *, void *, int, Handle, Handle, Handle)                                                                                    \
-    COLL(X, Scan, Iscan, const void *, void *, int, Handle, Handle, Handle)                                                                                    \
-    COLL(X, Exscan, Iexscan, const void *, void *, int, Handle, Handle, Handle)                                                                                    \
-    COLL(X, Neighbor_allgather, Ineighbor_allgather, BUF, void *, int, Handle, Handle)                                                                                    \
-    COLL(X, Neighbor_allgatherv, Ineighbor_allgatherv, BUF, BUFV, Handle)                                                                                    \
-    COLL(X, Neighbor_alltoall, Ineighbor_alltoall, BUF, void *, int, Handle, Handle)                                                                                    \
-    COLL(X, Neighbor_alltoallv, Ineighbor_alltoallv, BUFV, BUFV, Handle)                                                                                    \
-    COLL(X, Neighbor_alltoallw, Ineighbor_alltoallw, BUFA, BUFA, Handle)                                                                                    \
-    X(Reduce_local, (const void *, void *, int, Handle, Handle))                            \
-    X(Put, (BUF, TARGET, Handle))                                                           \
-    X(Get, (void *, int, Handle, TARGET, Handle))                                           \
-    X(Accumulate, (BUF, TARGET, Handle, Handle))                                            \
-    X(Get_accumulate, (BUF, void *, int, Handle, TARGET, Handle, Handle))                   \
-    X(Fetch_and_op, (const void *, void *, Handle, int, int64_t, Handle, Handle))           \
-    X(Compare_and_swap, (const void *, const void *, void *, Handle, int, int64_t, Handle)) \
-    X(Win_create, (void *, int64_t, int, Handle, Handle, Handle *))                         \
-    X(Win_allocate, (int64_t, int, Handle, Handle, void *, Handle *))                       \
-    X(Win_free, (Handle *))                                                                 \
-    X(Win_fence, (int, Handle))                                                             \
-    X(Win_lock, (int, int, int, Handle))                                                    \
-    X(Win_unlock, (int, Handle))                                                            \
-    X(Win_lock_all, (int, Handle))                                                          \
-    X(Win_unlock_all, (Handle))                                                             \
-    X(Win_flush, (int, Handle))                                                             \
-    X(Win_flush_local, (int, Handle))                                                       \
-    X(Win_flush_all, (Handle))                                                              \
-    X(Win_flush_local_all, (Handle))                                                        \
-    X(Win_post, (Handle, int, Handle))                                                      \
-    X(Win_start, (Handle, int, Handle))                                                     \
-    X(Win_complete, (Handle))                                                               \
-    X(Win_wait, (Handle))                                                                   \
-    X(File_open, (Handle, const char *, int, Handle, File *))                               \
-    X(File_close, (File *))                                                                 \
-    X(File_sync, (File))                                                                    \
-    X(File_seek, (File, int64_t, int))                                                      \
-    X(File_seek_shared, (File, int64_t, int))                                               \
-    FILE_FUNCTIONS(X, write, const void *)                                                  \
+#define MPI_FUNCTIONS(X)                                                                                    \
+    X(Send, (BUF, int, int, Handle))                                                                        \
+    X(Recv, (void *, int, Handle, int, int, Handle, void *))                                                \
+    X(Isend, (BUF, int, int, Handle, Handle *))                                                             \
+    X(Irecv, (void *, int, Handle, int, int, Handle, Handle *))                                             \
+    X(Sendrecv, (BUF, int, int, void *, int, Handle, int, int, Handle, void *))                             \
+    X(Sendrecv_replace, (void *, int, Handle, int, int, int, int, Handle, void *))                          \
+    X(Send_init, (BUF, int, int, Handle, Handle *))                                                         \
+    X(Recv_init, (void *, int, Handle, int, int, Handle, Handle *))                                         \
+    X(Start, (Handle *))                                                                                    \
+    X(Startall, (int, Handle *))                                                                            \
+    X(Request_free, (Handle *))                                                                             \
+    X(Wait, (Handle *, void *))                                                                             \
+    X(Waitall, (int, Handle *, void *))                                                                     \
+    X(Test, (Handle *, int *, void *))                                                                      \
+    COLL(X, Barrier, Ibarrier, Handle)                                                                      \
+    COLL(X, Bcast, Ibcast, void *, int, Handle, int, Handle)                                                \
+    COLL(X, Gather, Igather, BUF, void *, int, Handle, int, Handle)                                         \
+    COLL(X, Gatherv, Igatherv, BUF, BUFV, int, Handle)                                                      \
+    COLL(X, Scatter, Iscatter, BUF, void *, int, Handle, int, Handle)                                       \
+    COLL(X, Scatterv, Iscatterv, BUFV, void *, int, Handle, int, Handle)                                    \
+    COLL(X, Allgather, Iallgather, BUF, void *, int, Handle, Handle)                                        \
+    COLL(X, Allgatherv, Iallgatherv, BUF, BUFV, Handle)                                                     \
+    COLL(X, Alltoall, Ialltoall, BUF, void *, int, Handle, Handle)                                          \
+    COLL(X, Alltoallv, Ialltoallv, BUFV, BUFV, Handle)                                                      \
+    COLL(X, Alltoallw, Ialltoallw, BUFW, BUFW, Handle)                                                      \
+    COLL(X, Reduce, Ireduce, const void *, void *, int, Handle, Handle, int, Handle)                        \
+    COLL(X, Allreduce, Iallreduce, const void *, void *, int, Handle, Handle, Handle)                       \
+    COLL(X, Reduce_scatter, Ireduce_scatter, const void *, void *, const int *, Handle, Handle, Handle)     \
+    COLL(X, Reduce_scatter_block, Ireduce_scatter_block, const void *, void *, int, Handle, Handle, Handle) \
+    COLL(X, Scan, Iscan, const void *, void *, int, Handle, Handle, Handle)                                 \
+    COLL(X, Exscan, Iexscan, const void *, void *, int, Handle, Handle, Handle)                             \
+    COLL(X, Neighbor_allgather, Ineighbor_allgather, BUF, void *, int, Handle, Handle)                      \
+    COLL(X, Neighbor_allgatherv, Ineighbor_allgatherv, BUF, BUFV, Handle)                                   \
+    COLL(X, Neighbor_alltoall, Ineighbor_alltoall, BUF, void *, int, Handle, Handle)                        \
+    COLL(X, Neighbor_alltoallv, Ineighbor_alltoallv, BUFV, BUFV, Handle)                                    \
+    COLL(X, Neighbor_alltoallw, Ineighbor_alltoallw, BUFA, BUFA, Handle)                                    \
+    X(Reduce_local, (const void *, void *, int, Handle, Handle))                                            \
+    X(Put, (BUF, TARGET, Handle))                                                                           \
+    X(Get, (void *, int, Handle, TARGET, Handle))                                                           \
+    X(Accumulate, (BUF, TARGET, Handle, Handle))                                                            \
+    X(Get_accumulate, (BUF, void *, int, Handle, TARGET, Handle, Handle))                                   \
+    X(Fetch_and_op, (const void *, void *, Handle, int, int64_t, Handle, Handle))                           \
+    X(Compare_and_swap, (const void *, const void *, void *, Handle, int, int64_t, Handle))                 \
+    X(Win_create, (void *, int64_t, int, Handle, Handle, Handle *))                                         \
+    X(Win_allocate, (int64_t, int, Handle, Handle, void *, Handle *))                                       \
+    X(Win_free, (Handle *))                                                                                 \
+    X(Win_fence, (int, Handle))                                                                             \
+    X(Win_lock, (int, int, int, Handle))                                                                    \
+    X(Win_unlock, (int, Handle))                                                                            \
+    X(Win_lock_all, (int, Handle))                                                                          \
+    X(Win_unlock_all, (Handle))                                                                             \
+    X(Win_flush, (int, Handle))                                                                             \
+    X(Win_flush_local, (int, Handle))                                                                       \
+    X(Win_flush_all, (Handle))                                                                              \
+    X(Win_flush_local_all, (Handle))                                                                        \
+    X(Win_post, (Handle, int, Handle))                                                                      \
+    X(Win_start, (Handle, int, Handle))                                                                     \
+    X(Win_complete, (Handle))                                                                               \
+    X(Win_wait, (Handle))                                                                                   \
+    X(File_open, (Handle, const char *, int, Handle, File *))                                               \
+    X(File_close, (File *))                                                                                 \
+    X(File_sync, (File))                                                                                    \
+    X(File_seek, (File, int64_t, int))                                                                      \
+    X(File_seek_shared, (File, int64_t, int))                                                               \
+    FILE_FUNCTIONS(X, write, const void *)                                                                  \
     FILE_FUNCTIONS(X, read, void *)
 
 #define FILE_FUNCTIONS(X, way, Buffer)                                   \
@@ -120,8 +120,8 @@ typedef struct {
 
 enum { TIMING_EACH = 0, TIMING_TOTAL = 1 };
 
-/* All a kernel is told. Chosen at set-up; nothing in it changes while a kernel runs. `labkit.kernels._fields` mirrors
- * it. */
+/* The arguments of a kernel, set before it runs; none of them changes while it runs. `labkit.kernels._fields` mirrors
+ * this structure. */
 typedef struct {
     const Mpi *mpi;
     Handle comm, datatype, op, byte, win, group, info;
@@ -135,17 +135,17 @@ typedef struct {
     const Handle *types;      /* one for each rank, for the w forms */
     const Handle *comms;      /* parts of the ranks, for the benchmarks that have them */
     const int32_t *counts;    /* elements of each rank's message, for the v forms */
-    const int32_t *displs;    /* where it lies, in elements */
-    const int32_t *bytes;     /* where it lies, in bytes, for the w forms */
+    const int32_t *displs;    /* its displacement, in elements */
+    const int32_t *bytes;     /* its displacement, in bytes, for the w forms */
     const int64_t *far_bytes; /* the same as MPI_Aint; for windows, where each of the peers' parts begins */
     const int32_t *peers;     /* neighbours in pairs of opposite directions, or a table of partners */
-    const int64_t *places;    /* where the buffers of successive messages lie */
+    const int64_t *places;    /* offsets of the buffers of successive messages */
     int64_t *time_ns;         /* phases x iterations values; one value with TIMING_TOTAL */
     int64_t iterations, warmup;
     int64_t stride;             /* bytes between the messages of a window; 0: all use the same buffer */
     int64_t offset;             /* of this rank in a file; bytes */
     int64_t slot_ns;            /* iterations start at multiples of this time; 0: they do not */
-    int64_t start_ns, ahead_ns; /* when the first one starts on rank 0's clock, and how far this clock is ahead */
+    int64_t start_ns, ahead_ns; /* start of the first one on rank 0's clock; how far this clock is ahead */
     int32_t count;              /* elements of datatype in one message */
     int32_t rank, ranks, peer, source, left, right, root, window;
     int32_t npeers, nplaces;
@@ -157,12 +157,12 @@ typedef struct {
     int32_t lock;     /* MPI_LOCK_SHARED of this library */
     int32_t seek_set; /* MPI_SEEK_SET */
     int32_t amode;    /* how a file is opened */
-    int32_t mode;     /* what else the kernel's own file says it means */
+    int32_t mode;     /* meaning depends on the kernel: see its file */
     int32_t overlap;  /* compute while a request is under way */
-    int32_t tests;    /* calls of MPI_Test during that */
+    int32_t tests;    /* calls of MPI_Test during the computation */
     int32_t clock;    /* clock id, for the clock's own kernel */
     int32_t allocate; /* whether MPI allocates a window's memory, where a kernel makes its own windows */
-} Job;
+} Arguments;
 
 /* int64 ns: exact at any uptime, where a double counting seconds is not. */
 static inline int64_t now_ns(void)
@@ -172,16 +172,16 @@ static inline int64_t now_ns(void)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* With synchronised cadence: wait until the iteration's own moment, on the clock that all ranks agreed on. */
-static inline void await_slot(const Job *job, int64_t iteration)
+/* With synchronised cadence: wait for the start of the iteration, on the common clock. */
+static inline void await_slot(const Arguments *args, int64_t iteration)
 {
-    if (!job->slot_ns) return;
-    const int64_t moment = job->start_ns + job->ahead_ns + (job->warmup + iteration) * job->slot_ns;
-    while (now_ns() < moment) continue;
+    if (!args->slot_ns) return;
+    const int64_t start_ns = args->start_ns + args->ahead_ns + (args->warmup + iteration) * args->slot_ns;
+    while (now_ns() < start_ns) continue;
 }
 
 /* Every kernel is `KERNEL(name) { … }` and returns 0 or the MPI error code. */
-#define KERNEL(name) __attribute__((visibility("default"))) int kernel_##name(const Job *job)
+#define KERNEL(name) __attribute__((visibility("default"))) int kernel_##name(const Arguments *args)
 
 #define TRY(call)                \
     do {                         \
@@ -191,66 +191,66 @@ static inline void await_slot(const Job *job, int64_t iteration)
 
 /* One iteration before or in the timed part: i_ counts from -warmup. ROOT is its root. */
 #define ROOT root_
-#define CHOOSE_ROOT                                                                     \
-    const int root_ = job->rotate ? (int)((i_ + job->warmup) % job->ranks) : job->root; \
+#define CHOOSE_ROOT                                                                         \
+    const int root_ = args->rotate ? (int)((i_ + args->warmup) % args->ranks) : args->root; \
     (void)root_;
 
-/* Warm up, then time: WORK lies between the clock reads, RECORD (kept with the iteration, under PHASE(k)) and AFTER
- * behind them. */
-#define TIMED_RECORD(WORK, RECORD, AFTER)                      \
-    do {                                                       \
-        for (int64_t i_ = -job->warmup; i_ < 0; i_++) {        \
-            CHOOSE_ROOT await_slot(job, i_);                   \
-            WORK AFTER                                         \
-        }                                                      \
-        if (job->timing == TIMING_EACH) {                      \
-            const int64_t began_ = now_ns();                   \
-            for (int64_t i_ = 0; i_ < job->iterations; i_++) { \
-                CHOOSE_ROOT await_slot(job, i_);               \
-                int64_t start_ = now_ns();                     \
-                WORK job->time_ns[i_] = now_ns() - start_;     \
-                RECORD AFTER                                   \
-            }                                                  \
-            LOOP_NS = now_ns() - began_;                       \
-        } else {                                               \
-            int64_t start_ = now_ns();                         \
-            for (int64_t i_ = 0; i_ < job->iterations; i_++) { \
-                CHOOSE_ROOT                                    \
-                WORK AFTER                                     \
-            }                                                  \
-            job->time_ns[0] = now_ns() - start_;               \
-        }                                                      \
+/* Warm up, then time: WORK lies between the clock reads, RECORD (which may set PHASE(k)) and AFTER
+ * follow them. */
+#define TIMED_RECORD(WORK, RECORD, AFTER)                       \
+    do {                                                        \
+        for (int64_t i_ = -args->warmup; i_ < 0; i_++) {        \
+            CHOOSE_ROOT await_slot(args, i_);                   \
+            WORK AFTER                                          \
+        }                                                       \
+        if (args->timing == TIMING_EACH) {                      \
+            const int64_t began_ = now_ns();                    \
+            for (int64_t i_ = 0; i_ < args->iterations; i_++) { \
+                CHOOSE_ROOT await_slot(args, i_);               \
+                int64_t start_ = now_ns();                      \
+                WORK args->time_ns[i_] = now_ns() - start_;     \
+                RECORD AFTER                                    \
+            }                                                   \
+            LOOP_NS = now_ns() - began_;                        \
+        } else {                                                \
+            int64_t start_ = now_ns();                          \
+            for (int64_t i_ = 0; i_ < args->iterations; i_++) { \
+                CHOOSE_ROOT                                     \
+                WORK AFTER                                      \
+            }                                                   \
+            args->time_ns[0] = now_ns() - start_;               \
+        }                                                       \
     } while (0)
 
 /* ns around all timed iterations with their clock reads, as OSU's one-sided tests count them. */
 #define LOOP_AT 56
-#define LOOP_NS (*(int64_t *)(void *)(job->scratch + LOOP_AT))
+#define LOOP_NS (*(int64_t *)(void *)(args->scratch + LOOP_AT))
 
 #define TIMED(WORK, AFTER) TIMED_RECORD(WORK, , AFTER)
 
-/* Phase k of the iteration: phase 0 is what the clock reads around WORK gave. */
-#define PHASE(k) job->time_ns[(k) * job->iterations + i_]
+/* Phase k of the iteration; phase 0 is the time of WORK. */
+#define PHASE(k) args->time_ns[(k) * args->iterations + i_]
 
-/* The other side of a TIMED loop: as many rounds, no clock. */
-#define UNTIMED(WORK)                                                 \
-    do {                                                              \
-        for (int64_t i_ = -job->warmup; i_ < job->iterations; i_++) { \
-            WORK                                                      \
-        }                                                             \
+/* The other side of a TIMED loop: as many iterations, no clock. */
+#define UNTIMED(WORK)                                                   \
+    do {                                                                \
+        for (int64_t i_ = -args->warmup; i_ < args->iterations; i_++) { \
+            WORK                                                        \
+        }                                                               \
     } while (0)
 
-/* MPI calls with what the job already says filled in. */
-#define SEND(buffer, tag) TRY(job->mpi->Send(buffer, job->count, job->datatype, job->peer, tag, job->comm));
+/* MPI calls with the kernel's arguments filled in. */
+#define SEND(buffer, tag) TRY(args->mpi->Send(buffer, args->count, args->datatype, args->peer, tag, args->comm));
 #define RECV(buffer, tag) \
-    TRY(job->mpi->Recv(buffer, job->count, job->datatype, job->source, tag, job->comm, job->statuses));
-#define ISEND(j, tag)                                                                                        \
-    TRY(job->mpi->Isend(job->send + (j) * job->stride, job->count, job->datatype, job->peer, tag, job->comm, \
-                        (Handle *)job->requests + (j)));
-#define IRECV(j, tag)                                                                                          \
-    TRY(job->mpi->Irecv(job->recv + (j) * job->stride, job->count, job->datatype, job->source, tag, job->comm, \
-                        (Handle *)job->requests + (j)));
-#define WAITALL(n) TRY(job->mpi->Waitall(n, (Handle *)job->requests, job->statuses));
+    TRY(args->mpi->Recv(buffer, args->count, args->datatype, args->source, tag, args->comm, args->statuses));
+#define ISEND(j, tag)                                                                                               \
+    TRY(args->mpi->Isend(args->send + (j) * args->stride, args->count, args->datatype, args->peer, tag, args->comm, \
+                         (Handle *)args->requests + (j)));
+#define IRECV(j, tag)                                                                                                 \
+    TRY(args->mpi->Irecv(args->recv + (j) * args->stride, args->count, args->datatype, args->source, tag, args->comm, \
+                         (Handle *)args->requests + (j)));
+#define WAITALL(n) TRY(args->mpi->Waitall(n, (Handle *)args->requests, args->statuses));
 #define BARRIER_IF_ISOLATED \
-    if (job->isolated) TRY(job->mpi->Barrier(job->comm));
+    if (args->isolated) TRY(args->mpi->Barrier(args->comm));
 
 #endif

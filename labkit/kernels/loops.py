@@ -1,4 +1,4 @@
-"""The same patterns as mpi4py loops, for machines without a compiler. Slower, and every record says so.
+"""The same patterns as mpi4py loops, for machines without a compiler. They are slower, and every record names them.
 
 At 8 B a loop takes about twice the time of the C kernel; from 128 KiB on they agree.
 """
@@ -20,7 +20,7 @@ Step = Callable[[], object]
 
 
 def _nothing() -> None:
-    """For the side that does not time, and for what does not follow an iteration."""
+    """Do nothing after an iteration."""
 
 
 def latency(work: Work) -> tuple[Step, bool]:
@@ -76,14 +76,14 @@ def bcast(work: Work) -> tuple[Step, bool]:
 
 def latency_pickle(work: Work) -> tuple[Step, bool]:
     """Ping-pong of a bytes object, pickled on each way."""
-    comm, message, peer, keep = work.comm, _object(work).tobytes(), work.peer, _kept(work)
+    comm, message, peer, received = work.comm, _object(work).tobytes(), work.peer, _received(work)
 
     def ping() -> None:
         comm.send(message, peer, 1)  # type: ignore[union-attr]
-        keep[0] = comm.recv(None, peer, 1)  # type: ignore[union-attr]
+        received[0] = comm.recv(None, peer, 1)  # type: ignore[union-attr]
 
     def pong() -> None:
-        keep[0] = comm.recv(None, peer, 1)  # type: ignore[union-attr]
+        received[0] = comm.recv(None, peer, 1)  # type: ignore[union-attr]
         comm.send(message, peer, 1)  # type: ignore[union-attr]
 
     return (ping, True) if work.more["active"] else (pong, False)
@@ -91,7 +91,7 @@ def latency_pickle(work: Work) -> tuple[Step, bool]:
 
 def bandwidth_pickle(work: Work) -> tuple[Step, bool]:
     """Window of pickled bytes objects and one answer."""
-    comm, peer, keep, size = work.comm, work.peer, _kept(work), work.count * work.itemsize
+    comm, peer, received, size = work.comm, work.peer, _received(work), work.count * work.itemsize
     assert not isinstance(work.send, int)
     messages = [work.send[j * work.stride : j * work.stride + size].tobytes() for j in range(work.window)]
 
@@ -101,7 +101,7 @@ def bandwidth_pickle(work: Work) -> tuple[Step, bool]:
         comm.recv(None, peer, 101)  # type: ignore[union-attr]
 
     def sink() -> None:
-        keep[0] = [comm.recv(None, peer, 100) for _ in messages]  # type: ignore[union-attr]
+        received[0] = [comm.recv(None, peer, 100) for _ in messages]  # type: ignore[union-attr]
         comm.send(b"", peer, 101)  # type: ignore[union-attr]
 
     return (source, True) if work.more["active"] else (sink, False)
@@ -109,21 +109,21 @@ def bandwidth_pickle(work: Work) -> tuple[Step, bool]:
 
 def allreduce_pickle(work: Work) -> tuple[Step, bool]:
     """Reduction of pickled arrays with Python's own +."""
-    comm, message, keep = work.comm, _object(work), _kept(work)
+    comm, message, received = work.comm, _object(work), _received(work)
 
     def reduce() -> None:
-        keep[0] = comm.allreduce(message, work.op)  # type: ignore[union-attr, arg-type]
+        received[0] = comm.allreduce(message, work.op)  # type: ignore[union-attr, arg-type]
 
     return reduce, True
 
 
 def bcast_pickle(work: Work) -> tuple[Step, bool]:
     """Broadcast of a pickled bytes object."""
-    comm, keep = work.comm, _kept(work)
+    comm, received = work.comm, _received(work)
     message = _object(work).tobytes() if work.rank == work.root else None
 
     def broadcast() -> None:
-        keep[0] = comm.bcast(message, work.root)  # type: ignore[union-attr]
+        received[0] = comm.bcast(message, work.root)  # type: ignore[union-attr]
 
     return broadcast, True
 
@@ -136,11 +136,11 @@ def _object(work: Work) -> NDArray[Any]:
     return work.send[: work.count * work.itemsize].view(dtlib.to_numpy_dtype(work.datatype)).copy()  # type: ignore[arg-type]
 
 
-def _kept(work: Work) -> list[Any]:
-    """Where a step leaves the object it received; `Loops` copies it to the receive buffer behind the loop."""
-    keep: list[Any] = [None]
-    work.more["kept"] = keep  # type: ignore[index]
-    return keep
+def _received(work: Work) -> list[Any]:
+    """A list for the object that a step receives; `Loops` copies it to the receive buffer after the loop."""
+    received: list[Any] = [None]
+    work.more["received"] = received  # type: ignore[index]
+    return received
 
 
 def _ends(work: Work) -> tuple[Any, list[Any], list[Any], int]:
@@ -153,7 +153,7 @@ def _ends(work: Work) -> tuple[Any, list[Any], list[Any], int]:
 
 
 class Loops:
-    """Stands in for `labkit.kernels.Native`, with the same methods."""
+    """The mpi4py loops, with the methods of `labkit.kernels.Native`."""
 
     engine = "mpi4py"
     _loops: ClassVar[dict[str, Callable[[Work], tuple[Step, bool]]]] = {
@@ -178,11 +178,11 @@ class Loops:
         return kernel in self._loops
 
     def missing(self, functions: Sequence[str]) -> list[str]:
-        """None: the loops call what every library has."""
+        """Return none: every library has the functions that the loops call."""
         return []
 
     def allocate(self, size: int, *, huge: bool = False) -> NDArray[np.uint8]:
-        """A buffer; page alignment and huge pages are left to numpy."""
+        """A buffer; numpy decides on page alignment and huge pages."""
         return np.full(max(size, 1), ord("a"), np.uint8)
 
     def prepare(self, kernel: str, *works: Work) -> Loop:
@@ -219,9 +219,9 @@ class Loops:
 
 
 def _unpack(work: Work) -> None:
-    """The object received last, as bytes in the receive buffer."""
-    last = work.more.get("kept", [None])[0]
+    """Copy the object received last into the receive buffer, as bytes."""
+    last = work.more.get("received", [None])[0]
     if last is not None and not isinstance(work.recv, int):
         parts = last if isinstance(last, list) else [last]
-        found = np.frombuffer(b"".join(parts[: len(parts) if work.stride else 1]), np.uint8)
-        work.recv[: len(found)] = found
+        content = np.frombuffer(b"".join(parts[: len(parts) if work.stride else 1]), np.uint8)
+        work.recv[: len(content)] = content

@@ -1,4 +1,4 @@
-/* What Python needs to know of this build: the names of the MPI functions in their order, the size of a job, and
+/* What Python needs to know of this build: the names of the MPI functions in their order, the size of `Arguments`, and
  * message buffers as the OSU benchmarks have them. */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -15,10 +15,10 @@ PUBLIC const char *const labkit_mpi_functions[] = {
 #undef X
         NULL};
 
-PUBLIC const int64_t labkit_job_size = sizeof(Job);
+PUBLIC const int64_t labkit_arguments_size = sizeof(Arguments);
 
-/* Page-aligned, prefaulted memory. Huge pages are refused unless asked for: numpy asks for them behind one's back and
- * is 10-20 % faster for it than the programs we compare with. */
+/* Page-aligned, prefaulted memory. Huge pages are refused unless asked for: numpy asks for them by itself, which makes
+ * it 10-20 % faster than the programs we compare with. */
 PUBLIC void *labkit_allocate(int64_t size, int huge)
 {
     const int64_t page = huge ? 2 << 20 : 4096, rounded = (size + page - 1) / page * page;
@@ -31,7 +31,7 @@ PUBLIC void *labkit_allocate(int64_t size, int huge)
 
 PUBLIC void labkit_free(void *memory) { free(memory); }
 
-/* The import system finds this file by its name; nothing ever runs this. */
+/* The import system finds this file by its name; nothing runs this function. */
 #ifdef HANDLE_INT
 PUBLIC void *PyInit__kernels_int(void) { return NULL; }
 #else

@@ -1,6 +1,6 @@
 """How ranks start: one file a launcher, each a pure function from a placement to a command line.
 
-What a launcher's file offers stands in `labkit.launch._files`.
+`labkit.launch._files` says what a launcher's file defines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from labkit.errors import LaunchError, SpecError, known
 from labkit.host import Program, eager
 from labkit.launch._files import LauncherFile, file, libraries, names, own_library, programs
 from labkit.launch._hosts import listed, spread
-from labkit.launch._placement import FLAGS, NETWORK, Placement, alike, given
+from labkit.launch._placement import FLAGS, NETWORK, Placement, job_hosts, refuse_uneven
 
 __all__ = [
     "FLAGS",
@@ -29,11 +29,10 @@ __all__ = [
     "Launcher",
     "LauncherFile",
     "Placement",
-    "alike",
     "eager_limits",
     "get",
-    "given",
     "installed",
+    "job_hosts",
     "libraries",
     "library",
     "library_path",
@@ -41,6 +40,7 @@ __all__ = [
     "names",
     "programs",
     "recognised",
+    "refuse_uneven",
     "spread",
     "titled",
 ]
@@ -79,7 +79,7 @@ class Launcher:
 
     @property
     def order(self) -> int:
-        """Its place among the launchers in one folder of the PATH: the lowest is taken first."""
+        """Its place among the launchers in one folder of the PATH; the lowest is used first."""
         return self.module.ORDER
 
     def command(self, placement: Placement, argv: Sequence[str]) -> list[str]:
@@ -117,43 +117,43 @@ class Launcher:
 
 
 def library_path(*folders: Path) -> dict[str, str]:
-    """The variable that makes the loader look into these folders first."""
+    """The variable that makes the loader search these folders first."""
     before = os.environ.get("LD_LIBRARY_PATH", "")
     return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [*map(str, folders), before]))}
 
 
 def library(text: str) -> str:
-    """Library and version, from what MPI_Get_library_version says; empty for one that has no file here.
+    """Library and version, from the text of MPI_Get_library_version; empty for a library without a launcher file.
 
     Examples
     --------
     >>> library("MPICH Version:      5.0.2"), library("Open MPI v4.1.4, package: Debian OpenMPI")
     ('MPICH 5.0.2', 'Open MPI 4.1.4')
     """
-    return next((titled(module, text)[0] for module in libraries().values() if text.startswith(module.SAYS)), "")
+    return next((titled(module, text)[0] for module in libraries().values() if text.startswith(module.BANNER)), "")
 
 
 @cache
 def installed() -> dict[str, Launcher]:
-    """Launchers found beside the running Python and on PATH, in the order of its folders: a module that is loaded wins.
+    """Launchers beside the running Python and on PATH, in the order of the folders, so that a loaded module wins.
 
-    Those of one folder are in their own `LauncherFile.ORDER`. srun comes last, and counts only inside a Slurm job.
+    `LauncherFile.ORDER` orders those of one folder. srun comes last, and only inside a Slurm job.
     """
     folders = [str(Path(folder)) for folder in (str(Path(sys.executable).parent), *os.get_exec_path())]
-    found: list[Launcher] = []
+    launchers: list[Launcher] = []
     for name in names():
         if own_library(file(name)):
-            found += filter(None, [_search(name, folders)])
+            launchers += filter(None, [_search(name, folders)])
         elif file(name).usable():
             with suppress(LaunchError):
-                found.append(file(name).launcher(None))
+                launchers.append(file(name).launcher(None))
 
-    def rank(one: Launcher) -> tuple[bool, int, int, str]:
-        place = str(Path(one.program).parent)
+    def order(launcher: Launcher) -> tuple[bool, int, int, str]:
+        place = str(Path(launcher.program).parent)
         first = folders.index(place) if place in folders else len(folders)
-        return not own_library(one.module), first, one.order, one.name
+        return not own_library(launcher.module), first, launcher.order, launcher.name
 
-    return {one.name: one for one in sorted(found, key=rank)}
+    return {one.name: one for one in sorted(launchers, key=order)}
 
 
 def get(name: str) -> Launcher:
@@ -172,27 +172,27 @@ def get(name: str) -> Launcher:
     SpecError
         If there is no launcher of that name.
     """
-    kind, at, place = name.partition("@")
-    if not at and ("/" in name or name.startswith(".")):
+    kind, separator, place = name.partition("@")
+    if not separator and ("/" in name or name.startswith(".")):
         kind, place = "", name
     elif kind not in names() and name != "auto":
         raise known("launcher", name, ["auto", *names()])
     if kind in names() and not own_library(file(kind)):
-        found: Launcher = file(kind).launcher(get(place) if place else None)
-        return found
+        under_srun: Launcher = file(kind).launcher(get(place) if place else None)
+        return under_srun
     if place:
-        return _placed(kind.replace("auto", ""), Path(place))
+        return _installed_at(kind.replace("auto", ""), Path(place))
     launchers = installed()
     if name == "auto" and launchers:
         return next(iter(launchers.values()))
     if name in launchers:
         return launchers[name]
-    if why := _broken(names() if name == "auto" else [name]):
+    if why := _why_broken(names() if name == "auto" else [name]):
         raise LaunchError(why)
-    wanted = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
+    subject = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
     packages = " or ".join(one.package for one in programs().values() if one.mpi and one.package)
     raise LaunchError(
-        f"{wanted} installed ({', '.join(launchers) or 'none'} found). Install the Debian package "
+        f"{subject} installed ({', '.join(launchers) or 'none'} found). Install the Debian package "
         f"{packages}, or load your site's MPI module, or run `make venvs` in labkit's checkout and name its folder: "
         ".venv-ompi5 or .venv-mpich."
     )
@@ -215,14 +215,14 @@ def eager_limits(kind: str, program: str, transport: str = "auto") -> list[eager
     module = file(kind) if kind in names() else None
     if module is None or not hasattr(module, "eager_limits"):
         return [eager.Variable("eager limit", None, f"labkit cannot read the settings of {kind}", one) for one in paths]
-    found: list[eager.Variable] = module.eager_limits(program, paths)
-    return found
+    limits: list[eager.Variable] = module.eager_limits(program, paths)
+    return limits
 
 
-def _broken(wanted: Iterable[str]) -> str:
-    """Why programs that are there do not tell what they are, where that has a cause labkit knows; else empty."""
-    for name in wanted:
-        for program in file(name).PROGRAM.commands:
+def _why_broken(kinds: Iterable[str]) -> str:
+    """Return why installed programs do not run, if labkit knows the cause; else empty."""
+    for kind in kinds:
+        for program in file(kind).PROGRAM.commands:
             path = shutil.which(program)
             if path and (cause := causes.known(_version_text(path))):
                 return f"{path} is installed, but does not run: {cause.line.removeprefix('nothing: ')}\n{cause.remedy}"
@@ -232,11 +232,11 @@ def _broken(wanted: Iterable[str]) -> str:
 def _search(name: str, folders: Iterable[str]) -> Launcher | None:
     """The first program of a launcher in some folders."""
     paths = (shutil.which(program, path=folder) for folder in folders for program in file(name).PROGRAM.commands)
-    return next(filter(None, (_found_at(name, path) for path in paths if path)), None)
+    return next(filter(None, (_launcher_at(name, path) for path in paths if path)), None)
 
 
-def _found_at(name: str, path: str) -> Launcher | None:
-    """The launcher of a name, if that is what the program says it is."""
+def _launcher_at(name: str, path: str) -> Launcher | None:
+    """The launcher of that name, if the program's version text says that it is one."""
     module = file(name)
     if not recognised(module.PROGRAM, path):
         return None
@@ -244,30 +244,33 @@ def _found_at(name: str, path: str) -> Launcher | None:
 
 
 def recognised(program: Program, path: str) -> bool:
-    """Whether a path is that program, by what it says of itself."""
+    """Whether a path is that program, by its version text."""
     return re.search(program.pattern, _version_text(path), re.DOTALL) is not None
 
 
-def _placed(kind: str, place: Path) -> Launcher:
-    """The launcher at a path, of a kind or of any."""
+def _installed_at(kind: str, place: Path) -> Launcher:
+    """The launcher at a path, of a given kind or of any."""
     place = Path(os.path.abspath(place.expanduser()))  # noqa: PTH100  (a link stays a link: it names the library)
     for name in [kind] if kind else libraries():
-        found = _found_at(name, str(place)) if place.is_file() else _search(name, [str(place / "bin"), str(place)])
-        if found is not None:
-            return replace(found, name=f"{name}@{found.program}")
+        if place.is_file():
+            launcher = _launcher_at(name, str(place))
+        else:
+            launcher = _search(name, [str(place / "bin"), str(place)])
+        if launcher is not None:
+            return replace(launcher, name=f"{name}@{launcher.program}")
     if place.name in VENVS and not place.exists():
         raise LaunchError(f"There is no {place}. Run `make venvs` in labkit's checkout to create it.")
-    said = f": its --version prints {_version_text(str(place))[:200]!r}" if place.is_file() else ""
+    output = f": its --version prints {_version_text(str(place))[:200]!r}" if place.is_file() else ""
     raise LaunchError(
-        f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}{said}. Name the mpirun or mpiexec of "
-        "an MPI library, or the folder it is installed in."
+        f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}{output}. Name the mpirun or mpiexec "
+        "of an MPI library, or the folder it is installed in."
     )
 
 
 def titled(module: LauncherFile, text: str) -> tuple[str, tuple[int, ...]]:
     """A library with its version, as text and as numbers."""
-    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
-    version = tuple(int(n) for n in found.groups(default="0")) if found else (0,)
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    version = tuple(int(n) for n in match.groups(default="0")) if match else (0,)
     return f"{module.LIBRARY} {'.'.join(map(str, version))}", version
 
 

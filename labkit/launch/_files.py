@@ -1,4 +1,4 @@
-"""What the file of a launcher offers, and how the files are found: every module ``launch/<name>.py``."""
+"""What the file of a launcher defines, and how labkit finds the files: every module ``launch/<name>.py``."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class LauncherFile(Protocol):
-    """What the file of a launcher offers; it bears the launcher's name.
+    """What the file of a launcher defines. The file has the launcher's name.
 
     Attributes
     ----------
     PROGRAM : the program that starts ranks. Output that does not fit its pattern is another launcher's.
-    LIBRARY : MPI library of the ranks, as people call it.
-    SAYS : how that library begins when it is asked for its version.
-    ORDER : its place among the launchers in one folder of the PATH: the lowest is taken first.
+    LIBRARY : name of the MPI library of the ranks.
+    BANNER : beginning of the text that MPI_Get_library_version of that library returns.
+    ORDER : its place among the launchers in one folder of the PATH; the lowest is used first.
     TRANSPORTS : that it can choose.
     """
 
     PROGRAM: Program
     LIBRARY: str
-    SAYS: str
+    BANNER: str
     ORDER: int
     TRANSPORTS: tuple[str, ...]
 
@@ -39,15 +39,15 @@ class LauncherFile(Protocol):
         """Variables for the program; `home` is the launcher of the MPI library that the ranks load."""
 
 
-class Telling(LauncherFile, Protocol):
-    """What it offers as well if its library tells up to which size it sends eagerly."""
+class WithEagerLimits(LauncherFile, Protocol):
+    """What the file defines as well if its library tells its eager limits."""
 
     def eager_limits(self, program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
         """The limit over each path, as the library that `program` belongs to has it."""
 
 
 class UnderSrun(LauncherFile, Protocol):
-    """What it offers as well if srun can start ranks of its library."""
+    """What the file defines as well if srun can start ranks of its library."""
 
     def pmi(self, placement: Placement) -> tuple[str, ...]:
         """Kinds of process management interface that the library understands, best first."""
@@ -57,7 +57,7 @@ class UnderSrun(LauncherFile, Protocol):
 
 
 class OfAnyLibrary(LauncherFile, Protocol):
-    """What the file of a launcher for the ranks of any library (srun) offers as well."""
+    """What the file defines as well if the launcher starts ranks of any library (srun)."""
 
     def launcher(self, of: Launcher | None) -> Launcher:
         """The launcher for the ranks of a library; without one, for those of the library that mpi4py finds."""
@@ -67,7 +67,7 @@ class OfAnyLibrary(LauncherFile, Protocol):
 
 
 def names() -> list[str]:
-    """All launchers there are files for."""
+    """Names of all launchers that have a file."""
     package = importlib.import_module(__package__ or "")
     return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
 
@@ -81,10 +81,11 @@ def file(name: str) -> Any:
         If it lacks one of the names that every launcher defines.
     """
     module = importlib.import_module(f"{__package__}.{name}")
-    wanted = [one for one in (*LauncherFile.__annotations__, "arguments", "environment") if not hasattr(module, one)]
-    if wanted:
+    required = (*LauncherFile.__annotations__, "arguments", "environment")
+    missing = [name for name in required if not hasattr(module, name)]
+    if missing:
         raise LaunchError(
-            f"{module.__file__} does not define {', '.join(wanted)}. Define what LauncherFile in "
+            f"{module.__file__} does not define {', '.join(missing)}. Define what LauncherFile in "
             "labkit/launch/_files.py describes, or move the file away."
         )
     return module
@@ -102,7 +103,7 @@ def libraries() -> dict[str, LauncherFile]:
 
 
 def below_srun(library: str) -> UnderSrun | None:
-    """The launcher of a library whose ranks srun can start; None if it cannot."""
+    """The launcher file of a library, if srun can start its ranks; else None."""
     return file(library) if library in names() and hasattr(file(library), "below_srun") else None
 
 

@@ -40,7 +40,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def _read(path: Path) -> tuple[str, ...]:
-    """Hosts of a file."""
+    """Read the hosts of a file."""
     try:
         lines = outside.regular(path).read_text().splitlines()  # a device may never end
     except (OSError, UnicodeDecodeError, DataError) as error:
@@ -49,24 +49,24 @@ def _read(path: Path) -> tuple[str, ...]:
         raise SpecError(
             f"hosts={path} cannot be read: {reason}. List hosts with commas, or name a file with one host per line."
         ) from error
-    found: list[str] = []
+    hosts: list[str] = []
     for number, line in enumerate((line.partition("#")[0].strip() for line in lines), 1):
         if not line:
             continue
-        fits = _LINE.fullmatch(line)
-        if not fits or not _HOST.fullmatch(fits["host"]):
+        match = _LINE.fullmatch(line)
+        if not match or not _HOST.fullmatch(match["host"]):
             raise SpecError(
                 f"{path}, line {number}: found {line!r}, but it must be 'host', 'host slots=4' or 'host:4'. Change it."
             )
-        given = _SLOTS.search(fits["rest"])
-        found.append(fits["host"] + (f":{given[1]}" if given else ""))
-    if not found:
+        slots_given = _SLOTS.search(match["rest"])
+        hosts.append(match["host"] + (f":{slots_given[1]}" if slots_given else ""))
+    if not hosts:
         raise SpecError(f"hosts={path} names no host. Write one per line.")
-    counts = Counter(found)
+    counts = Counter(hosts)
     if max(counts.values()) > 1 and not any(":" in host for host in counts):
         return tuple(f"{host}:{count}" for host, count in counts.items())
-    slots(found)
-    return tuple(found)
+    slots(hosts)
+    return tuple(hosts)
 
 
 def slots(hosts: Sequence[str]) -> dict[str, int]:
@@ -77,24 +77,24 @@ def slots(hosts: Sequence[str]) -> dict[str, int]:
     SpecError
         If a host is given twice, or is not of the form ``host`` or ``host:slots``.
     """
-    found: dict[str, int] = {}
+    slots_of: dict[str, int] = {}
     for text in hosts:
-        fits = _HOST.fullmatch(text)
-        if not fits:
+        match = _HOST.fullmatch(text)
+        if not match:
             raise SpecError(f"hosts: {text!r} is not of the form host or host:slots. Write it like node1:4.")
-        if fits["name"] in found:
+        if match["name"] in slots_of:
             raise SpecError(
-                f"hosts={','.join(hosts)}, but {fits['name']} is given twice. Give it once, with its slots: "
-                f"{fits['name']}:2."
+                f"hosts={','.join(hosts)}, but {match['name']} is given twice. Give it once, with its slots: "
+                f"{match['name']}:2."
             )
-        found[fits["name"]] = int(fits["slots"] or 0)
-    return found
+        slots_of[match["name"]] = int(match["slots"] or 0)
+    return slots_of
 
 
 def shares(hosts: Sequence[str], ranks: int, ppn: int) -> tuple[tuple[str, int], ...]:
-    """Host → ranks on it, filled in the order given: `ppn` each, else alike as far as their slots allow.
+    """Host → ranks on it, filled in the order given: `ppn` each, else evenly as far as their slots allow.
 
-    Fewer ranks than slots are spread, so that what two ranks exchange crosses the network.
+    Fewer ranks than slots are spread over the hosts, so that messages between two ranks cross the network.
 
     Raises
     ------
@@ -106,48 +106,49 @@ def shares(hosts: Sequence[str], ranks: int, ppn: int) -> tuple[tuple[str, int],
     >>> shares(["a", "b", "c"], 4, 0), shares(["a:3", "b:1"], 4, 0), shares(["a:4", "b:4"], 2, 0)
     ((('a', 2), ('b', 2)), (('a', 3), ('b', 1)), (('a', 1), ('b', 1)))
     """
-    known = slots(hosts)
-    if not known:
+    slots_of = slots(hosts)
+    if not slots_of:
         return ()
-    alike = -(-ranks // len(known))
-    most = {name: ppn or ((given or 1) if any(known.values()) else alike) for name, given in known.items()}
-    if sum(most.values()) < ranks:
-        have = f"ppn={ppn} on {len(known)} hosts" if ppn else f"the slots of hosts={','.join(hosts)}"
+    even = -(-ranks // len(slots_of))
+    room = {name: ppn or ((given or 1) if any(slots_of.values()) else even) for name, given in slots_of.items()}
+    total = sum(room.values())
+    if total < ranks:
+        what = f"ppn={ppn} on {len(slots_of)} hosts" if ppn else f"the slots of hosts={','.join(hosts)}"
         raise SpecError(
-            f"ranks={ranks}, but {have} hold {sum(most.values())}. Set ranks={sum(most.values())}, give more slots, "
-            f"or set ppn={alike}."
+            f"ranks={ranks}, but {what} hold {total}. Set ranks={total}, give more slots, or set ppn={even}."
         )
     if not ppn:
-        level = next(n for n in range(alike, ranks + 1) if sum(min(n, room) for room in most.values()) >= ranks)
-        most = {name: min(level, room) for name, room in most.items()}
-    return filled(most, ranks)
+        level = next(n for n in range(even, ranks + 1) if sum(min(n, most) for most in room.values()) >= ranks)
+        room = {name: min(level, most) for name, most in room.items()}
+    return fill(room, ranks)
 
 
-def filled(room: Mapping[str, int], ranks: int) -> tuple[tuple[str, int], ...]:
-    """Host → ranks on it where one host after the other is filled."""
-    found, left = [], ranks
+def fill(room: Mapping[str, int], ranks: int) -> tuple[tuple[str, int], ...]:
+    """Host → ranks on it if one host after the other is filled."""
+    placed, remaining = [], ranks
     for name, most in room.items():
-        here = min(most, left)
-        found += [(name, here)] if here else []
-        left -= here
-    return tuple(found)
+        count = min(most, remaining)
+        if count:
+            placed.append((name, count))
+        remaining -= count
+    return tuple(placed)
 
 
 def spread(hosts: Sequence[str], ranks: int, ppn: int) -> str:
-    """Ranks on each host where slots alone would have put them elsewhere: ``a:1,b:1``; else empty."""
-    known = slots(hosts)
-    if ppn or not any(known.values()) or sum(given or 1 for given in known.values()) < ranks:
+    """Ranks on each host if slots alone would place them differently: ``a:1,b:1``; else empty."""
+    slots_of = slots(hosts)
+    if ppn or not any(slots_of.values()) or sum(given or 1 for given in slots_of.values()) < ranks:
         return ""
-    now = shares(hosts, ranks, ppn)
-    before = filled({name: given or 1 for name, given in known.items()}, ranks)
-    return "" if now == before else ",".join(f"{name}:{n}" for name, n in now)
+    spread_out = shares(hosts, ranks, ppn)
+    by_slots = fill({name: given or 1 for name, given in slots_of.items()}, ranks)
+    return "" if spread_out == by_slots else ",".join(f"{name}:{n}" for name, n in spread_out)
 
 
 def allocated(environment: Mapping[str, str]) -> int:
-    """Hosts that a batch system gave this job; 0 outside of one."""
-    given = environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or ""
-    if given.isdigit():
-        return int(given)
+    """Number of hosts that a batch system gave this job; 0 outside of one."""
+    nodes = environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or ""
+    if nodes.isdigit():
+        return int(nodes)
     try:
         return len(set(Path(environment["PBS_NODEFILE"]).read_text().split()))
     except (KeyError, OSError):

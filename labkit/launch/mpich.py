@@ -17,7 +17,7 @@ PROGRAM = Program(
     purpose="starting ranks",
     mpi=True,
 )
-LIBRARY, SAYS, ORDER = "MPICH", "MPICH", 20
+LIBRARY, BANNER, ORDER = "MPICH", "MPICH", 20
 TRANSPORTS = ("auto", "shm", "tcp")
 
 
@@ -31,13 +31,13 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     if placement.binding != "none":
         out += ["-bind-to", placement.binding]
     if placement.remote:
-        own = {name: value for name, value in variables.items() if not name.startswith("HYDRA_")}
-        out += [word for name, value in own.items() for word in ("-genv", name, value)]
+        forwarded = {name: value for name, value in variables.items() if not name.startswith("HYDRA_")}
+        out += [word for name, value in forwarded.items() for word in ("-genv", name, value)]
     return out
 
 
 def environment(placement: Placement, home: str) -> dict[str, str]:
-    """Variables for mpiexec: mpi4py is told to use the same MPI, and the path is chosen."""
+    """Variables for mpiexec: they make mpi4py load the same MPI, and choose the path."""
     out = {"MPI4PY_MPIABI": "mpich"}
     folder = _library_folder(Path(home).resolve().parent.parent / "lib") if home else None
     if folder is not None:
@@ -46,26 +46,27 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
         out |= {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
         out |= {"UCX_TLS": "tcp,self"}  # Debian's MPICH is built over UCX instead
         device = placement.interface
-        out |= {"FI_TCP_IFACE": device, "UCX_NET_DEVICES": device} if device else {}
+        if device:
+            out |= {"FI_TCP_IFACE": device, "UCX_NET_DEVICES": device}
     if placement.transport == "shm":
         out |= {"MPIR_CVAR_NOLOCAL": "0"}
-    if waiting := placement.waiting("HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS"):
-        out |= {"HYDRA_LAUNCHER_EXTRA_ARGS": waiting}
+    if ssh_options := placement.ssh_options("HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS"):
+        out |= {"HYDRA_LAUNCHER_EXTRA_ARGS": ssh_options}
     if placement.remote_shell:
         out |= {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": placement.remote_shell}
     if placement.yields:
-        # heard at MPI_THREAD_MULTIPLE, from MPICH 4.1 on; at any other level a rank that waits keeps its core
+        # MPICH reads these at MPI_THREAD_MULTIPLE only, from 4.1 on; at other levels a waiting rank keeps its core
         out |= {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
     return out
 
 
 def eager_limits(program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
-    """Up to which size this MPI sends eagerly, for each path."""
+    """Eager limits of this MPI, for each path."""
     return eager.of_mpich(program, transports)
 
 
 def pmi(placement: Placement) -> tuple[str, ...]:
-    """How srun may start its ranks, best first."""
+    """Process management interfaces with which srun may start its ranks, best first."""
     return ("pmi2", "cray_shasta")
 
 
@@ -75,18 +76,18 @@ def below_srun(placement: Placement, home: str) -> dict[str, str]:
 
 
 def _library_folder(lib: Path) -> Path | None:
-    """Folder with this MPICH's library under the name mpi4py asks for, libmpi.so.12.
+    """Folder that has this MPICH's library under the name that mpi4py loads, libmpi.so.12.
 
-    Debian calls it libmpich.so.12; a link with the usual name is then kept in the user's cache.
+    Debian calls it libmpich.so.12; labkit then keeps a link with the usual name in the user's cache.
     """
     if (lib / "libmpi.so.12").exists():
         return lib
-    found = [*lib.glob("*/libmpich.so.12"), *lib.glob("libmpich.so.12")]
-    if not found:
+    libraries = [*lib.glob("*/libmpich.so.12"), *lib.glob("libmpich.so.12")]
+    if not libraries:
         return None
     cache = folders.cache() / "mpich"
     link = cache / "libmpi.so.12"
-    if not link.exists() or link.resolve() != found[0].resolve():
+    if not link.exists() or link.resolve() != libraries[0].resolve():
         cache.mkdir(parents=True, exist_ok=True)
-        writing.replace(link, lambda fresh: fresh.symlink_to(found[0]))
+        writing.replace(link, lambda fresh: fresh.symlink_to(libraries[0]))
     return cache

@@ -17,7 +17,7 @@ PROGRAM = Program(
     purpose="starting ranks",
     mpi=True,
 )
-LIBRARY, SAYS, ORDER = "Open MPI", "Open MPI", 10
+LIBRARY, BANNER, ORDER = "Open MPI", "Open MPI", 10
 TRANSPORTS = ("auto", "shm", "tcp")
 _RSH = ("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "OMPI_MCA_orte_rsh_agent")
 _FORWARDED = ("OMPI_", "PMIX_", "PRTE_")  # by mpirun itself
@@ -43,19 +43,20 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
 
 
 def parameters(placement: Placement) -> dict[str, str]:
-    """MCA parameters that choose the path, and let ranks that wait yield where cores are too few."""
+    """MCA parameters that choose the path, and make waiting ranks yield if there are too few cores."""
     out = {"mpi_yield_when_idle": "1"} if placement.yields else {}
-    shared = "sm" if placement.version >= (5,) else "vader"
+    shared_memory = "sm" if placement.version >= (5,) else "vader"
     if placement.transport == "shm":
-        out |= {"pml": "ob1", "btl": f"{shared},self"}
+        out |= {"pml": "ob1", "btl": f"{shared_memory},self"}
     if placement.transport == "tcp":
         out |= {"pml": "ob1", "btl": "tcp,self"}
-        out |= {"btl_tcp_if_include": placement.interface} if placement.interface else {}
+        if placement.interface:
+            out |= {"btl_tcp_if_include": placement.interface}
     return out
 
 
 def environment(placement: Placement, home: str) -> dict[str, str]:
-    """Variables for mpirun: mpi4py is told which MPI it is, and root is allowed. mpirun brings its own library."""
+    """Variables for mpirun: they make mpi4py load Open MPI, and allow root. mpirun finds its own library."""
     out = {"MPI4PY_MPIABI": "openmpi"}
     if placement.root:
         out |= {
@@ -64,24 +65,24 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
             "PRTE_ALLOW_RUN_AS_ROOT": "1",
             "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }
-    five = placement.version >= (5,)
-    chosen = ("PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_args") if five else _RSH
-    if waiting := placement.waiting(*chosen):
-        out |= {chosen[1]: waiting}
+    version_5 = placement.version >= (5,)
+    variables = ("PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_args") if version_5 else _RSH
+    if ssh_options := placement.ssh_options(*variables):
+        out |= {variables[1]: ssh_options}
     if placement.remote_shell:
         out |= {"OMPI_MCA_plm_rsh_agent": placement.remote_shell, "PRTE_MCA_plm_ssh_agent": placement.remote_shell}
-        # it takes a second address of one link for a second link
+        # Open MPI takes a second address of one link for a second link
         out |= {"OMPI_MCA_btl_tcp_disable_family": "6"}
     return out
 
 
 def eager_limits(program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
-    """Up to which size this MPI sends eagerly, for each path."""
+    """Eager limits of this MPI, for each path."""
     return eager.of_openmpi(program, transports)
 
 
 def pmi(placement: Placement) -> tuple[str, ...]:
-    """How srun may start its ranks, best first."""
+    """Process management interfaces with which srun may start its ranks, best first."""
     return ("pmix",) if placement.version >= (5,) else ("pmix", "pmi2")
 
 
@@ -90,4 +91,6 @@ def below_srun(placement: Placement, home: str) -> dict[str, str]:
     out = {name: value for name, value in environment(placement, home).items() if "ALLOW_RUN_AS_ROOT" not in name}
     out |= {f"OMPI_MCA_{name}": value for name, value in parameters(placement).items()}
     lib = Path(home).resolve().parent.parent / "lib"
-    return out | (library_path(lib) if home and (lib / "libmpi.so.40").exists() else {})
+    if home and (lib / "libmpi.so.40").exists():
+        out |= library_path(lib)
+    return out

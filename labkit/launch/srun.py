@@ -17,7 +17,7 @@ from typing import cast
 from labkit import launch
 from labkit.errors import LaunchError, SpecError
 from labkit.host import VERSION, Program
-from labkit.launch import Launcher, LauncherFile, Placement, alike
+from labkit.launch import Launcher, LauncherFile, Placement, refuse_uneven
 from labkit.launch._files import below_srun
 
 PROGRAM = Program(
@@ -29,7 +29,7 @@ PROGRAM = Program(
     instead="mpirun",
     needs="slurm",
 )
-LIBRARY, SAYS, ORDER = "", "", 90
+LIBRARY, BANNER, ORDER = "", "", 90
 TRANSPORTS = ("auto", "shm", "tcp")
 
 
@@ -47,21 +47,21 @@ def launcher(of: Launcher | None) -> Launcher:
     pmi, module = offered(path), cast("LauncherFile", sys.modules[__name__])
     if of is not None:
         return replace(of, name=f"srun@{of.name}", program=path, module=module, of=of, pmi=pmi)
-    text = linked()
+    text = mpi4py_library()
     for kind, library in launch.libraries().items():
-        if text.startswith(library.SAYS):
+        if text.startswith(library.BANNER):
             return Launcher("srun", path, *launch.titled(library, text), module, pmi=pmi, kind=kind)
     raise LaunchError("mpi4py finds no MPI library for srun. Load your site's MPI module.")
 
 
 def usable() -> bool:
-    """Whether it counts as installed: inside a Slurm job only; elsewhere it would wait for an allocation."""
+    """Whether srun counts as installed: only inside a Slurm job, because elsewhere it would wait for an allocation."""
     return "SLURM_JOB_ID" in os.environ
 
 
 def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     """Everything between the program and the command of a rank; --export takes `variables` to all hosts."""
-    alike(placement, PROGRAM.name)  # other shares would need a host file
+    refuse_uneven(placement, PROGRAM.name)  # other shares would need a host file
     if placement.remote_shell:
         raise SpecError("launcher=srun, but the hosts of this testbed do not run Slurm. Set launcher=openmpi or mpich.")
     out = ["--ntasks", str(placement.ranks)]
@@ -71,22 +71,24 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     if placement.shares or placement.ppn:
         out += ["--ntasks-per-node", str(placement.per_host)]
     out += [f"--mpi={_pmi(placement)}", f"--cpu-bind={placement.binding}{'' if placement.binding == 'none' else 's'}"]
-    out += ["--overcommit"] if placement.oversubscribed else []
-    out += ["--overlap"] if placement.nodes else []  # else a step waits for the cores that the job script holds
+    if placement.oversubscribed:
+        out += ["--overcommit"]
+    if placement.nodes:
+        out += ["--overlap"]  # else a step waits for the cores that the job script holds
     return [*out, "--kill-on-bad-exit=1", "--export=ALL"]
 
 
 def _pmi(placement: Placement) -> str:
-    """How ranks find one another: what the library understands, of what srun offers."""
+    """The process management interface that both the library and srun know."""
     library = below_srun(placement.library)
-    wanted = library.pmi(placement) if library else ("pmi2",)
-    offered = {name.partition("_v")[0]: name for name in sorted(placement.pmi)}
-    for kind in wanted:
-        if kind in offered:
-            return kind if kind in placement.pmi else offered[kind]
+    kinds = library.pmi(placement) if library else ("pmi2",)
+    without_version = {name.partition("_v")[0]: name for name in sorted(placement.pmi)}
+    for kind in kinds:
+        if kind in without_version:
+            return kind if kind in placement.pmi else without_version[kind]
     raise LaunchError(
         f"srun --mpi=list offers {', '.join(placement.pmi) or 'nothing'}, but {placement.library} needs "
-        f"{' or '.join(wanted)}. Set launcher={placement.library}, or ask your administrator for that Slurm plugin."
+        f"{' or '.join(kinds)}. Set launcher={placement.library}, or ask your administrator for that Slurm plugin."
     )
 
 
@@ -97,19 +99,19 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
         return {}
     out = library.below_srun(replace(placement, patience=0), home)
     if not home:
-        out.pop("MPI4PY_MPIABI", None)  # mpi4py finds what `linked` found
+        out.pop("MPI4PY_MPIABI", None)  # mpi4py loads the library that `mpi4py_library` named
     return out
 
 
 def offered(program: str) -> tuple[str, ...]:
-    """What ``srun --mpi=list`` names."""
-    done = subprocess.run([program, "--mpi=list"], capture_output=True, text=True, timeout=20, check=False)
-    words = (done.stderr + done.stdout).replace(",", " ").split()
+    """Process management interfaces that ``srun --mpi=list`` names."""
+    process = subprocess.run([program, "--mpi=list"], capture_output=True, text=True, timeout=20, check=False)
+    words = (process.stderr + process.stdout).replace(",", " ").split()
     return tuple(dict.fromkeys(w for w in words if w == "none" or w.startswith(("pmi", "cray_"))))
 
 
-def linked() -> str:
-    """What the library that mpi4py finds says of itself; empty when there is none."""
-    ask = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
-    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=60, check=False)
-    return done.stdout
+def mpi4py_library() -> str:
+    """Version text of the MPI library that mpi4py loads; empty if there is none."""
+    code = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    return process.stdout

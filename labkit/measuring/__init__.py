@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from labkit import benchmarks, host, testbeds
+from labkit import benchmarks, host, staging, testbeds
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign, fresh
 from labkit.errors import AbsentError, Failed
@@ -100,6 +100,7 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
     barred = Barred()
     with ExitStack() as stack:
         opened = testbeds.Opened(stack, counter.note)
+        stack.enter_context(staging.session(campaign.log))
         for number in sorted({point.launch for point in points}):
             groups = starts([point for point in points if point.launch == number], effort)
             for batch in concurrent(groups):

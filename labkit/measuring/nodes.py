@@ -21,8 +21,8 @@ def hosts(spec: Spec) -> tuple[str, ...]:
     benchmark = benchmarks.get(spec.benchmark)
     if job is None or not benchmark.mpi or testbeds.outline(spec.testbed).hosts:
         return ()
-    given = launch.given(spec, job)
-    return () if given == spec.hosts else given
+    assigned = launch.job_hosts(spec, job)
+    return () if assigned == spec.hosts else assigned
 
 
 def left_out(suspects: Iterable[str], campaign: Campaign) -> list[str]:

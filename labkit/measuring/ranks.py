@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, host, launch, supervise, testbeds
+from labkit import benchmarks, host, launch, staging, supervise, testbeds
 from labkit.benchmarks import StartBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
@@ -25,7 +25,7 @@ from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import Counter
 from labkit.notes import Note, badge, note
 from labkit.samples import Samples
-from labkit.samples.facts import CHUNKS, LOAD_END, RANK_HOSTS, TIMING, WARMUP, complete, noted
+from labkit.samples.facts import CHUNKS, LOAD_END, RANK_HOSTS, STAGED, TIMING, WARMUP, complete, noted
 from labkit.spec import Effort
 from labkit.stats import over_ranks
 from labkit.stats.over_ranks import OverRanks
@@ -75,6 +75,8 @@ def line(points: Sequence[Point], effort: Effort) -> tuple[list[str], dict[str, 
     launcher = launch.get(spec.launcher)
     placement = launch.Placement.of(spec, launcher, testbeds.outline(spec.testbed))
     placement = dataclasses.replace(placement, patience=int(max(1, min(CONNECTING, effort.time_limit / 2))))
+    if spec.testbed == "local" or placement.remote_shell:  # else the ranks see other folders than this process
+        rank = staging.command(rank, placement, launcher)
     return launcher.command(placement, rank), launcher.environment(placement), placement
 
 
@@ -252,6 +254,7 @@ class Start:
         if loaded not in ("", expected) and expected != "none":
             text = f"the launcher belongs to {expected}, but the ranks loaded {loaded}"
             self._doubts = [note("other-library", text, launcher=expected, loaded=loaded)]
+        self._doubts += staging.doubts(self._placement, STAGED.of(header))
 
     def _keep(self, rows: np.ndarray[Any, np.dtype[np.int64]], facts: dict[str, Any]) -> None:
         """Write the samples of the point in flight."""

@@ -63,7 +63,9 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
         second for first, second in _IMPLIED_BY if {first, second} <= {*varied} and _one_each(texts, first, second)
     }
     names = [name for name in varied if name not in implied]
-    keys = [texts[name] for name in names] + ([rows["message_size_B"]] if "message_size_B" in rows else [])
+    keys = [texts[name] for name in names]
+    if "message_size_B" in rows:
+        keys.append(rows["message_size_B"])
     if "fingerprint" in rows and keys and rows.groupby(keys)["fingerprint"].nunique().max() > 1:
         names.append("fingerprint")
     return [name for name in names if name not in skip]

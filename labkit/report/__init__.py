@@ -1,7 +1,7 @@
 """The report: a book over the executed notebooks of a campaign, as HTML and as PDF.
 
 `build` stages copies in ``<campaign>/report/`` and renders them with Quarto, where that is installed, else with
-pandoc and typst alone. Both read the same sources. ``docs/report.md`` tells what a notebook may hold.
+pandoc and typst alone. Both read the same sources. ``docs/report.md`` says what a notebook may hold.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Built:
 
 
 def _silent(text: str) -> None:
-    """Tell nobody."""
+    """Discard a message on progress."""
 
 
 def build(
@@ -59,16 +59,16 @@ def build(
     style : a file of ``templates/report/styles``.
     engine : ``auto`` takes Quarto where it is installed and new enough, else the plain engine.
     execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
-    progress : is told what the campaigns hold, and what is being done, in a few words.
+    progress : gets short messages: what the campaigns hold, and the current step.
 
     Returns
     -------
-    Where the results lie, and what their reader has to know.
+    Paths of the results, and warnings for their reader.
 
     Raises
     ------
     ReportError
-        If a notebook or the book cannot be rendered as it stands, or Quarto was asked for and is not there.
+        If a notebook or the book cannot be rendered as it is, or the requested Quarto is missing.
     DataError
         If a folder is no campaign.
     """
@@ -80,48 +80,48 @@ def build(
     if not campaigns:
         raise ReportError("The campaign is missing. Name at least one campaign folder.")
     chosen, warnings = _engine(engine, quarto.usable())
-    once = {outside.resolved(path): Path(path) for path in reversed(campaigns)}
-    if len(once) < len(campaigns):
+    unique = {outside.resolved(path): Path(path) for path in reversed(campaigns)}
+    if len(unique) < len(campaigns):
         warnings.append("A campaign is named twice. The report shows it once.")
-        campaigns = [*once.values()][::-1]
+        campaigns = [*unique.values()][::-1]
     for path in map(Path, campaigns):
         if (path / "campaign.json").is_file():
             warnings += _executed(Campaign(path), execute, progress)
     progress("reading samples")
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     progress("preparing the chapters")
-    book, found = stage(sources, style=style, engine=chosen)
+    book, stage_warnings = stage(sources, style=style, engine=chosen)
     check(book)
     progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
-    html, pdf, said = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])
-    return Built(html, pdf, chosen, warnings + found + said)
+    html, pdf, engine_warnings = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])
+    return Built(html, pdf, chosen, warnings + stage_warnings + engine_warnings)
 
 
-def _executed(held: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:
-    """Say what a campaign holds, execute labkit's own notebooks on it, and return what could not be done."""
-    from labkit.report.holdings import words
+def _executed(campaign: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:
+    """Say what a campaign holds, execute labkit's own notebooks on it, and return warnings."""
+    from labkit.report.sources import described
     from labkit.suites import rereading
 
     try:
-        entries = rereading.missing(held, all_of_them=bool(execute)) if execute is not False else []
+        entries = rereading.missing(campaign, all_of_them=bool(execute)) if execute is not False else []
     except SpecError as error:
-        progress(words(held, ()))
+        progress(described(campaign, ()))
         return [f"labkit ran no notebook: {error}"]
-    progress(words(held, [entry.name for entry in entries]))
+    progress(described(campaign, [entry.name for entry in entries]))
     try:
         if entries:
-            rereading.reread(held, progress, again=bool(execute))
+            rereading.reread(campaign, progress, again=bool(execute))
     except LaunchError as error:
         return [f"labkit omits notebooks that are not there yet: {error}"]
     return []
 
 
 def _engine(wanted: str, obstacle: str) -> tuple[str, list[str]]:
-    """Engine to use, and a warning where it is not the better one that is there."""
+    """Return the engine to use, and a warning where an installed Quarto cannot be used."""
     if wanted not in ("auto", "quarto", "plain"):
         raise ReportError(f"engine={wanted!r}, but it must be auto, quarto or plain.")
     if wanted == "quarto" and obstacle:
         raise ReportError(f"--engine quarto, but {obstacle}.")
-    if wanted == "plain" or obstacle:
-        return "plain", [f"labkit did not use Quarto: {obstacle}."] if wanted == "auto" and "but" in obstacle else []
-    return "quarto", []
+    if wanted == "auto" and "but" in obstacle:
+        return "plain", [f"labkit did not use Quarto: {obstacle}."]
+    return "plain" if wanted == "plain" or obstacle else "quarto", []

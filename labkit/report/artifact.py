@@ -1,4 +1,4 @@
-"""Generated parts of the artifact appendix: versions, commands, hosts, parameters, files, what failed."""
+"""Generate the parts of the artifact appendix: versions, commands, hosts, parameters, files, failures."""
 
 from __future__ import annotations
 
@@ -19,22 +19,18 @@ from labkit.report.variables import plural
 from labkit.samples.facts import COMMAND, COMMANDS
 
 CHECKSUMS = "checksums.txt"
-_COMMANDS = 20  # shown; every samples file holds its own
+_COMMANDS = 20  # are shown; every samples file holds its own
 
 
 def versions(content: Content) -> str:
-    """Table of the software and of what campaign.json holds beside host and failures."""
+    """Return a table of the software and of what campaign.json holds beside host and failures."""
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
-        kept = {k: v for k, v in source.facts.items() if k not in ("host", "skipped", "notebooks", "parameters")}
-        libraries = (
-            sorted({text for text in source.records["library"] if text not in ("", "none")})
-            if len(source.records)
-            else []
-        )
+        settings = {k: v for k, v in source.facts.items() if k not in ("host", "skipped", "notebooks", "parameters")}
+        libraries = set(source.records["library"]) - {"", "none"} if len(source.records) else set()
         facts = [
-            *flat(kept),
-            *(("library or tool", text) for text in libraries),
+            *flat(settings),
+            *(("library or tool", text) for text in sorted(libraries)),
             ("report made by labkit", __version__),
         ]
         rows += [(source, [escape(a), escape(b)]) for a, b in facts]
@@ -42,37 +38,37 @@ def versions(content: Content) -> str:
 
 
 def commands(content: Content) -> str:
-    """Command lines exactly as they ran, most frequent first."""
-    found: Counter[str] = Counter()
-    shown: dict[str, str] = {}
+    """Return the command lines exactly as they ran, most frequent first."""
+    counts: Counter[str] = Counter()
+    examples: dict[str, str] = {}
     for source in content.sources:
-        for one in source.points:
-            command, tool = COMMAND.of(one.meta), COMMANDS.of(one.meta)
-            if tool:  # ports, sizes and folders differ from one run of a tool to the next: one stands for all
-                text = shown.setdefault(one.spec.benchmark, "\n".join(shlex.join(words) for words in tool))
+        for point in source.points:
+            command, tool = COMMAND.of(point.meta), COMMANDS.of(point.meta)
+            if tool:  # ports, sizes and folders differ from one run of a tool to the next: the first stands for all
+                text = examples.setdefault(point.spec.benchmark, "\n".join(shlex.join(words) for words in tool))
             else:
                 text = command if isinstance(command, str) else shlex.join(map(str, command or []))
-            found[text] += bool(text)
-    found.pop("", None)
-    if not found:
+            counts[text] += bool(text)
+    counts.pop("", None)
+    if not counts:
         return "The samples files hold no command lines: no launcher or tool ran."
-    names = {text: name for name, text in shown.items()}
+    names = {text: name for name, text in examples.items()}
 
-    def like(command: str) -> str:
+    def example_of(command: str) -> str:
         return f" of {code(names[command])}, for example" if command in names else ""
 
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    more = len(ordered) - _COMMANDS
-    listed = [
-        f"For {plural(count, 'samples file')}{like(command)}:\n\n{markdown.block(command)}"
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    paragraphs = [
+        f"For {plural(count, 'samples file')}{example_of(command)}:\n\n{markdown.block(command)}"
         for command, count in ordered[:_COMMANDS]
     ]
-    rest = [f"{more} more command lines are in the samples files under `command`."] if more > 0 else []
-    return "\n\n".join(listed + rest)
+    if len(ordered) > _COMMANDS:
+        paragraphs.append(f"{len(ordered) - _COMMANDS} more command lines are in the samples files under `command`.")
+    return "\n\n".join(paragraphs)
 
 
 def host(content: Content) -> str:
-    """Table of everything known about the hosts."""
+    """Return a table of everything known about the hosts."""
     rows = [(source, [escape(a), escape(b)]) for source in content.sources for a, b in flat(source.host)]
     return content.table(
         ["fact", "value"],
@@ -85,7 +81,7 @@ def host(content: Content) -> str:
 
 
 def parameters(content: Content) -> str:
-    """Parameters of every notebook."""
+    """Return the parameters of every notebook."""
     shown = [
         f"@{c.label} (`{name}`):\n\n{markdown.block(c.parameters, 'python')}"
         for name, c in content.chapters.items()
@@ -95,7 +91,7 @@ def parameters(content: Content) -> str:
 
 
 def failed(content: Content) -> str:
-    """Table of what was skipped or failed, with the reason."""
+    """Return a table of what was skipped or failed, with the reason."""
     rows = [(source, [escape(what), escape(why)]) for source in content.sources for what, why in source.failed]
     return content.table(
         ["point", "reason"],
@@ -106,7 +102,7 @@ def failed(content: Content) -> str:
 
 
 def checksums(source: Source) -> str:
-    """SHA-256 of every samples file, as ``sha256sum -c`` reads it."""
+    """Return the SHA-256 of every samples file, as ``sha256sum -c`` reads it."""
     lines = [
         f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(source.path).as_posix()}\n"
         for file in source.files
@@ -115,21 +111,21 @@ def checksums(source: Source) -> str:
 
 
 def checksum_file(source: Source, content: Content) -> str:
-    """Name of the file with a campaign's checksums below ``data/``."""
+    """Return the name of the file with a campaign's checksums below ``data/``."""
     return CHECKSUMS if not content.several else f"{content.sources.index(source) + 1}-{CHECKSUMS}"
 
 
 def files(content: Content) -> str:
-    """Table of the samples files, and where their checksums are."""
+    """Return a table of the samples files, and links to their checksums."""
     rows: list[tuple[Source, list[str]]] = []
     notes = []
     for source in content.sources:
-        held: dict[str, list[Path]] = {}
+        folders: dict[str, list[Path]] = {}
         for file in source.files:
-            held.setdefault(file.parent.name, []).append(file)
-        for name, found in sorted(held.items()):
-            size = sum(file.stat().st_size for file in found)
-            rows.append((source, [code(f"samples/{name}"), str(len(found)), f"{size:,}"]))
+            folders.setdefault(file.parent.name, []).append(file)
+        for name, paths in sorted(folders.items()):
+            size = sum(file.stat().st_size for file in paths)
+            rows.append((source, [code(f"samples/{name}"), str(len(paths)), f"{size:,}"]))
         digest = hashlib.sha256(checksums(source).encode()).hexdigest()
         name = checksum_file(source, content)
         notes.append(
@@ -147,11 +143,11 @@ def files(content: Content) -> str:
 
 
 def rerun(content: Content) -> str:
-    """Commands that measure again, and that make this report again."""
+    """Return the commands that measure again, and that make this report again."""
     lines = []
     for source in content.sources:
-        suite = _suite(source.facts)
-        lines += [f"labkit run {shlex.quote(suite)}"] if suite else []
+        if suite := _suite(source.facts):
+            lines.append(f"labkit run {shlex.quote(suite)}")
     lines.append("sha256sum --check report/data/checksums.txt   # in the folder of the campaign")
     lines.append("labkit report " + " ".join(shlex.quote(source.name) for source in content.sources))
     return markdown.block("\n".join(dict.fromkeys(lines)), "bash")

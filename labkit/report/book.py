@@ -15,13 +15,13 @@ from labkit.report.options import options
 
 CONFIG = "_quarto.yml"
 VARIABLES = "_variables.yml"
-SEAL = "labkit-seal"  # setting with what begins every raw part that labkit wrote, see filters/safe.lua
+SEAL = "labkit-seal"  # setting with the mark that begins every raw part that labkit wrote, see filters/safe.lua
 NOTEBOOKS = "*.ipynb"  # stands in the list of chapters where the notebooks of the campaign go
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a chapter: prose, or a code cell.
+    """A part of a chapter: prose, or a code cell.
 
     Parameters
     ----------
@@ -42,12 +42,9 @@ class Piece:
     outputs: tuple[Any, ...] = ()
 
     def place(self, line: int = 1) -> str:
-        """Where a line of the text stands, for messages."""
-        return (
-            f"{self.file}, cell {self.cell}, line {self.line + line - 1}"
-            if self.cell
-            else f"{self.file}, line {self.line + line - 1}"
-        )
+        """Return the place of a line of the text, for messages."""
+        cell = f", cell {self.cell}" if self.cell else ""
+        return f"{self.file}{cell}, line {self.line + line - 1}"
 
 
 @dataclass(frozen=True)
@@ -67,13 +64,13 @@ class Book:
 
     @property
     def chapters(self) -> list[tuple[str, str]]:
-        """File and kind (``index``, ``chapter``, ``appendix``) in reading order."""
+        """Files with their kinds (``index``, ``chapter``, ``appendix``) in reading order."""
         book = self.config["book"]
         listed = [(file, "index" if file.startswith("index.") else "chapter") for file in book["chapters"]]
         return listed + [(file, "appendix") for file in book.get("appendices", [])]
 
     def pieces(self, file: str) -> Iterator[Piece]:
-        """A chapter in pieces.
+        """Return the pieces of a chapter.
 
         Raises
         ------
@@ -101,12 +98,12 @@ class Book:
             yield Piece(file, "code", code, number, above + 1, chosen, tuple(cell.outputs))
 
     def variable(self, name: str) -> str:
-        """Value of ``a.b.c``.
+        """Return the value of ``a.b.c``.
 
         Raises
         ------
         KeyError
-            If there is none.
+            If there is no such variable.
         """
         value: Any = self.variables
         for part in name.split("."):
@@ -117,7 +114,7 @@ class Book:
 
 
 def load(folder: Path) -> Book:
-    """The book of a staged folder."""
+    """Return the book of a staged folder."""
     config = yaml.safe_load((folder / CONFIG).read_text())
     variables = yaml.safe_load((folder / VARIABLES).read_text()) or {}
     return Book(folder, config, variables)

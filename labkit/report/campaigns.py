@@ -1,4 +1,4 @@
-"""What a report says of its campaigns: one, several, or one that others were merged into."""
+"""Describe the campaigns of a report: one, several, or one that others were merged into."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Member:
     @property
     def host(self) -> Mapping[str, Any]:
         """Its host, as far as it was recorded."""
-        held = self.facts.get("host")
-        return held if isinstance(held, Mapping) else {}
+        host = self.facts.get("host")
+        return host if isinstance(host, Mapping) else {}
 
     @property
     def title(self) -> str:
@@ -57,60 +57,62 @@ class Member:
 
 
 def members(source: Source) -> list[Member]:
-    """The campaign of a source; those it was merged from, each with its own facts."""
+    """Return the campaign of a source, or those it was merged from, each with its own facts."""
     origins = source.facts.get("origins")
     if not isinstance(origins, Mapping) or not origins or not len(source.records):
         return [Member(source.name, {"host": source.host, **source.facts}, source.records, source.summary)]
-    found = []
+    merged = []
     for name in dict.fromkeys(source.records["campaign"]):
         facts = origins.get(name, source.facts if name == source.path.name else {})
         rows = (table[table["campaign"] == name] for table in (source.records, source.summary))
-        found.append(Member(str(name), facts if isinstance(facts, Mapping) else {}, *rows))
-    return found
+        merged.append(Member(str(name), facts if isinstance(facts, Mapping) else {}, *rows))
+    return merged
 
 
-def everyone(content: Content) -> list[Member]:
-    """All campaigns of a report."""
+def all_members(content: Content) -> list[Member]:
+    """Return all campaigns of a report."""
     return [member for source in content.sources for member in members(source)]
 
 
 def heading(content: Content, fallback: str) -> dict[str, str]:
-    """Title, subtitle, date and authors of the book."""
-    all_of_them = everyone(content)
+    """Return title, subtitle, date and authors of the book."""
+    members = all_members(content)
     facts = content.sources[0].facts
-    own = [facts["title"]] if len(content.sources) == 1 and facts.get("title") else []
-    titled = own or ([one.title for one in all_of_them] if any(one.facts.get("title") for one in all_of_them) else [])
-    titles = list(dict.fromkeys(map(str, titled)))
-    names = list(dict.fromkeys(one.name for one in all_of_them))
-    days = sorted({one.date for one in all_of_them if one.date})
-    authors = dict.fromkeys(str(one.facts["author"]) for one in all_of_them if one.facts.get("author"))
-    held = {
+    titles: list[str] = []
+    if len(content.sources) == 1 and facts.get("title"):
+        titles = [str(facts["title"])]
+    elif any(one.facts.get("title") for one in members):
+        titles = list(dict.fromkeys(one.title for one in members))
+    names = list(dict.fromkeys(one.name for one in members))
+    days = sorted({one.date for one in members if one.date})
+    authors = dict.fromkeys(str(one.facts["author"]) for one in members if one.facts.get("author"))
+    fields = {
         "title": " · ".join(titles) if 0 < len(titles) <= _NAMED else fallback,
         "subtitle": f"Campaign {names[0]}" if len(names) == 1 else f"Campaigns {', '.join(names)}",
-        "date": days[0] if len(set(days)) == 1 else f"{days[0]} to {days[-1]}" if days else "",
+        "date": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         "author": ", ".join(authors),
     }
-    return {key: text for key, text in held.items() if text or key == "date"}
+    return {key: text for key, text in fields.items() if text or key == "date"}
 
 
 def campaigns(content: Content) -> str:
-    """A sentence on one campaign; a table of several, and what of them is not shown together."""
-    all_of_them = everyone(content)
-    lines = [_sentence(source, len(all_of_them) > 1) for source in content.sources]
-    if len(all_of_them) > 1:
-        lines.append(_table(all_of_them))
+    """Return a sentence on each campaign, a table of several, and what is not shown together."""
+    members = all_members(content)
+    lines = [_sentence(source, len(members) > 1) for source in content.sources]
+    if len(members) > 1:
+        lines.append(_table(members))
         lines.append(
             "labkit never averages points of different campaigns. A figure shows all campaigns if each series can name "
             "its campaign; otherwise it shows one and names it below. Each sentence and table is about one campaign."
         )
     for source in content.sources:
-        notes = [escape(text) for text in differing(Campaign(source.path))]
-        lines += [markdown.callout("note", "Parameters differ", markdown.bullets(notes))] if notes else []
+        if notes := [escape(text) for text in differing(Campaign(source.path))]:
+            lines.append(markdown.callout("note", "Parameters differ", markdown.bullets(notes)))
     return "\n\n".join(lines)
 
 
 def _sentence(source: Source, several: bool) -> str:
-    """What a campaign holds."""
+    """Say when and how a campaign was made, and how much it holds."""
     name, facts = escape(source.name), source.facts
     elapsed = float(source.records["elapsed_s"].sum()) if len(source.records) else 0.0
     holds = (
@@ -119,31 +121,31 @@ def _sentence(source: Source, several: bool) -> str:
     )
     date, made = escape(str(facts.get("created", ""))[:10]), escape(str(facts.get("labkit", "")))
     if isinstance(facts.get("origins"), Mapping) and several:
-        own = ", ".join(f"**{escape(member.name)}**" for member in members(source))
-        return f"Campaign **{name}** was merged on {date} from {own}. {holds}"
+        merged = ", ".join(f"**{escape(member.name)}**" for member in members(source))
+        return f"Campaign **{name}** was merged on {date} from {merged}. {holds}"
     suite = escape(str(facts.get("suite") or "none"))
     return f"Campaign **{name}** (suite {suite}) was measured on {date} with labkit {made}. {holds}"
 
 
-def _table(all_of_them: list[Member]) -> str:
-    """Where, when and what each campaign measured."""
+def _table(members: list[Member]) -> str:
+    """Return a table of where, when and what each campaign measured."""
     rows = []
-    for one in all_of_them:
-        found = one.records["testbed"].unique() if len(one.records) else ()
-        kinds = dict.fromkeys(str(testbed).partition(":")[0].partition(",")[0] for testbed in found)
+    for member in members:
+        testbeds = member.records["testbed"].unique() if len(member.records) else ()
+        kinds = dict.fromkeys(str(testbed).partition(":")[0].partition(",")[0] for testbed in testbeds)
         hosts = dict.fromkeys(
-            [str(one.host.get("hostname") or one.host.get("name") or ""), *one.records.get("host", ())]
+            [str(member.host.get("hostname") or member.host.get("name") or ""), *member.records.get("host", ())]
         )
         rows.append(
             [
-                escape(one.name),
-                escape(one.title),
-                escape(one.date),
+                escape(member.name),
+                escape(member.title),
+                escape(member.date),
                 escape(", ".join(kinds)),
                 escape(", ".join(host for host in hosts if host)),
-                escape(str(one.host.get("cpu_model", ""))),
-                str(len(one.summary)),
-                str(len(one.records)),
+                escape(str(member.host.get("cpu_model", ""))),
+                str(len(member.summary)),
+                str(len(member.records)),
             ]
         )
     return markdown.table(

@@ -1,7 +1,7 @@
-"""What the chapters may hold: the Markdown that both engines understand, and nothing that points nowhere.
+"""Check that the chapters hold only Markdown that both engines understand, and no broken references.
 
 Quarto warns of a reference that does not exist and prints ``?@fig-x``; here it is an error before anything is
-rendered. The list is closed on purpose: what it lacks is refused, so that the plain engine stays small.
+rendered. Everything that is not on the lists below is refused, so that the plain engine stays small.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _VAR = re.compile(r"var\s+([\w.-]+)")
 
 
 @dataclass
-class _Found:
-    """What the whole book defines, and what is wrong with it."""
+class _Findings:
+    """Labels and citation keys of the whole book, and the errors in it."""
 
     labels: Counter[str] = field(default_factory=Counter)
     keys: frozenset[str] = frozenset()
@@ -36,33 +36,34 @@ class _Found:
 
 
 def check(book: Book) -> None:
-    """Stop before rendering what one of the engines would render wrongly.
+    """Refuse what one of the engines would render wrongly.
 
     Raises
     ------
     ReportError
-        With file, cell and line of everything that is wrong.
+        With file, cell and line of every error.
     """
-    found = _Found(keys=_citation_keys(book))
+    findings = _Findings(keys=_citation_keys(book))
     pieces = [piece for file, _ in book.chapters for piece in book.pieces(file)]
     for piece in pieces:
         for text, _, _ in _texts(piece):
-            found.labels.update(re.findall(r"(?<!\\)\{#([\w-]+)[^}\n]*\}", mask(text)))
+            findings.labels.update(re.findall(r"(?<!\\)\{#([\w-]+)[^}\n]*\}", mask(text)))
         if piece.kind == "code" and piece.options.get("label"):
-            found.labels[str(piece.options["label"])] += 1
+            findings.labels[str(piece.options["label"])] += 1
     for piece in pieces:
         if piece.kind == "code":
-            _cell(piece, found)
+            _cell(piece, findings)
         for text, line, prose in _texts(piece):
-            _prose(piece, text, line, found) if prose else None
-            _shortcodes(piece, text, line, book, found)
-    for label, count in found.labels.items():
+            if prose:
+                _prose(piece, text, line, findings)
+            _shortcodes(piece, text, line, book, findings)
+    for label, count in findings.labels.items():
         if count > 1 and label.startswith(tuple(f"{kind}-" for kind in KINDS)):
-            found.add(
+            findings.add(
                 "book", f"the label {label} is defined {count} times; a label must be unique. Rename all but one."
             )
-    if found.problems:
-        shown = "\n  ".join(found.problems)
+    if findings.problems:
+        shown = "\n  ".join(findings.problems)
         raise ReportError(f"The report in {book.folder} has errors:\n  {shown}")
 
 
@@ -72,7 +73,7 @@ def _citation_keys(book: Book) -> frozenset[str]:
 
 
 def _texts(piece: Piece) -> Iterator[tuple[str, int, bool]]:
-    """Markdown of a piece: text, the line it begins on, and whether it is prose."""
+    """Yield the Markdown of a piece: text, the line on which it begins, and whether it is prose."""
     if piece.kind == "prose":
         yield piece.text, 1, True
         return
@@ -85,65 +86,67 @@ def _texts(piece: Piece) -> Iterator[tuple[str, int, bool]]:
             yield out.data["text/markdown"], 2 - piece.line, True
 
 
-def _cell(piece: Piece, found: _Found) -> None:
-    """Options of a code cell, and that a captioned one shows exactly what its caption speaks of."""
-    chosen, place = piece.options, piece.place(2 - piece.line)
-    for name in chosen:
+def _cell(piece: Piece, findings: _Findings) -> None:
+    """Check the options of a code cell, and that it shows as many outputs as its caption describes."""
+    options, place = piece.options, piece.place(2 - piece.line)
+    for name in options:
         if name not in CELL_OPTIONS:
-            found.add(place, f"the cell option {name!r} is not supported. Use one of {', '.join(CELL_OPTIONS)}.")
-    label = str(chosen.get("label", ""))
+            findings.add(place, f"the cell option {name!r} is not supported. Use one of {', '.join(CELL_OPTIONS)}.")
+    label = str(options.get("label", ""))
     for kind in ("fig", "tbl"):
-        if f"{kind}-cap" in chosen and not label.startswith(f"{kind}-"):
-            found.add(place, f"{kind}-cap without a label of that kind. Add '#| label: {kind}-…', or drop the caption.")
-        if label.startswith(f"{kind}-") and f"{kind}-cap" not in chosen:
-            found.add(place, f"{label} has no caption. Add '#| {kind}-cap: …'.")
+        if f"{kind}-cap" in options and not label.startswith(f"{kind}-"):
+            problem = f"{kind}-cap without a label of that kind. Add '#| label: {kind}-…', or drop the caption."
+            findings.add(place, problem)
+        if label.startswith(f"{kind}-") and f"{kind}-cap" not in options:
+            findings.add(place, f"{label} has no caption. Add '#| {kind}-cap: …'.")
     shown = [out for out in piece.outputs if out.output_type != "stream"]
-    wanted = len(chosen["fig-subcap"]) if isinstance(chosen.get("fig-subcap"), list) else 1
-    if label.startswith(("fig-", "tbl-")) and chosen.get("include") is not False:
+    wanted = len(options["fig-subcap"]) if isinstance(options.get("fig-subcap"), list) else 1
+    if label.startswith(("fig-", "tbl-")) and options.get("include") is not False:
         streams = len(piece.outputs) - len(shown)
         if len(shown) != wanted or streams:
-            found.add(
+            findings.add(
                 place,
                 f"{label} must show {wanted} output(s), but shows {len(shown)} and prints {streams}. Split the cell.",
             )
 
 
-def _prose(piece: Piece, text: str, line: int, found: _Found) -> None:
+def _prose(piece: Piece, text: str, line: int, findings: _Findings) -> None:
     clean = mask(text)
     if not piece.cell and text.startswith("---\n"):
-        found.add(piece.place(1), "a YAML header is not supported. Write the title as '# Title {#sec-label}'.")
+        findings.add(piece.place(1), "a YAML header is not supported. Write the title as '# Title {#sec-label}'.")
     for number, row in enumerate(clean.split("\n"), start=line):
         place = piece.place(number)
-        _references(row, place, found)
+        _references(row, place, findings)
         if re.search(r"!\[[^\]]*\]\(\s*https?:", row) or re.search(r"(?<!\\)<(?:script|link|img|iframe)\b", row):
-            found.add(place, "the page would load an external file. Put the file next to the chapter.")
+            findings.add(place, "the page would load an external file. Put the file next to the chapter.")
         if re.match(r"\s*\[\^[\w-]+\]:", row) is None and re.search(r"(?<!\\)<[a-z]+[ >/]", row):
-            found.add(place, "raw HTML appears in HTML only. Use Markdown.")
-    _divs(piece, clean, line, found)
+            findings.add(place, "raw HTML appears in HTML only. Use Markdown.")
+    _divs(piece, clean, line, findings)
     for number, row in enumerate(text.split("\n"), start=line):
         if re.match(r"\s{0,3}(`{3,}|~{3,})\s*\{(?:=|[a-z]+\s*[,}])", row):
-            found.add(piece.place(number), "executable and raw blocks are not supported in prose. Use a notebook cell.")
+            place = piece.place(number)
+            findings.add(place, "executable and raw blocks are not supported in prose. Use a notebook cell.")
 
 
-def _references(row: str, place: str, found: _Found) -> None:
-    """Every @key of a line must be a label or a citation."""
+def _references(row: str, place: str, findings: _Findings) -> None:
+    """Check that every @key of a line is a label or a citation."""
     for key in re.findall(r"(?<![\w.\\/`])-?@\{?([A-Za-z][\w:.#/-]*\w)", row):
         kind = key.partition("-")[0]
         if kind in _FOREIGN:
-            found.add(place, f"references to {kind}- are not supported. Use {', '.join(f'@{k}-' for k in KINDS)}.")
-        elif kind in KINDS and key not in found.labels:
-            found.add(place, f"@{key} points nowhere: nothing has the label {key}. {_similar(key, found.labels)}")
-        elif kind not in KINDS and key not in found.keys:
-            found.add(
-                place, f"@{key} is no entry of the bibliography. {_similar(key, found.keys)}Write \\@ for a plain @."
+            findings.add(place, f"references to {kind}- are not supported. Use {', '.join(f'@{k}-' for k in KINDS)}.")
+        elif kind in KINDS and key not in findings.labels:
+            findings.add(place, f"@{key} points nowhere: nothing has the label {key}. {_similar(key, findings.labels)}")
+        elif kind not in KINDS and key not in findings.keys:
+            findings.add(
+                place, f"@{key} is no entry of the bibliography. {_similar(key, findings.keys)}Write \\@ for a plain @."
             )
     trap = re.search(r"(@(?:fig|tbl|eq|sec)-[\w-]+)\s+\[-?@[A-Za-z]", row)
     if trap:
-        found.add(place, f"a citation right after {trap[1]} becomes its suffix and is lost. Put words between them.")
+        findings.add(place, f"a citation right after {trap[1]} becomes its suffix and is lost. Put words between them.")
     for attributes in re.findall(r"^#+ .*\{([^}]*)\}\s*$", row):
         label = re.search(r"#(sec-[\w-]+)", attributes)
         if label and ".unnumbered" in attributes:
-            found.add(
+            findings.add(
                 place, f"{label[1]} labels an unnumbered heading, so nothing can refer to it. Remove one of the two."
             )
 
@@ -155,8 +158,8 @@ def _similar(key: str, known: object) -> str:
     return f"Close to it: {', '.join(close)}. " if close else ""
 
 
-def _divs(piece: Piece, clean: str, line: int, found: _Found) -> None:
-    """Fenced divs are of a known kind and closed."""
+def _divs(piece: Piece, clean: str, line: int, findings: _Findings) -> None:
+    """Check that fenced divs are of a known kind and closed."""
     opened: list[str] = []
     for number, row in enumerate(clean.split("\n"), start=line):
         match = re.match(r"\s{0,3}:{3,}\s*(.*?)\s*:*\s*$", row)
@@ -165,7 +168,7 @@ def _divs(piece: Piece, clean: str, line: int, found: _Found) -> None:
         place = piece.place(number)
         if not match[1]:
             if not opened:
-                found.add(place, "this ':::' closes no block. Delete it, or open a block above.")
+                findings.add(place, "this ':::' closes no block. Delete it, or open a block above.")
             else:
                 opened.pop()
             continue
@@ -173,23 +176,23 @@ def _divs(piece: Piece, clean: str, line: int, found: _Found) -> None:
         names = re.findall(r"(?<![\w-])[.#]([A-Za-z][\w-]*)", re.sub(r'"[^"]*"', "", match[1])) or [match[1]]
         for name in names:
             if name.startswith("callout-") and name.removeprefix("callout-") not in CALLOUTS:
-                found.add(place, f"there is no {name}. There are: {', '.join('callout-' + c for c in CALLOUTS)}.")
+                findings.add(place, f"there is no {name}. There are: {', '.join('callout-' + c for c in CALLOUTS)}.")
             elif not name.startswith("callout-") and name not in DIVS:
-                found.add(place, f"the block {name!r} is not supported. Use a callout or one of {', '.join(DIVS)}.")
+                findings.add(place, f"the block {name!r} is not supported. Use a callout or one of {', '.join(DIVS)}.")
     for place in opened:
-        found.add(place, "this block is never closed. Add a line ':::' after it.")
+        findings.add(place, "this block is never closed. Add a line ':::' after it.")
 
 
-def _shortcodes(piece: Piece, text: str, line: int, book: Book, found: _Found) -> None:
+def _shortcodes(piece: Piece, text: str, line: int, book: Book, findings: _Findings) -> None:
     for number, row in enumerate(text.split("\n"), start=line):
         for inner in re.findall(r"\{\{<\s*(.*?)\s*>\}\}", row):
             variable = _VAR.fullmatch(inner)
             if inner == "pagebreak":
                 continue
             if not variable:
-                found.add(piece.place(number), f"the shortcode {inner!r} is not supported. Use var or pagebreak.")
+                findings.add(piece.place(number), f"the shortcode {inner!r} is not supported. Use var or pagebreak.")
                 continue
             try:
                 book.variable(variable[1])
             except (KeyError, TypeError):
-                found.add(piece.place(number), f"there is no variable {variable[1]}. See {book.folder / VARIABLES}.")
+                findings.add(piece.place(number), f"there is no variable {variable[1]}. See {book.folder / VARIABLES}.")

@@ -1,8 +1,8 @@
-"""What a notebook of a campaign holds, made harmless: a campaign may come from anyone, and browsers open reports.
+"""Make harmless what a notebook of a campaign holds: a campaign may come from anyone, and browsers open reports.
 
-Markdown keeps no shortcode of others and no head of YAML, HTML no script and nothing that is loaded, a picture only
-shapes and text, a figure only data. Links, pictures and raw parts in Markdown are left to
-``templates/report/filters/safe.lua``, which sees them as pandoc does.
+Markdown loses foreign shortcodes and YAML headers. HTML loses scripts and everything that is loaded. A picture keeps
+only shapes and text, a figure only data. ``templates/report/filters/safe.lua`` handles links, pictures and raw parts
+in Markdown, because it sees them as pandoc does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from labkit.terminal import plain
 LARGEST = 4_000_000  # characters of an output
 DEEPEST = 64  # levels of a figure
 
-_SHORTCODE = re.compile(r"\{\{<(?! *(?:var +[\w.-]+|pagebreak) *>\}\})")  # the beginning of one that reports have not
+_SHORTCODE = re.compile(r"\{\{<(?! *(?:var +[\w.-]+|pagebreak) *>\}\})")  # the beginning of one that reports lack
 _MARKUP = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?://|mailto:)|!(?=\[[^\]]*\]\(\s*https?:)")
 _TAGS = """a b blockquote br caption code col colgroup dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s samp
 small span strong sub sup table tbody td tfoot th thead tr u ul var"""
@@ -38,23 +38,23 @@ _DROPPED = {"images", "mapbox", "map", "geo", "meta", "src", "href"}
 _PLAIN_TAG = re.compile(r"</?(?:b|i|em|strong|sub|sup|br|span|extra) ?/?>|<span style=\"[\w\s:;#.,%-]*\">")
 
 
-def _whole(held: str) -> str:
-    """Text without a terminal's codes, of characters that a file can hold."""
-    return plain(held).encode(errors="replace").decode()
+def _whole(text: str) -> str:
+    """Return text without a terminal's codes, of characters that a file can hold."""
+    return plain(text).encode(errors="replace").decode()
 
 
-def text(held: str) -> str:
-    """Text of an output, or code, in which no engine sees a shortcode or the end of a block; no terminal's codes."""
-    return _whole(held).replace("{{<", APART).replace("```", "``\u200b`")
+def text(raw: str) -> str:
+    """Return text of an output, or code, without shortcodes, ends of blocks and a terminal's codes."""
+    return _whole(raw).replace("{{<", APART).replace("```", "``\u200b`")
 
 
-def headless(held: str) -> str:
-    """Text in which no line can begin a head of YAML."""
-    return re.sub(r"(?m)(?<!-)---(?=[ \t]*$)", "----", held)
+def headless(text: str) -> str:
+    """Return text in which no line can begin a YAML header."""
+    return re.sub(r"(?m)(?<!-)---(?=[ \t]*$)", "----", text)
 
 
-def markdown(held: str) -> str:
-    r"""Markdown in which no line begins a head of YAML, every shortcode is one that reports have, and HTML is text.
+def markdown(text: str) -> str:
+    r"""Return Markdown without YAML headers and foreign shortcodes, in which HTML is text.
 
     Examples
     --------
@@ -65,15 +65,14 @@ def markdown(held: str) -> str:
     >>> print(markdown("<b>a</b> `<b>` <https://a.org>"))
     \<b>a\</b> `<b>` <https://a.org>
     """
-    held = _whole(held)
-    held = headless(held)
-    held = re.sub(r"(?m)^([>\s]*(?:`{3,}|~{3,})\s*\{)(?:=|(?=[a-z]+\s*[,}]))", r"\1.", held)
-    held = _SHORTCODE.sub(APART, held)
+    text = headless(_whole(text))
+    text = re.sub(r"(?m)^([>\s]*(?:`{3,}|~{3,})\s*\{)(?:=|(?=[a-z]+\s*[,}]))", r"\1.", text)
+    text = _SHORTCODE.sub(APART, text)
     parts, end = [], 0
-    for match in _MARKUP.finditer(mask(held)):
-        parts += [held[end : match.start()], "\\<" if match[0] == "<" else ""]
+    for match in _MARKUP.finditer(mask(text)):
+        parts += [text[end : match.start()], "\\<" if match[0] == "<" else ""]
         end = match.end()
-    return "".join([*parts, held[end:]])
+    return "".join([*parts, text[end:]])
 
 
 @cache
@@ -83,27 +82,30 @@ def _sanitizer() -> Any:
     return SanitizeHTML(tags=_TAGS.split(), attributes=_ATTRIBUTES, styles=[], strip=True)
 
 
-def html(held: str) -> str:
-    """HTML without scripts, styles, forms, frames and anything that is loaded.
+def html(markup: str) -> str:
+    """Return HTML without scripts, styles, forms, frames and anything that is loaded.
 
     Examples
     --------
     >>> html('<p onclick="x()">a<script>b</script><img src=c></p>')
     '<p>a</p>'
     """
-    held = re.sub(
-        r"<(script|style|template|title|noscript|iframe|textarea|xmp)\b.*?(?:</\1\s*>|\Z)", "", held, flags=re.I | re.S
+    markup = re.sub(
+        r"<(script|style|template|title|noscript|iframe|textarea|xmp)\b.*?(?:</\1\s*>|\Z)",
+        "",
+        markup,
+        flags=re.I | re.S,
     )
-    made = str(_sanitizer().sanitize_html_tags(_whole(held)))
-    return text(made).replace("\x00", "")
+    cleaned = str(_sanitizer().sanitize_html_tags(_whole(markup)))
+    return text(cleaned).replace("\x00", "")
 
 
-def svg(held: str) -> str:
-    """A picture of shapes and text alone; empty where it is none."""
-    if len(held) > LARGEST or re.search(r"<!(?:DOCTYPE|ENTITY)|<\?(?!xml )", held, re.I):
+def svg(markup: str) -> str:
+    """Return an SVG picture of shapes and text alone; empty where it is no SVG picture."""
+    if len(markup) > LARGEST or re.search(r"<!(?:DOCTYPE|ENTITY)|<\?(?!xml )", markup, re.I):
         return ""
     try:
-        root = ET.fromstring(held)  # entities cannot be declared here
+        root = ET.fromstring(markup)  # entities cannot be declared here
     except (ET.ParseError, ValueError, RecursionError):
         return ""
     if root.tag != f"{{{_SVG}}}svg":
@@ -130,7 +132,7 @@ def _shape(element: ET.Element) -> bool:
 
 
 def _attribute(name: str, value: str) -> bool:
-    """Whether an attribute of a shape does nothing but describe it."""
+    """Return whether an attribute of a shape only describes it."""
     space, _, short = name.rpartition("}")
     short = short.lower()
     if short == "href":
@@ -143,9 +145,9 @@ def _attribute(name: str, value: str) -> bool:
 
 
 def figure(spec: Any) -> dict[str, Any] | None:
-    """A plotly figure of data alone, drawn by labkit's own script; None where it is none.
+    """Return a plotly figure of data alone, which labkit's own script draws; None where it is no such figure.
 
-    Kinds of traces that load maps, pictures, links and unknown markup in texts are left out.
+    Figures with traces that load maps are refused. Pictures, links and unknown markup in texts are removed.
     """
     if not isinstance(spec, Mapping) or not isinstance(spec.get("data"), list):
         return None
@@ -154,47 +156,48 @@ def figure(spec: Any) -> dict[str, Any] | None:
     if not isinstance(layout, Mapping) or len(traces) < len(spec["data"]):
         return None
     try:
-        made = {"data": [_value(trace) for trace in traces], "layout": _value(layout)}
+        cleaned = {"data": [_value(trace) for trace in traces], "layout": _value(layout)}
     except RecursionError:
         return None
-    if isinstance(config, Mapping):
-        own = {key: config[key] for key in CONFIG if isinstance(config.get(key), bool)}
-        made |= {"config": own} if own else {}
+    flags = config if isinstance(config, Mapping) else {}
+    flags = {key: flags[key] for key in CONFIG if isinstance(flags.get(key), bool)}
+    if flags:
+        cleaned["config"] = flags
     for name in ("width", "height"):
-        if not isinstance(made["layout"].get(name, 0), int | float):
-            del made["layout"][name]
-    return made
+        if not isinstance(cleaned["layout"].get(name, 0), int | float):
+            del cleaned["layout"][name]
+    return cleaned
 
 
-def _value(held: Any, level: int = 0) -> Any:
-    """A value of a figure with its texts cleaned."""
+def _value(value: Any, level: int = 0) -> Any:
+    """Return a value of a figure with its texts cleaned."""
     if level > DEEPEST:
         raise RecursionError
-    if isinstance(held, Mapping):
+    if isinstance(value, Mapping):
         return {
-            _whole(str(key)): _value(value, level + 1)
-            for key, value in held.items()
-            if str(key) not in _DROPPED and not (key == "source" and isinstance(value, str))
+            _whole(str(key)): _value(part, level + 1)
+            for key, part in value.items()
+            if str(key) not in _DROPPED and not (key == "source" and isinstance(part, str))
         }
-    if isinstance(held, list | tuple):
-        return [_value(value, level + 1) for value in held]
-    if isinstance(held, str):
-        return label(_whole(held))
-    return held if held is None or isinstance(held, int | float) else str(held)
+    if isinstance(value, list | tuple):
+        return [_value(part, level + 1) for part in value]
+    if isinstance(value, str):
+        return label(_whole(value))
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
-def label(held: str) -> str:
-    """A text of a figure: plain formatting stays, all other markup shows as it is written.
+def label(text: str) -> str:
+    """Return a text of a figure: plain formatting stays, all other markup shows as it is written.
 
     Examples
     --------
     >>> label('<b>a</b> <a href="x">b</a> 1 < 2')
     '<b>a</b> &lt;a href="x">b&lt;/a> 1 &lt; 2'
     """
-    if "<" not in held:
-        return held
+    if "<" not in text:
+        return text
     parts, end = [], 0
-    for match in _PLAIN_TAG.finditer(held):
-        parts += [held[end : match.start()].replace("<", "&lt;"), match[0]]
+    for match in _PLAIN_TAG.finditer(text):
+        parts += [text[end : match.start()].replace("<", "&lt;"), match[0]]
         end = match.end()
-    return "".join([*parts, held[end:].replace("<", "&lt;")])
+    return "".join([*parts, text[end:].replace("<", "&lt;")])

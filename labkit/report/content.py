@@ -1,4 +1,4 @@
-"""What the generated parts of the report are made from."""
+"""Hold what the generated parts of the report are made from."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Content:
         caption: str,
         empty: str,
     ) -> str:
-        """A table over all campaigns, with a column for their names where there are several.
+        """Return a table over all campaigns, with a column for their names where there are several.
 
         Parameters
         ----------

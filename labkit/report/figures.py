@@ -1,4 +1,4 @@
-"""What becomes of a plotly output in the report: one bundle of HTML, SVG and text, and its data as CSV."""
+"""Turn a plotly output into what the report shows: a bundle of HTML, SVG and text, and its data as CSV."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEIGHT = 400  # px, where the figure asks for none
 
 
 def bundle(data: Mapping[str, Any], *, link: str = "") -> dict[str, Any]:
-    """The three forms of a figure that both engines know how to choose from.
+    """Return the three forms of a figure from which both engines can choose.
 
     Parameters
     ----------
@@ -36,17 +36,19 @@ def bundle(data: Mapping[str, Any], *, link: str = "") -> dict[str, Any]:
     """
     spec = data[PLOTLY]
     height = float(spec.get("layout", {}).get("height") or HEIGHT)
-    kept = {key: spec[key] for key in ("data", "layout", "config") if key in spec}
-    body = json.dumps(kept, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    figure = {key: spec[key] for key in ("data", "layout", "config") if key in spec}
+    body = json.dumps(figure, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     page = f'<div class="plot" style="height:{height:g}px"><script type="application/json">{body}</script></div>'
     if link:
         page += f'<p class="data"><a href="{html.escape(link)}" download>data (CSV)</a></p>'
     forms = {"text/html": page, "text/plain": NOTE}
-    return forms | ({SVG: data[SVG]} if data.get(SVG) else {})
+    if data.get(SVG):
+        forms[SVG] = data[SVG]
+    return forms
 
 
 def values(array: Any) -> list[Any]:
-    """Plain values of an array as plotly writes it: a list, or base64 of a typed array.
+    """Return the plain values of an array as plotly writes it: a list, or base64 of a typed array.
 
     Examples
     --------
@@ -63,22 +65,22 @@ def values(array: Any) -> list[Any]:
 
 
 def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """One-dimensional data of a trace; a heat map is unrolled to a row for each cell."""
-    found = {key: values(trace[key]) for key in ("labels", "values", "x", "y", "z") if key in trace}
+    """Return the one-dimensional data of a trace; a heat map becomes a row for each cell."""
+    columns = {key: values(trace[key]) for key in ("labels", "values", "x", "y", "z") if key in trace}
     for axis in ("x", "y"):
         error = trace.get(f"error_{axis}") or {}
-        found[f"{axis}_error_plus"] = values(error.get("array"))
-        found[f"{axis}_error_minus"] = values(error.get("arrayminus"))
-    found = {key: array for key, array in found.items() if array}
-    if found.get("z") and isinstance(found["z"][0], list):
-        rows, width = found["z"], len(found["z"][0])
-        x, y = found.get("x") or list(range(width)), found.get("y") or list(range(len(rows)))
-        found |= {
+        columns[f"{axis}_error_plus"] = values(error.get("array"))
+        columns[f"{axis}_error_minus"] = values(error.get("arrayminus"))
+    columns = {key: array for key, array in columns.items() if array}
+    if columns.get("z") and isinstance(columns["z"][0], list):
+        rows, width = columns["z"], len(columns["z"][0])
+        x, y = columns.get("x") or list(range(width)), columns.get("y") or list(range(len(rows)))
+        columns |= {
             "x": [a for _ in rows for a in x],
             "y": [b for b in y for _ in range(width)],
             "z": list(itertools.chain.from_iterable(rows)),
         }
-    return found
+    return columns
 
 
 def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -89,7 +91,7 @@ def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def as_csv(spec: Mapping[str, Any]) -> str:
-    """The numbers of a plotly figure as CSV text, one row for each point; empty where it holds none.
+    """Return the numbers of a plotly figure as CSV text, a row for each point; empty where it holds none.
 
     Examples
     --------

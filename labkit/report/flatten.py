@@ -1,4 +1,4 @@
-"""The staged book as one Markdown text for pandoc: cells, captions and values written out."""
+"""Write the staged book as one Markdown text for pandoc, with cells, captions and values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHORTCODE = re.compile(r"\{\{<\s*(?:var\s+([\w.-]+)|pagebreak)\s*>\}\}")
 
 
 def flatten(book: Book) -> str:
-    """All chapters as one Markdown text; each in a div that tells its file and kind."""
+    """Return all chapters as one Markdown text, each in a div with its file and kind."""
     parts = []
     for file, kind in book.chapters:
         body = "\n\n".join(_piece(piece, book) for piece in book.pieces(file))
@@ -48,7 +48,7 @@ def _piece(piece: Piece, book: Book) -> str:
 
 
 def _output(out: Any, name: str, book: Book) -> str:
-    """Markdown of one output; of its forms the one both formats can show."""
+    """Return the Markdown of one output, in a form that both formats can show."""
     if out.output_type == "stream":
         return markdown.block(out.text)
     data = out.data
@@ -69,5 +69,5 @@ def _output(out: Any, name: str, book: Book) -> str:
 
 
 def _expand(text: str, book: Book) -> str:
-    """Put values in the place of ``{{< var a.b >}}``."""
+    """Replace ``{{< var a.b >}}`` by its value."""
     return _SHORTCODE.sub(lambda m: book.variable(m[1]) if m[1] else "```{=typst}\n#pagebreak()\n```", text)

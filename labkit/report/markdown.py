@@ -1,4 +1,4 @@
-"""Markdown that labkit writes itself: escaped text, tables, callouts. Both engines read it the same way."""
+"""Write Markdown that both engines read the same way: escaped text, tables, callouts."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellip
 
 
 def line(text: object) -> str:
-    """A value as plain text on one line, of characters that a file can hold."""
+    """Return a value as plain text on one line, of characters that a file can hold."""
     return " ".join(plain(str(text)).encode(errors="replace").decode().split())
 
 
 def literal(text: str) -> str:
-    """Text of which no character means anything to Markdown; spaces and line ends stay."""
+    """Escape every character that means something to Markdown; spaces and line ends stay."""
     return _SPECIAL.sub(r"\\\1", plain(text))
 
 
 def escape(text: object) -> str:
-    r"""A value as literal text on one line.
+    r"""Return a value as literal text on one line.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def escape(text: object) -> str:
 
 
 def code(text: object) -> str:
-    """A value as inline code, whatever back quotes it holds."""
+    """Return a value as inline code, whatever back quotes it holds."""
     words = line(text).replace("{{<", APART)
     ticks = "`" * (max((len(run) for run in re.findall(r"`+", words)), default=0) + 1)
     pad = " " if "`" in words else ""
@@ -45,19 +45,19 @@ def code(text: object) -> str:
 
 
 def block(text: str, attributes: str = "") -> str:
-    """A code block whose fence is longer than any in the text; terminal colours are dropped."""
+    """Return a code block whose fence is longer than any in the text, without a terminal's codes."""
     text = plain(text).encode(errors="replace").decode().replace("{{<", APART).rstrip("\n")
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}{attributes}\n{text}\n{fence}"
 
 
 def bullets(items: Iterable[str]) -> str:
-    """A list of items that are Markdown already."""
+    """Return a list of items that are Markdown already."""
     return "\n".join(f"- {item}" for item in items)
 
 
 def callout(kind: str, title: str, body: str, *, collapse: bool = False) -> str:
-    """A callout; `title` is plain text.
+    """Return a callout; `title` is plain text.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def callout(kind: str, title: str, body: str, *, collapse: bool = False) -> str:
 
 
 def mask(text: str) -> str:
-    """Prose with its code replaced by blanks, line by line, so that positions stay as they are.
+    """Replace the code in prose by blanks, so that positions stay as they are.
 
     Examples
     --------

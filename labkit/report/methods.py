@@ -1,4 +1,4 @@
-"""Generated parts of the methods chapter: definitions, timing and effort, as the samples files tell them."""
+"""Generate the parts of the methods chapter from the samples files: definitions, timing and effort."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from labkit.units import format_share
 
 
 def definitions(content: Content) -> str:
-    """A section for each benchmark that was measured, from its own file."""
+    """Return a section for each benchmark that was measured, from its own file."""
     names = sorted({one.spec.benchmark for source in content.sources for one in source.points})
-    return (
-        "\n\n".join(_definition(name) for name in names) or "There are no measurements, so there is nothing to define."
-    )
+    if not names:
+        return "There are no measurements, so there is nothing to define."
+    return "\n\n".join(_definition(name) for name in names)
 
 
 def _definition(name: str) -> str:
@@ -43,7 +43,7 @@ def _definition(name: str) -> str:
 
 
 def prose(docstring: str) -> str:
-    r"""A docstring as Markdown: code stays code, underlined heads become bold, all else is literal.
+    r"""Return a docstring as Markdown: code stays code, underlined heads become bold, all else is literal.
 
     Examples
     --------
@@ -57,23 +57,29 @@ def prose(docstring: str) -> str:
     text = re.sub(r"^(\w[\w ]*)\n-{3,}$", r"\n**\1**\n", docstring.strip(), flags=re.M)
     text = re.sub(r"^\.\. +(?=\[)", "", text, flags=re.M)
     parts = re.split(r"(\*\*\w[\w ]*\*\*|`{1,2}[^`\n]+`{1,2})", text)
-    done = [markdown.code(p.strip("`")) if p[:1] == "`" else p if p[:2] == "**" else markdown.literal(p) for p in parts]
-    return re.sub(r"\n{3,}", "\n\n", "".join(done))
+    return re.sub(r"\n{3,}", "\n\n", "".join(map(_part, parts)))
+
+
+def _part(text: str) -> str:
+    """Return a part of a docstring as Markdown: code, a bold head, or literal text."""
+    if text.startswith("`"):
+        return markdown.code(text.strip("`"))
+    return text if text.startswith("**") else markdown.literal(text)
 
 
 def _counts(values: pd.Series) -> str:
-    """Each value with how often it occurs, or alone where it is the only one."""
-    found = Counter(str(value) or "not recorded" for value in values)
-    if len(found) == 1:
-        return escape(next(iter(found)))
-    return ", ".join(f"{escape(value)} ({count})" for value, count in found.most_common())
+    """Return each value with its count, or alone where all are the same."""
+    counts = Counter(str(value) or "not recorded" for value in values)
+    if len(counts) == 1:
+        return escape(next(iter(counts)))
+    return ", ".join(f"{escape(value)} ({count})" for value, count in counts.most_common())
 
 
 def timing(content: Content) -> str:
-    """Table of how each benchmark was timed, and why measuring ended."""
+    """Return a table of how each benchmark was timed, and why measuring ended."""
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
-        for name, group in source.records.groupby("benchmark", sort=True) if len(source.records) else ():
+        for name, group in source.by_benchmark():
             overhead = group["timer_overhead_ns"].dropna()
             cost = f"{overhead.min():.0f} to {overhead.max():.0f}" if len(overhead) else "not recorded"
             verified = f"{int(group['verified'].sum())} of {len(group)}"
@@ -94,7 +100,7 @@ def timing(content: Content) -> str:
 
 
 def effort(content: Content) -> str:
-    """Sentences on launches, stop rule and seeds, from what the samples files hold."""
+    """Return sentences on launches, stop rule and seeds, from what the samples files hold."""
     lines = []
     for source in content.sources:
         if not source.points:
@@ -104,8 +110,8 @@ def effort(content: Content) -> str:
         low, high = int(launches.min()), int(launches.max())
         cap = _values({f"{e.time_cap:g}" for e in efforts})
         text = f"Points had {low} launches each" if low == high else f"Points had {low} to {high} launches"
-        exact = {e.iterations for e in efforts if e.iterations is not None}
-        text += f"; {_values({f'{n:,}' for n in exact})} iterations were requested exactly" if exact else ""
+        if exact := {f"{e.iterations:,}" for e in efforts if e.iterations is not None}:
+            text += f"; {_values(exact)} iterations were requested exactly"
         if any(e.iterations is None for e in efforts):
             width = _values({f"{e.ci:.3g}" for e in efforts if e.iterations is None})
             text += f"; a point ended when its interval was narrower than {width} of its median"
@@ -113,14 +119,12 @@ def effort(content: Content) -> str:
         if source.extremes:
             text += (
                 f". {plural(source.extremes, 'launch', 'launches')} of points with many ranks kept extremes instead of "
-                f"every sample: of each iteration the slowest and the fastest rank and the deciles over ranks, of each "
+                "every sample: of each iteration the slowest and the fastest rank and the deciles over ranks, of each "
                 f"rank a histogram, whose percentiles are within {format_share(histogram.ERROR)}"
             )
+        campaign = f"Campaign {escape(source.name)}: " if content.several else ""
         seeds = _values({str(e.seed) for e in efforts})
-        lines.append(
-            (f"Campaign {escape(source.name)}: " if content.several else "")
-            + f"{text}. The random order of points had seed {seeds}."
-        )
+        lines.append(f"{campaign}{text}. The random order of points had seed {seeds}.")
     return "\n\n".join(lines) or "There are no samples."
 
 

@@ -1,4 +1,4 @@
-"""An executed notebook as a chapter: figures in all their forms, parameters left out, a failure shown.
+"""Turn an executed notebook into a chapter: figures in all their forms, no parameters, a failure shown.
 
 The executed notebook itself is never changed; this works on the copy for the report.
 """
@@ -6,6 +6,7 @@ The executed notebook itself is never changed; this works on the copy for the re
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import nbformat
 from nbformat.v4 import new_markdown_cell, new_output
 
 from labkit.errors import ReportError
-from labkit.report import cleaning, figures, markdown, outputs
+from labkit.report import cleaning, figures, markdown
 from labkit.report.options import options, written
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -22,16 +23,17 @@ _HEADING = re.compile(r"^# +(?P<title>.*?)[ \t]*(?:\{(?P<attributes>[^}\n]*)\})?
 _LABEL = r"((?:fig|tbl|eq|sec)-[\w-]*\w)"
 _PAPERMILL = "papermill-error-cell-tag"
 _TRACE = 15  # last lines of a traceback; the executed notebook has them all
+_STRANGE = "[This output cannot be shown in a report.]"
 _HIDDEN = {"parameters", "injected-parameters"}
 _KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
-}  # nothing runs here; what a foreign notebook names is not asked for
+}  # nothing runs here; what a foreign notebook names is ignored
 
 
 @dataclass
 class Chapter:
-    """A notebook made ready.
+    """A notebook, ready for the report.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ class Chapter:
     error : what stopped it, in one line; empty when it ran to its end.
     csv : file name → text, the data of its figures.
     parameters : source of the cell that set them.
-    warnings : what a reader of the report has to know.
+    warnings : for readers of the report.
     """
 
     notebook: Any
@@ -53,7 +55,7 @@ class Chapter:
 
 
 def read(path: Path) -> Any:
-    """A notebook file.
+    """Read a notebook file.
 
     Raises
     ------
@@ -63,8 +65,8 @@ def read(path: Path) -> Any:
     try:
         book = nbformat.read(path, as_version=4)
         nbformat.validate(book)
-        book.metadata["labkit_strange"] = outputs.tidy(book)
-    except Exception as error:  # whatever a reader of JSON raises at a file that is none
+        book.metadata["labkit_strange"] = _tidy(book)
+    except Exception as error:  # whatever a reader of JSON raises at another file
         raise ReportError(
             f"{path} cannot be read as a notebook: {str(error)[:300] or type(error).__name__}. Run it again, or take "
             "it out of notebooks/."
@@ -73,12 +75,12 @@ def read(path: Path) -> Any:
 
 
 def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
-    """The chapter that an executed notebook becomes.
+    """Return the chapter that an executed notebook becomes.
 
     Parameters
     ----------
     path : the executed notebook.
-    error : what the run says stopped it; where a kernel died, no cell tells.
+    error : what stopped it, as the run says; after the death of a kernel, no cell says so.
     book : the notebook, where it was read already.
 
     Raises
@@ -87,7 +89,7 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
         If the file is no notebook or a cell's options cannot be read.
     """
     chapter, stem = Chapter(read(path) if book is None else book), named(path)
-    cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _told_by_papermill(c) and c.source.strip()]
+    cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _is_papermill_notice(c) and c.source.strip()]
     if strange := chapter.notebook.metadata.get("labkit_strange"):
         chapter.warnings.append(f"{strange} outputs are omitted: they are not figures that a report can draw")
     done: list[Any] = []
@@ -96,10 +98,10 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
         if cell.cell_type == "code":
             try:
                 done += _code(cell, f"{stem}-{number}", number, chapter)
-            except ReportError as wrong:
+            except ReportError as cause:
                 raise ReportError(
-                    f"{path.name}, cell {number}: {wrong}. Correct the notebook, and run it again."
-                ) from wrong
+                    f"{path.name}, cell {number}: {cause}. Correct the notebook, and run it again."
+                ) from cause
     chapter.notebook.cells = done
     chapter.notebook.metadata = nbformat.from_dict(_KERNEL)
     chapter.error = chapter.error or error
@@ -110,16 +112,16 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
 
 
 def named(path: Path) -> str:
-    """The stem of a notebook's name with signs alone that files, addresses and settings take as they are."""
+    """Return the stem of a notebook's name, with characters that files, addresses and settings take as they are."""
     return re.sub(r"[^\w.,=+-]+", "_", path.stem, flags=re.ASCII)[:150]
 
 
-def _told_by_papermill(cell: Any) -> bool:
+def _is_papermill_notice(cell: Any) -> bool:
     return _PAPERMILL in cell.metadata.get("tags", [])
 
 
 def _prose(cell: Any, chapter: Chapter) -> Any:
-    """A cell as the report takes it: raw ones show as they are written, prose holds nothing that an engine acts on."""
+    """Return a cell as the report takes it: raw ones as they are written, prose without anything an engine acts on."""
     if cell.cell_type == "code":
         return cell
     raw = cell.cell_type == "raw"
@@ -132,7 +134,7 @@ def _prose(cell: Any, chapter: Chapter) -> Any:
 
 
 def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
-    """Make the outputs of a code cell ready; returns cells to be put after it."""
+    """Prepare the outputs of a code cell; return cells to be put after it."""
     tags = set(cell.metadata.get("tags", []))
     cell.metadata = {"tags": sorted(tags)} if tags else {}
     chosen, code = options(cell.source)
@@ -160,29 +162,77 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
 
 
 def _output(out: Any, name: str, chapter: Chapter) -> Any:
-    """An output as the report takes it, or None where it has no place there."""
+    """Return an output as the report takes it, or None where it is left out."""
     if out.output_type == "error":
         return None
     if out.output_type == "stream":
-        chapter.warnings += re.findall(r"LabkitWarning: (.+)", out.text) if out.name == "stderr" else []
+        if out.name == "stderr":
+            chapter.warnings += re.findall(r"LabkitWarning: (.+)", out.text)
         out.text = cleaning.text(out.text)
         return out if out.name == "stdout" and out.text.strip() else None
     data = out.data
     if _WIDGET in data:
         return None
-    forms = {kind: clean for kind, value in data.items() if (clean := outputs.form(kind, value))}
+    forms = {kind: clean for kind, value in data.items() if (clean := _form(kind, value))}
     if figures.PLOTLY in data:
         if not forms.get(figures.SVG):
             chapter.warnings.append(
                 f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook "
                 "again."
             )
-        forms = outputs.drawn(data[figures.PLOTLY], forms, name, chapter.csv)
-    return new_output("display_data", data=forms or {"text/plain": outputs.STRANGE})
+        forms = _figure_forms(data[figures.PLOTLY], forms, name, chapter.csv)
+    return new_output("display_data", data=forms or {"text/plain": _STRANGE})
+
+
+def _tidy(book: Any) -> int:
+    """Clean the figures of a notebook before anything draws them; return how many outputs are no figures.
+
+    Parameters
+    ----------
+    book : it is changed.
+    """
+    count = 0
+    for cell in book.cells:
+        for out in cell.get("outputs", []):
+            if figures.PLOTLY not in out.get("data", {}):
+                continue
+            spec = cleaning.figure(out.data[figures.PLOTLY])
+            out.data = {"text/plain": _STRANGE} if spec is None else {**out.data, figures.PLOTLY: spec}
+            count += spec is None
+    return count
+
+
+def _form(kind: str, value: Any) -> str:
+    """Return one form of an output, cleaned; empty where a report does not show it."""
+    if not isinstance(value, str) or len(value) > cleaning.LARGEST:
+        return ""
+    cleaned = {
+        "text/plain": cleaning.text,
+        "text/markdown": cleaning.markdown,
+        "text/html": cleaning.html,
+        "image/svg+xml": cleaning.svg,
+    }
+    if kind in ("image/png", "image/jpeg"):
+        return value if re.fullmatch(r"[A-Za-z0-9+/=\s]+", value) else ""
+    return cleaned[kind](value) if kind in cleaned else ""
+
+
+def _figure_forms(spec: Mapping[str, Any], forms: Mapping[str, str], name: str, csv: dict[str, str]) -> dict[str, Any]:
+    """Return the forms of a figure, and add its data to `csv` as a file."""
+    taken = sum(1 for file in csv if file.startswith(f"{name}."))
+    file = f"{name}.csv" if not taken else f"{name}.{taken + 1}.csv"
+    try:
+        text = figures.as_csv(spec)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+        text = ""  # not real arrays: the figure shows what plotly makes of them
+    if text:
+        csv[file] = text
+    bundle = {figures.PLOTLY: spec, figures.SVG: forms.get(figures.SVG, "")}
+    return figures.bundle(bundle, link=f"data/{file}" if text else "")
 
 
 def _placeholder(label: str) -> Any:
-    """What stands where a labelled cell left nothing, so that references to it still lead somewhere."""
+    """Return a note for a labelled cell without an output, so that references to it still lead somewhere."""
     note = "Not available: the notebook stopped before it made this."
     data = {"text/html": f'<p class="missing">{note}</p>', "text/plain": f"[{note}]"}
     if label.startswith("tbl-"):
@@ -191,10 +241,10 @@ def _placeholder(label: str) -> Any:
 
 
 def _head(chapter: Chapter, path: Path) -> None:
-    """Give the chapter a heading with a label, and a failed one its callout below it."""
+    """Give the chapter a heading with a label, and a failed chapter a callout below it."""
     cells = chapter.notebook.cells
-    found = ((i, _HEADING.search(markdown.mask(c.source))) for i, c in enumerate(cells) if c.cell_type == "markdown")
-    index, match = next(((i, m) for i, m in found if m), (0, None))
+    headings = ((i, _HEADING.search(markdown.mask(c.source))) for i, c in enumerate(cells) if c.cell_type == "markdown")
+    index, match = next(((i, m) for i, m in headings if m), (0, None))
     if match is None:
         cells.insert(0, new_markdown_cell(f"# {markdown.escape(named(path).replace('-', ' ').capitalize())}"))
         match = _HEADING.search(cells[0].source)
@@ -220,13 +270,13 @@ def _failure(error: str, path: Path) -> str:
 
 
 def labels(chapter: Chapter) -> set[str]:
-    """Labels that a chapter defines, of cells and in its prose."""
+    """Return the labels that a chapter defines, of cells and in its prose."""
     texts = "\n".join(cell.source for cell in chapter.notebook.cells)
     return set(re.findall(rf"(?:#\| *label: *|\{{#){_LABEL}", texts))
 
 
 def relabel(chapter: Chapter, known: set[str], suffix: str) -> None:
-    """Put `suffix` behind every label in `known`, where it is defined and where it is referred to.
+    """Append `suffix` to every label in `known`, where it is defined and where it is referred to.
 
     Two campaigns may hold the same notebook; their figures must not share a name.
     """
@@ -234,25 +284,25 @@ def relabel(chapter: Chapter, known: set[str], suffix: str) -> None:
     def renamed(match: re.Match[str]) -> str:
         return match[1] + match[2] + (suffix if match[2] in known else "")
 
-    def all_of(text: str) -> str:
+    def relabelled(text: str) -> str:
         return re.sub(rf"(#\| *label: *|\{{#|@){_LABEL}", renamed, text)
 
     for cell in chapter.notebook.cells:
-        cell.source = all_of(cell.source)
+        cell.source = relabelled(cell.source)
         for out in cell.get("outputs", []):
             data = out.get("data", {})
             if "text/markdown" in data:
-                data["text/markdown"] = all_of(data["text/markdown"])
+                data["text/markdown"] = relabelled(data["text/markdown"])
             if "text/html" in data:
                 data["text/html"] = _relink(data["text/html"], suffix)
     chapter.csv = {_suffixed(name, suffix): text for name, text in chapter.csv.items()}
     chapter.label += suffix if chapter.label in known else ""
 
 
-def own_notes(chapter: Chapter, name: str) -> None:
+def prefix_notes(chapter: Chapter, name: str) -> None:
     """Put `name` before the marks of a chapter's footnotes.
 
-    A book's PDF is one text, in which the notes of two chapters must not share a mark.
+    The PDF of a book is one text, in which two chapters must not share the mark of a footnote.
     """
 
     def renamed(text: str) -> str:
@@ -271,9 +321,9 @@ def own_notes(chapter: Chapter, name: str) -> None:
 def retitle(chapter: Chapter, addition: str) -> None:
     """Add words to the heading of the chapter, so that it differs from others."""
     for cell in chapter.notebook.cells:
-        at = cell.source.find(f"# {chapter.title} {{#{chapter.label}")
-        if at >= 0:
-            end = at + len(f"# {chapter.title}")
+        start = cell.source.find(f"# {chapter.title} {{#{chapter.label}")
+        if start >= 0:
+            end = start + len(f"# {chapter.title}")
             cell.source = f"{cell.source[:end]} ({addition}){cell.source[end:]}"
             break
     chapter.title += f" ({addition})"

@@ -1,4 +1,4 @@
-"""Options of a code cell, the lines that begin with ``#|``: read, checked, and written as both engines read them."""
+"""Read, check and write the options of a code cell, the lines that begin with ``#|``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class", 
 
 
 def options(source: str) -> tuple[dict[str, Any], str]:
-    r"""Quarto's ``#|`` options of a code cell, and the code below them.
+    r"""Return Quarto's ``#|`` options of a code cell, and the code below them.
 
     Raises
     ------
     ReportError
-        If the options are not YAML; the message has no place, the caller knows it.
+        If the options are not YAML; the message names no cell, which the caller knows.
 
     Examples
     --------
@@ -32,22 +32,22 @@ def options(source: str) -> tuple[dict[str, Any], str]:
     lines = source.splitlines()
     end = next((i for i, line in enumerate(lines) if not line.startswith("#|")), len(lines))
     try:
-        found = yaml.safe_load("\n".join(line[2:].removeprefix(" ") for line in lines[:end])) or {}
+        chosen = yaml.safe_load("\n".join(line[2:].removeprefix(" ") for line in lines[:end])) or {}
     except yaml.YAMLError as error:
         raise ReportError(f"the #| lines are not YAML: {error}") from error
-    if not isinstance(found, dict):
-        raise ReportError(f"the #| lines must be 'key: value', but are a {type(found).__name__}")
-    for key, value in found.items():
+    if not isinstance(chosen, dict):
+        raise ReportError(f"the #| lines must be 'key: value', but are a {type(chosen).__name__}")
+    for key, value in chosen.items():
         parts = value if isinstance(value, list) else [value]
         if not isinstance(key, str) or any(not isinstance(part, str | int | float | None) for part in parts):
             raise ReportError("a #| line must be 'key: text', a number, true, false or a list of these")
         if key in FORMS and not re.fullmatch(FORMS[key], str(value)):
             raise ReportError(f"{key}={str(value)[:60]!r}, but it must be {MEANT[key]}")
-    return found, "\n".join(lines[end:]).strip()
+    return chosen, "\n".join(lines[end:]).strip()
 
 
 def written(chosen: Mapping[str, Any], code: str) -> str:
-    """A cell's source with its options as one line each, as both engines read them alike."""
+    """Return a cell's source with each option on one line, which both engines read alike."""
     lines = [
         f"#| {key}: {value if key in FORMS else json.dumps(_cleaned(value), ensure_ascii=False)}\n"
         for key, value in chosen.items()
@@ -56,7 +56,7 @@ def written(chosen: Mapping[str, Any], code: str) -> str:
 
 
 def _cleaned(value: Any) -> Any:
-    """A value of an option, its texts as Markdown that is harmless."""
+    """Return a value of an option, its texts as harmless Markdown."""
     if isinstance(value, list):
         return [_cleaned(part) for part in value]
     return cleaning.markdown(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""The same colours through a whole report: its notebooks were executed apart from one another, each by itself."""
+"""Give a series the same colour in a whole report, whose notebooks were executed independently."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labkit.report import figures
 
 
 def unify(books: Sequence[Any]) -> list[str]:
-    """Give every series one colour and marker in all figures; static forms of figures that change are drawn anew.
+    """Give every series one colour and marker in all figures; draw static forms of changed figures anew.
 
     The first figure decides. Series that share any figure get different colours, as long as there are enough.
 
@@ -24,7 +24,7 @@ def unify(books: Sequence[Any]) -> list[str]:
 
     Returns
     -------
-    What a reader of the report has to know.
+    Warnings for readers of the report.
     """
     shown = [bundle for book in books for bundle in _bundles(book)]
     chosen = _chosen([_series(bundle[figures.PLOTLY]) for bundle in shown])
@@ -37,16 +37,14 @@ def unify(books: Sequence[Any]) -> list[str]:
     for bundle, svg in zip(changed, drawn, strict=True):
         bundle[figures.SVG] = svg or bundle[figures.SVG]
     lost = sum(svg is None for svg in drawn)
-    why = joined(one.message for one in caught)
-    return (
-        [f"In the PDF, {lost} figures keep colours that differ from those of their series elsewhere: {why}"]
-        if lost
-        else []
-    )
+    if not lost:
+        return []
+    reasons = joined(one.message for one in caught)
+    return [f"In the PDF, {lost} figures keep colours that differ from those of their series elsewhere: {reasons}"]
 
 
 def _bundles(book: Any) -> Iterator[dict[str, Any]]:
-    """Figures of a notebook in all their forms."""
+    """Yield the figures of a notebook in all their forms."""
     for cell in book.cells:
         for output in cell.get("outputs", []):
             if figures.PLOTLY in output.get("data", {}):
@@ -54,20 +52,20 @@ def _bundles(book: Any) -> Iterator[dict[str, Any]]:
 
 
 def _series(spec: dict[str, Any]) -> dict[str, int]:
-    """Series of a figure with the looks they have in it."""
-    found = [look for trace in spec.get("data", []) if (look := looks.drawn(trace))]
-    return {look.series: look.slot for look in found}
+    """Return the series of a figure with their looks in it."""
+    drawn = [look for trace in spec.get("data", []) if (look := looks.drawn(trace))]
+    return {look.series: look.slot for look in drawn}
 
 
 def _chosen(figures: Sequence[dict[str, int]]) -> dict[str, int]:
-    """Look of every series: what its first figure has, unless a series beside it in any figure has that colour."""
+    """Return the look of every series: that of its first figure, unless a series beside it anywhere has its colour."""
     beside: dict[str, set[str]] = {}
-    for held in figures:
-        for series in held:
-            beside.setdefault(series, set()).update(held.keys() - {series})
+    for slots in figures:
+        for series in slots:
+            beside.setdefault(series, set()).update(slots.keys() - {series})
     chosen = dict(looks.FIXED)
-    for held in figures:
-        for series, slot in held.items():
+    for slots in figures:
+        for series, slot in slots.items():
             if series not in chosen:
                 near = [chosen[other] for other in beside[series] if other in chosen]
                 taken = {looks.Look(series, other).colour for other in near}

@@ -1,7 +1,7 @@
-"""The plain engine: pandoc and typst alone turn the staged book into the same site and PDF that Quarto makes.
+"""The plain engine: pandoc and typst turn the staged book into the same site and PDF that Quarto makes.
 
-It reads the fixed Markdown subset that `labkit.report.check` lets through. One pass of pandoc with the project's
-Lua filters numbers and links everything; the pages and the PDF are written from what comes out of it.
+It reads the Markdown subset that `labkit.report.check` accepts. One pass of pandoc with the project's Lua filters
+numbers and links everything; the pages and the PDF are written from its result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 def render(book: Book, templates: Path) -> tuple[Path, Path]:
-    """Site and PDF of a staged book.
+    """Make the site and the PDF of a staged book.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def render(book: Book, templates: Path) -> tuple[Path, Path]:
     Raises
     ------
     ReportError
-        With pandoc's or typst's own words, if one of them fails.
+        With the message of pandoc or typst, if one of them fails.
     """
     text = flatten(book)
     pdf = _pdf(book, text, templates)
@@ -67,10 +67,11 @@ def _pandoc(text: str, source: str, target: str, folder: Path, *extra: str) -> s
 
 
 def _tree(book: Book, text: str, templates: Path, target: str) -> Json:
-    """The whole book as pandoc's tree, numbered, linked and cited, for ``html`` or ``typst``."""
+    """Return the whole book as pandoc's tree, numbered, linked and cited, for ``html`` or ``typst``."""
     known = {"link-citations": "true", "target": target, "labkit-seal": book.config.get(SEAL, "")}
     meta = [f"--metadata={key}:{value}" for key, value in known.items()]
-    meta += [f"--bibliography={book.config['bibliography']}"] if book.config.get("bibliography") else []
+    if book.config.get("bibliography"):
+        meta.append(f"--bibliography={book.config['bibliography']}")
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
     safe, widths = (f"--lua-filter={templates / 'filters' / name}" for name in ("safe.lua", "widths.lua"))
     made = _pandoc(text, READER, "json", book.folder, *meta, safe, widths, number, "--citeproc", form)
@@ -79,7 +80,7 @@ def _tree(book: Book, text: str, templates: Path, target: str) -> Json:
 
 
 def _meta(values: Mapping[str, Any]) -> Json:
-    """Plain values as pandoc's metadata; text is Markdown no more."""
+    """Return plain values as pandoc's metadata; texts are literal."""
 
     def convert(value: Any) -> Json:
         if isinstance(value, bool):
@@ -94,12 +95,12 @@ def _meta(values: Mapping[str, Any]) -> Json:
 
 
 def _front(book: Book) -> dict[str, Any]:
-    held = book.config["book"]
-    return {key: held.get(key) for key in ("title", "subtitle", "author", "date")}
+    settings = book.config["book"]
+    return {key: settings.get(key) for key in ("title", "subtitle", "author", "date")}
 
 
 def _pdf(book: Book, text: str, templates: Path) -> Path:
-    """The whole book through typst."""
+    """Make the PDF of the whole book with typst."""
     import typst
 
     tree = _tree(book, text, templates, "typst")
@@ -126,7 +127,7 @@ def _pdf(book: Book, text: str, templates: Path) -> Path:
 
 
 def _site(book: Book, text: str, templates: Path) -> Path:
-    """A page for each chapter, with links between them, and what the pages load."""
+    """Write a page for each chapter, with links between them, and the files that the pages load."""
     tree = _tree(book, text, templates, "html")
     pages = [(_page(item), item["c"][1]) for item in tree["blocks"]]
     homes = {label: page for page, blocks in pages for label in _identifiers(blocks)}
@@ -151,7 +152,7 @@ def _site(book: Book, text: str, templates: Path) -> Path:
 
 
 def _around(number: int, titles: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """What the page's template needs to know of the other pages."""
+    """Return what the template of a page needs from the other pages."""
     page, title = titles[number]
     listed = [{"url": p, "title": t, "here": p == page} for p, t in titles]
     near = {
@@ -162,7 +163,7 @@ def _around(number: int, titles: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _plots(blocks: Sequence[Json]) -> bool:
-    """Whether a page draws anything."""
+    """Return whether a page draws anything."""
     return any(node.get("t") == "RawBlock" and 'class="plot"' in node["c"][1] for node in _nodes(list(blocks)))
 
 
@@ -176,7 +177,7 @@ def _title(blocks: Sequence[Json]) -> str:
 
 
 def _plain(node: Any) -> str:
-    """Text of inlines without their form."""
+    """Return the text of inlines without their formatting."""
     if isinstance(node, list):
         return "".join(_plain(part) for part in node)
     if node["t"] in ("Space", "SoftBreak", "LineBreak"):
@@ -192,7 +193,7 @@ def _plain(node: Any) -> str:
 
 
 def _nodes(node: Any) -> Iterator[Json]:
-    """Every element of a tree."""
+    """Yield every element of a tree."""
     if isinstance(node, list):
         for part in node:
             yield from _nodes(part)
@@ -202,7 +203,7 @@ def _nodes(node: Any) -> Iterator[Json]:
 
 
 def _identifiers(blocks: Sequence[Json]) -> Iterator[str]:
-    """Every identifier that a link may lead to."""
+    """Yield every identifier that a link may lead to."""
     place = {"Header": 1, "Div": 0, "Span": 0, "Figure": 0, "Table": 0, "CodeBlock": 0}
     for node in _nodes(list(blocks)):
         if node.get("t") in place and node["c"][place[node["t"]]][0]:
@@ -210,7 +211,7 @@ def _identifiers(blocks: Sequence[Json]) -> Iterator[str]:
 
 
 def _relink(blocks: Sequence[Json], page: str, homes: Mapping[str, str]) -> None:
-    """Make links to labels of other chapters lead to their pages."""
+    """Point links to labels of other chapters at the pages of these chapters."""
     for node in _nodes(list(blocks)):
         if node.get("t") == "Link" and node["c"][2][0].startswith("#"):
             label = node["c"][2][0][1:]

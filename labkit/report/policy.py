@@ -1,4 +1,4 @@
-"""The content security policy of a report's pages: scripts from their own folder alone, and no request leaves."""
+"""The content security policy of a report's pages: scripts from their own folder only, no request to other places."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _RUNS = ("", "text/javascript", "application/javascript", "module")
 
 
 def guarded(page: str) -> str:
-    """A page of Quarto with a policy that names the scripts Quarto wrote into it, and no other.
+    """Return a page of Quarto with a policy that allows the scripts which Quarto wrote into it, and no other.
 
-    Quarto writes them outside of the chapter's own text, the ``main`` element; what stands in there does not run.
+    Quarto writes them outside of the chapter's text, the ``main`` element; scripts inside of it do not run.
     """
     head, _, rest = page.partition("<main")
     frame = head + rest.rpartition("</main>")[2] if rest else head
@@ -37,5 +37,5 @@ def guarded(page: str) -> str:
 
 
 def _hash(script: str) -> str:
-    """A script as a policy names it."""
+    """Return a script's hash as a policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""Quarto as the engine, where it is installed."""
+"""Render with Quarto, where it is installed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _WANTED = ".".join(map(str, MINIMUM))
 
 
 def version() -> tuple[int, ...] | None:
-    """Version of the `quarto` on PATH, or None where there is none that runs."""
+    """Return the version of the `quarto` on PATH, or None where none runs."""
     program = shutil.which("quarto")
     if program is None:
         return None
     try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+        output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return parsed(said)
+    return parsed(output)
 
 
 def parsed(text: str) -> tuple[int, ...] | None:
-    r"""Version in what ``quarto --version`` prints; None where there is none.
+    r"""Return the version in the output of ``quarto --version``; None where there is none.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def parsed(text: str) -> tuple[int, ...] | None:
 
 
 def obstacle(have: tuple[int, ...] | None) -> str:
-    """Why the Quarto of that version cannot make the report; empty when it can."""
+    """Return the reason why Quarto of that version cannot make the report; empty when it can."""
     if have is None:
         return f"there is no quarto on PATH. Install Quarto {_WANTED} or later, or use the plain engine"
     if have < MINIMUM:
@@ -51,12 +51,12 @@ def obstacle(have: tuple[int, ...] | None) -> str:
 
 
 def usable() -> str:
-    """Why Quarto cannot make the report here; empty when it can."""
+    """Return the reason why Quarto cannot make the report here; empty when it can."""
     return obstacle(version())
 
 
 def render(book: Book) -> tuple[Path, Path, list[str]]:
-    """Site and PDF of a staged book.
+    """Make the site and the PDF of a staged book.
 
     Returns
     -------
@@ -65,18 +65,18 @@ def render(book: Book) -> tuple[Path, Path, list[str]]:
     Raises
     ------
     ReportError
-        With the end of what Quarto said, if it fails.
+        With the end of Quarto's output, if it fails.
     """
     done = subprocess.run(
         ["quarto", "render", "--no-execute"], cwd=book.folder, capture_output=True, text=True, check=False
     )
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     html = book.folder / "html" / "index.html"
     made = book.folder / "html" / "report.pdf"
     if done.returncode or not html.exists() or not made.exists():
-        tail = "\n".join(said.strip().splitlines()[-20:])
+        tail = "\n".join(output.strip().splitlines()[-20:])
         raise ReportError(f"quarto render failed in {book.folder} with exit status {done.returncode}:\n{tail}")
     for page in html.parent.glob("*.html"):
         page.write_text(guarded(page.read_text()))
     pdf = Path(shutil.copy(made, book.folder / "report.pdf"))
-    return html, pdf, [f"Quarto: {line.strip()}" for line in said.splitlines() if re.search(r"\bWARN(ING)?\b", line)]
+    return html, pdf, [f"Quarto: {line.strip()}" for line in output.splitlines() if re.search(r"\bWARN(ING)?\b", line)]

@@ -1,4 +1,4 @@
-"""A campaign as the report reads it: its facts, samples without their values, records, and what went wrong."""
+"""Read a campaign for the report: its facts, samples without their values, records, and failures."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Source:
     points : its samples, with their headers only.
     records : a row per point and launch.
     summary : a row per point.
-    raw : samples that are kept, of all ranks of all points.
-    extremes : launches of points that keep extremes over their ranks instead of every sample.
+    raw : number of samples that are kept, of all ranks of all points.
+    extremes : number of launches of points that keep extremes over their ranks instead of every sample.
     failed : what was skipped or failed, with the reason; from campaign.json and its events.
-    folders : where executed notebooks are looked for; the first that holds one of a name is taken.
+    folders : with executed notebooks; the first folder with a notebook of a name counts.
     """
 
     path: Path
@@ -56,29 +56,37 @@ class Source:
     @property
     def host(self) -> dict[str, Any]:
         """Host of the campaign, else that of its first samples."""
-        held = self.facts.get("host")
-        return dict(held) if isinstance(held, dict) and held else dict(self.points[0].host if self.points else {})
+        host = self.facts.get("host")
+        if isinstance(host, dict) and host:
+            return dict(host)
+        return dict(self.points[0].host) if self.points else {}
 
     @property
     def notebooks(self) -> list[Path]:
         """Executed notebooks, each once: those of the suite in its order, then others by name.
 
-        A link is none of them: it would show a file that is no part of the campaign.
+        Links are left out, because they would show files that are no part of the campaign.
         """
         listed = [f"{entry['name']}.ipynb" for entry in _entries(self.facts)]
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         for folder in self.folders:
             for path in sorted(folder.glob("[!.]*.ipynb")):
                 if path.is_file() and path.resolve().parent == folder.resolve():
-                    found.setdefault(path.name, path)
+                    paths.setdefault(path.name, path)
         return sorted(
-            found.values(),
+            paths.values(),
             key=lambda path: (listed.index(path.name) if path.name in listed else len(listed), path.name),
         )
 
     def error(self, notebook: Path) -> str:
-        """What the run says stopped a notebook; empty when nothing did."""
+        """Return the error that stopped a notebook, as the run says; empty when nothing did."""
         return next((str(e.get("error") or "") for e in _entries(self.facts) if e["name"] == notebook.stem), "")
+
+    def by_benchmark(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield the name and the records of each benchmark."""
+        if len(self.records):
+            for name, rows in self.records.groupby("benchmark", sort=True):
+                yield str(name), rows
 
     @property
     def files(self) -> list[Path]:
@@ -87,14 +95,16 @@ class Source:
 
 
 def _entries(facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Notebooks of the run with their errors, as campaign.json holds them."""
-    held = facts.get("notebooks")
-    entries = [entry for entry in held if isinstance(entry, dict)] if isinstance(held, list) else []
+    """Return the notebooks of the run with their errors, as campaign.json holds them."""
+    notebooks = facts.get("notebooks")
+    if not isinstance(notebooks, list):
+        return []
+    entries = [entry for entry in notebooks if isinstance(entry, dict)]
     return [entry for entry in entries if isinstance(name := entry.get("name"), str) and NAME.fullmatch(name)]
 
 
 def read(path: Path, *, again: bool = False) -> Source:
-    """Read a campaign folder; nothing in it is changed.
+    """Read a campaign folder, and change nothing in it.
 
     Parameters
     ----------
@@ -108,39 +118,72 @@ def read(path: Path, *, again: bool = False) -> Source:
     path = Path(path)
     if not (path / "campaign.json").is_file():
         raise DataError(f"{path} is not a campaign: it has no campaign.json. Name a folder that 'labkit run' made.")
-    held = Campaign(path)
+    campaign = Campaign(path)
     points: list[samples.Samples] = []
     raw = extremes = 0
 
     def each() -> Iterator[samples.Samples]:
         nonlocal raw, extremes
-        for one in held.samples():
-            raw += one.time_ns.size
-            extremes += one.over is not None
-            points.append(replace(one, time_ns=_NOTHING, extras={}, over=None))
-            yield one
+        for point in campaign.samples():
+            raw += point.time_ns.size
+            extremes += point.over is not None
+            points.append(replace(point, time_ns=_NOTHING, extras={}, over=None))
+            yield point
 
-    table = records.table(each(), campaign=held.name)
+    table = records.table(each(), campaign=campaign.name)
     summary = records.summary(table) if len(table) else table
-    folders = tuple(dict.fromkeys([*([held.derived / AGAIN] if again else []), path / FOLDER, held.derived / FOLDER]))
-    failed = tuple(_failed(path, held.facts, folders))
-    return Source(path, held.facts, tuple(points), table, summary, raw, extremes, failed, folders)
+    folders = tuple(dict.fromkeys((path / FOLDER, campaign.derived / FOLDER)))
+    if again:
+        folders = (campaign.derived / AGAIN, *folders)
+    failed = tuple(_failed(path, campaign.facts, folders))
+    return Source(path, campaign.facts, tuple(points), table, summary, raw, extremes, failed, folders)
 
 
 def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    """What was asked for and is not there, with the reason, each once."""
-    found: dict[tuple[str, str], None] = {}
+    """Yield what was requested and is missing, with the reason, each once."""
+    reasons: dict[tuple[str, str], None] = {}
     skipped = facts.get("skipped")
     for entry in skipped if isinstance(skipped, list) else []:
         if isinstance(entry, dict):
             what = entry.get("point") or entry.get("notebook") or entry.get("name") or "?"
-            found[str(what), str(entry.get("reason", "no reason was recorded"))] = None
+            reasons[str(what), str(entry.get("reason", "no reason was recorded"))] = None
         else:
-            found[str(entry), "no reason was recorded"] = None
+            reasons[str(entry), "no reason was recorded"] = None
     for entry in _entries(facts):
         if not any((folder / f"{entry['name']}.ipynb").exists() for folder in folders):
-            found[f"notebook {entry['name']}", str(entry.get("error") or "it did not run")] = None
-    for one in events.read(path):
-        if one.kind in ("failed", "skipped"):
-            found[one["what"], one["reason"] or one.kind] = None
-    yield from found
+            reasons[f"notebook {entry['name']}", str(entry.get("error") or "it did not run")] = None
+    for event in events.read(path):
+        if event.kind in ("failed", "skipped"):
+            reasons[event["what"], event["reason"] or event.kind] = None
+    yield from reasons
+
+
+def described(campaign: Campaign, executed: Sequence[str]) -> str:
+    """Describe a campaign in a short paragraph: origin, host, points, notebooks; cut its own texts to a line.
+
+    Parameters
+    ----------
+    executed : names of labkit's own notebooks that will be executed on its samples.
+    """
+    facts, host = campaign.facts, campaign.facts.get("host")
+    name = _short(facts.get("name") or campaign.name)
+    where = _short(host.get("hostname") or host.get("name")) if isinstance(host, dict) else ""
+    points = campaign.done()
+    stored = sorted(path.stem for path in (campaign.path / "notebooks").glob("[!.]*.ipynb"))
+    made = f"made by labkit {_short(facts.get('labkit')) or '?'} on {_short(facts.get('created')) or 'an unknown date'}"
+    parts = [
+        f"campaign {name}, {made}{f', host {where}' if where else ''}: {len(points)} points × launches of "
+        f"{len({point[0] for point in points})} benchmarks.",
+        f"It holds {len(stored)} executed notebooks, which labkit reads but does not run.",
+    ]
+    if executed:
+        parts.append(f"labkit executes {len(executed)} of its own notebooks on the samples: {', '.join(executed)}.")
+    if campaign.derived != campaign.path:
+        parts.append(f"labkit does not change the campaign; derived files go to {campaign.derived}.")
+    return " ".join(parts)
+
+
+def _short(value: Any) -> str:
+    """Return a text on one line, at most 60 characters long."""
+    text = " ".join(str(value or "").split())
+    return text if len(text) <= 60 else f"{text[:59]}…"

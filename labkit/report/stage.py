@@ -33,7 +33,7 @@ _GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
 
 
 def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.Book, list[str]]:
-    """Write the folder ``report/`` of the first campaign anew.
+    """Write the folder ``report/`` of the first campaign from scratch.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
 
     Returns
     -------
-    The book, and warnings for whoever reads it.
+    The book, and warnings for its readers.
 
     Raises
     ------
@@ -65,17 +65,17 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
     _config(config, folder, content, engine)
     for template in [c for c in _listed(config) if c.endswith(".qmd")]:
         (folder / template).write_text(_filled(TEMPLATES / template, content))
-    held = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
-    _dump(folder / book.VARIABLES, _escaped(held))
+    values = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
+    _dump(folder / book.VARIABLES, _escaped(values))
     numbers = [row for source in sources for row in as_json(key_numbers(source))]
     (folder / "key-numbers.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
     return book.load(folder), warnings
 
 
 def _empty(folder: Path) -> Path:
-    """An empty folder that says it is labkit's; an old report in its place is deleted, anything else is not.
+    """Return an empty folder with labkit's mark; delete an old report in its place, and refuse anything else.
 
-    It says so from its first moment to its last, so that one which was ended in the middle is known as well.
+    The folder has the mark from its first moment to its last, so that labkit also knows one that was interrupted.
     """
     if folder.is_symlink() or (folder.exists() and not _ours(folder)):
         raise ReportError(
@@ -85,9 +85,9 @@ def _empty(folder: Path) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     if folder.exists():
         folder.rename(folder.with_name(f".report-old-{os.getpid()}"))
-    for left in folder.parent.glob(".report-*"):
-        if re.fullmatch(r"\.report-(old|new)-\d+", left.name) and not left.is_symlink():
-            shutil.rmtree(left, ignore_errors=True)
+    for leftover in folder.parent.glob(".report-*"):
+        if re.fullmatch(r"\.report-(old|new)-\d+", leftover.name) and not leftover.is_symlink():
+            shutil.rmtree(leftover, ignore_errors=True)
     fresh = folder.with_name(f".report-new-{os.getpid()}")
     fresh.mkdir()
     (fresh / MARK).write_text("labkit report overwrites this folder each time.\n")
@@ -96,7 +96,7 @@ def _empty(folder: Path) -> Path:
 
 
 def _ours(folder: Path) -> bool:
-    """Whether a folder holds a report, whole or not, or nothing."""
+    """Return whether a folder is empty or holds a report, whole or not."""
     if not folder.is_dir():
         return False
     names = {path.name for path in folder.iterdir()}
@@ -113,7 +113,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 
 def _style(name: str) -> dict[str, Any]:
-    """What a style changes in the book's settings."""
+    """Return the settings of the book that a style changes."""
     names = sorted(path.stem for path in (TEMPLATES / "styles").glob("*.yml"))
     if name not in names:
         raise ReportError(f"There is no style {name!r}. There are: {', '.join(names)}.")
@@ -121,7 +121,7 @@ def _style(name: str) -> dict[str, Any]:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested settings with those of `over` on top; lists are replaced.
+    """Return nested settings with those of `over` on top; lists are replaced.
 
     Examples
     --------
@@ -136,32 +136,33 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], list[str]]:
-    """Chapters of all campaigns in their order, and what a reader has to know of them."""
+    """Return the chapters of all campaigns in their order, and warnings for their readers."""
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
     warnings = painting.unify([*books.values()])
     for number, source in enumerate(sources, start=1):
-        made = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
+        added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
-            known = set().union(*map(notebook.labels, made.values()))
-            for chapter in made.values():
+            known = set().union(*map(notebook.labels, added.values()))
+            for chapter in added.values():
                 notebook.relabel(chapter, known, f"-c{number}")
                 notebook.retitle(chapter, markdown.escape(source.name))
-        for path, chapter in made.items():
+        for path, chapter in added.items():
             _distinguish(chapter, notebook.named(path), chapters)
             name = notebook.named(path) if number == 1 else f"{notebook.named(path)}-c{number}"
             name = _free(name, chapters)
-            notebook.own_notes(chapter, name)
+            notebook.prefix_notes(chapter, name)
             chapters[f"{name}.ipynb"] = chapter
-            warnings += [f"{path} failed: {chapter.error}"] if chapter.error else []
+            if chapter.error:
+                warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
     return chapters, warnings
 
 
 def _sealed(chapters: Mapping[str, notebook.Chapter]) -> str:
-    """Begin every HTML output, which labkit cleaned, with a mark that no chapter can hold; returns the mark.
+    """Begin every HTML output, which labkit cleaned, with a mark that no chapter can hold; return the mark.
 
-    It follows from all that the chapters hold, so the same campaign gives the same bytes.
+    The mark is a hash of all chapters, so the same campaign gives the same bytes.
     """
     whole = hashlib.sha256()
     for chapter in chapters.values():
@@ -176,13 +177,13 @@ def _sealed(chapters: Mapping[str, notebook.Chapter]) -> str:
 
 
 def _free(name: str, chapters: Mapping[str, notebook.Chapter]) -> str:
-    """The name of a chapter's file, with a number where another chapter has it."""
+    """Return the name of a chapter's file, with a number where another chapter has it."""
     names = (name if number == 1 else f"{name}_{number}" for number in range(1, len(chapters) + 2))
     return next(one for one in names if f"{one}.ipynb" not in chapters)
 
 
 def _distinguish(chapter: notebook.Chapter, stem: str, others: Mapping[str, notebook.Chapter]) -> None:
-    """Give a notebook that a sweep ran again labels and a title of its own."""
+    """Give a notebook that a sweep ran several times distinct labels and a distinct title."""
     taken = set().union(*map(notebook.labels, others.values()))
     clash = notebook.labels(chapter) & taken
     if clash:
@@ -192,14 +193,14 @@ def _distinguish(chapter: notebook.Chapter, stem: str, others: Mapping[str, note
 
 
 def _plotly(folder: Path) -> None:
-    """plotly.js as the installed plotly brings it, once for all pages."""
+    """Copy plotly.js from the installed plotly, once for all pages."""
     import plotly
 
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", folder)
 
 
 def _data(folder: Path, content: Content) -> None:
-    """Files for download: data of the figures, checksums of the samples."""
+    """Write the files for download: data of the figures, checksums of the samples."""
     folder.mkdir()
     for chapter in content.chapters.values():
         for name, text in chapter.csv.items():
@@ -209,22 +210,22 @@ def _data(folder: Path, content: Content) -> None:
 
 
 def _listed(config: Mapping[str, Any]) -> list[str]:
-    held = config["book"]
-    return [*held["chapters"], *held.get("appendices", [])]
+    settings = config["book"]
+    return [*settings["chapters"], *settings.get("appendices", [])]
 
 
 def _config(config: dict[str, Any], folder: Path, content: Content, engine: str) -> None:
-    """The book's settings with the notebooks in their place and the campaigns' titles, names and dates.
+    """Write the book's settings with the notebooks in their place and the campaigns' titles, names and dates.
 
     Quarto reads texts of the settings as Markdown, the plain engine as they are.
     """
     shown = markdown.escape if engine == "quarto" else markdown.line
-    held = dict(config["book"])
-    place = held["chapters"].index(book.NOTEBOOKS)
-    held["chapters"] = [*held["chapters"][:place], *content.chapters, *held["chapters"][place + 1 :]]
-    named = campaigns.heading(content, str(held["title"]))
-    held |= {key: text if key == "date" else shown(text) for key, text in named.items()}
-    _dump(folder / book.CONFIG, {**config, "book": held})
+    settings = dict(config["book"])
+    place = settings["chapters"].index(book.NOTEBOOKS)
+    settings["chapters"] = [*settings["chapters"][:place], *content.chapters, *settings["chapters"][place + 1 :]]
+    named = campaigns.heading(content, str(settings["title"]))
+    settings |= {key: text if key == "date" else shown(text) for key, text in named.items()}
+    _dump(folder / book.CONFIG, {**config, "book": settings})
 
 
 def _dump(path: Path, values: Mapping[str, Any]) -> None:
@@ -232,14 +233,14 @@ def _dump(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def _escaped(values: Any) -> Any:
-    """Values as Markdown that reads as they are."""
+    """Return values as Markdown that shows them as they are."""
     if isinstance(values, Mapping):
         return {key: _escaped(value) for key, value in values.items()}
     return markdown.escape(values)
 
 
 def _filled(template: Path, content: Content) -> str:
-    """A chapter's source with its generated parts written out."""
+    """Return the source of a chapter with its generated parts."""
 
     def block(match: re.Match[str]) -> str:
         if match[1] not in BLOCKS:

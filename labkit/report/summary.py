@@ -1,4 +1,4 @@
-"""Generated parts of the first pages: caveats, key numbers, systems, measurements."""
+"""Generate the parts of the first pages: caveats, key numbers, systems, measurements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HOST_FIRST = (
 
 
 def warnings(content: Content) -> str:
-    """Callouts for failures, badges and warnings; a sentence when there are none."""
+    """Return callouts for failures, badges and warnings; a sentence when there are none."""
     parts = [_failures(content), _badges(content)]
     shown = "\n\n".join(part for part in parts if part)
     return shown or "No notebook or point failed, and no point has a badge or a warning."
@@ -48,20 +48,23 @@ def _failures(content: Content) -> str:
 
 
 def _badges(content: Content) -> str:
-    """Every kind of badge and warning with the number of launches that carry it."""
+    """Return every kind of badge and warning with the number of launches that have it."""
     items = []
     for source in content.sources:
+        if not len(source.records):
+            continue
         prefix = f"{escape(source.name)}: " if content.several else ""
-        for column in ("badges", "warnings") if len(source.records) else ():
+        for column in ("badges", "warnings"):
             for text, count in doubts.kinds(source.records[column]):
                 items.append(f"{prefix}**{escape(text.rstrip('.'))}**: {count} of {len(source.records)} launches")
     return markdown.callout("warning", "Caveats", markdown.bullets(items)) if items else ""
 
 
 def key_table(content: Content) -> str:
-    """Table of the key numbers."""
-    found = [(source, one) for source in content.sources for one in key_numbers(source)]
-    rows, interval = [(source, _key_row(one)) for source, one in found], _interval([one for _, one in found])
+    """Return a table of the key numbers."""
+    numbers = [(source, number) for source in content.sources for number in key_numbers(source)]
+    rows = [(source, _key_row(number)) for source, number in numbers]
+    interval = _interval([number for _, number in numbers])
     return content.table(
         ["quantity", "path", "ranks", "setting", "size", "value", interval, "launches", "n"],
         rows,
@@ -72,35 +75,35 @@ def key_table(content: Content) -> str:
     )
 
 
-def _interval(found: Sequence[KeyNumber]) -> str:
-    """The header of the column with the intervals: what they are."""
-    enough = {one.launches >= stats.LAUNCHES for one in found}
+def _interval(numbers: Sequence[KeyNumber]) -> str:
+    """Return the header of the column with the intervals, which says what they are."""
+    enough = {one.launches >= stats.LAUNCHES for one in numbers}
     names = {True: f"{100 * stats.LEVEL:.0f} % interval", False: "range of launches"}
     return f"{names[True]} or range" if len(enough) > 1 else names[enough.pop() if enough else True]
 
 
-def _key_row(one: KeyNumber) -> list[str]:
-    origin = "" if one.origin == "measured" else f" ({one.origin})"
+def _key_row(number: KeyNumber) -> list[str]:
+    origin = "" if number.origin == "measured" else f" ({number.origin})"
     return [
-        f"{escape(one.title)}{escape(origin)}",
-        escape(one.transport),
-        str(one.ranks),
-        escape(one.setting) or "–",
-        _size(one.size) if sized(one.benchmark) else "–",
-        f"**{one.text}**\u00a0{one.unit}",
-        one.range,
-        str(one.launches),
-        units.format_count(one.n),
+        f"{escape(number.title)}{escape(origin)}",
+        escape(number.transport),
+        str(number.ranks),
+        escape(number.setting) or "–",
+        _size(number.size) if sized(number.benchmark) else "–",
+        f"**{number.text}**\u00a0{number.unit}",
+        number.range,
+        str(number.launches),
+        units.format_count(number.n),
     ]
 
 
 def _size(size: int) -> str:
-    """A size that no line end tears apart."""
+    """Return a size without a place for a line break."""
     return units.format_size(size).replace(" ", "\u00a0")
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Nested facts as rows of name and text; empty ones are left out.
+    """Return nested facts as rows of name and text, without empty ones.
 
     Examples
     --------
@@ -114,7 +117,8 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
             rows += flat(value, f"{name} ")
         elif isinstance(value, list | tuple):
             if all(not isinstance(part, Mapping | list) for part in value):
-                rows += [(name, ", ".join(units.format_fact(str(key), part) for part in value))] if value else []
+                if value:
+                    rows.append((name, ", ".join(units.format_fact(str(key), part) for part in value)))
             else:
                 for number, part in enumerate(value, start=1):
                     rows += flat(part if isinstance(part, Mapping) else {"": part}, f"{name} {number} ")
@@ -124,7 +128,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 
 
 def hosts(content: Content) -> str:
-    """Table of the hosts, short; the appendix has every fact."""
+    """Return a short table of the hosts; the appendix has every fact."""
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
         for name, host in _hosts(source).items():
@@ -141,7 +145,7 @@ def hosts(content: Content) -> str:
 
 
 def _hosts(source: Source) -> dict[str, Mapping[str, Any]]:
-    """Description of the host of a campaign, or, by name, of those that were merged into it."""
+    """Return the host of a campaign, or the hosts of those that were merged into it, by name."""
     origins = source.facts.get("origins")
     facts = {k: v for k, v in origins.items() if isinstance(v, Mapping)} if isinstance(origins, Mapping) else {}
     merged = {str(name): one["host"] for name, one in facts.items() if isinstance(one.get("host"), Mapping)}
@@ -149,7 +153,7 @@ def _hosts(source: Source) -> dict[str, Mapping[str, Any]]:
 
 
 def _interfaces(host: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Physical network interfaces, one row each."""
+    """Return the physical network interfaces, a row each."""
     rows = []
     for nic in host.get("nics") or []:
         if isinstance(nic, Mapping) and nic.get("physical"):
@@ -160,17 +164,17 @@ def _interfaces(host: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def measured(content: Content) -> str:
-    """Table of what was measured: benchmarks with points, launches and samples."""
+    """Return a table of what was measured: benchmarks with points, launches and samples."""
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
-        for benchmark, group in source.records.groupby("benchmark", sort=True) if len(source.records) else ():
+        for benchmark, group in source.by_benchmark():
             sizes = group["message_size_B"]
             span = _size(int(sizes.min())) + (f" to {_size(int(sizes.max()))}" if sizes.nunique() > 1 else "")
             origins = ", ".join(sorted(group["origin"].unique()))
             cells = [
-                escape(title(str(benchmark))),
+                escape(title(benchmark)),
                 markdown.code(benchmark),
-                span if sized(str(benchmark)) else "–",
+                span if sized(benchmark) else "–",
                 str(group["fingerprint"].nunique()),
                 str(len(group)),
                 units.format_count(group["n"].sum()),
@@ -187,7 +191,7 @@ def measured(content: Content) -> str:
 
 
 def chapters(content: Content) -> str:
-    """List of the chapters with their questions."""
+    """Return a list of the chapters with their questions."""
     return markdown.bullets(f"@{chapter.label}: {chapter.title}" for chapter in content.chapters.values())
 
 

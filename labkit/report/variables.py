@@ -1,4 +1,4 @@
-"""Every number in the report's own prose: worked out from the records, never typed."""
+"""Compute every number in the report's own prose from the records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = ("transport", "ranks", "origin")  # of the table of key numbers
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A headline value with everything that says how sure it is.
+    """A headline value with its interval and everything else that says how sure it is.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class KeyNumber:
     interval : what low and high are.
     n, launches : samples in total, and launches.
     origin, badges : of the point.
-    step : what the clock can tell apart, in `unit`; NaN where that is not known.
+    step : resolution of the clock, in `unit`; NaN where it is not known.
     """
 
     campaign: str
@@ -83,7 +83,7 @@ class KeyNumber:
 
 
 def key_numbers(source: Source) -> list[KeyNumber]:
-    """Headline metric at the smallest and the largest size, for each benchmark and path the messages took."""
+    """Return the headline metric at the smallest and the largest size, for each benchmark and path of the messages."""
     summary = source.summary
     if not len(summary):
         return []
@@ -91,7 +91,7 @@ def key_numbers(source: Source) -> list[KeyNumber]:
 
 
 def _curves(source: Source, rows: pd.DataFrame) -> Iterator[KeyNumber]:
-    """Key numbers of every curve of a benchmark: of the points that differ in their size only."""
+    """Yield the key numbers of every curve of a benchmark: of points that differ in their size only."""
     factors = differing(rows)
     texts = {name: rows[name].map(level) for name in ("transport", *factors, "origin")}
     keys = [*texts.values(), rows["ranks"]]
@@ -102,17 +102,17 @@ def _curves(source: Source, rows: pd.DataFrame) -> Iterator[KeyNumber]:
 
 
 def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumber]:
-    """Key numbers of one curve."""
+    """Yield the key numbers of one curve."""
     metric = headline_metric(str(group["benchmark"].iloc[0]), group)
     if not metric:
         return
     statistic = headline_statistic(group, metric)
     column = statistic_column(metric, statistic)
-    held = group[group[column].notna()].sort_values("message_size_B", kind="stable")
-    if not len(held):
+    present = group[group[column].notna()].sort_values("message_size_B", kind="stable")
+    if not len(present):
         return
-    rows = [("smallest", held.iloc[0]), ("largest", held.iloc[-1])] if len(held) > 1 else [("only", held.iloc[0])]
-    for which, row in rows:
+    rows = {"smallest": present.iloc[0], "largest": present.iloc[-1]} if len(present) > 1 else {"only": present.iloc[0]}
+    for which, row in rows.items():
         name, value = str(row["benchmark"]), value_of(row, metric, statistic)
         yield KeyNumber(
             campaign=source.name,
@@ -140,7 +140,7 @@ def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumb
 
 
 def headline_metric(benchmark: str, group: pd.DataFrame) -> str:
-    """The benchmark's first metric that the rows have; empty when they have none."""
+    """Return the benchmark's first metric that the rows have; empty when they have none."""
     try:
         wanted = list(benchmarks.get(benchmark).metrics)
     except SpecError:
@@ -150,7 +150,7 @@ def headline_metric(benchmark: str, group: pd.DataFrame) -> str:
 
 
 def title(benchmark: str) -> str:
-    """A benchmark in a few words; its name where this labkit does not know it."""
+    """Return the title of a benchmark; its name where this labkit does not know it."""
     try:
         return benchmarks.get(benchmark).title
     except SpecError:
@@ -158,7 +158,7 @@ def title(benchmark: str) -> str:
 
 
 def sized(benchmark: str) -> bool:
-    """Whether a size means anything to the benchmark; True where this labkit does not know it."""
+    """Return whether a benchmark has sizes; True where this labkit does not know it."""
     try:
         return benchmarks.get(benchmark).sized
     except SpecError:
@@ -166,7 +166,7 @@ def sized(benchmark: str) -> bool:
 
 
 def variables(campaign: Path | Source) -> dict[str, Any]:
-    """Everything the prose may name, of one campaign.
+    """Return everything that the prose may name of one campaign.
 
     Parameters
     ----------
@@ -207,19 +207,19 @@ def variables(campaign: Path | Source) -> dict[str, Any]:
     }
 
 
-def plural(count: int, one: str, many: str = "") -> str:
-    """A count with its noun.
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Return a count with its noun.
 
     Examples
     --------
     >>> plural(1, "point"), plural(2000, "launch", "launches")
     ('1 point', '2,000 launches')
     """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def identifier(text: str) -> str:
-    """A key that a variable's name may hold.
+    """Return a text as a key that a variable's name may hold.
 
     Examples
     --------
@@ -230,30 +230,31 @@ def identifier(text: str) -> str:
 
 
 def _tree(numbers: list[KeyNumber]) -> dict[str, Any]:
-    """Key numbers by name; the first of a kind keeps the short one."""
+    """Return the key numbers by name; only the first of each name."""
     tree: dict[str, Any] = {}
-    for one in numbers:
-        place = tree.setdefault(identifier(one.benchmark), {}).setdefault(identifier(one.transport), {})
-        place.setdefault(one.which, _shown(one))
+    for number in numbers:
+        place = tree.setdefault(identifier(number.benchmark), {}).setdefault(identifier(number.transport), {})
+        place.setdefault(number.which, _shown(number))
     return tree
 
 
-def _shown(one: KeyNumber) -> Mapping[str, str]:
+def _shown(number: KeyNumber) -> Mapping[str, str]:
     return {
-        "value": one.text,
-        "unit": one.unit,
-        "low": one.shown.ends[0],
-        "high": one.shown.ends[1],
-        "interval": one.interval,
-        "size": units.format_size(one.size),
-        "n": units.format_count(one.n),
-        "launches": str(one.launches),
+        "value": number.text,
+        "unit": number.unit,
+        "low": number.shown.ends[0],
+        "high": number.shown.ends[1],
+        "interval": number.interval,
+        "size": units.format_size(number.size),
+        "n": units.format_count(number.n),
+        "launches": str(number.launches),
     }
 
 
 def as_json(numbers: list[KeyNumber]) -> list[dict[str, Any]]:
-    """Key numbers with their raw values and the text that is printed."""
-    return [
-        asdict(one) | {"step": None if math.isnan(one.step) else one.step, "text": one.text, "range": one.range}
-        for one in numbers
-    ]
+    """Return the key numbers with their raw values and the text that is printed."""
+    rows = []
+    for number in numbers:
+        step = None if math.isnan(number.step) else number.step
+        rows.append(asdict(number) | {"step": step, "text": number.text, "range": number.range})
+    return rows

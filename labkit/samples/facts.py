@@ -105,6 +105,7 @@ THREAD_LEVEL = Fact("thread_level", "", "", "Thread level that the ranks got.")
 AFFINITY = Fact[list[int]]("affinity", [], "", "Processors that rank 0 could run on.")
 RANK_HOSTS = Fact[list[str]]("rank_hosts", [], "", "Host of each rank.")
 RANK_AFFINITY = Fact[list[list[int]]]("rank_affinity", [], "", "Processors that each rank could run on.")
+STAGED = Fact[list[str]]("staged", [], "", "Folders of their own nodes that ranks were loaded from.")
 INTERFACE_B = Fact[dict[str, int]]("interface_B", {}, "B", "What each network interface of rank 0's host received.")
 HOST_B = Fact[dict[str, Any]]("host_B", {}, "B", "What each interface of each host received and sent.")
 INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Times that rank 0 lost its processor.")
@@ -157,7 +158,9 @@ FACTS: Mapping[str, Fact[Any]] = {fact.name: fact for fact in [*globals().values
 
 def wrong(meta: Mapping[str, Any], origin: str = "") -> list[str]:
     """Return how a point's metadata differ from the registry; with an origin, also the keys that are missing."""
-    problems = [f"{name} is no known key" for name in meta if name not in FACTS] if origin else []
+    problems: list[str] = []
+    if origin:
+        problems += [f"{name} is no known key" for name in meta if name not in FACTS]
     problems += [
         f"{name}={repr(value)[:80]}, but it must be of type {_WORDS[FACTS[name].kind]}"
         for name, value in meta.items()
@@ -184,7 +187,7 @@ def complete(meta: Mapping[str, Any], origin: str) -> dict[str, Any]:
 def noted(badges: Iterable[Note], warnings: Iterable[Note]) -> dict[str, Any]:
     """Return badges and warnings as metadata: their texts, as in every file of format 1, and the note behind each."""
     both = {BADGES.name: list(badges), WARNINGS.name: list(warnings)}
-    records = {text: entry for each in both.values() for text, entry in notes.told(each)}
+    records = {text: entry for each in both.values() for text, entry in notes.details(each)}
     meta: dict[str, Any] = {name: [note.text for note in each] for name, each in both.items()}
     if records:
         meta[NOTES.name] = records

@@ -1,4 +1,4 @@
-"""What the command line prints: tables, descriptions, results."""
+"""Write what the command line prints: tables, descriptions, results."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 def benchmarks_text(form: str) -> str:
-    """All benchmarks, for people or as JSON."""
-    found = benchmarks.find().values()
+    """Return a list of all benchmarks, for people or as JSON."""
+    listed = benchmarks.find().values()
     if form == "json":
-        return json.dumps([{"name": b.name, "title": b.title, "metrics": list(b.metrics)} for b in found], indent=1)
-    rows = [(b.name, b.title, ", ".join(b.metrics), b.by) for b in found]
+        return json.dumps([{"name": b.name, "title": b.title, "metrics": list(b.metrics)} for b in listed], indent=1)
+    rows = [(b.name, b.title, ", ".join(b.metrics), b.by) for b in listed]
     return text_table(("benchmark", "measures", "metrics", "by"), rows)
 
 
 def description(name: str) -> str:
-    """Definition, metrics, sizes and options of a benchmark."""
+    """Return definition, metrics, sizes and options of a benchmark."""
     import dataclasses
 
     benchmark = benchmarks.get(name)
@@ -46,8 +46,9 @@ def description(name: str) -> str:
     lines += [f"  {m}  {METRICS[m].meaning}" for m in [*benchmark.metrics, *benchmark.derived]]
     if (sample := benchmark.sampled)[0]:
         lines += ["", "statistics:", f"  p50, p95, …  of {sample[0]}", f"  osu_mean     {sample[1]}: what OSU prints"]
+    ranks = f"{low} or more" if high is None else f"{low} to {high}"
     lines += ["", f"sizes:  {benchmark.sizes if benchmark.sized else 'none'}"]
-    lines += [f"ranks:  {low if low == high else f'{low} or more' if high is None else f'{low} to {high}'}"]
+    lines += [f"ranks:  {low if low == high else ranks}"]
     lines += [f"cadence: {benchmark.cadence}", "", "options (-o key=value):"]
     meanings, kinds = benchmarks.meanings(benchmark.options), get_type_hints(benchmark.options)
     for field in dataclasses.fields(benchmark.options):
@@ -56,23 +57,21 @@ def description(name: str) -> str:
 
 
 def _type(kind: Any) -> str:
-    """A type for people: the choices of a Literal, the name of others."""
-    choices = getattr(kind, "__args__", None)
-    return (
-        " | ".join(str(getattr(c, "__name__", c)) for c in choices) if choices else str(getattr(kind, "__name__", kind))
-    )
+    """Return a type for people: the choices of a Literal, the name of other types."""
+    choices = getattr(kind, "__args__", None) or [kind]
+    return " | ".join(str(getattr(choice, "__name__", choice)) for choice in choices)
 
 
 def doctor(form: str) -> tuple[str, bool]:
-    """All checks of this machine, and whether none is bad."""
+    """Return the checks of this machine as text, and whether none is bad."""
     import dataclasses
 
     from labkit import host, launch, testbeds, tools
 
     programs = launch.programs() | tools.programs() | host.PROGRAMS
-    watch, machine, mine = host.Watch(), host.describe(), testbeds.checks()
+    watch, machine, testbed_checks = host.Watch(), host.describe(), testbeds.checks()
     machine["load"]["others"] = watch.after_a_while()
-    checks = [*host.checks(machine, host.installed(programs), programs), *mine]
+    checks = [*host.checks(machine, host.installed(programs), programs), *testbed_checks]
     sound = all(check.state != "bad" for check in checks)
     if form == "json":
         return json.dumps([dataclasses.asdict(check) for check in checks], indent=1), sound
@@ -86,7 +85,7 @@ def doctor(form: str) -> tuple[str, bool]:
 
 
 def plan(points: Sequence[Point], effort: Effort) -> str:
-    """Points of a measurement with the settings that differ, and the command lines that start them."""
+    """Return the points of a measurement with the settings that differ, and the command lines that start them."""
     from labkit import measuring
 
     first = [p for p in points if p.launch == 0]
@@ -111,62 +110,66 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
 
 
 def suite(planned: Sequence[Planned], seed: int | None) -> str:
-    """Notebooks of a suite in the order of execution: points, on what, for how long and how that is known."""
+    """Return the notebooks of a suite in the order of execution: points, places, times and the source of the times."""
     rows = []
-    for one in planned:
-        source = f"{one.known} from earlier, {one.missing - one.known} from the cap" if one.missing else "nothing to do"
-        given = {**one.entry.parameters, **one.entry.setting}
+    for notebook in planned:
+        source = "nothing to do"
+        if notebook.missing:
+            source = f"{notebook.known} from earlier, {notebook.missing - notebook.known} from the cap"
+        parameters = {**notebook.entry.parameters, **notebook.entry.setting}
         rows.append(
             (
-                one.entry.name,
-                f"{one.missing} of {one.points}",
-                format_duration(one.seconds),
-                one.problem or source,
-                ", ".join(one.on) or "-",
-                ", ".join(f"{k}={v}" for k, v in given.items()),
+                notebook.entry.name,
+                f"{notebook.missing} of {notebook.points}",
+                format_duration(notebook.seconds),
+                notebook.problem or source,
+                ", ".join(notebook.on) or "-",
+                ", ".join(f"{k}={v}" for k, v in parameters.items()),
             )
         )
     head = ("notebook", "points to measure", "time", "time from", "on", "parameters")
-    total, left = sum(one.seconds for one in planned), sum(one.missing for one in planned)
-    known = sum(one.known for one in planned)
+    total, missing = sum(notebook.seconds for notebook in planned), sum(notebook.missing for notebook in planned)
+    known = sum(notebook.known for notebook in planned)
     lines = [
         text_table(head, rows, right=(1, 2)),
         "",
-        f"{left} points to measure, about {format_duration(total)} of timed work: {known} points timed from earlier "
-        f"campaigns, {left - known} from their time cap. Starts and figures take extra time.",
+        f"{missing} points to measure, about {format_duration(total)} of timed work: {known} points timed from earlier "
+        f"campaigns, {missing - known} from their time cap. Starts and figures take extra time.",
     ]
-    return "\n".join([*lines, *([f"Swept notebooks run in random order, seed {seed}."] if seed is not None else [])])
+    if seed is not None:
+        lines.append(f"Swept notebooks run in random order, seed {seed}.")
+    return "\n".join(lines)
 
 
 # ---- results ---------------------------------------------------------------------------------------------------
 
 
 def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign: str = "", full: bool = False) -> None:
-    """Print results in a format, or write them to a file; `full` adds what OMB's -f adds to its columns."""
+    """Print results in a format, or write them to a file; `full` adds the columns of OMB's option -f."""
     from labkit import records
 
     _write(records.table(samples, campaign=campaign), samples, form, output, full)
 
 
-def campaign(held: Campaign, benchmark: str, form: str, output: str | None, *, full: bool = False) -> None:
-    """Print the results of a campaign, of one benchmark or of all; samples are read where records do not do."""
+def campaign(campaign: Campaign, benchmark: str, form: str, output: str | None, *, full: bool = False) -> None:
+    """Print the results of a campaign, of one benchmark or of all; read samples only where records do not suffice."""
     from labkit.records import cached
 
-    _write(cached.of(held, benchmark), _Unread(held, benchmark), form, output, full)
+    _write(cached.of(campaign, benchmark), _Unread(campaign, benchmark), form, output, full)
 
 
 class _Unread(Iterable[Samples]):
-    """Samples that are read when somebody asks for them."""
+    """Samples that are read only when they are iterated."""
 
-    def __init__(self, held: Campaign, benchmark: str) -> None:
-        self._held, self._benchmark = held, benchmark
+    def __init__(self, campaign: Campaign, benchmark: str) -> None:
+        self._campaign, self._benchmark = campaign, benchmark
 
     def __iter__(self) -> Iterator[Samples]:
-        return self._held.samples(self._benchmark)
+        return self._campaign.samples(self._benchmark)
 
 
 def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: str | None, full: bool) -> None:
-    """Print or write records; what only samples tell comes from these."""
+    """Print or write records; take from the samples what records do not hold."""
     from labkit.records import tables
 
     if form == "parquet":
@@ -182,15 +185,15 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
         "json": lambda: result_json(frame),
         "csv": lambda: spreadsheet.of_frame(tables.printed(frame)).rstrip(),
     }
-    text = forms[form]() if form in forms else _elsewhere(samples, form, full)
+    text = forms[form]() if form in forms else _foreign(samples, form, full)
     if output:
         writing.text(output, text + "\n")
     else:
         print(text)
 
 
-def _elsewhere(samples: Iterable[Samples], form: str, full: bool) -> str:
-    """Results as other programs lay them out."""
+def _foreign(samples: Iterable[Samples], form: str, full: bool) -> str:
+    """Return results in the layout of another program."""
     from labkit import equivalents
     from labkit.analysis import gpcnet
 
@@ -198,38 +201,41 @@ def _elsewhere(samples: Iterable[Samples], form: str, full: bool) -> str:
     return text.removesuffix("\n")
 
 
-def listing(held: Campaign) -> str:
-    """One line for each benchmark of a campaign that is too large to be printed; empty for others. Reads names only."""
-    if len(done := held.done()) <= MANY:
+def listing(campaign: Campaign) -> str:
+    """Return a line for each benchmark of a campaign that is too large to be printed; empty for other campaigns.
+
+    It reads the names of files only.
+    """
+    if len(done := campaign.done()) <= MANY:
         return ""
     names: dict[str, set[str]] = {}
     launches: dict[str, int] = {}
     for name, fingerprint, _ in done:
         names.setdefault(name, set()).add(fingerprint)
         launches[name] = launches.get(name, 0) + 1
-    size = {name: _bytes(held.path / "samples" / name) for name in names}
+    size = {name: _bytes(campaign.path / "samples" / name) for name in names}
     rows = [(n, f"{len(names[n]):,}", f"{launches[n]:,}", f"{size[n] / 1e6:,.1f}") for n in sorted(names)]
     table = text_table(("benchmark", "points", "points × launches", "MB"), rows, right=(1, 2, 3))
-    return f"{table}\n\n{len(done):,} in all; the results of one: labkit show {held.path} --benchmark {rows[0][0]}"
+    return f"{table}\n\n{len(done):,} in all; the results of one: labkit show {campaign.path} --benchmark {rows[0][0]}"
 
 
 def _bytes(folder: Path) -> int:
-    """Size of all files in a folder."""
+    """Return the size of all files in a folder."""
     with os.scandir(folder) as entries:
         return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
 
 
 def result_json(frame: pd.DataFrame) -> str:
-    """``{"records": […], "warnings": […]}``, keys as in `labkit.columns`; absent values are null."""
+    """Return ``{"records": […], "warnings": […]}``, keys as in `labkit.columns`; absent values are null."""
     rows = [{k: _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
-    doubts = sorted({one.text for cell in frame["warnings"] for one in cell}) if len(frame) else []
-    return json.dumps({"records": rows, "warnings": doubts}, indent=1, allow_nan=False)
+    warnings = sorted({note.text for cell in frame["warnings"] for note in cell}) if len(frame) else []
+    return json.dumps({"records": rows, "warnings": warnings}, indent=1, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    """A value JSON can hold: the texts of notes, and null where there is no number."""
+    """Return a value that JSON can hold: the texts of notes, and null where there is no number."""
     if isinstance(value, tuple):
-        return [str(one) for one in value]
+        return [str(note) for note in value]
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

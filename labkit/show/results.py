@@ -1,4 +1,4 @@
-"""Tables of results: one line a point."""
+"""Write tables of results, a line for each point."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Columns as wide as their content; those listed in `right` are flushed right."""
+    """Return a table with columns as wide as their content; those listed in `right` are flushed right."""
     widths = [max(len(str(cell)) for cell in column) for column in zip(head, *rows, strict=True)]
-    lines = [
-        "  ".join(
-            str(c).rjust(w) if i in right else str(c).ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in [head, *rows]
-    ]
+    lines = []
+    for row in [head, *rows]:
+        cells = [
+            str(cell).rjust(width) if column in right else str(cell).ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
 def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
-    """One line a point: the headline over launches with its own interval, tails and what to know about it.
+    """Return a line for each point: the headline over launches with its interval, tails and notes.
 
     Values over two sizes, such as iozone's, become a table each; they are taken from `samples`.
     """
@@ -49,7 +50,7 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
 
 
 def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> bool:
-    """Whether any row has one of some statistics, or any that can stand for a metric."""
+    """Return whether any row has one of some statistics of a metric; by default, one that can be its headline."""
     from labkit import records
 
     names = [f"{metric}_{statistic}" for statistic in statistics or records.HEADLINES]
@@ -57,7 +58,7 @@ def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> b
 
 
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
-    """Lines of one benchmark."""
+    """Return the table of one benchmark."""
     from labkit import records
     from labkit.records.factors import differing, level, named
 
@@ -67,11 +68,16 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     tails = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
     head = (["size"] if benchmark.sized else []) + [named(c) for c in factors]
     for metric in metrics:
-        unit, both = METRICS[metric].unit, metric == metrics[0] and _given(rows, metric, ("osu_mean",))
-        own = both and records.headline_statistic(rows, metric) != "osu_mean" and benchmark.sampled[0]
-        head += [f"{METRICS[metric].label}{f', {own}' if own else ''} ({unit})", "low", "high"]
-        head += [f"{tail} ({unit})" for tail in tails] if metric == metrics[0] else []
-    beside = [(metrics[0], "osu_mean")] if _given(rows, metrics[0], ("osu_mean",)) else []
+        label, unit = METRICS[metric].label, METRICS[metric].unit
+        beside_osu_mean = metric == metrics[0] and _given(rows, metric, ("osu_mean",))
+        if beside_osu_mean and records.headline_statistic(rows, metric) != "osu_mean" and benchmark.sampled[0]:
+            label += f", {benchmark.sampled[0]}"
+        head += [f"{label} ({unit})", "low", "high"]
+        if metric == metrics[0]:
+            head += [f"{tail} ({unit})" for tail in tails]
+    beside = []
+    if _given(rows, metrics[0], ("osu_mean",)):
+        beside.append((metrics[0], "osu_mean"))
     for metric in (*benchmark.phases.values(), *benchmark.derived):
         if _given(rows, metric):
             beside.append((metric, records.headline_statistic(rows, metric)))
@@ -83,10 +89,11 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         cells += [level(row[c]) for c in factors]
         for metric in metrics:
             cells += _headline(row, metric, heads[metric])
-            cells += [_tail(row, metric, tail) for tail in tails] if metric == metrics[0] else []
+            if metric == metrics[0]:
+                cells += [_tail(row, metric, tail) for tail in tails]
         cells += [records.value_of(row, *parts).text for parts in beside]
         body.append([cell.replace("–", "-") for cell in [*cells, format_count(row["n"]), str(row["launches"])]])
-    about = " · ".join(
+    title = " · ".join(
         [
             name,
             *dict.fromkeys(rows["library"]),
@@ -96,11 +103,11 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
         ]
     )
     notes = _notes(rows, heads, metrics[0], tails)
-    return "\n".join([about, text_table(head, body, right=range(len(head))), *notes])
+    return "\n".join([title, text_table(head, body, right=range(len(head))), *notes])
 
 
 def _headline(row: pd.Series, metric: str, usual: str) -> list[str]:
-    """Value of a metric with the ends of its interval; a statistic that is not that of the whole column is named."""
+    """Return the value of a metric with the ends of its interval; name a statistic that is not that of the column."""
     from labkit import records
 
     value = records.value_of(row, metric)
@@ -109,7 +116,7 @@ def _headline(row: pd.Series, metric: str, usual: str) -> list[str]:
 
 
 def _tail(row: pd.Series, metric: str, statistic: str) -> str:
-    """A percentile or extreme, with a star where fewer than 10 samples lie beyond it."""
+    """Return a percentile or an extreme, with a star where fewer than 10 samples lie beyond it."""
     from labkit import records
 
     value = records.value_of(row, metric, statistic)
@@ -117,7 +124,7 @@ def _tail(row: pd.Series, metric: str, statistic: str) -> str:
 
 
 def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequence[str]) -> list[str]:
-    """What must be known of a table: what its intervals are of, what it lacks and why, badges and warnings."""
+    """Return the notes below a table: what its intervals are, what is missing and why, badges and warnings."""
     from labkit import records
     from labkit.analysis import doubts
 
@@ -140,18 +147,18 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
 
 
 def _number(row: pd.Series, metric: str, statistic: str) -> float:
-    """A statistic of a row; NaN where it has none."""
+    """Return a statistic of a row; NaN where it has none."""
     return float(row.get(columns.statistic_column(metric, statistic), math.nan))
 
 
 def _beside(metric: str, statistic: str) -> str:
-    """Head of a column that stands beside the headline: what it is, and its unit."""
+    """Return the head of a column beside the headline: its meaning and unit."""
     label = STATISTICS[statistic].label if statistic == "osu_mean" else METRICS[metric].label
     return f"{label} ({METRICS[metric].unit})"
 
 
 def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
-    """A table for each value over two labels: the median over launches."""
+    """Return a table for each value over two labels: the median over launches."""
     from labkit import records
 
     cells = records.reported(samples)
@@ -159,7 +166,7 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
     if len(sizes) != 2:
         return [cells.to_string(index=False)]
     others = [c for c in cells.columns[cells.columns.get_loc("t") + 1 :] if c not in sizes]
-    found = []
+    tables = []
     for key, group in cells.groupby(["name", "unit", *others], sort=False):
         grid = group.pivot_table(index=sizes[0], columns=sizes[1], values="value", aggfunc="median")
         head = [
@@ -171,8 +178,8 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
             for size, line in zip(grid.index, grid.to_numpy(), strict=True)
         ]
         metric = METRICS[str(key[0])].label if key[0] in METRICS else str(key[0])
-        what = f"{' '.join(map(str, key[2:]))} {metric} ({key[1]}), median of {row['launches']} launches"
-        about = f"{row['benchmark']} {row['options']} · {row['library']} · {what}"
-        found.append(f"{about}\n{text_table(head, body, right=range(len(head)))}")
+        label = f"{' '.join(map(str, key[2:]))} {metric} ({key[1]}), median of {row['launches']} launches"
+        title = f"{row['benchmark']} {row['options']} · {row['library']} · {label}"
+        tables.append(f"{title}\n{text_table(head, body, right=range(len(head)))}")
     notes = [f"badges: {joined(row['badges'])}"] if row["badges"] else []
-    return [*found, *notes]
+    return [*tables, *notes]

@@ -27,7 +27,7 @@ QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 BEYOND = 10  # samples that must lie beyond a percentile before it is relied on
 NEEDED = {"p95": 20, "p99": 100, "p999": 10_000}  # fewest samples with which a percentile is given at all
 LAUNCHES = 6  # fewest launches with a 95 % rank interval of their median
-_TELLING = 20  # times whose common divisor is no chance any more
+_ENOUGH_TIMES = 20  # times whose common divisor is no coincidence
 IQR_OF_NORMAL = 1.349  # 2 Φ⁻¹(3/4): quartiles of a normal distribution are so many standard deviations apart
 
 
@@ -112,11 +112,11 @@ def _rank(n: int, q: float) -> int:
     return max(1, math.ceil(round(n * q, 9)))
 
 
-def _picked(array: NDArray[np.float64], wanted: list[int]) -> dict[int, float]:
+def _order_statistics(array: NDArray[np.float64], numbers: list[int]) -> dict[int, float]:
     """Order statistics by rank (from 1), by partition: linear in n."""
-    places = sorted({rank - 1 for rank in wanted})
-    parted = np.partition(array, places)
-    return {place + 1: float(parted[place]) for place in places}
+    places = sorted({rank - 1 for rank in numbers})
+    partitioned = np.partition(array, places)
+    return {place + 1: float(partitioned[place]) for place in places}
 
 
 def _centre(n: int, q: float) -> tuple[int, int]:
@@ -125,7 +125,7 @@ def _centre(n: int, q: float) -> tuple[int, int]:
 
 
 def quantile(values: ArrayLike, q: float) -> float:
-    """Quantile by nearest rank: a value that occurred, except that the median of an even number is a midpoint.
+    """Quantile by nearest rank, a value that occurred; the median of an even number of values is a midpoint.
 
     Examples
     --------
@@ -134,8 +134,8 @@ def quantile(values: ArrayLike, q: float) -> float:
     """
     array = _samples(values)
     low, high = _centre(array.size, q)
-    picked = _picked(array, [low, high])
-    return (picked[low] + picked[high]) / 2
+    ordered = _order_statistics(array, [low, high])
+    return (ordered[low] + ordered[high]) / 2
 
 
 def interval(values: ArrayLike, q: float = 0.5, level: float = LEVEL) -> Interval:
@@ -143,9 +143,11 @@ def interval(values: ArrayLike, q: float = 0.5, level: float = LEVEL) -> Interva
     array = _samples(values)
     low, high = _centre(array.size, q)
     ends = ranks(array.size, q, level)
-    picked = _picked(array, [low, high, *(ends or ())])
-    centre = (picked[low] + picked[high]) / 2
-    return Interval(picked[ends[0]], picked[ends[1]], centre) if ends else Interval(math.nan, math.nan, centre)
+    ordered = _order_statistics(array, [low, high, *(ends or ())])
+    centre = (ordered[low] + ordered[high]) / 2
+    if ends is None:
+        return Interval(math.nan, math.nan, centre)
+    return Interval(ordered[ends[0]], ordered[ends[1]], centre)
 
 
 def within(seconds: ArrayLike) -> Interval:
@@ -167,9 +169,9 @@ def given(name: str, n: int) -> bool:
 
 
 def clock_step(time_ns: NDArray[np.int64]) -> int:
-    """Step of the clock as it shows in the times, ns: the power of ten, 1 to 1000, that all are multiples of.
+    """Step of the clock, from the times, ns: the largest power of ten up to 1000 that divides all of them.
 
-    Fewer than 20 times tell nothing: then it is 1.
+    With fewer than 20 times it is 1.
 
     Examples
     --------
@@ -177,9 +179,12 @@ def clock_step(time_ns: NDArray[np.int64]) -> int:
     (10, 1)
     """
     flat = time_ns.ravel()
-    if flat.size < _TELLING or not flat.any():
+    if flat.size < _ENOUGH_TIMES or not flat.any():
         return 1
-    return next((step for step in (1000, 100, 10) if not (flat[:_TELLING] % step).any() and not (flat % step).any()), 1)
+    for step in (1000, 100, 10):
+        if not (flat[:_ENOUGH_TIMES] % step).any() and not (flat % step).any():
+            return step
+    return 1
 
 
 def mean_rate(work: ArrayLike, seconds: ArrayLike) -> float:
@@ -216,7 +221,7 @@ def mean_over_ranks(seconds: NDArray[np.float64], weights: NDArray[np.float64] |
 def relative_spread(values: ArrayLike) -> float:
     """Distance of the quartiles over 1.349, as a part of the median; NaN for fewer than two values.
 
-    Reads like a relative standard deviation, without being moved by a few outliers.
+    It reads like a relative standard deviation, but a few outliers do not move it.
     """
     array = _samples(values)
     low, centre, high = np.percentile(array, (25, 50, 75))
@@ -234,8 +239,8 @@ def summarize(seconds: ArrayLike) -> Summary:
     n = array.size
     inside = within(array)
     tails = {name: _rank(n, q) for name, q in QUANTILES.items() if name != "p50" and given(name, n)}
-    picked = _picked(array, list(tails.values())) if tails else {}
-    p95, p99, p999 = (picked.get(tails.get(name, 0), math.nan) for name in NEEDED)
+    ordered = _order_statistics(array, list(tails.values())) if tails else {}
+    p95, p99, p999 = (ordered.get(tails.get(name, 0), math.nan) for name in NEEDED)
     return Summary(
         n=n,
         p50=inside.centre,
@@ -276,7 +281,7 @@ def aggregate(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
 
 
 def launches_label(n: int) -> str:
-    """What the ends of `aggregate` are for n launches."""
+    """Say what the ends of `aggregate` are for n launches."""
     if n < LAUNCHES:
         return "1 launch" if n == 1 else f"range of {n} launches"
     return f"{LEVEL * 100:.0f} % interval of {n} launches"

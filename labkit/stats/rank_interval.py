@@ -1,4 +1,4 @@
-"""Which two of n sorted samples enclose a quantile: from the binomial distribution alone.
+"""The two of n sorted samples that enclose a quantile, from the binomial distribution alone.
 
 References
 ----------
@@ -34,7 +34,7 @@ def _binomial_ranks(n: int, r: float, tail: float) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def ranks(n: int, q: float = 0.5, level: float = LEVEL) -> tuple[int, int] | None:
-    """Which two of n sorted samples enclose the q-quantile with at least this confidence.
+    """Return which two of n sorted samples enclose the q-quantile with at least this confidence.
 
     Parameters
     ----------

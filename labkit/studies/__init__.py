@@ -1,7 +1,7 @@
-"""What a notebook calls: typed parameters, a plan of specs, tables, figures and computed sentences.
+"""A study is the code behind one notebook: typed parameters, a plan of specs, tables, figures and computed sentences.
 
-A study is one file, named as its notebook is behind the number: ``notebooks/10-latency.ipynb`` calls
-``studies/latency.py``, whose class is ``Study`` and whose parameters are the frozen dataclass ``Parameters``.
+A study is one file with the name of its notebook without the number: ``notebooks/10-latency.ipynb`` calls
+``studies/latency.py``. Its class is ``Study``, and its parameters are the frozen dataclass ``Parameters``.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """What every notebook can be told.
+    """Parameters of every notebook.
 
     Parameters
     ----------
-    campaign : folder to measure into; empty for the one `labkit run` works on, else one of the notebook's own, so
-        that a notebook that died goes on where it was.
+    campaign : folder to measure into; empty for the one `labkit run` works on, else a folder of the notebook, so
+        that a notebook that was interrupted resumes.
     launches : fresh starts of every point; the headline interval needs 6.
     ci : stop a point when its interval is narrower than this part of the median.
     time_cap : s of timed iterations for a point and launch.
     seed : of the random order.
-    measure : False to show only what the campaign holds already.
+    measure : False to show only what the campaign already holds.
     """
 
     campaign: str = ""
@@ -88,28 +88,28 @@ class Study:
         count = getattr(self.values, "iterations", 0) or None
         self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
         self._campaign: Campaign | None = None
-        self.points = measuring.expand(self._asked(), self.effort) if self.values.measure else []
+        self.points = measuring.expand(self._requested(), self.effort) if self.values.measure else []
 
     def specs(self) -> list[Spec]:
-        """What has to be measured."""
+        """Points to measure."""
         raise NotImplementedError
 
-    def _asked(self) -> list[Spec]:
-        """What has to be measured, in the setting that a suite sweeps."""
+    def _requested(self) -> list[Spec]:
+        """Points to measure, in the setting that a suite sweeps."""
         return [settled(spec, json.loads(os.environ.get(SETTING, "{}"))) for spec in self.specs()]
 
     @property
     def campaign(self) -> Campaign:
-        """Where the samples lie."""
+        """Campaign with the samples."""
         if self._campaign is None:
-            self._campaign = self._found()
+            self._campaign = self._named_campaign()
         return self._campaign
 
-    def read_from(self, held: Campaign) -> None:
-        """Take the samples from another campaign than the parameters name."""
-        self._campaign = held
+    def read_from(self, source: Campaign) -> None:
+        """Read the samples from another campaign than the parameters name."""
+        self._campaign = source
 
-    def _found(self) -> Campaign:
+    def _named_campaign(self) -> Campaign:
         """The campaign that parameters or environment name."""
         given = self.values.campaign or os.environ.get(CAMPAIGN, "")
         if not self.values.measure and not given:
@@ -121,7 +121,7 @@ class Study:
     def run(self, progress: measuring.Report | None = None) -> Campaign:
         """Measure what is missing."""
         if self.values.measure:
-            measuring.measure(self._asked(), self.effort, into=self.campaign, progress=progress)
+            measuring.measure(self._requested(), self.effort, into=self.campaign, progress=progress)
         return self.campaign
 
     @property
@@ -134,36 +134,37 @@ class Study:
 
     @property
     def unlike(self) -> list[Note]:
-        """What the campaign holds of the study's benchmarks and the study does not show, since it was not asked for."""
+        """Points of the study's benchmarks that the campaign holds but the parameters do not ask for."""
         return self._read[1]
 
     @derived(lambda study: (study.campaign, tuple(study.points), study.stamp))
     def _read(self) -> tuple[list[Samples], list[Note]]:
-        """Samples of this study, and what was left out."""
+        """Samples of this study, and notes on those left out."""
         wanted = {(p.spec.benchmark, p.fingerprint, p.launch) for p in self.points}
         if wanted or self.values.measure:
             names = {name: {point[1:] for point in wanted if point[0] == name} for name in self.benchmarks}
             return [s for name, points in names.items() for s in self.campaign.samples(name, points)], []
-        found: list[Samples] = []
+        samples: list[Samples] = []
         left_out: list[Note] = []
         for name in self.benchmarks:
-            own, others = matching(self.campaign.samples(name), self._asked_of(name), self._place)
-            found, left_out = [*found, *own], [*left_out, *others]
-        return found, left_out
+            matches, notes = matching(self.campaign.samples(name), self._requested_of(name), self._place)
+            samples += matches
+            left_out += notes
+        return samples, left_out
 
     @property
     def stamp(self) -> tuple[int, ...]:
-        """Changes when a file of samples comes or goes: times of the folders that hold those of the benchmarks."""
+        """Modification times of the benchmarks' folders of samples: they change when a file comes or goes."""
         folders = [self.campaign.path / "samples" / name for name in self.benchmarks]
         return tuple(folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders)
 
-    def _asked_of(self, benchmark: str) -> list[Spec]:
-        """What is asked of a benchmark where samples are only read."""
-        return [spec for spec in self._asked() if spec.benchmark == benchmark]
+    def _requested_of(self, benchmark: str) -> list[Spec]:
+        """Specs of a benchmark that the parameters ask for, where samples are only read."""
+        return [spec for spec in self._requested() if spec.benchmark == benchmark]
 
     @staticmethod
     def _place(testbed: str) -> str:
-        """What of a testbed's description must be the same where samples are only read."""
+        """Part of a testbed's description that must be the same where samples are only read."""
         return testbed
 
     @of_samples
@@ -181,7 +182,7 @@ class Study:
         return self.summary[self.summary["benchmark"] == benchmark].sort_values("message_size_B")
 
     def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, metric: Any, **how: Any) -> go.Figure | str:
-        """A figure of some rows of the summary, or a sentence where the parameters left them out."""
+        """Draw a figure of rows of the summary; a sentence where the parameters left them out."""
         return draw(rows, metric, **how) if len(rows) else LEFT_OUT
 
     def selected(self, benchmark: str) -> pd.DataFrame:
@@ -221,19 +222,19 @@ class Study:
 
 
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
-    """A spec of MPI ranks in a setting: what it leaves open (hosts not over shared memory), variables and variables."""
+    """Apply a setting to a spec of MPI ranks: fields that are auto, variables, and hosts except over shared memory."""
     benchmark = benchmarks.get(spec.benchmark)
     if not benchmark.mpi or not setting:
         return spec
-    opened = {name: value for name, value in setting.items() if getattr(spec, name, None) == "auto"}
+    fields = {name: value for name, value in setting.items() if getattr(spec, name, None) == "auto"}
     variables = {name.removeprefix("env."): value for name, value in setting.items() if name.startswith("env.")}
-    spec = spec.replace(**opened, environment={**variables, **dict(spec.environment)})
+    spec = spec.replace(**fields, environment={**variables, **dict(spec.environment)})
     hosts = () if spec.hosts or spec.transport == "shm" else tuple(words(setting.get("hosts", "")))
     return spec.replace(hosts=hosts) if hosts else spec
 
 
 def names() -> list[str]:
-    """All studies there are files for."""
+    """Names of all studies."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
@@ -247,15 +248,15 @@ def get(name: str) -> type[Study]:
     """
     if name not in names():
         raise known("study", name, names())
-    found: type[Study] = importlib.import_module(f"{__name__}.{name}").Study
-    return found
+    study: type[Study] = importlib.import_module(f"{__name__}.{name}").Study
+    return study
 
 
 def of_notebook(notebook: str | Path) -> type[Study]:
-    """The study that a notebook calls: ``10-latency.ipynb`` → ``latency``, and so does ``10-latency-mine.ipynb``."""
+    """Study that a notebook calls: ``10-latency.ipynb`` and ``10-latency-mine.ipynb`` → ``latency``."""
     name = Path(notebook).stem.partition("-")[2].replace("-", "_")
-    fitting = [study for study in names() if f"{name}_".startswith(f"{study}_")]
-    return get(max(fitting, key=len, default=name))
+    matches = [study for study in names() if f"{name}_".startswith(f"{study}_")]
+    return get(max(matches, key=len, default=name))
 
 
 def defaults(study: type[Study]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Values of a study that are worked out once for the same inputs, and again when an input has changed."""
+"""Values of a study that are computed once for the same inputs, and again when an input has changed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class Derived(Generic[T]):
-    """A property that is a function of inputs: it keeps the last value with the inputs that it is of.
+    """A property that is a function of inputs. It caches the last value with its inputs.
 
     Parameters
     ----------
     make : the property's function.
-    inputs : gives the inputs of an object. Tuples and plain values are compared; of anything else, such as a table or
-        a list of samples, it must be the same object.
+    inputs : returns the inputs of an object. Tuples and plain values are compared. Anything else, such as a table or a
+        list of samples, must be the same object.
     """
 
     def __init__(self, make: Callable[[Any], T], inputs: Callable[[Any], Sequence[Any]]) -> None:
@@ -27,14 +27,14 @@ class Derived(Generic[T]):
     @overload
     def __get__(self, study: object, kind: type) -> T: ...
     def __get__(self, study: Any, kind: type) -> Any:
-        """The value for the inputs of now."""
+        """Return the value for the present inputs."""
         if study is None:
             return self
         inputs = tuple(self._inputs(study))
-        kept = study.__dict__.get(self._slot)
-        if kept is None or not _same(kept[0], inputs):
-            kept = study.__dict__[self._slot] = (inputs, self._make(study))
-        return kept[1]
+        cached = study.__dict__.get(self._slot)
+        if cached is None or not _same(cached[0], inputs):
+            cached = study.__dict__[self._slot] = (inputs, self._make(study))
+        return cached[1]
 
 
 def _same(before: Sequence[Any], now: Sequence[Any]) -> bool:
@@ -42,8 +42,8 @@ def _same(before: Sequence[Any], now: Sequence[Any]) -> bool:
     return len(before) == len(now) and all(map(_alike, before, now))
 
 
-def _alike(one: Any, other: Any) -> bool:
-    return one is other or (isinstance(one, Hashable) and isinstance(other, Hashable) and bool(one == other))
+def _alike(before: Any, now: Any) -> bool:
+    return before is now or (isinstance(before, Hashable) and isinstance(now, Hashable) and bool(before == now))
 
 
 def derived(inputs: Callable[[Any], Sequence[Any]]) -> Callable[[Callable[[Any], T]], Derived[T]]:

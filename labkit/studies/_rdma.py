@@ -1,4 +1,4 @@
-"""What the studies of RDMA verbs share: their parameters, cautions, and what the counters prove."""
+"""Base of the studies of RDMA verbs: their parameters, cautions, and tables of counters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Study(studies.Study):
         return {"testbed": self.values.testbed, "device": self.values.device}
 
     def caution(self) -> str:
-        """What the reader must know before any number: functional only, or nothing there at all."""
+        """Caution before any number: the numbers show function only, or nothing was measured."""
         if self.records.empty:
             return (
                 f"*Nothing of {', '.join(self.benchmarks)} was measured here. Set measure=True with "
@@ -54,11 +54,11 @@ class Study(studies.Study):
 
     @of_samples
     def crossed(self) -> pd.DataFrame:
-        """What crossed the link beside the payload, by point and launch."""
+        """Bytes that crossed the link beside the payload, by point and launch."""
         return evidence.crossed(self.samples)
 
     def crossed_table(self) -> pd.DataFrame:
-        """The same summed over the points of each benchmark and service."""
+        """`crossed`, summed over the points of each benchmark and service."""
         return evidence.crossed_in_all(self.crossed)
 
     @of_samples

@@ -1,4 +1,4 @@
-"""What the sentences of studies are made of: lists from parameters, numbers, statements with their intervals."""
+"""Parts of the sentences of studies: lists from parameters, numbers, statements with their intervals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def counts(text: str, what: str) -> list[int]:
 
 
 def number(value: float) -> str:
-    """A number for people, to three digits, never in powers of ten where it can be helped.
+    """Format a number for people: three digits, a power of ten only if there is no other way.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def number(value: float) -> str:
 
 
 def centre(row: Mapping[str, Any], metric: str) -> float:
-    """Median of a summary row; the mean where a tool gives no median, NaN where it gives neither."""
+    """Median of a summary row; the mean if a tool reports no median, NaN if it reports neither."""
     median = row.get(f"{metric}_p50", float("nan"))
     return float(median if median == median else row.get(f"{metric}_mean", float("nan")))
 
@@ -56,9 +56,9 @@ def statement(row: Mapping[str, Any], metric: str) -> str:
 
 
 def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:
-    """Whether the interval of a summary row lies wholly above that of another; False where either has none."""
-    one, two = records.value_of(row, metric), records.value_of(other, metric)
-    return one.statistic == two.statistic and one.low > two.high
+    """Whether the interval of a summary row lies wholly above that of another; False if either has none."""
+    first, second = records.value_of(row, metric), records.value_of(other, metric)
+    return first.statistic == second.statistic and first.low > second.high
 
 
 def markdown_list(sentences: Iterable[str]) -> str:

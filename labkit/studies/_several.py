@@ -1,4 +1,4 @@
-"""A study of campaigns that were merged: figures tell their campaigns apart, sentences and tables are of each alone."""
+"""A study of a merged campaign: figures distinguish its campaigns; sentences and tables are made for each alone."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from labkit.studies import Study
 
 
 class _Part(Campaign):
-    """What a merged campaign has of one of those it was made of."""
+    """The part of a merged campaign that came from one of its campaigns."""
 
     def __init__(self, whole: Campaign, origin: str) -> None:
         super().__init__(whole.path)
         self._origin = origin
 
-    def samples(self, *which: Any, **how: Any) -> Iterator[Samples]:
+    def samples(self, *arguments: Any, **options: Any) -> Iterator[Samples]:
         """Samples of that campaign alone."""
-        return (s for s in super().samples(*which, **how) if (CAMPAIGN.of(s.meta) or self.name) == self._origin)
+        return (s for s in super().samples(*arguments, **options) if (CAMPAIGN.of(s.meta) or self.name) == self._origin)
 
 
 def told_apart(study: Study) -> Study:
-    """The study itself; one that tells campaigns apart where its points, which are only read, are of several."""
+    """Return the study; or one that distinguishes campaigns, if it only reads and its points are of several."""
     if study.values.measure or study.records.empty or study.records["campaign"].nunique() < 2:
         return study
     return cast(Study, Several(study))
 
 
 class Several:
-    """Stands for a study in a notebook, and answers what the notebook asks for all campaigns.
+    """Takes the place of a study in a notebook, and returns the results of all campaigns.
 
-    A figure shows all of them if each of its series says which one it is of; else it shows one, and says so. A text or
-    a table is made for each campaign by itself, so that no median, ratio or sentence mixes two.
+    A figure shows all campaigns if each of its series names its campaign; else it shows one campaign, and says so. A
+    text or a table is made for each campaign alone, so that no median, ratio or sentence mixes two.
 
     Parameters
     ----------
-    study : that reads points of several campaigns.
+    study : one that reads points of several campaigns.
     """
 
     def __init__(self, study: Study) -> None:
@@ -56,16 +56,16 @@ class Several:
     @cached_property
     def _each(self) -> dict[str, Study]:
         """The study of each campaign alone."""
-        found = {}
+        studies = {}
         values = dataclasses.asdict(self._all.values)
         for name in self._names:
-            one = type(self._all)(**{**values, **self._own(name)})
-            one.read_from(_Part(self._all.campaign, name))
-            found[name] = one
-        return found
+            study = type(self._all)(**{**values, **self._parameters_of(name)})
+            study.read_from(_Part(self._all.campaign, name))
+            studies[name] = study
+        return studies
 
-    def _own(self, campaign: str) -> dict[str, Any]:
-        """Parameters that a campaign's notebook had, where it had one; what is read depends on them."""
+    def _parameters_of(self, campaign: str) -> dict[str, Any]:
+        """Parameters of a campaign's notebook, if it had one; they decide which points are read."""
         study = type(self._all).__module__.rpartition(".")[2].replace("_", "-")
         facts = _mapping(_mapping(self._all.campaign.facts.get("origins")).get(campaign))
         for name, given in _mapping(facts.get("parameters")).items():
@@ -81,62 +81,64 @@ class Several:
         value = getattr(self._all, name)
         if not callable(value) or name == "run":
             return value
-        return lambda *given, **how: self._answer(name, lambda study: getattr(study, name)(*given, **how))
+        return lambda *arguments, **options: self._answer(
+            name, lambda study: getattr(study, name)(*arguments, **options)
+        )
 
     def _answer(self, name: str, ask: Callable[[Study], Any]) -> Any:
-        """The answer of all, where it tells them apart; else those of each, in one."""
+        """Return the answer of all campaigns together if it distinguishes them; else those of each, joined."""
         returned = str(inspect.signature(getattr(self._all, name)).return_annotation)
         whole = self._together(ask) if "Figure" in returned or "list" in returned else None
-        if isinstance(whole, list) or (isinstance(whole, go.Figure) and self._named(whole)):
+        if isinstance(whole, list) or (isinstance(whole, go.Figure) and self._names_campaigns(whole)):
             return whole
-        alone, failed = self._alone(ask)
+        alone, errors = self._alone(ask)
         if not alone:
-            raise LabkitError(f"None of the campaigns merged here has what {name} needs: {'; '.join(failed.values())}")
+            raise LabkitError(f"None of the campaigns merged here has what {name} needs: {'; '.join(errors.values())}")
         first = next((one for one in alone.values() if not isinstance(one, str)), "")
         if isinstance(first, go.Figure):
-            return self._one(alone)
+            return self._first_figure(alone)
         if isinstance(first, pd.DataFrame):
             tables = [one.assign(campaign=name) for name, one in alone.items() if isinstance(one, pd.DataFrame)]
             table = pd.concat(tables, ignore_index=True)
             return table[["campaign", *(column for column in table if column != "campaign")]]
-        texts = {name: str(one) for name, one in alone.items()} | {name: f"*{why}*" for name, why in failed.items()}
+        texts = {name: str(one) for name, one in alone.items()} | {name: f"*{error}*" for name, error in errors.items()}
         if len(set(texts.values())) == 1:
             return next(iter(texts.values()))
         return "\n\n".join(f"Campaign **{name}**:\n\n{text}" for name, text in texts.items())
 
     def _together(self, ask: Callable[[Study], Any]) -> Any:
-        """The answer from all points; None where the study cannot do with several points of one setting."""
+        """Return the answer from all points; None if the study cannot handle several points of one setting."""
         try:
             return ask(self._all)
         except (LabkitError, ValueError, TypeError, LookupError):
             return None
 
     def _alone(self, ask: Callable[[Study], Any]) -> tuple[dict[str, Any], dict[str, str]]:
-        """Answers of each campaign, and why others have none."""
-        found, failed = {}, {}
+        """Answers of the campaigns, and error messages of those without one."""
+        answers, errors = {}, {}
         for name, study in self._each.items():
             try:
-                found[name] = ask(study)
+                answers[name] = ask(study)
             except LabkitError as error:
-                failed[name] = str(error)
-        return found, failed
+                errors[name] = str(error)
+        return answers, errors
 
-    def _named(self, figure: go.Figure) -> bool:
-        """Whether every series says which campaign it is of."""
+    def _names_campaigns(self, figure: go.Figure) -> bool:
+        """Whether every series names its campaign."""
         names = [str(trace.name) for trace in figure.data]
         return bool(names) and all(any(campaign in name for campaign in self._names) for name in names)
 
-    def _one(self, alone: dict[str, Any]) -> Any:
-        """The figure of the first campaign that has one, which says of which it is and what is not drawn."""
+    def _first_figure(self, alone: dict[str, Any]) -> Any:
+        """Figure of the first campaign that has one; its axis names the campaign and those not drawn."""
         name, figure = next((name, one) for name, one in alone.items() if isinstance(one, go.Figure))
         others = [other for other in self._names if other != name]
-        have = [other for other in others if isinstance(alone.get(other), go.Figure)]
-        rest = f"not drawn: {', '.join(have)}" if have else "the others have no data"
+        undrawn = [other for other in others if isinstance(alone.get(other), go.Figure)]
+        omitted = f"not drawn: {', '.join(undrawn)}" if undrawn else "the others have no data"
         axis = figure.layout.xaxis
-        axis.title.text = style.note(str(axis.title.text or ""), f"campaign {name}; {rest}")
+        axis.title.text = style.note(str(axis.title.text or ""), f"campaign {name}; {omitted}")
         return figure
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    """What a campaign says under a name, which may be anything."""
+    """The value if it is a mapping, else an empty one; a campaign's file may hold anything."""
     return value if isinstance(value, Mapping) else {}

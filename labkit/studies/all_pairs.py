@@ -1,4 +1,4 @@
-"""Is every pair of hosts as fast as the others, and if not: whose card, cable or switch is it?"""
+"""Is every pair of hosts as fast as the others, and if not: which card, cable or switch is the cause?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from labkit import figures, launch, measuring, studies, testbeds
-from labkit.analysis import all_pairs, false_alarms
+from labkit.analysis import all_pairs
 from labkit.errors import DataError, SpecError
 from labkit.records import per_rank
 from labkit.spec import Spec, sweep
@@ -35,10 +35,10 @@ class Parameters(studies.Parameters):
     Parameters
     ----------
     launches : fresh starts of every point; the first is the measurement, the second its repetition.
-    ci : as for all, but so narrow that time_cap ends a point: the interval is of rounds and says little of a pair.
+    ci : narrow enough that time_cap ends a point: the interval is that of rounds and says little about a pair.
     time_cap : s of timed iterations for a point and launch. Every pair has to meet six times at least.
     sizes : of the messages, a list: a small one shows latency, a large one the rate of links.
-    ranks : how many; 0 for one on each host, or 4 where there is one host only.
+    ranks : number of ranks; 0 for one on each host, or 4 if there is only one host.
     hosts : whose ranks to pair, a list; empty for those of the testbed.
     switches : leaf switch of each host, HOST:SWITCH, a list; empty for what the testbed knows.
     retests : suspicious pairs that are measured again with nobody beside them, the slowest first; 0 for none.
@@ -61,7 +61,7 @@ class Parameters(studies.Parameters):
 
 
 class Study(studies.Study):
-    """All pairs at once, the suspicious ones again and by themselves, and what they have in common."""
+    """All pairs at once, the suspicious pairs again alone, and what they have in common."""
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (BENCHMARK, ALONE)
@@ -73,7 +73,7 @@ class Study(studies.Study):
         if v.launches < 2:
             raise SpecError(f"launches={v.launches}, but the study measures suspicious pairs twice. Set launches=2.")
         known = words(v.hosts) or list(testbeds.outline(v.testbed).hosts)
-        # only whoever measures names a file of hosts; a campaign that is read may come from anybody
+        # a file of hosts is opened only to measure, because a campaign that is read may come from anybody
         hosts = launch.listed(v.hosts) if v.measure else tuple(words(v.hosts))
         fields = {"ranks": v.ranks or len(known) or 4, "hosts": hosts}
         return sweep(BENCHMARK, sizes=v.sizes, **fields, **self._where)
@@ -84,17 +84,17 @@ class Study(studies.Study):
         return {"transport": self.values.transport, "launcher": self.values.launcher, "testbed": self.values.testbed}
 
     def run(self, progress: measuring.Report | None = None) -> Campaign:
-        """Measure all pairs, then the suspicious ones by themselves, beside some that are not."""
-        held = super().run(progress)
+        """Measure all pairs, then each suspicious pair alone, and some that are not suspicious."""
+        campaign = super().run(progress)
         if self.values.measure:
             retests = [spec for size in self.sizes for spec in self._retests(size)]
             self.points = [*self.points, *measuring.expand(retests, self.effort)]
-            measuring.measure(retests, self.effort, into=held, progress=progress)
-        return held
+            measuring.measure(retests, self.effort, into=campaign, progress=progress)
+        return campaign
 
-    def _asked_of(self, benchmark: str) -> list[Spec]:
-        """What is asked of a benchmark where samples are only read: of pairs by themselves whichever were retested."""
-        return sweep(ALONE, sizes=self.sizes, **self._where) if benchmark == ALONE else super()._asked_of(benchmark)
+    def _requested_of(self, benchmark: str) -> list[Spec]:
+        """Specs of a benchmark where samples are only read; for pairs measured alone, those of any hosts."""
+        return sweep(ALONE, sizes=self.sizes, **self._where) if benchmark == ALONE else super()._requested_of(benchmark)
 
     @property
     def sizes(self) -> list[int]:
@@ -103,28 +103,28 @@ class Study(studies.Study):
 
     def pairs(self, size: int) -> list[Samples]:
         """All launches of all pairs at a size; the first is the measurement, the second the repetition."""
-        own = [s for s in self.samples if s.spec.benchmark == BENCHMARK and s.spec.size == size]
-        return sorted(own, key=lambda s: s.launch)
+        launches = [s for s in self.samples if s.spec.benchmark == BENCHMARK and s.spec.size == size]
+        return sorted(launches, key=lambda s: s.launch)
 
     def switches(self, samples: Samples) -> dict[str, str]:
-        """Host → leaf switch: what the parameters say, else what the batch job or the testbed knows."""
-        said = [pair.partition(":") for pair in words(self.values.switches)]
-        if wrong := [host for host, colon, _ in said if not colon]:
+        """Host → leaf switch: from the parameters, else from the batch job or the testbed."""
+        given = [pair.partition(":") for pair in words(self.values.switches)]
+        if wrong := [host for host, colon, _ in given if not colon]:
             raise SpecError(f"switches has {wrong[0]!r}, but it must be like node1:leaf0,node2:leaf0.")
-        return {host: leaf for host, _, leaf in said} if said else per_rank.switches(samples)
+        return {host: leaf for host, _, leaf in given} if given else per_rank.switches(samples)
 
     @of_samples
     def verdicts(self) -> dict[int, all_pairs.Verdict]:
         """The verdict at each size that was measured twice."""
-        held = {size: self.pairs(size) for size in self.sizes}
-        return {
-            size: all_pairs.bad_pairs(some[0], some[1], self.switches(some[0]))
-            for size, some in held.items()
-            if len(some) > 1
-        }
+        verdicts = {}
+        for size in self.sizes:
+            launches = self.pairs(size)
+            if len(launches) > 1:
+                verdicts[size] = all_pairs.bad_pairs(launches[0], launches[1], self.switches(launches[0]))
+        return verdicts
 
     def _retests(self, size: int) -> list[Spec]:
-        """The suspicious pairs of the first measurement by themselves, the slowest first, and some that are not."""
+        """Specs of single pairs: the suspicious ones of the first measurement, the slowest first, and some others."""
         samples = self.pairs(size)
         if not samples or not self.values.retests:
             return []
@@ -148,7 +148,7 @@ class Study(studies.Study):
     # ---- what the notebook shows -------------------------------------------------------------------------------
 
     def map_figure(self, size: int) -> go.Figure | str:
-        """Times of all pairs, ordered by switch, with what was slow twice."""
+        """Times of all pairs, ordered by switch, with those slow twice marked."""
         if size not in self.verdicts:
             return LEFT_OUT
         first, verdict = self.pairs(size)[0], self.verdicts[size]
@@ -159,20 +159,20 @@ class Study(studies.Study):
         """Every pair in the first measurement and in the second, with the limits."""
         if size not in self.verdicts:
             return LEFT_OUT
-        held = self.pairs(size)[:2]
+        launches = self.pairs(size)[:2]
         verdict = self.verdicts[size]
         causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
-        matrices = [all_pairs.matrix(one) for one in held]
+        matrices = [all_pairs.matrix(one) for one in launches]
         return figures.repeated_pairs(
             matrices[0],
             matrices[1],
-            all_pairs.hosts_of(held[0]),
-            limits=[all_pairs.limits(one, all_pairs.hosts_of(held[0]))[1] for one in matrices],
+            all_pairs.hosts_of(launches[0]),
+            limits=[all_pairs.limits(one, all_pairs.hosts_of(launches[0]))[1] for one in matrices],
             causes=causes,
         )
 
     def bad_table(self) -> pd.DataFrame:
-        """Every pair that was slow twice, at every size, with its time by itself; where none was, the three slowest."""
+        """Every pair that was slow twice, at every size, with its time alone; if there is none, the three slowest."""
         import pandas as pd
 
         columns = ["message_size_B", "rank", "other", "host", "other_host", "latency_us", "excess", "alone", "cause"]
@@ -187,7 +187,7 @@ class Study(studies.Study):
         )
 
     def _slowest(self, size: int) -> pd.DataFrame:
-        """The three slowest pairs where none was slow twice."""
+        """The three slowest pairs of a size at which none was slow twice."""
         import pandas as pd
 
         hosts, seconds = all_pairs.hosts_of(self.pairs(size)[0]), self.verdicts[size].seconds
@@ -208,18 +208,18 @@ class Study(studies.Study):
         return pd.DataFrame(rows, columns=["rank", "other", "host", "other_host", "latency_us", "excess", "cause"])
 
     def _alone(self, size: int, host: str, other: str) -> float:
-        """Latency of a pair of hosts by itself, µs; NaN where it was not measured."""
+        """Latency of a pair of hosts measured alone, µs; NaN if it was not measured."""
         rows = self.alone(size)
-        own = rows[rows["hosts"] == f"{host},{other}"]
-        return float(own["latency_us_p50"].iloc[0]) if len(own) else float("nan")
+        pair = rows[rows["hosts"] == f"{host},{other}"]
+        return float(pair["latency_us_p50"].iloc[0]) if len(pair) else float("nan")
 
     def alone(self, size: int) -> pd.DataFrame:
-        """Rows of the summary of pairs by themselves."""
+        """Rows of the summary of pairs measured alone."""
         rows = self.of(ALONE)
         return rows[(rows["message_size_B"] == size) & rows["hosts"].str.contains(",")]
 
     def alone_figure(self) -> go.Figure | str:
-        """Suspicious pairs by themselves, beside some that were not suspicious."""
+        """Suspicious pairs measured alone, beside some that were not suspicious."""
         sizes = [size for size in self.sizes if len(self.alone(size))]
         if not sizes:
             return "*No pair was suspicious, so none was measured alone.*"
@@ -256,25 +256,25 @@ class Study(studies.Study):
             yield f"{size_words(size)}: {verdict.sentence}{doubt}"
 
     def _by_themselves(self) -> Iterator[str]:
-        """Whether suspicious pairs are slow with nobody beside them."""
+        """Whether suspicious pairs are slow when measured alone."""
         for size in self.sizes:
             rows = self.alone(size).sort_values("latency_us_p50")
             if len(rows) > 1:
                 fast, slow = rows.iloc[0], rows.iloc[-1]
                 ratio = slow["latency_us_p50"] / fast["latency_us_p50"]
                 apart = slow["latency_us_low"] > fast["latency_us_high"] * (1 + all_pairs.LEAST)
-                said = "so their own path is slow" if apart else "but their intervals overlap"
+                conclusion = "so their own path is slow" if apart else "but their intervals overlap"
                 yield (
                     f"Measured alone, {size_words(size)} between {' and '.join(slow['hosts'].split(','))} take "
                     f"{number(slow['latency_us_p50'])} µs, {number(ratio)} times what "
-                    f"{' and '.join(fast['hosts'].split(','))} need: {said}."
+                    f"{' and '.join(fast['hosts'].split(','))} need: {conclusion}."
                 )
 
     def _false_alarms(self) -> Iterator[str]:
         """How often a healthy system with this scatter would be suspected."""
         for size in self.sizes:
-            for one in self.pairs(size)[:1]:
+            for first in self.pairs(size)[:1]:
                 try:
-                    yield f"{size_words(size)}: {false_alarms.false_alarms(one).sentence}"
+                    yield f"{size_words(size)}: {all_pairs.false_alarms(first).sentence}"
                 except DataError as error:
                     yield f"{size_words(size)}: no rate of false alarms can be given. {error}"

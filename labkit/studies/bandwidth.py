@@ -48,7 +48,7 @@ class Study(studies.Study):
     def specs(self) -> list[Spec]:
         """A window of messages over all sizes and paths; a TCP stream; TCP request and response."""
         v = self.values
-        found = sweep(
+        specs = sweep(
             "mpi.bandwidth",
             sizes=v.sizes,
             window=v.window,
@@ -58,8 +58,8 @@ class Study(studies.Study):
         )
         for name, sizes in (("sockets.tcp_stream", v.stream_sizes), ("sockets.tcp_rr", v.request_sizes)):
             if sizes:
-                found += sweep(name, sizes=sizes, ranks=1, testbed=v.testbed)
-        return found
+                specs += sweep(name, sizes=sizes, ranks=1, testbed=v.testbed)
+        return specs
 
     def bandwidth_figure(self) -> go.Figure | str:
         """Bandwidth against message size, a line for each path and for the TCP stream."""
@@ -76,16 +76,16 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        found = []
+        sentences = []
         for path, group in self.of("mpi.bandwidth").groupby("transport", sort=False):
             best = group.loc[group["bandwidth_MBps_p50"].idxmax()]
             half = half_of(group["message_size_B"].tolist(), group["bandwidth_MBps_p50"].tolist())
-            found.append(
+            sentences.append(
                 f"Over {path}, the highest bandwidth is {statement(best, 'bandwidth_MBps')}, at messages of "
                 f"{size_words(best['message_size_B'])}; {half.sentence}."
             )
             least = group.iloc[0]
-            found.append(
+            sentences.append(
                 f"Over {path}, messages of {size_words(least['message_size_B'])} go at "
                 f"{statement(least, 'message_rate_per_s')}."
             )
@@ -97,8 +97,8 @@ class Study(studies.Study):
                 else "bandwidth_MBps_mean"
             )
             best = stream.loc[stream[column].idxmax()]
-            found.append(
+            sentences.append(
                 f"A plain TCP stream ({best['library']}) carries {number(best[column])} MB/s with sends of "
                 f"{size_words(best['message_size_B'])}, as the tool reports it."
             )
-        return markdown_list(found)
+        return markdown_list(sentences)

@@ -48,13 +48,13 @@ class Study(studies.Study):
 
     def specs(self) -> list[Spec]:
         """Every pattern through every layer."""
-        v, found = self.values, []
+        v, specs = self.values, []
         for name in words(v.patterns):
             if f"mpi.{name}" not in BOUND:
                 raise SpecError(
                     f"patterns={name!r}, but only {', '.join(b[4:] for b in BOUND)} have layers. Set those."
                 )
-            found += sweep(
+            specs += sweep(
                 f"mpi.{name}",
                 sizes=v.sizes,
                 binding=list(LAYERS),
@@ -62,7 +62,7 @@ class Study(studies.Study):
                 launcher=v.launcher,
                 testbed=v.testbed,
             )
-        return found
+        return specs
 
     def layers(self, benchmark: str) -> pd.DataFrame:
         """Rows of a benchmark with the layer in words; only where there is more than one layer."""
@@ -86,12 +86,12 @@ class Study(studies.Study):
         """
         rows = self.layers(benchmark)
         base = rows[rows["option_binding"] == "c"].set_index("message_size_B")
-        found = []
+        costs = []
         for _, row in rows[rows["option_binding"] != "c"].iterrows():
             if (size := row["message_size_B"]) in base.index:
                 c = base.loc[size]
                 apart = row["latency_us_low"] > c["latency_us_high"]
-                found.append(
+                costs.append(
                     {
                         "layer": row["layer"],
                         "message_size_B": size,
@@ -103,11 +103,11 @@ class Study(studies.Study):
                     }
                 )
         names = ["layer", "message_size_B", "C kernel (µs)", "layer (µs)", "added (µs)", "ratio", "intervals apart"]
-        return pd.DataFrame(found, columns=names).sort_values(["layer", "message_size_B"], ignore_index=True)
+        return pd.DataFrame(costs, columns=names).sort_values(["layer", "message_size_B"], ignore_index=True)
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        found = []
+        sentences = []
         for name in (b for b in BOUND if b != "mpi.bandwidth"):
             for layer, rows in self.cost(name).groupby("layer", sort=False):
                 first = rows.iloc[0]
@@ -117,8 +117,8 @@ class Study(studies.Study):
                     if len(same)
                     else "the intervals stay apart at every size"
                 )
-                found.append(
+                sentences.append(
                     f"{name}: {layer} takes {number(first['added (µs)'])} µs more than the C kernel at "
                     f"{size_words(first['message_size_B'])} ({number(first['ratio'])} times its time); {until}."
                 )
-        return markdown_list(found)
+        return markdown_list(sentences)

@@ -1,4 +1,4 @@
-"""How long do collectives take, who is the slowest rank, and how much of that is the way they are measured?"""
+"""How long do collectives take, which rank is the slowest, and how does the cadence change the times?"""
 
 from __future__ import annotations
 
@@ -89,24 +89,30 @@ class Study(studies.Study):
     @property
     def names(self) -> list[str]:
         """Collectives that are measured, with their family."""
-        found = words(self.values.collectives)
-        if wrong := [name for name in (*found, self.values.example) if name not in BLOCKING]:
+        names = words(self.values.collectives)
+        if wrong := [name for name in (*names, self.values.example) if name not in BLOCKING]:
             raise SpecError(f"{wrong[0]!r} is no blocking collective. There are: {', '.join(BLOCKING)}.")
-        return [f"mpi.{name}" for name in found]
+        return [f"mpi.{name}" for name in names]
 
     def specs(self) -> list[Spec]:
         """Every collective over sizes and ranks; the example in other cadences; in place and with rotating roots."""
         v = self.values
         sizes = sorted({*parse_sizes(v.sizes), v.example_size})
-        ways = [{}, *({"in_place": True} for _ in range(v.in_place)), *({"rotate": True} for _ in range(v.rotate))]
+        ways: list[dict[str, Any]] = [{}]
+        if v.in_place:
+            ways.append({"in_place": True})
+        if v.rotate:
+            ways.append({"rotate": True})
         common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
-        found = []
+        specs = []
         for name in dict.fromkeys([*self.names, f"mpi.{v.example}"]):
-            sized, has = benchmarks.get(name).sized, _options(name)
-            for way in (way for way in ways if set(way) <= has):
-                found += sweep(name, sizes=sizes if sized else 0, ranks=counts(v.ranks, "ranks"), **way, **common)
-        others = [c for c in words(v.cadences) if c != "isolated"] if "cadence" in _options(f"mpi.{v.example}") else []
-        return found + sweep(f"mpi.{v.example}", sizes=sizes, ranks=counts(v.ranks, "ranks"), cadence=others, **common)
+            sized, options = benchmarks.get(name).sized, _options(name)
+            for way in (way for way in ways if set(way) <= options):
+                specs += sweep(name, sizes=sizes if sized else 0, ranks=counts(v.ranks, "ranks"), **way, **common)
+        others = []
+        if "cadence" in _options(f"mpi.{v.example}"):
+            others = [c for c in words(v.cadences) if c != "isolated"]
+        return specs + sweep(f"mpi.{v.example}", sizes=sizes, ranks=counts(v.ranks, "ranks"), cadence=others, **common)
 
     def rows(self, **options: object) -> pd.DataFrame:
         """Rows of the summary that have their options as in `PLAIN`, except for those given; None for any value."""
@@ -157,8 +163,8 @@ class Study(studies.Study):
     def mean_table(self) -> pd.DataFrame:
         """Slowest rank and mean over ranks of every collective at its smallest and largest size."""
         rows = self.rows()
-        by = rows.groupby("collective")["message_size_B"]
-        ends = (rows["message_size_B"] == by.transform("min")) | (rows["message_size_B"] == by.transform("max"))
+        sizes = rows.groupby("collective")["message_size_B"]
+        ends = (rows["message_size_B"] == sizes.transform("min")) | (rows["message_size_B"] == sizes.transform("max"))
         columns = [
             "collective",
             "transport",
@@ -176,24 +182,24 @@ class Study(studies.Study):
 
     def rank_figure(self) -> go.Figure | str:
         """Distribution of the times of every rank, for the example and its size."""
-        found = [s for s in self._samples() if s.spec.size in (0, self.values.example_size)]
-        return figures.per_rank(found) if found else LEFT_OUT
+        samples = [s for s in self._samples() if s.spec.size in (0, self.values.example_size)]
+        return figures.per_rank(samples) if samples else LEFT_OUT
 
     def _samples(self, cadence: str = "isolated") -> list[Samples]:
         """Samples of the example in one cadence, with the most ranks, over the first path."""
         wanted = set(self._example(option_cadence=cadence)["fingerprint"])
-        found = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted]
-        return [s for s in found if s.spec.transport == found[0].spec.transport]
+        samples = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted]
+        return [s for s in samples if s.spec.transport == samples[0].spec.transport]
 
     def slow_ranks(self) -> str:
         """Which ranks are slow more often than chance allows, in each launch of the example."""
-        held = [s for s in self._samples() if len(s.ranks) > 1 and s.spec.size == self.values.example_size]
-        said = [f"Launch {s.launch + 1}: {analysis.slow_ranks(s).sentence}" for s in held]
-        return markdown_list(said) if said else LEFT_OUT
+        launches = [s for s in self._samples() if len(s.ranks) > 1 and s.spec.size == self.values.example_size]
+        sentences = [f"Launch {s.launch + 1}: {analysis.slow_ranks(s).sentence}" for s in launches]
+        return markdown_list(sentences) if sentences else LEFT_OUT
 
     @of_samples
     def verdict(self) -> analysis.Verdict | None:
-        """What the collectives say about one another; None without any."""
+        """Verdict on the guidelines; None without collectives."""
         return analysis.check(rows) if len(rows := self.rows()) else None
 
     def guidelines(self) -> str:
@@ -201,17 +207,17 @@ class Study(studies.Study):
         if self.verdict is None:
             return LEFT_OUT
         reasons = self.verdict.unchecked["reason"]
+        if reasons.empty:
+            return self.verdict.sentence
         names = ", ".join(sorted({name for reason in reasons for name in re.findall(r"mpi\.\w+", reason)}))
-        why = f" {len(reasons)} guidelines could not be checked, because there are no points of {names}."
-        return self.verdict.sentence + (why if len(reasons) else "")
+        why = f"{len(reasons)} guidelines could not be checked, because there are no points of {names}."
+        return f"{self.verdict.sentence} {why}"
 
     def violations(self) -> pd.DataFrame:
         """Guidelines that were violated, the worst first; at most twelve."""
         names = ["guideline", "message_size_B", "ranks", "left_us", "right_us", "ratio", "certain", "basis"]
-        found = (
-            self.verdict.table[names].head(12) if self.verdict is not None else self.summary.reindex(columns=names)[:0]
-        )
-        return found.rename(columns={"left_us": "left (µs)", "right_us": "right (µs)"})
+        table = self.summary[:0] if self.verdict is None else self.verdict.table.head(12)
+        return table.reindex(columns=names).rename(columns={"left_us": "left (µs)", "right_us": "right (µs)"})
 
     def cadence_figure(self) -> go.Figure | str:
         """Slowest rank of the example in every cadence."""
@@ -223,7 +229,7 @@ class Study(studies.Study):
         """Agreed starts of the synchronised cadence: slot (median over launches), error of the clocks, late starts."""
         import pandas as pd
 
-        held = [s for s in self._samples("synchronised") if SLOT_NS.given(s.meta)]
+        samples = [s for s in self._samples("synchronised") if SLOT_NS.given(s.meta)]
         rows = [
             {
                 "message_size_B": s.spec.size,
@@ -232,12 +238,12 @@ class Study(studies.Study):
                 "late": LATE_SHARE.of(s.meta) * s.n,
                 "n": s.n,
             }
-            for s in held
+            for s in samples
         ]
         columns = ["message_size_B", "slot (µs)", "error of the clocks (µs)", "late", "n"]
         table = pd.DataFrame(rows, columns=columns).groupby("message_size_B", as_index=False)
-        over = table.agg({"slot (µs)": "median", "error of the clocks (µs)": "max", "late": "sum", "n": "sum"})
-        return over.assign(**{"late starts (%)": 100 * over.pop("late") / over["n"]})
+        total = table.agg({"slot (µs)": "median", "error of the clocks (µs)": "max", "late": "sum", "n": "sum"})
+        return total.assign(**{"late starts (%)": 100 * total.pop("late") / total["n"]})
 
     def way_figure(self, option: str) -> go.Figure | str:
         """Slowest rank of one collective with ``in_place`` or ``rotate`` and without: the example, or the first."""
@@ -249,8 +255,8 @@ class Study(studies.Study):
     def way_table(self, option: str) -> pd.DataFrame:
         """Slowest rank of every collective with the option and without, at its smallest and largest size."""
         rows = self._with_and_without(option)
-        by = rows.groupby("collective")["message_size_B"]
-        ends = (rows["message_size_B"] == by.transform("min")) | (rows["message_size_B"] == by.transform("max"))
+        sizes = rows.groupby("collective")["message_size_B"]
+        ends = (rows["message_size_B"] == sizes.transform("min")) | (rows["message_size_B"] == sizes.transform("max"))
         columns = ["collective", "way", *self.columns("latency_us")]
         return rows[ends].reindex(columns=columns).sort_values(["collective", "message_size_B", "way"])
 
@@ -265,20 +271,20 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        found = [*self._times(), *self._slowest(), *self._cadences(), *self._odd()]
-        return markdown_list(found) or LEFT_OUT
+        sentences = [*self._times(), *self._slowest(), *self._cadences(), *self._odd()]
+        return markdown_list(sentences) or LEFT_OUT
 
     def _times(self) -> Iterator[str]:
         """Smallest and largest message of every collective."""
         rows = self.rows()
         for (name, path, ranks), group in rows.groupby(["collective", "transport", "ranks"], sort=False):
             least, most = group.iloc[0], group.iloc[-1]
-            told = f"{name}, {ranks} ranks over {path}: "
+            text = f"{name}, {ranks} ranks over {path}: "
             if most["message_size_B"]:
-                told += f"{size_words(least['message_size_B'])} take {statement(least, 'latency_us')}, "
-                yield told + f"{size_words(most['message_size_B'])} {statement(most, 'latency_us')}, slowest rank."
+                text += f"{size_words(least['message_size_B'])} take {statement(least, 'latency_us')}, "
+                yield text + f"{size_words(most['message_size_B'])} {statement(most, 'latency_us')}, slowest rank."
             else:
-                yield told + f"takes {statement(least, 'latency_us')}, slowest rank."
+                yield text + f"takes {statement(least, 'latency_us')}, slowest rank."
 
     def _slowest(self) -> Iterator[str]:
         """Slowest rank against the mean over ranks, and the tail."""
@@ -293,9 +299,10 @@ class Study(studies.Study):
                 f"{size_words(row['message_size_B'])}: the slowest takes {number(ratio.max())} times as long."
             )
         tails = (rows["latency_us_p99"] / rows["latency_us_p50"]).dropna()
-        for place in [tails.idxmax()] if len(tails) else []:
+        if len(tails):
+            row = rows.loc[tails.idxmax()]
             yield (
-                f"{rows['collective'][place]} with {size_words(rows['message_size_B'][place])} has the longest tail: "
+                f"{row['collective']} with {size_words(row['message_size_B'])} has the longest tail: "
                 f"one of 100 iterations takes {number(tails.max())} times the median or longer."
             )
 
@@ -303,10 +310,10 @@ class Study(studies.Study):
         """What the way iterations follow one another does to the smallest message, and whether starts were late."""
         rows = self._example(option_cadence=None)
         for path, group in rows[rows["message_size_B"] == rows["message_size_B"].min()].groupby("transport"):
-            told = [f"{row['option_cadence']} {statement(row, 'latency_us')}" for _, row in group.iterrows()]
-            if len(told) > 1:
+            phrases = [f"{row['option_cadence']} {statement(row, 'latency_us')}" for _, row in group.iterrows()]
+            if len(phrases) > 1:
                 size = size_words(group["message_size_B"].iloc[0])
-                yield f"{self.values.example} with {size} over {path}, by cadence: {', '.join(told)}."
+                yield f"{self.values.example} with {size} over {path}, by cadence: {', '.join(phrases)}."
         table = self.cadence_table()
         if len(table):
             late = float((table["late starts (%)"] * table["n"]).sum() / table["n"].sum())
@@ -316,7 +323,7 @@ class Study(studies.Study):
             )
 
     def _odd(self) -> Iterator[str]:
-        """Sizes that are no power of two, against the next power that was measured."""
+        """Sizes that are no power of two and take longer than the next power that was measured."""
         for (name, path, ranks), group in self.sized().groupby(["collective", "transport", "ranks"], sort=False):
             by_size: dict[int, Any] = {int(row["message_size_B"]): row for _, row in group.iterrows()}
             powers = [size for size in by_size if size & (size - 1) == 0]

@@ -1,4 +1,4 @@
-"""What does it cost to learn that a message is there: by polling, by an event, and once for how many?"""
+"""What does it cost to notice a message: by polling, by an event, and one completion for how many messages?"""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Study(_rdma.Study):
 
     def specs(self) -> list[Spec]:
         """Writes noticed in three ways, sends in two; streams over moderation and over lists of posts."""
-        v, found = self.values, list[Spec]()
+        v, specs = self.values, list[Spec]()
         if v.sizes.strip():
             for immediate, completion in NOTICED:
-                found += sweep(
+                specs += sweep(
                     "verbs.write_latency",
                     sizes=v.sizes,
                     immediate=immediate,
@@ -67,28 +67,28 @@ class Study(_rdma.Study):
                     tool="pyverbs",
                     **self.where,
                 )
-            found += sweep(
+            specs += sweep(
                 "verbs.send_latency", sizes=v.sizes, tool=words(v.tools), completion=["poll", "event"], **self.where
             )
         if v.stream_sizes.strip():
             stream: dict[str, Any] = {"sizes": v.stream_sizes, "tx_depth": v.depth, **self.where}
             first = (words(v.tools) or ["auto"])[0]
-            each = counts(v.moderation, "moderation")
-            found += sweep("verbs.send_bandwidth", cq_moderation=each, tool=first, **stream)
-            for listed in counts(v.post_list, "post_list"):
-                found += sweep(
-                    "verbs.send_bandwidth", cq_moderation=self._block(), post_list=listed, tool="pyverbs", **stream
+            moderation = counts(v.moderation, "moderation")
+            specs += sweep("verbs.send_bandwidth", cq_moderation=moderation, tool=first, **stream)
+            for posted in counts(v.post_list, "post_list"):
+                specs += sweep(
+                    "verbs.send_bandwidth", cq_moderation=self._block(), post_list=posted, tool="pyverbs", **stream
                 )
-        return found
+        return specs
 
     def _block(self) -> int:
-        """Messages to a completion while the lists of posts vary: as many as the longest list has."""
+        """Messages to a completion in the sweep of lists of posts: the length of the longest list."""
         return max(counts(self.values.post_list, "post_list"), default=1)
 
     # ---- tables
 
     def noticed(self) -> pd.DataFrame:
-        """Rows of WRITE with the way its end is noticed."""
+        """Rows of WRITE with the way in which the end is noticed."""
         rows = self.of("verbs.write_latency")
         if rows.empty:
             return rows
@@ -131,9 +131,9 @@ class Study(_rdma.Study):
         rows = self.sends()
         smallest = rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
         wanted = set(smallest["fingerprint"]) if len(rows) else set()
-        found = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted and s.launch == 0 and s.n]
-        found.sort(key=lambda s: (ENGINE.of(s.meta), s.spec.option("completion") == "event"))
-        return figures.distribution(found, "latency_us") if found else LEFT_OUT
+        samples = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted and s.launch == 0 and s.n]
+        samples.sort(key=lambda s: (ENGINE.of(s.meta), s.spec.option("completion") == "event"))
+        return figures.distribution(samples, "latency_us") if samples else LEFT_OUT
 
     def stream_figure(self, by: str) -> go.Figure | str:
         """Messages per second of a stream against the messages to a completion, or to a post."""
@@ -198,10 +198,10 @@ class Study(_rdma.Study):
 
 
 def _added(base: Any, row: Any, name: str) -> str:
-    """What a way adds to another, and whether the intervals tell them apart."""
+    """Difference of a way to another, and whether the intervals overlap."""
     more = centre(row, "latency_us") - centre(base, "latency_us")
     way = {"completion polled": "polling for a completion", "event": "sleeping until an event"}[name]
-    sure = above(row, base, "latency_us") or above(base, row, "latency_us")
+    apart = above(row, base, "latency_us") or above(base, row, "latency_us")
     known = row["latency_us_low"] == row["latency_us_low"]
-    doubt = ", but the intervals overlap" if known and not sure else ""
+    doubt = ", but the intervals overlap" if known and not apart else ""
     return f"{way} {'adds' if more >= 0 else 'takes off'} {number(abs(more))} µs{doubt}"

@@ -74,24 +74,24 @@ class Study(studies.Study):
 
     def specs(self) -> list[Spec]:
         """All patterns with and without every congestor; sweeps of share and fan-in; the congestors alone."""
-        v, found = self.values, []
+        v, specs = self.values, []
         where = {"ranks": v.ranks, "ppn": v.ppn, "transport": v.transport, "launcher": v.launcher, "testbed": v.testbed}
         patterns, kinds = words(v.patterns), words(v.congestors)
         if not patterns or not kinds:
             raise SpecError("patterns and congestors must name at least one each, as in patterns=latency.")
         for pattern in patterns:
             size = [SMALL.get(pattern, v.bandwidth_size)]
-            found += sweep(ISOLATED, sizes=size, pattern=pattern, **where)
-            found += sweep(LOADED, sizes=size, pattern=pattern, congestor=kinds, **self._load(), **where)
-        own: dict[str, Any] = {"sizes": [SMALL.get(patterns[0], v.bandwidth_size)], "pattern": patterns[0]}
-        own |= {"congestor": kinds[0]} | where
+            specs += sweep(ISOLATED, sizes=size, pattern=pattern, **where)
+            specs += sweep(LOADED, sizes=size, pattern=pattern, congestor=kinds, **self._load(), **where)
+        swept: dict[str, Any] = {"sizes": [SMALL.get(patterns[0], v.bandwidth_size)], "pattern": patterns[0]}
+        swept |= {"congestor": kinds[0]} | where
         if v.further_shares:
             shares = [float(one) for one in counts(v.further_shares, "further_shares")]
-            found += sweep(LOADED, **own, **(self._load() | {"share": shares}))
+            specs += sweep(LOADED, **swept, **(self._load() | {"share": shares}))
         if v.fan_ins:
-            found += sweep(LOADED, **own, **(self._load() | {"fan_in": counts(v.fan_ins, "fan_ins")}))
-        found += sweep(LOAD, sizes=[v.congestor_size], congestor=kinds, **where)
-        return found
+            specs += sweep(LOADED, **swept, **(self._load() | {"fan_in": counts(v.fan_ins, "fan_ins")}))
+        specs += sweep(LOAD, sizes=[v.congestor_size], congestor=kinds, **where)
+        return specs
 
     def _load(self) -> dict[str, Any]:
         """Options of the usual load."""
@@ -104,14 +104,17 @@ class Study(studies.Study):
         first = words(self.values.patterns)[0]
         usual = {"pattern": first, "congestor": words(self.values.congestors)[0], **self._load()} | options
         groups: dict[Spec, list[Samples]] = {}
-        for one in self.samples:
-            if one.spec.benchmark == LOADED:
-                held = benchmarks.resolve(one.spec)
-                if all(value is None or held.option(name) == value for name, value in usual.items()):
-                    groups.setdefault(held, []).append(one)
-        first, then = self.values.patterns, self.values.congestors
-        order = sorted(groups, key=lambda one: (_rank(first, one, "pattern"), _rank(then, one, "congestor"), str(one)))
-        return [sorted(groups[spec], key=lambda one: one.launch) for spec in order]
+        for point in self.samples:
+            if point.spec.benchmark == LOADED:
+                spec = benchmarks.resolve(point.spec)
+                if all(value is None or spec.option(name) == value for name, value in usual.items()):
+                    groups.setdefault(spec, []).append(point)
+        patterns, congestors = self.values.patterns, self.values.congestors
+        order = sorted(
+            groups,
+            key=lambda spec: (_rank(patterns, spec, "pattern"), _rank(congestors, spec, "congestor"), str(spec)),
+        )
+        return [sorted(groups[spec], key=lambda point: point.launch) for spec in order]
 
     def impacts(self, name: str, **options: Any) -> pd.DataFrame:
         """Impact factors of points that differ in one option: statistic, phase, factor, interval, option."""
@@ -151,21 +154,22 @@ class Study(studies.Study):
             return LEFT_OUT
         rows = table[table["phase"] == "loaded"].sort_values(name, kind="stable")
         order = list(STATISTICS.values())
-        rows = rows.iloc[[k for text in order for k, said in enumerate(rows["words"]) if said == text]]
+        rows = rows.iloc[[k for text in order for k, value in enumerate(rows["words"]) if value == text]]
         return figures.factors(rows, name, "words", title="loaded over isolated (times)", label=label)
 
     def phases_figure(self) -> go.Figure | str:
         """How the times of the first pattern are distributed in the three phases, one launch."""
-        held = self.loaded()
-        if not held:
+        groups = self.loaded()
+        if not groups:
             return LEFT_OUT
-        one = held[0][0]
-        waits = _gpcnet.waits(benchmarks.resolve(one.spec))
-        times = {name: congestion.seconds(one, phase) / waits * 1e6 for phase, name in PHASES.items()}
-        small = (
-            f"{one.spec.option('pattern')} beside {one.spec.option('congestor')}, all victims, launch {one.launch}, "
+        first = groups[0][0]
+        waits = _gpcnet.waits(benchmarks.resolve(first.spec))
+        times = {name: congestion.seconds(first, phase) / waits * 1e6 for phase, name in PHASES.items()}
+        caption = (
+            f"{first.spec.option('pattern')} beside {first.spec.option('congestor')}, all victims, "
+            f"launch {first.launch}, n={first.time_ns.size:,} in each phase"
         )
-        return figures.phases(times, title="time (µs)", small=small + f"n={one.time_ns.size:,} in each phase")
+        return figures.phases(times, title="time (µs)", small=caption)
 
     def impact_table(self) -> pd.DataFrame:
         """Impact factors of every pattern and congestor, loaded and recovered."""
@@ -175,14 +179,14 @@ class Study(studies.Study):
         if table.empty:
             return table
         wide = [
-            {"pattern": pattern, "congestor": kind, "statistic": said}
+            {"pattern": pattern, "congestor": kind, "statistic": statistic}
             | {
                 f"{row['phase']}{text}": row[column]
                 for _, row in rows.iterrows()
                 for column, text in (("factor", ""), ("low", ", low"), ("high", ", high"))
             }
             | {"reliable": "yes" if rows["reliable"].all() else "too few samples"}
-            for (pattern, kind, said), rows in table.groupby(["pattern", "congestor", "words"], sort=False)
+            for (pattern, kind, statistic), rows in table.groupby(["pattern", "congestor", "words"], sort=False)
         ]
         return pd.DataFrame(wide)
 
@@ -191,8 +195,8 @@ class Study(studies.Study):
     def gpcnet_tables(self, launch: int = 0) -> str:
         """GPCNeT's network_load_test of one launch, as a block of text."""
         first = words(self.values.congestors)[0]
-        own = [one for group in self.loaded(pattern=None, congestor=first) for one in group if one.launch == launch]
-        return f"```text\n{gpcnet.text(own)}```" if own else LEFT_OUT
+        samples = [one for group in self.loaded(pattern=None, congestor=first) for one in group if one.launch == launch]
+        return f"```text\n{gpcnet.text(samples)}```" if samples else LEFT_OUT
 
     def export(self, folder: str = "") -> str:
         """Write GPCNeT's texts of all launches into files beside the samples, and say where they are."""
@@ -219,7 +223,7 @@ class Study(studies.Study):
         return markdown_list([*self._impacts(), *self._sweeps(), *self._loads()]) or LEFT_OUT
 
     def _impacts(self) -> Iterator[str]:
-        """What congestors did to every pattern, and why where nothing happened."""
+        """Effect of the congestors on every pattern; if there was none, possible reasons."""
         for group in self.loaded(pattern=None, congestor=None):
             spec = benchmarks.resolve(group[0].spec)
             name = f"{spec.option('pattern')} with {size_words(spec.size)} beside {spec.option('congestor')}"
@@ -235,15 +239,15 @@ class Study(studies.Study):
             if len(rows) > 1:
                 worst = rows.loc[rows["factor"].idxmax()]
                 rest = rows[rows[name] != worst[name]]
-                sure = bool(worst["low"] > rest["high"].max())
-                apart = "its interval lies above the others" if sure else "the intervals overlap"
+                certain = bool(worst["low"] > rest["high"].max())
+                apart = "its interval lies above the others" if certain else "the intervals overlap"
                 values = ", ".join(f"{value:g}" for value in sorted(rows[name]))
                 yield (
                     f"Of {values}{unit}, {worst[name]:g} cost the mean most: {number(worst['factor'])} times; {apart}."
                 )
 
     def _loads(self) -> Iterator[str]:
-        """What the congestors do when nobody is beside them."""
+        """Rate and time of the congestors alone."""
         for _, row in self.of(LOAD).iterrows():
             yield (
                 f"Alone, {row['option_congestor']} with {size_words(row['message_size_B'])} moves "
@@ -252,6 +256,6 @@ class Study(studies.Study):
 
 
 def _rank(names: str, spec: Spec, option: str) -> int:
-    """Place of an option's value in a parameter; behind all where it is not named."""
+    """Place of an option's value in a parameter; after all others if it is not named."""
     known, value = words(names), str(spec.option(option))
     return known.index(value) if value in known else len(known)

@@ -49,33 +49,34 @@ class Study(_rdma.Study):
 
     def specs(self) -> list[Spec]:
         """The echo in every way, the store over every service, the counter; each with one and with more clients."""
-        v, found = self.values, list[Spec]()
+        v, specs = self.values, list[Spec]()
         clients = counts(v.clients, "clients")
         for way in words(v.ways):
             if way not in WAYS:
                 raise SpecError(f"ways={way!r}, but there are {', '.join(WAYS)}. Set some of these.")
             request, _, connection = way.partition("/")
-            found += sweep(
+            specs += sweep(
                 "verbs.echo", sizes=v.sizes, request=request, connection=connection, clients=clients, **self.where
             )
         for connection in words(v.stores):
-            found += sweep("verbs.key_value", sizes=v.sizes, connection=connection, clients=clients, **self.where)
-        return found + sweep("verbs.sequencer", sizes=8, clients=clients, **self.where)
+            specs += sweep("verbs.key_value", sizes=v.sizes, connection=connection, clients=clients, **self.where)
+        return specs + sweep("verbs.sequencer", sizes=8, clients=clients, **self.where)
 
     # ---- tables
 
     def programs(self) -> pd.DataFrame:
         """Rows of all three, each with its way in words."""
-        found = []
+        parts = []
         for name in self.benchmarks:
             rows = self.of(name)
             if len(rows):
-                found.append(rows.assign(way=[_way(row) for _, row in rows.iterrows()]))
-        if not found:
+                parts.append(rows.assign(way=[_way(row) for _, row in rows.iterrows()]))
+        if not parts:
             return pd.DataFrame()
-        return pd.concat(found, ignore_index=True).sort_values(["way", "message_size_B", "option_clients"])
+        return pd.concat(parts, ignore_index=True).sort_values(["way", "message_size_B", "option_clients"])
 
     def _with(self, clients: int, *, sized: bool = True) -> pd.DataFrame:
+        """Rows with so many requests in flight; ``sized`` leaves out the sequencer."""
         rows = self.programs()
         if rows.empty:
             return rows
@@ -93,7 +94,7 @@ class Study(_rdma.Study):
         return self.drawn(figures.versus_size, self._with(self._clients[0]), "round_trip_us", series=["way"])
 
     def rate_figure(self) -> go.Figure | str:
-        """Requests per second against the requests under way, of the smallest request."""
+        """Requests per second against the requests in flight, of the smallest request."""
         rows = self.programs()
         if rows.empty:
             return LEFT_OUT
@@ -116,8 +117,9 @@ class Study(_rdma.Study):
     def _echo(self) -> Iterator[str]:
         """Fastest and slowest way of the echo."""
         rows = self._with(self._clients[0])
-        rows = rows[rows["benchmark"] == "verbs.echo"] if len(rows) else rows
-        for size, group in rows.groupby("message_size_B") if len(rows) else ():
+        if rows.empty:
+            return
+        for size, group in rows[rows["benchmark"] == "verbs.echo"].groupby("message_size_B"):
             ordered = group.sort_values("round_trip_us_p50")
             if len(ordered) > 1:
                 best, worst = ordered.iloc[0], ordered.iloc[-1]
@@ -130,15 +132,15 @@ class Study(_rdma.Study):
     def _counter(self) -> Iterator[str]:
         """The sequencer beside an echo."""
         rows = self._with(self._clients[0], sized=False)
-        one = rows[rows["benchmark"] == "verbs.sequencer"] if len(rows) else rows
-        if len(one):
+        sequencer = rows[rows["benchmark"] == "verbs.sequencer"] if len(rows) else rows
+        if len(sequencer):
             yield (
-                f"A number from the sequencer takes {statement(one.iloc[0], 'round_trip_us')}; "
+                f"A number from the sequencer takes {statement(sequencer.iloc[0], 'round_trip_us')}; "
                 "no processor of the server takes part."
             )
 
     def _more(self) -> Iterator[str]:
-        """What more requests under way bring."""
+        """Gain in rate from more requests in flight."""
         rows = self.programs()
         if len(self._clients) < 2 or rows.empty:
             return

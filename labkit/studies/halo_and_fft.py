@@ -78,12 +78,12 @@ class Study(studies.Study):
         where = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
         cells = {"nx": v.cells, "ny": v.cells, "nz": v.cells}
         periodic = [False, True] if v.periodic else False
-        found = sweep(HALO, sizes=[8], ranks=many, neighbours=words(v.neighbours), periodic=periodic, **cells, **where)
-        found += sweep(FFT, sizes=parse_sizes(v.fft_sizes), ranks=many, **where)
+        specs = sweep(HALO, sizes=[8], ranks=many, neighbours=words(v.neighbours), periodic=periodic, **cells, **where)
+        specs += sweep(FFT, sizes=parse_sizes(v.fft_sizes), ranks=many, **where)
         if v.paper:
-            found += sweep(HALO, sizes=[8], ranks=max(many), preset=PAPER, **where)
-            found += sweep(FFT, sizes=[10_000], ranks=max(many), preset=PAPER, **where)
-        return found
+            specs += sweep(HALO, sizes=[8], ranks=max(many), preset=PAPER, **where)
+            specs += sweep(FFT, sizes=[10_000], ranks=max(many), preset=PAPER, **where)
+        return specs
 
     # ---- rows --------------------------------------------------------------------------------------------------
 
@@ -94,10 +94,10 @@ class Study(studies.Study):
             return rows
         rows = rows[(rows["option_preset"] == PAPER) == paper]
         grids = {}
-        for one in self.samples:
-            if one.spec.benchmark == benchmark:
-                x, y, z = _grid.shape(benchmarks.resolve(one.spec))
-                grids[one.spec.ranks] = f"{x} × {y} × {z}"
+        for point in self.samples:
+            if point.spec.benchmark == benchmark:
+                x, y, z = _grid.shape(benchmarks.resolve(point.spec))
+                grids[point.spec.ranks] = f"{x} × {y} × {z}"
         rows = rows.assign(grid=rows["ranks"].map(grids))
         if benchmark == HALO:
             wraps = rows["option_periodic"].fillna(False).astype(bool).map({False: "open", True: "periodic"})
@@ -112,7 +112,9 @@ class Study(studies.Study):
     def ranks_figure(self, benchmark: str) -> go.Figure | str:
         """Slowest rank against the number of ranks, a line for each kind of neighbours, or each size."""
         rows = self.rows(benchmark)
-        series = ["kind", *(["transport"] if len(rows) and rows["transport"].nunique() > 1 else [])]
+        series = ["kind"]
+        if len(rows) and rows["transport"].nunique() > 1:
+            series.append("transport")
         return self.drawn(figures.versus, rows, "x" if rows.empty else "ranks", shown="latency_us", series=series)
 
     def paper_figure(self, benchmark: str) -> go.Figure | str:
@@ -129,34 +131,34 @@ class Study(studies.Study):
 
     def example(self, benchmark: str) -> list[Samples]:
         """Launches of the point with most ranks, neighbours and bytes that is not the paper's."""
-        held = [s for s in self.samples if s.spec.benchmark == benchmark and s.n]
-        held = [s for s in held if benchmarks.resolve(s.spec).option("preset") != PAPER]
-        if not held:
+        candidates = [s for s in self.samples if s.spec.benchmark == benchmark and s.n]
+        candidates = [s for s in candidates if benchmarks.resolve(s.spec).option("preset") != PAPER]
+        if not candidates:
             return []
 
-        def order(one: Samples) -> tuple[int, int, int, bool, str]:
-            options = benchmarks.resolve(one.spec).values
+        def order(samples: Samples) -> tuple[int, int, int, bool, str]:
+            options = benchmarks.resolve(samples.spec).values
             near = options.get("neighbours", "0")
             return (
-                one.spec.ranks,
-                one.spec.size,
+                samples.spec.ranks,
+                samples.spec.size,
                 int(near) if near.isdigit() else 26,
                 not options.get("periodic", False),
-                one.spec.transport,
+                samples.spec.transport,
             )
 
-        most = FINGERPRINT.of(max(held, key=order).meta)
-        return sorted((s for s in held if FINGERPRINT.of(s.meta) == most), key=lambda s: s.launch)
+        largest = FINGERPRINT.of(max(candidates, key=order).meta)
+        return sorted((s for s in candidates if FINGERPRINT.of(s.meta) == largest), key=lambda s: s.launch)
 
     def rank_figure(self, benchmark: str) -> go.Figure | str:
         """Times of every rank in the largest case, a colour for each launch."""
-        held = self.example(benchmark)
-        return figures.per_rank(held) if held else LEFT_OUT
+        launches = self.example(benchmark)
+        return figures.per_rank(launches) if launches else LEFT_OUT
 
     def iteration_figure(self, benchmark: str) -> go.Figure | str:
         """Time of every rank, iteration by iteration, in one launch of the largest case."""
-        held = self.example(benchmark)
-        return figures.over_iterations(held[0]) if held else LEFT_OUT
+        launches = self.example(benchmark)
+        return figures.over_iterations(launches[0]) if launches else LEFT_OUT
 
     def table(self, benchmark: str) -> pd.DataFrame:
         """Slowest rank and mean over ranks of all points."""
@@ -189,8 +191,8 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        found = [*self._neighbours(), *self._wraps(), *self._transposes(), *self._ranks(), *self._paper()]
-        return markdown_list(found) or LEFT_OUT
+        sentences = [*self._neighbours(), *self._wraps(), *self._transposes(), *self._ranks(), *self._paper()]
+        return markdown_list(sentences) or LEFT_OUT
 
     def _most(self, benchmark: str) -> pd.DataFrame:
         """Rows with the most ranks."""
@@ -198,19 +200,20 @@ class Study(studies.Study):
         return rows[rows["ranks"] == rows["ranks"].max()] if len(rows) else rows
 
     def _neighbours(self) -> Iterator[str]:
-        """What edges and corners cost beside the faces."""
+        """Cost of edges and corners beside the faces."""
         rows = self._most(HALO)
-        rows = rows[~rows["option_periodic"].astype(bool)] if len(rows) else rows
-        for path, group in rows.groupby("transport") if len(rows) else []:
+        if rows.empty:
+            return
+        for path, group in rows[~rows["option_periodic"].astype(bool)].groupby("transport"):
             group = group.sort_values("option_neighbours", key=lambda column: column.astype(int))
-            told = [f"{statement(row, 'latency_us')} with {row['option_neighbours']}" for _, row in group.iterrows()]
+            phrases = [f"{statement(row, 'latency_us')} with {row['option_neighbours']}" for _, row in group.iterrows()]
             yield (
                 f"Halo exchange, {group['ranks'].iloc[0]} ranks ({group['grid'].iloc[0]}){_over(path)}, slowest rank, "
-                f"by neighbours: {', '.join(told)}."
+                f"by neighbours: {', '.join(phrases)}."
             )
 
     def _wraps(self) -> Iterator[str]:
-        """What wrapping around costs, where every rank has all neighbours."""
+        """Cost of wrapping around, where every rank has all neighbours."""
         rows = self._most(HALO)
         if rows.empty or rows["option_periodic"].astype(bool).nunique() < 2:
             return
@@ -226,27 +229,30 @@ class Study(studies.Study):
 
     def _transposes(self) -> Iterator[str]:
         """Smallest and largest message of the transposes."""
-        for path, group in self._most(FFT).groupby("transport") if len(self._most(FFT)) else []:
+        rows = self._most(FFT)
+        if rows.empty:
+            return
+        for path, group in rows.groupby("transport"):
             group = group.sort_values("message_size_B")
-            told = [
+            phrases = [
                 f"{statement(row, 'latency_us')} with {size_words(row['message_size_B'])}"
                 for _, row in group.iterrows()
             ]
             yield (
                 f"Transposes of the FFT, {group['ranks'].iloc[0]} ranks ({group['grid'].iloc[0]}){_over(path)}, "
-                f"slowest rank: {', '.join(told)} between two ranks."
+                f"slowest rank: {', '.join(phrases)} between two ranks."
             )
 
     def _ranks(self) -> Iterator[str]:
-        """How the time grows with the ranks, and who waits."""
+        """Ranks that wait longest and shortest in the largest case."""
         for benchmark, name in ((HALO, "The halo exchange"), (FFT, "The FFT")):
-            held = self.example(benchmark)
-            if not held:
+            launches = self.example(benchmark)
+            if not launches:
                 continue
-            medians = np.median([per_rank.medians(one) for one in held], axis=0)
+            medians = np.median([per_rank.medians(launch) for launch in launches], axis=0)
             fast, slow = int(medians.argmin()), int(medians.argmax())
-            spec = benchmarks.resolve(held[0].spec)
-            grid, ranks = _grid.shape(spec), per_rank.ranks(held[0])
+            spec = benchmarks.resolve(launches[0].spec)
+            grid, ranks = _grid.shape(spec), per_rank.ranks(launches[0])
             yield (
                 f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {_grid.place(grid, slow)} waits longest, "
                 f"{number(medians[slow] * 1e6)} µs, rank {ranks[fast]} at {_grid.place(grid, fast)} shortest, "
@@ -254,7 +260,7 @@ class Study(studies.Study):
             )
 
     def _paper(self) -> Iterator[str]:
-        """With the paper's arguments, beside its numbers."""
+        """Times with the paper's arguments, beside the paper's numbers."""
         for benchmark, name in ((HALO, "Halo exchange"), (FFT, "FFT")):
             for _, row in self.rows(benchmark, paper=True).iterrows():
                 known = ", ".join(
@@ -268,5 +274,5 @@ class Study(studies.Study):
 
 
 def _over(path: str) -> str:
-    """A path in words; nothing where the library chose it."""
+    """A path in words; empty if the library chose it."""
     return "" if path == "auto" else f" over {path}"

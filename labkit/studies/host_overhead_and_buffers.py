@@ -66,16 +66,20 @@ class Study(studies.Study):
         """Overhead over sizes; computation, buffers and peers each over its own axis."""
         v = self.values
         common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
-        computed = [0.0, *map(float, counts(v.compute_us, "compute_us"))] if v.compute_us.strip() else []
-        found = sweep("mpi.host_overhead", sizes=v.sizes, **common) if v.sizes else []
-        found += sweep("mpi.availability", sizes=v.compute_sizes, window=v.window, compute_us=computed, **common)
+        specs = []
+        if v.sizes:
+            specs += sweep("mpi.host_overhead", sizes=v.sizes, **common)
+        if v.compute_us.strip():
+            computed = [0.0, *map(float, counts(v.compute_us, "compute_us"))]
+            specs += sweep("mpi.availability", sizes=v.compute_sizes, window=v.window, compute_us=computed, **common)
         turns, shares = counts(v.buffers, "buffers"), counts(v.reuse, "reuse")
-        found += sweep("mpi.buffer_reuse", sizes=v.buffer_sizes, buffers_in_turn=turns, **common)
-        found += sweep(
+        specs += sweep("mpi.buffer_reuse", sizes=v.buffer_sizes, buffers_in_turn=turns, **common)
+        specs += sweep(
             "mpi.buffer_reuse", sizes=v.buffer_sizes, buffers_in_turn=v.reuse_buffers, reuse=shares, **common
         )
-        ranks = counts(v.ranks, "ranks") if v.hot_sizes else []
-        return found + [s for name in HOT for s in sweep(name, sizes=v.hot_sizes or 8, ranks=ranks, **common)]
+        for name in HOT if v.hot_sizes else ():
+            specs += sweep(name, sizes=v.hot_sizes, ranks=counts(v.ranks, "ranks"), **common)
+        return specs
 
     def computed(self) -> pd.DataFrame:
         """Rows of bandwidth beside computation, by size and its time."""
@@ -165,8 +169,8 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        found = [*self._overhead(), *self._availability(), *self._turns(), *self._reuse(), *self._hot()]
-        return markdown_list(found) or LEFT_OUT
+        sentences = [*self._overhead(), *self._availability(), *self._turns(), *self._reuse(), *self._hot()]
+        return markdown_list(sentences) or LEFT_OUT
 
     def _overhead(self) -> Iterator[str]:
         """Processor time of the smallest and largest message; the round trip is twice the latency."""
@@ -180,14 +184,14 @@ class Study(studies.Study):
             )
 
     def _availability(self) -> Iterator[str]:
-        """Where the bandwidth has fallen by 10 % below its level without computation."""
+        """CPU availability: where the bandwidth is 10 % below its level without computation."""
         for (path, size), group in self.computed().groupby(["transport", "message_size_B"], sort=False):
-            found = availability([row for _, row in group.iterrows()])
+            result = availability([row for _, row in group.iterrows()])
             how = f"Over {path}, with messages of {size_words(size)},"
-            if isinstance(found, str):
-                yield f"{how} {found}"
+            if isinstance(result, str):
+                yield f"{how} {result}"
                 continue
-            share, before, after = found
+            share, before, after = result
             yield (
                 f"{how} CPU availability is {number(share)} %: there the bandwidth has fallen by 10 % below "
                 f"{number(group.iloc[0]['bandwidth_MBps_p50'])} MB/s. The line between two points says so: "
@@ -196,11 +200,11 @@ class Study(studies.Study):
             )
 
     def _turns(self) -> Iterator[str]:
-        """From how many buffers on the latency is higher than with the first number."""
+        """Number of buffers from which the latency is higher than with the first number."""
         for (path, size), ends in self._lines(self.buffers(1)):
-            found = first_above(ends)
-            row = ends[-1] if found is None else found
-            longer = "take no longer with up to" if found is None else "first take longer with"
+            higher = first_above(ends)
+            row = ends[-1] if higher is None else higher
+            longer = "take no longer with up to" if higher is None else "first take longer with"
             few, many = (int(end["option_buffers_in_turn"]) for end in (ends[0], row))
             yield (
                 f"Over {path}, messages of {size_words(size)} {longer} {many} buffers in turn "
@@ -212,11 +216,11 @@ class Study(studies.Study):
         """Latency with the least reuse against that with the most."""
         for (path, size), ends in self._lines(self.buffers(2)):
             few, many = ends[0], ends[-1]
-            sure = above(few, many, "latency_us") or above(many, few, "latency_us")
+            apart = above(few, many, "latency_us") or above(many, few, "latency_us")
             yield (
                 f"Over {path}, messages of {size_words(size)} take {statement(few, 'latency_us')} when "
                 f"{few['option_reuse']:.0f} % of them use the same buffer again, {statement(many, 'latency_us')} when "
-                f"{many['option_reuse']:.0f} % do; the intervals {'are apart' if sure else 'do not tell them apart'}."
+                f"{many['option_reuse']:.0f} % do; the intervals {'are apart' if apart else 'do not tell them apart'}."
             )
 
     @staticmethod
@@ -251,12 +255,13 @@ class Study(studies.Study):
 
     def _eleven_to_thirteen(self) -> Iterator[str]:
         """Buffers in turn, and buffers used again; a rising latency stands beside a falling bandwidth."""
-        here = [
-            f"the latency of {size_words(size)} over {path} "
-            + (f"rises from {found['option_buffers_in_turn']:.0f} buffers on" if found is not None else "stays level")
-            for (path, size), rows in self._lines(self.buffers(1))
-            for found in [first_above(rows)]
-        ]
+        here = []
+        for (path, size), rows in self._lines(self.buffers(1)):
+            higher = first_above(rows)
+            trend = "stays level"
+            if higher is not None:
+                trend = f"rises from {higher['option_buffers_in_turn']:.0f} buffers on"
+            here.append(f"the latency of {size_words(size)} over {path} {trend}")
         if here:
             yield (
                 "Figure 11, bandwidth of 512 KiB against buffers in turn: level up to 25 with Myrinet and Quadrics, "
@@ -279,21 +284,22 @@ class Study(studies.Study):
             for (path, size), group in self.hot(name).groupby(["transport", "message_size_B"]):
                 first, last = group.iloc[0], group.iloc[-1]
                 peers = f"{first['peers']} {'peer' if first['peers'] == 1 else 'peers'}"
-                told = (
-                    f"Over {path}, a hot spot that {does} {peers} takes {statement(first, 'latency_us')} for messages"
+                text = (
+                    f"Over {path}, a hot spot that {does} {peers} takes {statement(first, 'latency_us')} for messages "
+                    f"of {size_words(size)}"
                 )
-                told += f" of {size_words(size)}"
-                grown = last["latency_us_p50"] / first["latency_us_p50"]
+                if len(group) == 1:
+                    yield f"{text}. Set a list in the parameter `ranks` to see how it grows with the peers."
+                    continue
+                growth = last["latency_us_p50"] / first["latency_us_p50"]
                 yield (
-                    f"{told}; with {last['peers']} peers {number(grown)} times as long, for "
+                    f"{text}; with {last['peers']} peers {number(growth)} times as long, for "
                     f"{number(last['peers'] / first['peers'])} times as many messages."
-                    if len(group) > 1
-                    else f"{told}. Set a list in the parameter `ranks` to see how it grows with the peers."
                 )
 
 
 def first_above(rows: list[Any]) -> Any | None:
-    """The first of some rows whose latency is above that of the first row, by their intervals; None for none."""
+    """First row whose latency is above that of ``rows[0]``, by their intervals; None if there is none."""
     return next((row for row in rows[1:] if above(row, rows[0], "latency_us")), None)
 
 
@@ -302,18 +308,19 @@ def availability(rows: list[Any]) -> tuple[float, Any, Any] | str:
 
     Returns
     -------
-    The part in %, on the line between the last point that holds 90 % and the next, and both; or what is missing.
+    The part in %, on the line between the last point with 90 % of the bandwidth and the next, and these two points; or
+    a text that says what is missing.
     """
     level = "bandwidth_MBps_p50"
     if len(rows) < 2 or rows[0]["option_compute_us"] != 0:
         return "the sweep has no point without computation and one with; name them in `compute_us`."
     wanted = FALL * rows[0][level]
-    held = max(n for n, row in enumerate(rows) if row[level] >= wanted)
-    if held == len(rows) - 1:
+    last = max(n for n, row in enumerate(rows) if row[level] >= wanted)
+    if last == len(rows) - 1:
         return (
-            f"the bandwidth has not fallen by 10 % at the longest computation, with {number(rows[held][SHARE])} % of "
+            f"the bandwidth has not fallen by 10 % at the longest computation, with {number(rows[last][SHARE])} % of "
             "the running time computed. Set longer times in `compute_us` to find it."
         )
-    before, after = rows[held], rows[held + 1]
+    before, after = rows[last], rows[last + 1]
     along = (before[level] - wanted) / (before[level] - after[level])
     return float(before[SHARE] + along * (after[SHARE] - before[SHARE])), before, after

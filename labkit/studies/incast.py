@@ -71,34 +71,36 @@ class Study(studies.Study):
         v, sizes = self.values, parse_sizes(self.values.sizes)
         where = {"transport": "tcp", "testbed": v.testbed, "duration": v.duration, "congestion": v.congestion}
         senders = counts(v.senders, "senders")
-        found = sweep(INCAST, sizes=sizes, senders=senders, streams=1, **where)
-        found += sweep(INCAST, sizes=[max(sizes)], senders=senders, streams=counts(v.streams, "streams"), **where)
+        specs = sweep(INCAST, sizes=sizes, senders=senders, streams=1, **where)
+        specs += sweep(INCAST, sizes=[max(sizes)], senders=senders, streams=counts(v.streams, "streams"), **where)
         if v.verbs_testbed:
             how: dict[str, Any] = {"sizes": [v.verbs_size], "transport": "verbs", "testbed": v.verbs_testbed}
             how["duration"] = max(v.duration, 2)
-            found += sweep(INCAST, senders=counts(v.verbs_streams, "verbs_streams"), **how)
+            specs += sweep(INCAST, senders=counts(v.verbs_streams, "verbs_streams"), **how)
             name, argument, given = testbeds.parse(v.verbs_testbed)
             if v.ets and "rate" in given:
                 shared = testbeds.text_of(name, argument, {**given, "ets": v.ets})
-                found += sweep(INCAST, senders=2, classes="104:40", **how)
-                found += sweep(INCAST, senders=2, classes="104:40", **(how | {"testbed": shared}))
-        return list(dict.fromkeys(found))
+                specs += sweep(INCAST, senders=2, classes="104:40", **how)
+                specs += sweep(INCAST, senders=2, classes="104:40", **(how | {"testbed": shared}))
+        return list(dict.fromkeys(specs))
 
     @of_samples
     def streams(self) -> pd.DataFrame:
         """Bandwidth of every stream, its number as ``rank``: benchmark, launch, fingerprint, value, labels."""
-        found = records.reported(self.samples)
-        return found[(found["name"] == "bandwidth_MBps") & found["rank"].notna()] if len(found) else found
+        reported = records.reported(self.samples)
+        if reported.empty:
+            return reported
+        return reported[(reported["name"] == "bandwidth_MBps") & reported["rank"].notna()]
 
     @of_samples
     def fairness(self) -> pd.DataFrame:
-        """Of every point and launch: Jain's index of its streams, the least and greatest, MB/s, segments sent again."""
+        """Jain's index, least and greatest stream (MB/s) and segments sent again, by point and launch."""
         if not len(self.streams):
             return pd.DataFrame(columns=["fingerprint", "launch", "jain", "least", "greatest", "again"])
-        point, found = ["fingerprint", "launch"], records.reported(self.samples)
+        point, reported = ["fingerprint", "launch"], records.reported(self.samples)
         groups = self.streams.groupby(point)["value"]
         rows = groups.agg(jain=congestion.jain_fairness, least="min", greatest="max").reset_index()
-        again = found[(found["name"] == "retransmits") & found["rank"].isna() & found["sender"].isna()]
+        again = reported[(reported["name"] == "retransmits") & reported["rank"].isna() & reported["sender"].isna()]
         return rows.merge(again[[*point, "value"]].rename(columns={"value": "again"}), on=point, how="left")
 
     def rows(self, **where: Any) -> pd.DataFrame:
@@ -109,8 +111,8 @@ class Study(studies.Study):
         launches = self.records.merge(self.fairness, on=["fingerprint", "launch"], how="left")
         launches = launches.assign(option_classes=launches["option_classes"].fillna(""))
         named = {name: (name, "median") for name in ("jain", "least", "greatest", "again")}
-        found = launches.groupby(_POINT, as_index=False).agg(**named)
-        rows = rows.assign(option_classes=rows["option_classes"].fillna("")).merge(found, on=_POINT)
+        fairness = launches.groupby(_POINT, as_index=False).agg(**named)
+        rows = rows.assign(option_classes=rows["option_classes"].fillna("")).merge(fairness, on=_POINT)
         for column, value in where.items():
             rows = rows[rows[column] == value]
         return rows.sort_values(_POINT)
@@ -118,20 +120,20 @@ class Study(studies.Study):
     @property
     def link_rate(self) -> float:
         """Rate of the receiver's link, MB/s; 0 where it is not known."""
-        for one in self.samples:
-            if one.spec.transport != "verbs" and (rate := TESTBED.of(one.meta).get("rate_bps")):
+        for point in self.samples:
+            if point.spec.transport != "verbs" and (rate := TESTBED.of(point.meta).get("rate_bps")):
                 return float(rate) / 8e6
         return 0.0
 
     # ---- figures and tables
 
     def size_figure(self) -> go.Figure | str:
-        """What arrives in all against the size of a call, a line for each number of senders."""
+        """Total bandwidth that arrives against the size of a call, a line for each number of senders."""
         rows = self.rows(transport="tcp", option_streams=1) if len(self.summary) else self.summary
         return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["option_senders"], tail=None)
 
     def streams_figure(self) -> go.Figure | str:
-        """What every stream got at the point with most streams, a colour for each launch."""
+        """Bandwidth of every stream at the point with most streams, a colour for each launch."""
         rows = self.rows(transport="tcp") if len(self.summary) else self.summary
         if rows.empty:
             return LEFT_OUT
@@ -146,12 +148,12 @@ class Study(studies.Study):
         return figures.parts(chosen, "bandwidth_MBps")
 
     def classes_figure(self) -> go.Figure | str:
-        """What the streams of two classes of RDMA traffic got, in one queue and with shares."""
+        """Bandwidth of the streams of two classes of RDMA traffic, in one queue and with shares."""
         chosen = [s for s in self.samples if benchmarks.resolve(s.spec).option("classes")]
         return figures.parts(chosen, "bandwidth_MBps") if chosen else LEFT_OUT
 
     def table(self, transport: str = "tcp") -> pd.DataFrame:
-        """All points over one transport: sum, streams, fairness, what was sent again."""
+        """All points over one transport: sum, streams, fairness, retransmissions."""
         rows = self.rows(transport=transport) if len(self.summary) else self.summary
         heads = {
             "option_senders": "senders",
@@ -181,10 +183,10 @@ class Study(studies.Study):
         """Whether the receiver's link stays full."""
         rows = self.rows(transport="tcp")
         for size in sorted(rows["message_size_B"].unique())[-1:]:
-            own = rows[(rows["message_size_B"] == size) & (rows["option_streams"] == 1)]
-            for _, row in own.iterrows():
-                said = statement(row, "bandwidth_MBps")
-                text = f"{row['option_senders']:.0f} to 1 with calls of {size_words(size)}: {said} arrive"
+            chosen = rows[(rows["message_size_B"] == size) & (rows["option_streams"] == 1)]
+            for _, row in chosen.iterrows():
+                bandwidth = statement(row, "bandwidth_MBps")
+                text = f"{row['option_senders']:.0f} to 1 with calls of {size_words(size)}: {bandwidth} arrive"
                 share = row["bandwidth_MBps_mean"] / self.link_rate if self.link_rate else 0.0
                 full = "is full" if share >= _FULL else "is not full"
                 yield text + (f", {format_share(share)} of the receiver's link, which {full}." if share else ".")
@@ -221,16 +223,16 @@ class Study(studies.Study):
         """Where segments were lost."""
         rows = self.rows(transport="tcp")
         if len(rows):
-            one, many = (rows[cut]["again"] for cut in (rows["option_senders"] == 1, rows["option_senders"] > 1))
-            if len(one) and len(many):
+            single, several = (rows[cut]["again"] for cut in (rows["option_senders"] == 1, rows["option_senders"] > 1))
+            if len(single) and len(several):
                 yield (
-                    f"One sender sends {number(one.max())} segments again at most; where several meet, "
-                    f"{number(many.max())} at a point: the queue before the receiver's link drops frames that do "
+                    f"One sender sends {number(single.max())} segments again at most; where several meet, "
+                    f"{number(several.max())} at a point: the queue before the receiver's link drops frames that do "
                     "not fit."
                 )
 
     def _verbs(self) -> Iterator[str]:
-        """What RDMA streams did, and what classes change."""
+        """Bandwidth and shares of RDMA streams, with and without classes."""
         for _, row in self.rows(transport="verbs").iterrows():
             count, place = int(row["option_senders"]), testbeds.parse(row["testbed"])[2]
             what = f"{count} RDMA stream{'s' * (count > 1)}" + (" in two classes" if row["option_classes"] else "")

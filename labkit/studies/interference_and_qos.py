@@ -83,12 +83,14 @@ class Study(studies.Study):
             )
         what: dict[str, Any] = {"sizes": [v.size], "ranks": v.ranks, "launcher": v.launcher, "lead": v.lead}
         what["hosts"] = tuple(words(v.hosts))
-        found, plain = [], self.place(modes[0])
-        found += sweep(PAIR, victim=victims[0], aggressor=aggressors, testbed=plain, **what)
-        found += sweep(PAIR, victim=victims[1:], aggressor=aggressors[0], testbed=plain, **what) if victims[1:] else []
-        for mode in modes[1:] if self.adjustable else ():
-            found += sweep(PAIR, victim=victims[0], aggressor=aggressors[0], testbed=self.place(mode), **what)
-        return found
+        specs, plain = [], self.place(modes[0])
+        specs += sweep(PAIR, victim=victims[0], aggressor=aggressors, testbed=plain, **what)
+        if victims[1:]:
+            specs += sweep(PAIR, victim=victims[1:], aggressor=aggressors[0], testbed=plain, **what)
+        if self.adjustable:
+            for mode in modes[1:]:
+                specs += sweep(PAIR, victim=victims[0], aggressor=aggressors[0], testbed=self.place(mode), **what)
+        return specs
 
     @property
     def adjustable(self) -> bool:
@@ -103,32 +105,34 @@ class Study(studies.Study):
         given = {"per_leaf": str(self.values.per_leaf), "uplink": self.values.uplink} | given
         if mode == "off":
             return testbeds.text_of(name, argument, given)
-        own = {"qos": mode} | ({"shares": self.values.shares} if mode == "shares" else {})
+        classes = {"qos": mode}
+        if mode == "shares":
+            classes["shares"] = self.values.shares
         aggressor = testbeds.outline(self.values.testbed).hosts[1::2]
         # MPI cannot mark its packets: the aggressor's hosts tell what is bulk
-        return testbeds.text_of(name, argument, given | own | {"bulk": "+".join(aggressor)})
+        return testbeds.text_of(name, argument, given | classes | {"bulk": "+".join(aggressor)})
 
     # ---- points
 
     def groups(self) -> list[list[Samples]]:
         """Launches of each point, in the order of the specs."""
-        held: dict[tuple[Any, ...], list[Samples]] = {}
-        for one in self.samples:
-            held.setdefault(self._key(one), []).append(one)
+        groups: dict[tuple[Any, ...], list[Samples]] = {}
+        for point in self.samples:
+            groups.setdefault(self._key(point), []).append(point)
         order = sorted(
-            held,
+            groups,
             key=lambda key: (
                 MODES.index(key[0]),
                 words(self.values.victims).index(key[1]) if key[1] in words(self.values.victims) else 9,
                 key,
             ),
         )
-        return [sorted(held[key], key=lambda one: one.launch) for key in order]
+        return [sorted(groups[key], key=lambda point: point.launch) for key in order]
 
     @staticmethod
-    def _key(one: Samples) -> tuple[str, str, str, str]:
+    def _key(samples: Samples) -> tuple[str, str, str, str]:
         """Mode, victim, aggressor and testbed."""
-        spec = benchmarks.resolve(one.spec)
+        spec = benchmarks.resolve(samples.spec)
         mode = testbeds.parse(spec.testbed)[2].get("qos", "off")
         return mode, str(spec.option("victim")), str(spec.option("aggressor")), spec.testbed
 
@@ -178,11 +182,11 @@ class Study(studies.Study):
 
     def pairs_figure(self) -> go.Figure | str:
         """Factor on the median of every pair of starts, a row of dots for each point."""
-        found = {}
+        factors = {}
         for group in self.groups():
             mode, victim, aggressor, _ = self._key(group[0])
-            found[f"{victim} beside {aggressor}, QoS {mode}"] = [self.factor([one]).centre for one in group]
-        return figures.ratios(found, "beside over alone (times)") if found else LEFT_OUT
+            factors[f"{victim} beside {aggressor}, QoS {mode}"] = [self.factor([one]).centre for one in group]
+        return figures.ratios(factors, "beside over alone (times)") if factors else LEFT_OUT
 
     # ---- sentences
 
@@ -191,43 +195,43 @@ class Study(studies.Study):
         return markdown_list([*self._rises(), *self._classes()]) or LEFT_OUT
 
     def _rises(self) -> Iterator[str]:
-        """What every aggressor does, and why where nothing is certain."""
+        """Effect of every aggressor; if none is certain, possible reasons."""
         for group in self.groups():
             mode, victim, aggressor, _ = self._key(group[0])
             if mode != "off":
                 continue
-            found, tail = self.factor(group), self.factor(group, "p99")
+            middle, tail = self.factor(group), self.factor(group, "p99")
             risen = sum(self.factor([one]).centre > 1 for one in group)
             text = (
                 f"{victim} beside {aggressor}{', QoS off' if self.adjustable else ''}: the median takes "
-                f"{_said(found)}, the 99th percentile {_said(tail)}. It rose in {risen} of {len(group)} interleaved "
-                "pairs."
+                f"{_factor_words(middle)}, the 99th percentile {_factor_words(tail)}. It rose in {risen} of "
+                f"{len(group)} interleaved pairs."
             )
-            yield text if found.low > 1 else f"{text} No rise is certain: {notes.joined(self._why(group))}."
+            yield text if middle.low > 1 else f"{text} No rise is certain: {notes.joined(self._why(group))}."
 
     def _why(self, group: Sequence[Samples]) -> list[str]:
-        """What may be the reason that a victim felt nothing."""
+        """Possible reasons why a victim felt nothing."""
         hosts = {host for s in group for host in RANK_HOSTS.of(s.meta) or ()}
-        found = []
+        reasons = []
         if len(hosts) == 1:
-            found.append("all ranks of the victim are on one host, so its messages crossed no network")
+            reasons.append("all ranks of the victim are on one host, so its messages crossed no network")
         if any(notes.has(s.badges, "busy-machine") for s in group):
-            found.append("the machine was busy, which slows either phase at random")
+            reasons.append("the machine was busy, which slows either phase at random")
         if len(group) < 2:
-            found.append("one pair has no range over starts")
+            reasons.append("one pair has no range over starts")
         if not self.adjustable:
-            found.append(
+            reasons.append(
                 "the two jobs may share no link that is full (a network that does not block, or that spreads its "
                 "load), or its switches keep them apart by classes or credits"
             )
         else:
-            found.append(
+            reasons.append(
                 "the aggressor may leave room on the links they share, or the scatter of the times exceeds its effect"
             )
-        return found
+        return reasons
 
     def _classes(self) -> Iterator[str]:
-        """What shares and priorities give back."""
+        """Effect of shares and priorities on the first victim."""
         chosen = {
             self._key(g[0])[0]: g
             for g in self.groups()
@@ -238,23 +242,25 @@ class Study(studies.Study):
             if off is None:
                 continue
             before, now = self.factor(off), self.factor(group)
-            sure = "the ranges are apart" if now.high < before.low else "the ranges overlap, so this is not certain"
+            certainty = (
+                "the ranges are apart" if now.high < before.low else "the ranges overlap, so this is not certain"
+            )
             name = f"shares of {self.values.shares}" if mode == "shares" else "strict priority of the victim"
-            yield f"With {name} the median takes {_said(now)} instead of {number(before.centre)}; {sure}."
+            yield f"With {name} the median takes {_factor_words(now)} instead of {number(before.centre)}; {certainty}."
 
     def warnings(self) -> str:
-        """Badges and warnings of all points, and what this testbed cannot do."""
+        """Badges and warnings of all points, and modes that this testbed cannot set."""
         text = super().warnings()
-        left = [mode for mode in words(self.values.qos) if mode != "off"]
-        if left and not self.adjustable:
+        unavailable = [mode for mode in words(self.values.qos) if mode != "off"]
+        if unavailable and not self.adjustable:
             text += (
-                f"\n- omitted: qos {', '.join(left)}, because labkit can set traffic classes only on a virtual "
+                f"\n- omitted: qos {', '.join(unavailable)}, because labkit can set traffic classes only on a virtual "
                 "cluster. It measures other switches as they are configured."
             )
         return text
 
 
-def _said(found: congestion.Factor) -> str:
+def _factor_words(factor: congestion.Factor) -> str:
     """A factor with its interval."""
-    between = f" ({found.label}: {number(found.low)} to {number(found.high)})" if found.low == found.low else ""
-    return f"{number(found.centre)} times as long{between}"
+    between = f" ({factor.label}: {number(factor.low)} to {number(factor.high)})" if factor.low == factor.low else ""
+    return f"{number(factor.centre)} times as long{between}"

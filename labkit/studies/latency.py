@@ -52,12 +52,12 @@ class Study(studies.Study):
         """Ping-pong over all sizes and paths, the collective over fewer, and the clock."""
         v = self.values
         common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
-        found = sweep("mpi.latency", sizes=v.sizes, **common)
+        specs = sweep("mpi.latency", sizes=v.sizes, **common)
         if v.allreduce:
-            found += sweep("mpi.allreduce", sizes=v.allreduce, **common)
+            specs += sweep("mpi.allreduce", sizes=v.allreduce, **common)
         if v.clock:
-            found.append(Spec(benchmark="micro.clock", size=0, ranks=1, testbed=v.testbed))
-        return found
+            specs.append(Spec(benchmark="micro.clock", size=0, ranks=1, testbed=v.testbed))
+        return specs
 
     def latency_figure(self) -> go.Figure | str:
         """Median latency against message size, a line for each path."""
@@ -72,19 +72,19 @@ class Study(studies.Study):
         return {path: protocol.of(group) for path, group in groups.items() if len(group) >= protocol.FEWEST}
 
     def limits(self, path: str) -> list[eager.Variable]:
-        """Eager limits that the MPI library names for a path, where it runs on this machine.
+        """Eager limits that the MPI library reports for a path, if it runs on this machine.
 
-        A program that only the samples name by its place is not asked: they may be somebody else's.
+        A program that only the samples name by its path is not run: they may come from somebody else.
         """
         rows = self.of("mpi.latency")
         name = str(rows["launcher"].iloc[0]) if len(rows) else ""
-        asked = self.values.measure and name == self.values.launcher
-        known = None
+        requested = self.values.measure and name == self.values.launcher
+        launcher = None
         with suppress(LabkitError):
-            known = launch.get(name) if asked or name in launch.names() else None
-        if known is None or known.library != rows["library"].iloc[0]:
+            launcher = launch.get(name) if requested or name in launch.names() else None
+        if launcher is None or launcher.library != rows["library"].iloc[0]:
             return []
-        return launch.eager_limits(known.kind, known.program, path)
+        return launch.eager_limits(launcher.kind, launcher.program, path)
 
     def protocol_figure(self, path: str) -> go.Figure | str:
         """Latency of one path with its break points and the library's own limits."""
@@ -95,14 +95,14 @@ class Study(studies.Study):
         return drawn if isinstance(drawn, str) else mark_breaks(drawn, self.protocols[path].breaks, named)
 
     def protocol_findings(self) -> str:
-        """What the break points say, and which limits the library names."""
-        found = []
-        for path, held in self.protocols.items():
-            found.append(f"Over {path}: {held.sentence}")
+        """Break points of each path, and the limits that the library reports."""
+        sentences = []
+        for path, lines in self.protocols.items():
+            sentences.append(f"Over {path}: {lines.sentence}")
             for limit in self.limits(path):
                 value = size_words(limit.value) if limit.value else "not known"
-                found.append(f"Over {path} the library's {limit.name} is {value} ({limit.source}).")
-        return markdown_list(found) or "*Break points need at least 8 sizes above 0 B.*"
+                sentences.append(f"Over {path} the library's {limit.name} is {value} ({limit.source}).")
+        return markdown_list(sentences) or "*Break points need at least 8 sizes above 0 B.*"
 
     def allreduce_figure(self) -> go.Figure | str:
         """Latency of MPI_Allreduce, slowest rank, against message size."""
@@ -116,8 +116,8 @@ class Study(studies.Study):
     def distribution_figure(self) -> go.Figure:
         """How the iterations of the smallest message are distributed."""
         least = self._least()
-        found = [s for s in self.samples if s.spec.benchmark == "mpi.latency" and s.spec.size == least]
-        return figures.distribution(found, "latency_us")
+        samples = [s for s in self.samples if s.spec.benchmark == "mpi.latency" and s.spec.size == least]
+        return figures.distribution(samples, "latency_us")
 
     def launches_figure(self) -> go.Figure:
         """Launch medians of the smallest message: does a fresh start give the same?"""
@@ -127,20 +127,20 @@ class Study(studies.Study):
     def findings(self) -> str:
         """Findings as a Markdown list."""
         rows = self.of("mpi.latency")
-        found = []
+        sentences = []
         for path, group in rows.groupby("transport", sort=False):
             least = group.iloc[0]
-            found.append(
+            sentences.append(
                 f"Over {path}, a message of {size_words(least['message_size_B'])} takes "
                 f"{statement(least, 'latency_us')}; 99 of 100 iterations take at most "
                 f"{number(least['latency_us_p99'])} µs."
             )
             most = group.iloc[-1]
-            found.append(
+            sentences.append(
                 f"Over {path}, {size_words(most['message_size_B'])} take {statement(most, 'latency_us')}, "
                 f"which is {number(most['message_size_B'] / most['latency_us_p50'])} MB/s one way."
             )
-        return markdown_list([*found, *self._ratio(), *self._clock()])
+        return markdown_list([*sentences, *self._ratio(), *self._clock()])
 
     def _ratio(self) -> list[str]:
         """How the paths compare at the smallest common size."""
@@ -156,7 +156,7 @@ class Study(studies.Study):
         ]
 
     def _clock(self) -> list[str]:
-        """What the clock adds to each iteration."""
+        """Time that the clock adds to each iteration."""
         rows = self.of("micro.clock")
         if rows.empty:
             return []

@@ -59,10 +59,10 @@ class Study(studies.Study):
         v = self.values
         common = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
         pairs = {"ranks": counts(v.ranks, "ranks"), **common}
-        found = [s for name in (ONE_WAY, BOTH_WAYS) for s in sweep(name, sizes=v.sizes, window=v.window, **pairs)]
-        found += sweep("mpi.multi_latency", sizes=v.sizes, **pairs)
-        found += sweep("mpi.bandwidth", sizes=v.window_sizes, window=counts(v.windows, "windows"), **common)
-        return found + sweep("mpi.queue_depth", sizes=v.window_sizes, depth=counts(v.depths, "depths"), **common)
+        specs = [s for name in (ONE_WAY, BOTH_WAYS) for s in sweep(name, sizes=v.sizes, window=v.window, **pairs)]
+        specs += sweep("mpi.multi_latency", sizes=v.sizes, **pairs)
+        specs += sweep("mpi.bandwidth", sizes=v.window_sizes, window=counts(v.windows, "windows"), **common)
+        return specs + sweep("mpi.queue_depth", sizes=v.window_sizes, depth=counts(v.depths, "depths"), **common)
 
     def pairs(self, *names: str) -> pd.DataFrame:
         """Rows of benchmarks of pairs by size, with the number of pairs and the direction."""
@@ -141,7 +141,7 @@ class Study(studies.Study):
                 )
 
     def _windows(self) -> Iterator[str]:
-        """From which window on the rate stops growing: no larger window has an interval wholly above."""
+        """Window from which the rate stops growing: no larger window has an interval wholly above."""
         for (path, size), group in self.in_flight("mpi.bandwidth").groupby(["transport", "message_size_B"]):
             ends = [row for _, row in group.iterrows()]
             if len(ends) < 2:
@@ -153,13 +153,12 @@ class Study(studies.Study):
                 )
                 continue
             flat = next(n for n, row in enumerate(ends) if not any(above(other, row, RATE) for other in ends[n + 1 :]))
-            told = f"{ends[flat]['in_flight']} messages in flight: {statement(ends[flat], RATE)}"
-            yield (
-                f"Over {path}, the rate of messages of {size_words(size)} still grows with the largest window, {told}."
-                if flat == len(ends) - 1
-                else f"Over {path}, the rate of messages of {size_words(size)} stops growing from {told}; no larger "
-                f"window has an interval above this one."
-            )
+            text = f"{ends[flat]['in_flight']} messages in flight: {statement(ends[flat], RATE)}"
+            rate = f"Over {path}, the rate of messages of {size_words(size)}"
+            if flat == len(ends) - 1:
+                yield f"{rate} still grows with the largest window, {text}."
+            else:
+                yield f"{rate} stops growing from {text}; no larger window has an interval above this one."
 
     def _queues(self) -> Iterator[str]:
         """A queue that never runs empty against a window of as many messages."""

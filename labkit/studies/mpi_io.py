@@ -74,15 +74,15 @@ class Study(studies.Study):
         """Every way of access at one size; the explicit one over sizes; non-blocking; open and close."""
         v = self.values
         where = {"ranks": v.ranks, "launcher": v.launcher, "testbed": v.testbed, "directory": v.directory}
-        found = []
+        specs = []
         for name in PLAIN:
             for access, pointer in WAYS:
-                found += sweep(name, sizes=v.size, access=access, pointer=pointer, **where)
-            found += sweep(name, sizes=v.sizes, **where)
+                specs += sweep(name, sizes=v.size, access=access, pointer=pointer, **where)
+            specs += sweep(name, sizes=v.sizes, **where)
         if v.sync:
-            found += sweep("mpi.file_write", sizes=v.sizes, sync=True, **where)
-        found += [s for name in BEHIND for s in sweep(name, sizes=v.sizes, **where)]
-        return found + sweep("mpi.file_open_close", sizes=[0], **where)
+            specs += sweep("mpi.file_write", sizes=v.sizes, sync=True, **where)
+        specs += [s for name in BEHIND for s in sweep(name, sizes=v.sizes, **where)]
+        return specs + sweep("mpi.file_open_close", sizes=[0], **where)
 
     def _ways(self) -> pd.DataFrame:
         """Rows of the comparison, with the way of access in words."""
@@ -111,7 +111,7 @@ class Study(studies.Study):
         """Time of one request in every way of access."""
         rows = self._ways()
         drawn = self.drawn(
-            lambda found, metric: figures.bars(found, "way", metric, series=["benchmark"]), rows, "latency_us"
+            lambda table, metric: figures.bars(table, "way", metric, series=["benchmark"]), rows, "latency_us"
         )
         if not isinstance(drawn, str):
             drawn.update_layout(yaxis_type="log")
@@ -128,11 +128,11 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        found = []
+        sentences = []
         for name, rows in self._ways().groupby("benchmark", sort=False):
             best = rows.loc[rows["latency_us_p50"].idxmin()]
             worst = rows.loc[rows["latency_us_p50"].idxmax()]
-            found.append(
+            sentences.append(
                 f"{name} with {size_words(best['message_size_B'])} per rank: {WORDS[best['way']]} is fastest "
                 f"({statement(best, 'latency_us')}), {WORDS[worst['way']]} is slowest "
                 f"({number(worst['latency_us_p50'])} µs)."
@@ -140,10 +140,10 @@ class Study(studies.Study):
         sweep_rows = self._explicit()
         for how, rows in sweep_rows.groupby("how", sort=False):
             best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
-            found.append(
+            sentences.append(
                 f"A {how} moves at most {statement(best, 'bandwidth_MBps')}, in requests of "
                 f"{size_words(best['message_size_B'])}."
             )
         for _, row in self.of("mpi.file_open_close").iterrows():
-            found.append(f"Opening and closing the file takes {statement(row, 'latency_us')}.")
-        return markdown_list(found)
+            sentences.append(f"Opening and closing the file takes {statement(row, 'latency_us')}.")
+        return markdown_list(sentences)

@@ -1,4 +1,4 @@
-"""What does it cost to reach into another rank's memory, and does the other have to help?"""
+"""What does access to another rank's memory cost, and does that rank have to take part?"""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class Study(studies.Study):
         """Calls and two-sided messages over all sizes; synchronisations; bandwidth; a target that computes."""
         v = self.values
         where = {"transport": v.transport, "launcher": v.launcher, "testbed": v.testbed}
-        found = [s for name in ("mpi.latency", *CALLS) for s in sweep(name, sizes=v.sizes, **where)]
-        found += [s for name in ATOMICS for s in sweep(name, sizes=[8], **where)]
+        specs = [s for name in ("mpi.latency", *CALLS) for s in sweep(name, sizes=v.sizes, **where)]
+        specs += [s for name in ATOMICS for s in sweep(name, sizes=[8], **where)]
         if v.synchronisations:
-            found += sweep("mpi.put_latency", sizes=v.sizes, synchronisation=words(v.synchronisations), **where)
+            specs += sweep("mpi.put_latency", sizes=v.sizes, synchronisation=words(v.synchronisations), **where)
         if v.rate_sizes:
-            found += [s for name in ("mpi.bandwidth", *RATES) for s in sweep(name, sizes=v.rate_sizes, **where)]
+            specs += [s for name in ("mpi.bandwidth", *RATES) for s in sweep(name, sizes=v.rate_sizes, **where)]
         if v.passive_sizes:
-            found += sweep("mpi.passive_put", sizes=v.passive_sizes, **where)
-        return found
+            specs += sweep("mpi.passive_put", sizes=v.passive_sizes, **where)
+        return specs
 
     def _usual(self, names: tuple[str, ...]) -> pd.DataFrame:
         """Rows of benchmarks with the default synchronisation, on the path that the one-sided ones took."""
@@ -100,29 +100,29 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        found, usual = [], self._usual(("mpi.latency", *CALLS))
+        sentences, usual = [], self._usual(("mpi.latency", *CALLS))
         for name in ("mpi.latency", *CALLS):
             rows = usual[usual["benchmark"] == name].sort_values("message_size_B")
             if len(rows):
-                found.append(
+                sentences.append(
                     f"{name} takes {statement(rows.iloc[0], 'latency_us')} at "
                     f"{size_words(rows['message_size_B'].iloc[0])}."
                 )
         puts = self.of("mpi.put_latency")
         if "option_synchronisation" in puts and puts["option_synchronisation"].nunique() > 1:
             small = puts[puts["message_size_B"] == puts["message_size_B"].min()].sort_values("latency_us_p50")
-            one, other = small.iloc[0], small.iloc[-1]
-            found.append(
-                f"The cheapest synchronisation of the smallest put is {one['option_synchronisation']} with "
-                f"{number(one['latency_us_p50'])} µs, the most expensive {other['option_synchronisation']} with "
-                f"{number(other['latency_us_p50'])} µs."
+            cheapest, costliest = small.iloc[0], small.iloc[-1]
+            sentences.append(
+                f"The cheapest synchronisation of the smallest put is {cheapest['option_synchronisation']} with "
+                f"{number(cheapest['latency_us_p50'])} µs, the most expensive "
+                f"{costliest['option_synchronisation']} with {number(costliest['latency_us_p50'])} µs."
             )
         for _, row in self.of("mpi.passive_put").iterrows():
             waits = row["latency_us_p50"] - row["helped_us_p50"] > row["option_compute_us"] / 2
             verdict = "the target must enter MPI" if waits else "the target need not take part"
-            found.append(
+            sentences.append(
                 f"While the target computes, a put of {size_words(row['message_size_B'])} takes "
                 f"{number(row['latency_us_p50'])} µs, and {number(row['helped_us_p50'])} µs while it waits in MPI: "
                 f"{verdict}."
             )
-        return markdown_list(found)
+        return markdown_list(sentences)

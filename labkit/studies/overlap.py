@@ -55,15 +55,15 @@ class Study(studies.Study):
         v = self.values
         where = {"ranks": v.ranks, "transport": v.transport, "launcher": v.launcher, "testbed": v.testbed}
         tests = [int(text) for text in words(v.tests)]
-        found = []
+        specs = []
         for name in words(v.collectives):
             if f"mpi.{name}" not in self.benchmarks or f"mpi.{name}" == FORMS[0]:
                 raise SpecError(f"collectives={name!r} is no non-blocking collective. Set it to such as iallreduce.")
-            found += sweep(f"mpi.{name}", sizes=v.sizes, tests=tests, **where)
+            specs += sweep(f"mpi.{name}", sizes=v.sizes, tests=tests, **where)
         if v.forms:
-            found += sweep(FORMS[0], sizes=v.forms, **where)
-            found += [s for name in FORMS[1:] for s in sweep(name, sizes=v.forms, overlap=False, **where)]
-        return found
+            specs += sweep(FORMS[0], sizes=v.forms, **where)
+            specs += [s for name in FORMS[1:] for s in sweep(name, sizes=v.forms, overlap=False, **where)]
+        return specs
 
     def _overlapped(self, tests: int | None = None) -> pd.DataFrame:
         """Rows with computation; those with so many calls of MPI_Test, or all."""
@@ -75,7 +75,7 @@ class Study(studies.Study):
         return rows if tests is None else rows[rows["option_tests"] == tests]
 
     def _first(self) -> pd.DataFrame:
-        """Rows of the first collective, with as few calls of MPI_Test as there are."""
+        """Rows of the first collective, with the fewest calls of MPI_Test."""
         rows = self._overlapped()
         rows = rows[rows["option_tests"] == rows["option_tests"].min()] if len(rows) else rows
         return rows[rows["benchmark"] == rows["benchmark"].iloc[0]] if len(rows) else rows
@@ -108,19 +108,19 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        found = []
+        sentences = []
         for name, group in self._overlapped().groupby("benchmark", sort=False):
             for tests, rows in group.groupby("option_tests", sort=False):
                 best = rows.loc[rows["overlap_osu_percent_value"].idxmax()]
                 how = f"with {int(tests)} calls of MPI_Test" if tests else "without MPI_Test"
-                found.append(
+                sentences.append(
                     f"{name} {how}: computation hides at most {number(best['overlap_osu_percent_value'])} % of the "
                     f"pure time (OSU), at messages of {size_words(best['message_size_B'])}; the median over sizes is "
                     f"{number(rows['overlap_osu_percent_value'].median())} %."
                 )
                 gap = (rows["overlap_osu_percent_value"] - rows["overlap_imb_percent_value"]).abs()
                 widest = rows.loc[gap.idxmax()]
-                found.append(
+                sentences.append(
                     f"{name} {how}: the two definitions differ by at most {number(gap.max())} points, at "
                     f"{size_words(widest['message_size_B'])}."
                 )
@@ -131,8 +131,8 @@ class Study(studies.Study):
         small = small.groupby("benchmark")["latency_us_p50"].first()
         for name in FORMS[1:]:
             if {name, FORMS[0]} <= set(small.index):
-                found.append(
+                sentences.append(
                     f"The smallest allreduce takes {number(small[name])} µs as {name} and {number(small[FORMS[0]])} µs "
                     f"blocking: {number(small[name] - small[FORMS[0]])} µs for the request."
                 )
-        return markdown_list(found)
+        return markdown_list(sentences)

@@ -57,25 +57,29 @@ class Study(_rdma.Study):
     def specs(self) -> list[Spec]:
         """Registration over sizes, the steps of a set-up, and buffers and queue pairs each over its own axis."""
         v = self.values
-        found = sweep("verbs.registration", sizes=v.sizes, **self.where) if v.sizes.strip() else []
+        specs = []
+        if v.sizes.strip():
+            specs += sweep("verbs.registration", sizes=v.sizes, **self.where)
         if v.setup:
-            found += sweep("verbs.setup", sizes=[0], **self.where)
+            specs += sweep("verbs.setup", sizes=[0], **self.where)
         send: dict[str, Any] = {"sizes": v.buffer_size, "tool": "pyverbs", **self.where}
-        found += sweep("verbs.send_latency", buffers_in_turn=counts(v.buffers, "buffers"), **send)
-        found += sweep("verbs.send_latency", buffers_in_turn=v.reuse_buffers, reuse=counts(v.reuse, "reuse"), **send)
-        return found + sweep("verbs.write_bandwidth", sizes=v.stream_size, qps=counts(v.qps, "qps"), **self.where)
+        specs += sweep("verbs.send_latency", buffers_in_turn=counts(v.buffers, "buffers"), **send)
+        specs += sweep("verbs.send_latency", buffers_in_turn=v.reuse_buffers, reuse=counts(v.reuse, "reuse"), **send)
+        return specs + sweep("verbs.write_bandwidth", sizes=v.stream_size, qps=counts(v.qps, "qps"), **self.where)
 
     # ---- tables
 
     def steps(self) -> pd.DataFrame:
         """A row for each step of a set-up, its time as a latency; in their order."""
-        rows, found = self.of("verbs.setup"), []
-        for metric in STEPS.values() if len(rows) else ():
-            of = {c: parts[0] for c in rows if (parts := split(c) or split_end(c))}
-            own = {c: f"latency_us{c.removeprefix(metric)}" for c, name in of.items() if name == metric}
-            kept = rows[[c for c in rows if of.get(c, metric) == metric]]
-            found.append(kept.rename(columns=own).copy().assign(step=METRICS[metric].label))
-        return pd.concat(found) if found else rows.assign(step="")
+        rows, tables = self.of("verbs.setup"), []
+        if rows.empty:
+            return rows.assign(step="")
+        for metric in STEPS.values():
+            metric_of = {c: parts[0] for c in rows if (parts := split(c) or split_end(c))}
+            names = {c: f"latency_us{c.removeprefix(metric)}" for c, name in metric_of.items() if name == metric}
+            table = rows[[c for c in rows if metric_of.get(c, metric) == metric]]
+            tables.append(table.rename(columns=names).copy().assign(step=METRICS[metric].label))
+        return pd.concat(tables)
 
     def buffers(self, scheme: int) -> pd.DataFrame:
         """Rows of scheme 1, buffers used in turn, or 2, one of them used again; by size and how many or how often."""
@@ -189,10 +193,10 @@ class Study(_rdma.Study):
         ):
             for size, group in self.buffers(scheme).groupby("message_size_B"):
                 few, many = group.iloc[0], group.iloc[-1]
-                sure = above(few, many, "latency_us") or above(many, few, "latency_us")
+                apart = above(few, many, "latency_us") or above(many, few, "latency_us")
                 ends = [f"{statement(row, 'latency_us')} ({words.format(f'{row[by]:.0f}')})" for row in (few, many)]
-                told = "apart" if sure else "not apart, or there are none"
-                yield f"Messages of {size_words(size)} take {ends[0]} and {ends[1]}; the intervals are {told}."
+                verdict = "apart" if apart else "not apart, or there are none"
+                yield f"Messages of {size_words(size)} take {ends[0]} and {ends[1]}; the intervals are {verdict}."
 
     def _pairs(self) -> Iterator[str]:
         """Message rate with the fewest and the most queue pairs."""
@@ -207,5 +211,5 @@ class Study(_rdma.Study):
 
 def _lines(rows: pd.DataFrame, by: str) -> pd.DataFrame:
     """Rows of the sizes at which something varies, in its order; a single point of another sweep makes no line."""
-    kept = rows.groupby(["engine", "message_size_B"])[by].transform("nunique") > 1
-    return rows[kept].sort_values(["engine", "message_size_B", by])
+    varied = rows.groupby(["engine", "message_size_B"])[by].transform("nunique") > 1
+    return rows[varied].sort_values(["engine", "message_size_B", by])

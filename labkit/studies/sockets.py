@@ -1,4 +1,4 @@
-"""What does a message cost over sockets, which tool says what, and how do options change it?"""
+"""What does a message cost over sockets, how do the tools differ, and what do options change?"""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Study(studies.Study):
         return [spec for spec in self._wanted() if not self.values.measure or not self._missing(spec)]
 
     def _missing(self, spec: Spec) -> str:
-        """Why a spec cannot be measured here; empty where it can."""
+        """Reason why a spec cannot be measured here; empty if it can."""
         try:
             tools.available(benchmarks.tools_of(spec.benchmark), benchmarks.resolve(spec), self.effort)
         except LaunchError as error:
@@ -85,45 +85,45 @@ class Study(studies.Study):
         """Round trips by path and by tool; streams by number and buffer; datagrams; loads; libfabric; a ladder."""
         v, common = self.values, {"ranks": 1, "testbed": self.values.testbed}
         trips = _TRIPS if v.testbed == "local" else _TRIPS[:2]
-        found = [spec for name in trips for spec in sweep(name, sizes=v.sizes, **common)]
+        specs = [spec for name in trips for spec in sweep(name, sizes=v.sizes, **common)]
         if v.tools:
-            found += sweep("sockets.tcp_rr", sizes=v.tool_size, tool=words(v.tools), **common)
+            specs += sweep("sockets.tcp_rr", sizes=v.tool_size, tool=words(v.tools), **common)
         if v.stream_sizes:
-            found += sweep("sockets.tcp_stream", sizes=v.stream_sizes, tool="iperf3", **common)
-            found += sweep("sockets.tcp_bidirectional", sizes=v.stream_sizes, tool="iperf3", **common)
+            specs += sweep("sockets.tcp_stream", sizes=v.stream_sizes, tool="iperf3", **common)
+            specs += sweep("sockets.tcp_bidirectional", sizes=v.stream_sizes, tool="iperf3", **common)
             large, streams = _largest(v.stream_sizes), studies.counts(v.streams, "streams")
             buffers = studies.counts(v.buffers, "buffers")
-            found += sweep("sockets.tcp_stream", sizes=large, tool="iperf3", streams=streams, **common)
-            found += sweep("sockets.tcp_stream", sizes=large, tool="iperf3", socket_buffer=buffers, **common)
+            specs += sweep("sockets.tcp_stream", sizes=large, tool="iperf3", streams=streams, **common)
+            specs += sweep("sockets.tcp_stream", sizes=large, tool="iperf3", socket_buffer=buffers, **common)
         if v.offered:
             rates = [float(rate) for rate in words(v.offered)]
-            found += sweep("sockets.udp_stream", sizes=v.datagram, tool="iperf3", offered=rates, **common)
+            specs += sweep("sockets.udp_stream", sizes=v.datagram, tool="iperf3", offered=rates, **common)
         if v.rates:
             rate = studies.counts(v.rates, "rates")
-            found += sweep("sockets.under_load", sizes=v.tool_size, message_rate=rate, **common)
+            specs += sweep("sockets.under_load", sizes=v.tool_size, message_rate=rate, **common)
         if v.providers:
-            found += sweep("sockets.fabric_pingpong", sizes=v.tool_size, provider=words(v.providers), **common)
+            specs += sweep("sockets.fabric_pingpong", sizes=v.tool_size, provider=words(v.providers), **common)
         if v.ladder:
-            found += sweep("sockets.netpipe", sizes=0, max_size=v.ladder, repeats=200, **common)
-        return found
+            specs += sweep("sockets.netpipe", sizes=0, max_size=v.ladder, repeats=200, **common)
+        return specs
 
     @of_samples
     def means(self) -> pd.DataFrame:
-        """The summary of means alone, with their interval over launches: every tool gives one, few give a median."""
+        """The summary of means, with their interval over launches: every tool reports a mean, few report a median."""
         others = [name for name in self.records if (parts := split(str(name))) and parts[1] != "mean"]
         return records.summary(self.records.drop(columns=others))
 
     def rows(self, *names: str, **options: Any) -> pd.DataFrame:
         """Rows of `means` that belong to some benchmarks, with these options at these values."""
-        found = self.means[self.means["benchmark"].isin(names)].sort_values("message_size_B", kind="stable")
+        rows = self.means[self.means["benchmark"].isin(names)].sort_values("message_size_B", kind="stable")
         for name, value in options.items():
             column = f"option_{name}"
-            found = found[found[column] == value] if column in found else found.iloc[:0]
-        return found
+            rows = rows[rows[column] == value] if column in rows else rows.iloc[:0]
+        return rows
 
     @property
     def trips(self) -> pd.DataFrame:
-        """Round trips by size over TCP, UDP and Unix sockets, by the tool that was taken for each."""
+        """Round trips by size over TCP, UDP and Unix sockets, with the tool that labkit chose for each."""
         rows = self.rows(*_TRIPS)
         return rows[rows.get("option_tool", pd.Series("", index=rows.index)).fillna("auto").isin(["auto", ""])]
 
@@ -133,13 +133,13 @@ class Study(studies.Study):
 
     @property
     def by_tool(self) -> pd.DataFrame:
-        """The same round trip by each tool that was named."""
+        """The same round trip by each tool that the parameters name."""
         rows = self.rows("sockets.tcp_rr")
         rows = rows[rows["message_size_B"] == self.values.tool_size]
         return rows[rows["option_tool"] != "auto"].sort_values("engine") if len(rows) else rows
 
     def _bars(self, rows: pd.DataFrame, category: str, metric: str) -> go.Figure | str:
-        """A bar for each value of a column, or a sentence where the parameters left them out."""
+        """Draw a bar for each value of a column; a sentence if the parameters left them out."""
         return figures.bars(rows, category, metric, series=[]) if len(rows) else studies.LEFT_OUT
 
     def tools_figure(self) -> go.Figure | str:
@@ -177,7 +177,7 @@ class Study(studies.Study):
         return rows.sort_values("sent_MBps_mean") if len(rows) else rows
 
     def datagram_table(self) -> pd.DataFrame:
-        """What was offered, sent, arrived and lost, and jitter, with the units in the heads."""
+        """Datagrams that were offered, sent, received and lost, and jitter, with the units in the heads."""
         heads = {
             "option_offered": "offered (MB/s)",
             "sent_MBps_mean": "sent (MB/s)",
@@ -205,9 +205,9 @@ class Study(studies.Study):
         chosen = [s for s in self.samples if s.spec.benchmark == "sockets.netpipe"]
         if not chosen:
             return studies.LEFT_OUT
-        found = records.reported(chosen)
-        found = found[found["name"] == "round_trip_us"]
-        blocks = found.groupby("block_size_B")["value"].agg(["median", "min", "max", "count"]).reset_index()
+        reported = records.reported(chosen)
+        reported = reported[reported["name"] == "round_trip_us"]
+        blocks = reported.groupby("block_size_B")["value"].agg(["median", "min", "max", "count"]).reset_index()
         rows = pd.DataFrame(
             {
                 "benchmark": "sockets.netpipe",
@@ -225,26 +225,28 @@ class Study(studies.Study):
 
     def warnings(self) -> str:
         """Badges and warnings of all points, and benchmarks omitted because a tool is missing."""
-        why = [self._missing(spec) for spec in self._wanted()] if self.values.measure else []
-        missing = dict.fromkeys(text.splitlines()[0] for text in why if text)
+        if not self.values.measure:
+            return super().warnings()
+        reasons = [self._missing(spec) for spec in self._wanted()]
+        missing = dict.fromkeys(text.splitlines()[0] for text in reasons if text)
         return "\n".join([super().warnings(), *(f"- left out: {text}" for text in missing)])
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        trips = [*self._trips_said(), *self._tools_said()]
-        return markdown_list([*trips, *self._streams_said(), *self._datagrams_said(), *self._load_said()])
+        trips = [*self._trip_sentences(), *self._tool_sentences()]
+        return markdown_list([*trips, *self._stream_sentences(), *self._datagram_sentences(), *self._load_sentences()])
 
-    def _trips_said(self) -> list[str]:
-        found = []
+    def _trip_sentences(self) -> list[str]:
+        sentences = []
         for name, group in self.trips.groupby("benchmark", sort=False):
             least = group.iloc[0]
-            found.append(
+            sentences.append(
                 f"{name}, {size_words(least['message_size_B'])}: the round trip takes "
-                f"{_said(least, 'round_trip_us')} by {least['engine']}."
+                f"{_mean_statement(least, 'round_trip_us')} by {least['engine']}."
             )
-        return found
+        return sentences
 
-    def _tools_said(self) -> list[str]:
+    def _tool_sentences(self) -> list[str]:
         rows = self.by_tool
         if len(rows) < 2:
             return []
@@ -257,39 +259,42 @@ class Study(studies.Study):
             f"({first['engine']}) to {number(last['round_trip_us_mean'])} µs ({last['engine']})."
         ]
 
-    def _streams_said(self) -> list[str]:
-        found = []
+    def _stream_sentences(self) -> list[str]:
+        sentences = []
         for name in _STREAMS:
             rows = self.rows(name, streams=1, socket_buffer=0, tool="iperf3")
             if len(rows):
                 best = rows.loc[rows["bandwidth_MBps_mean"].idxmax()]
                 way = "in both directions together" if name == _STREAMS[1] else "in one direction"
-                found.append(
+                sentences.append(
                     f"One TCP connection {way} carries at most {number(best['bandwidth_MBps_mean'])} MB/s, with sends "
                     f"of {size_words(best['message_size_B'])}."
                 )
-        return found
+        return sentences
 
-    def _datagrams_said(self) -> list[str]:
+    def _datagram_sentences(self) -> list[str]:
         rows = self.datagrams
         if rows.empty:
             return []
         whole, worst = rows[rows["lost_percent_mean"] < 1], rows.loc[rows["lost_percent_mean"].idxmax()]
-        kept = f"Up to {number(whole['sent_MBps_mean'].max())} MB/s sent, less than 1 % of the datagrams are lost. "
-        return [
-            f"{kept if len(whole) else ''}At {number(worst['sent_MBps_mean'])} MB/s sent, "
+        text = (
+            f"At {number(worst['sent_MBps_mean'])} MB/s sent, "
             f"{number(worst['bandwidth_MBps_mean'])} MB/s arrive and {number(worst['lost_percent_mean'])} % are lost."
-        ]
+        )
+        if len(whole):
+            most = number(whole["sent_MBps_mean"].max())
+            text = f"Up to {most} MB/s sent, less than 1 % of the datagrams are lost. {text}"
+        return [text]
 
-    def _load_said(self) -> list[str]:
-        found = []
+    def _load_sentences(self) -> list[str]:
+        sentences = []
         for _, row in self.of("sockets.under_load").iterrows():
-            found.append(
+            sentences.append(
                 f"At {number(row['option_message_rate'])} messages per second, sent whatever has come back, the round "
                 f"trip takes {statement(row, 'round_trip_us')}; 99 of 100 take at most "
                 f"{number(row['round_trip_us_p99'])} µs."
             )
-        return found
+        return sentences
 
 
 def _largest(sizes: str) -> int:
@@ -299,8 +304,8 @@ def _largest(sizes: str) -> int:
     return max(parse_sizes(sizes))
 
 
-def _said(row: Any, metric: str) -> str:
-    """Mean with what its interval over launches is."""
+def _mean_statement(row: Any, metric: str) -> str:
+    """Mean with its interval over launches."""
     low, high, unit = row[f"{metric}_low"], row[f"{metric}_high"], METRICS[metric].unit
     between = f" ({row['headline']}: {number(low)} to {number(high)})" if low == low else ""
     return f"{number(row[f'{metric}_mean'])} {unit} on average{between}"

@@ -1,4 +1,4 @@
-"""How fast are reads and writes, and who answers them: the disk or the page cache?"""
+"""How fast are reads and writes, and does the disk or the page cache answer them?"""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Study(studies.Study):
         """Reads; writes with and without sync; the table of file size × record size."""
         v = self.values
         common = {"ranks": 1, "directory": v.directory}
-        found = sweep("storage.read", sizes=v.sizes, pattern=words(v.patterns), **common)
-        found += sweep("storage.write", sizes=v.sizes, pattern=words(v.patterns), sync=words(v.syncs), **common)
+        specs = sweep("storage.read", sizes=v.sizes, pattern=words(v.patterns), **common)
+        specs += sweep("storage.write", sizes=v.sizes, pattern=words(v.patterns), sync=words(v.syncs), **common)
         if v.iozone:
-            found += sweep("storage.iozone", sizes=0, sync=[False, True], **common)
-        return found
+            specs += sweep("storage.iozone", sizes=0, sync=[False, True], **common)
+        return specs
 
     def read_figure(self) -> go.Figure | str:
         """Time of one read against its size."""
@@ -75,20 +75,20 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        found = []
+        sentences = []
         for name in ("storage.read", "storage.write"):
             rows = self.of(name)
             for _, row in rows[rows["message_size_B"] == rows["message_size_B"].min()].iterrows():
-                said = [row.get("option_pattern"), row.get("option_sync")]
-                how = ", ".join(word for word in said if isinstance(word, str) and word not in ("none", ""))
-                found.append(
+                options = [row.get("option_pattern"), row.get("option_sync")]
+                how = ", ".join(word for word in options if isinstance(word, str) and word not in ("none", ""))
+                sentences.append(
                     f"{name}, {size_words(row['message_size_B'])}, {how}: {statement(row, 'latency_us')}; "
                     f"99 of 100 take at most {number(row['latency_us_p99'])} µs."
                 )
         cached = self.records[[notes.has(badges, "page-cache") for badges in self.records["badges"]]]
         if len(cached):
-            found.append(
+            sentences.append(
                 f"In {len(cached)} of {len(self.records)} records the page cache may have answered; "
                 f"they measure memory, not the disk."
             )
-        return markdown_list(found)
+        return markdown_list(sentences)

@@ -59,35 +59,39 @@ class Study(_rdma.Study):
         """Latency and bandwidth of every operation over every service that carries it; other tools over RC."""
         v = self.values
         first, *others = words(v.tools) or ["auto"]
-        found = []
+        specs = []
         for kind, sizes in (("latency", v.sizes), ("bandwidth", v.bandwidth_sizes)):
             for operation in words(v.operations):
                 for connection in [c for c in words(v.connections) if carries(c, operation)]:
-                    found += self._of(kind, operation, connection, sizes, first)
+                    specs += self._of(kind, operation, connection, sizes, first)
         for tool in others:
             for operation in words(v.operations):
-                found += self._of("latency", operation, "RC", v.tool_sizes, tool)
-        return found
+                specs += self._of("latency", operation, "RC", v.tool_sizes, tool)
+        return specs
 
     def _of(self, kind: str, operation: str, connection: str, sizes: str, tool: str) -> list[Spec]:
         """One operation over one service at the sizes it can have."""
-        asked = list(parse_sizes(sizes)) if sizes.strip() else []
+        if not sizes.strip():
+            return []
+        possible = list(parse_sizes(sizes))
         if operation == "atomic":
-            asked = [8] if asked else []
+            possible = [8]
         if connection == "UD":
-            asked = [size for size in asked if size <= DATAGRAM]
+            possible = [size for size in possible if size <= DATAGRAM]
+        if not possible:
+            return []
         options = {"connection": connection, "tool": tool}
-        return sweep(f"verbs.{operation}_{kind}", sizes=asked, **options, **self.where) if asked else []
+        return sweep(f"verbs.{operation}_{kind}", sizes=possible, **options, **self.where)
 
     # ---- tables
 
     def rows(self, kind: str) -> pd.DataFrame:
-        """Rows of ``latency`` or ``bandwidth`` of the first tool, with operation and service as the legend has them."""
+        """Rows of ``latency`` or ``bandwidth`` of the first tool, with operation and service as in the legend."""
         every = self.every(kind)
         return every[every["engine"] == every["engine"].value_counts().index[0]] if len(every) else every
 
     def every(self, kind: str) -> pd.DataFrame:
-        """The same of all tools."""
+        """`rows` of all tools."""
         names = [f"verbs.{operation}_{kind}" for operation in OPERATIONS]
         rows = self.summary[self.summary["benchmark"].isin(names)]
         operation = rows["benchmark"].str.extract(r"\.(\w+)_")[0]
@@ -100,14 +104,18 @@ class Study(_rdma.Study):
         )
 
     def compared(self) -> pd.DataFrame:
-        """Latency over RC, of MPI and, as half of a round trip, of TCP: what the campaign holds of each."""
-        own = self.rows("latency")
-        own = own[own["path"].str.endswith(" RC") & (own["operation"] != "atomic")] if len(own) else own
-        parts = [own.assign(path=own["path"] + " (" + own["testbed"] + ")")] if len(own) else []
+        """Latency over RC, of MPI, and of TCP as half of a round trip, as far as the campaign has them."""
+        rows = self.rows("latency")
+        parts = []
+        if len(rows):
+            rows = rows[rows["path"].str.endswith(" RC") & (rows["operation"] != "atomic")]
+        if len(rows):
+            parts.append(rows.assign(path=rows["path"] + " (" + rows["testbed"] + ")"))
         for name in BESIDE if self.values.beside else ():
             plain = [s for s in self.campaign.samples(name) if _plain(s.spec)]
-            parts += [_beside(records.summary(records.table(plain)))] if plain else []
-        return pd.concat(parts) if parts else own
+            if plain:
+                parts.append(_beside(records.summary(records.table(plain))))
+        return pd.concat(parts) if parts else rows
 
     # ---- figures
 
@@ -158,7 +166,7 @@ class Study(_rdma.Study):
             least = group.iloc[0]
             if least["option_connection"] == "RC":
                 kind = "half of a round trip" if least["operation"] in ("send", "write") else "from post to completion"
-                yield (f"{path}: {size_words(least['message_size_B'])} take {statement(least, 'latency_us')}, {kind}.")
+                yield f"{path}: {size_words(least['message_size_B'])} take {statement(least, 'latency_us')}, {kind}."
 
     def _services(self) -> Iterator[str]:
         """What giving up reliability changes, at the smallest size."""
@@ -169,12 +177,12 @@ class Study(_rdma.Study):
                 continue
             base = least.loc["RC"]
             for connection, row in least.drop(index="RC").iterrows():
-                sure = above(row, base, "latency_us") or above(base, row, "latency_us")
+                apart = above(row, base, "latency_us") or above(base, row, "latency_us")
                 times = centre(row, "latency_us") / centre(base, "latency_us")
+                verdict = "the intervals are apart" if apart else "their intervals overlap, or there are none"
                 yield (
                     f"{operation} over {connection} takes {number(times)} "
-                    f"times as long as over RC at {size_words(row['message_size_B'])}; "
-                    + ("the intervals are apart." if sure else "their intervals overlap, or there are none.")
+                    f"times as long as over RC at {size_words(row['message_size_B'])}; {verdict}."
                 )
 
     def _bandwidth(self) -> Iterator[str]:
@@ -190,13 +198,14 @@ class Study(_rdma.Study):
             )
 
     def tools_findings(self) -> str:
-        """How the tools differ, and what Python's share is."""
-        rows, found = self.both_tools(), []
+        """How the tools differ, and the share of Python."""
+        rows, sentences = self.both_tools(), []
         for (operation, size), group in rows.groupby(["operation", "message_size_B"], sort=False):
             each = ", ".join(f"{row['engine']} {statement(row, 'latency_us')}" for _, row in group.iterrows())
-            found.append(f"{operation} over RC, {size_words(size)}: {each}.")
-        share = evidence.python_sentence(self.python_share)
-        return markdown_list([*found, *([share] if share else [])]) or LEFT_OUT
+            sentences.append(f"{operation} over RC, {size_words(size)}: {each}.")
+        if share := evidence.python_sentence(self.python_share):
+            sentences.append(share)
+        return markdown_list(sentences) or LEFT_OUT
 
     def crossed_findings(self) -> str:
         """What the counters of the link prove."""
@@ -204,12 +213,12 @@ class Study(_rdma.Study):
 
 
 def carries(connection: str, operation: str) -> bool:
-    """Whether a service can carry an operation: datagrams only SEND, UC nothing that has an answer."""
+    """Whether a service can carry an operation: UD carries only SEND, UC nothing that needs a response."""
     return operation in {"UD": ("send",), "UC": ("send", "write")}.get(connection, OPERATIONS)
 
 
 def _beside(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of another family as latency, named for the legend; of TCP half of the round trip."""
+    """Rows of MPI or TCP as latency, named for the legend; for TCP half of the round trip."""
     if rows["benchmark"].iloc[0] == "mpi.latency":
         return rows.assign(
             path="MPI over " + rows["transport"] + " (" + rows["testbed"] + ", " + rows["launcher"] + ")"
@@ -225,5 +234,5 @@ def _beside(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain(spec: Spec) -> bool:
-    """Whether a spec has neither options nor a setting of its own, so that a line of them has one point at a size."""
+    """Whether a spec has neither options nor its own setting, so that their line has one point at each size."""
     return not benchmarks.identity(spec).options and spec.bind == "auto" and not spec.environment and spec.ranks <= 2

@@ -1,4 +1,4 @@
-"""What do delay, loss and a narrow link do to RDMA verbs, and how often is something sent again?"""
+"""How do delay, loss and a slow link affect RDMA verbs, and how many packets are retransmitted?"""
 
 from __future__ import annotations
 
@@ -61,9 +61,11 @@ class Study(_rdma.Study):
 
     def specs(self) -> list[Spec]:
         """Reads and writes without added delay and with each delay and loss; writes with each rate."""
-        v, found = self.values, list[Spec]()
-        asked = [f"{factor}={level}" for factor in FACTORS for level in words(getattr(v, factor))]
-        for option in ["", *asked] if asked else []:
+        v, specs = self.values, list[Spec]()
+        options = [f"{factor}={level}" for factor in FACTORS for level in words(getattr(v, factor))]
+        if options:
+            options.insert(0, "")  # the unchanged link
+        for option in options:
             name, argument, given = testbeds.parse(f"{v.testbed},{option}" if option else v.testbed)
             if option and "delay" not in getattr(testbeds.module_of(name), "ADJUSTABLE", ()):
                 raise SpecError(
@@ -71,9 +73,10 @@ class Study(_rdma.Study):
                     "testbed=soft-roce."
                 )
             where = {**self.where, "testbed": testbeds.text_of(name, argument, given), "tool": v.tool}
-            found += [] if option.startswith("rate") else sweep(READ, sizes=v.read_size, **where)
-            found += sweep(WRITE, sizes=v.write_size, tx_depth=v.depth, **where)
-        return found
+            if not option.startswith("rate"):
+                specs += sweep(READ, sizes=v.read_size, **where)
+            specs += sweep(WRITE, sizes=v.write_size, tx_depth=v.depth, **where)
+        return specs
 
     @staticmethod
     def _place(testbed: str) -> str:
@@ -83,7 +86,7 @@ class Study(_rdma.Study):
     # ---- tables
 
     def under(self, benchmark: str, factor: str) -> pd.DataFrame:
-        """Rows of a benchmark against a factor, the link as it is included, which for a rate has none."""
+        """Rows of a benchmark against a factor, with the unchanged link except for a rate."""
         rows = self.of(benchmark)
         if rows.empty:
             return rows
@@ -96,15 +99,15 @@ class Study(_rdma.Study):
         return rows[lines].sort_values(["message_size_B", "level"])
 
     def again(self) -> pd.DataFrame:
-        """What the adapters sent again, by point and launch."""
+        """Retransmissions of the adapters, by point and launch."""
         return evidence.again(self.samples)
 
     def again_table(self) -> pd.DataFrame:
-        """The same summed over launches, a row for each benchmark and state of the link."""
+        """`again`, summed over launches, a row for each benchmark and state of the link."""
         rows = self.again()
         names = ["packets", *evidence.AGAIN]
-        found = rows.groupby(["benchmark", "testbed"], as_index=False, sort=True)[names].sum()
-        return found.rename(columns={name: name.replace("_", " ") for name in names})
+        sums = rows.groupby(["benchmark", "testbed"], as_index=False, sort=True)[names].sum()
+        return sums.rename(columns={name: name.replace("_", " ") for name in names})
 
     # ---- figures
 
@@ -135,7 +138,7 @@ class Study(_rdma.Study):
         return [row for _, row in self.under(benchmark, factor).iterrows()]
 
     def _delay(self) -> Iterator[str]:
-        """A read crosses the link twice."""
+        """Latency of a read with delay; a read crosses the link twice."""
         rows = self._ends(READ, "delay")
         if len(rows) > 1:
             first, last = rows[0], rows[-1]
@@ -147,7 +150,7 @@ class Study(_rdma.Study):
             )
 
     def _window(self) -> Iterator[str]:
-        """What a window can carry in a round trip."""
+        """Bandwidth that a window allows in a round trip, and the measured one."""
         for row in self._ends(WRITE, "delay"):
             if row["level"] > 0:
                 most = row["message_size_B"] * row["option_tx_depth"] / (2 * row["level"] * 1e-3) / 1e6
@@ -158,7 +161,7 @@ class Study(_rdma.Study):
                 )
 
     def _loss(self) -> Iterator[str]:
-        """What loss does to tail and bandwidth, and what was sent again."""
+        """Effect of loss on tail and bandwidth, and retransmissions."""
         rows = self._ends(READ, "loss")
         if len(rows) > 1:
             first, last = rows[0], rows[-1]
@@ -176,15 +179,15 @@ class Study(_rdma.Study):
                 f"The bandwidth of writes is {statement(first, 'bandwidth_MBps')} without loss and "
                 f"{statement(last, 'bandwidth_MBps')} with {number(last['level'])} %."
             )
-        found = self.again()
-        lossy = found[found["testbed"].str.contains("loss=")]
+        counts = self.again()
+        lossy = counts[counts["testbed"].str.contains("loss=")]
         if len(lossy):
             each = ", ".join(f"{lossy[name].sum():.0f} {what}" for name, what in evidence.AGAIN.items())
-            rest = found.drop(index=lossy.index)[list(evidence.AGAIN)].to_numpy().sum()
-            yield f"With loss the adapters counted {each}; without, {rest:.0f} of all these."
+            others = counts.drop(index=lossy.index)[list(evidence.AGAIN)].to_numpy().sum()
+            yield f"With loss the adapters counted {each}; without, {others:.0f} of all these."
 
     def _rate(self) -> Iterator[str]:
-        """A narrow link is the upper bound."""
+        """Bandwidth beside the rate of the link."""
         for row in self._ends(WRITE, "rate"):
             most = row["level"] / 8
             yield (
@@ -202,7 +205,7 @@ def level(text: str) -> float:
     >>> level("500us"), level("1.5"), level("2gbit"), level("")
     (0.5, 1.5, 2000.0, 0.0)
     """
-    found = re.fullmatch(r"([\d.]+)([a-z]*)", text or "0")
-    if found is None or found[2] not in _UNITS:
+    match = re.fullmatch(r"([\d.]+)([a-z]*)", text or "0")
+    if match is None or match[2] not in _UNITS:
         raise SpecError(f"{text!r} is not a delay, loss or rate. Write it like 4ms, 0.5 or 24mbit.")
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]

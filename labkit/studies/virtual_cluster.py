@@ -70,7 +70,7 @@ class Study(studies.Study):
             raise SpecError(
                 f"testbed={v.testbed}, but this notebook needs virtual-cluster. Set testbed={Parameters.testbed}."
             )
-        found = [
+        specs = [
             spec
             for rate in words(v.rates)
             for spec in sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=self.place(rate=rate))
@@ -80,14 +80,14 @@ class Study(studies.Study):
         for taper in counts(v.tapers, "tapers") if per_leaf < hosts else []:
             uplink = f"{per_leaf * _links.bits(v.rate) / taper / 1e6:g}mbit"
             tree = self.place(rate=v.rate, uplink=uplink)
-            found += sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=tree)
+            specs += sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=tree)
             how: dict[str, Any] = {"ranks": hosts, "launcher": v.launcher}
-            found += sweep(ALL, sizes=[v.size], testbed=tree, **how)
+            specs += sweep(ALL, sizes=[v.size], testbed=tree, **how)
         if v.sizes:
             ends = (outline.hosts[0], outline.hosts[-1])
             how = {"ranks": 2, "hosts": ends, "launcher": v.launcher, "testbed": self.place(rate=v.rate)}
-            found += sweep(TRIP, sizes=v.sizes, **how)
-        return list(dict.fromkeys(found))
+            specs += sweep(TRIP, sizes=v.sizes, **how)
+        return list(dict.fromkeys(specs))
 
     def place(self, **options: str) -> str:
         """The cluster with its switches, and with rates."""
@@ -98,7 +98,7 @@ class Study(studies.Study):
 
     @of_samples
     def claims(self) -> pd.DataFrame:
-        """Every stream and taper: what the busiest link allows, what came through, the part of it."""
+        """Every stream and taper: the rate that the busiest link allows, the measured rate, and its part of it."""
         rows = []
         for name in (STREAM, ALL):
             for _, row in self.of(name).iterrows():
@@ -124,7 +124,7 @@ class Study(studies.Study):
         return pd.DataFrame(rows)
 
     def claim_table(self) -> pd.DataFrame:
-        """The same with units in the heads."""
+        """`claims` with units in the heads."""
         heads = {
             "what": "what",
             "rate": "hosts' links (Mbit/s)",
@@ -161,8 +161,10 @@ class Study(studies.Study):
         chosen = [s for s in self.samples if s.spec.benchmark == ALL and EVIDENCE.of(s.meta)]
         if not chosen:
             return figures.topology(testbeds.outline(self.place(rate=self.values.rate)).facts)
-        one = max(chosen, key=lambda s: (float(testbeds.outline(s.spec.testbed).facts.get("taper", 1.0)), -s.launch))
-        return figures.topology(testbeds.outline(one.spec.testbed).facts, EVIDENCE.of(one.meta))
+        steepest = max(
+            chosen, key=lambda s: (float(testbeds.outline(s.spec.testbed).facts.get("taper", 1.0)), -s.launch)
+        )
+        return figures.topology(testbeds.outline(steepest.spec.testbed).facts, EVIDENCE.of(steepest.meta))
 
     def rates_figure(self) -> go.Figure | str:
         """What one stream brings against the rate of the narrowest link in its way."""
@@ -198,11 +200,10 @@ class Study(studies.Study):
                 )
         over = self.claims[self.claims["part"] > 100 * _OVER]
         few = self.claims[self.claims["part"] < 80]
-        yield (
-            "Nothing was faster than its link."
-            if over.empty
-            else f"{len(over)} of {len(self.claims)} points beat their link by more than 5 %: do not trust them."
-        )
+        if over.empty:
+            yield "Nothing was faster than its link."
+        else:
+            yield f"{len(over)} of {len(self.claims)} points beat their link by more than 5 %: do not trust them."
         if len(few):
             yield (
                 f"{len(few)} of {len(self.claims)} points stay below 80 % of it: this machine was busy, or forwards no "
@@ -210,7 +211,7 @@ class Study(studies.Study):
             )
 
     def _trips(self) -> Iterator[str]:
-        """What of a round trip is the link."""
+        """Part of a one-way time that the bits on the link take."""
         rows = self.trip_table()
         if len(rows):
             first, last = rows.iloc[0], rows.iloc[-1]
@@ -223,7 +224,7 @@ class Study(studies.Study):
 
 
 def _busiest(facts: Mapping[str, Any], size: float) -> tuple[float, float]:
-    """B that all to all moves over the link that needs longest for it, and its rate, MB/s."""
+    """Bytes that all to all moves over the busiest link, and the rate of that link, MB/s."""
     hosts, per_leaf = int(facts["nodes"]), int(facts["per_leaf"])
     links = [((hosts - 1) * size, float(facts["rate_bps"]) / 8e6)]
     if "uplink_bps" in facts:

@@ -1,4 +1,4 @@
-"""Suites: notebooks with parameters, executed by papermill into a campaign, which keeps whatever was measured."""
+"""Suites: notebooks with parameters. papermill executes them; a campaign keeps what they measure."""
 
 from __future__ import annotations
 
@@ -7,20 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import campaign, extras, measuring, writing
+from labkit import extras, measuring, writing
 from labkit.analysis import doubts
-from labkit.campaign import Campaign, events
+from labkit.campaign import Campaign, events, root
 from labkit.errors import LabkitError
 from labkit.records import cached, tables
 from labkit.suites.definition import Entry, Suite, load, names
-from labkit.suites.notebooks import PLOTLY, Executed, execute, finish, followed, inherited, measure_only, room
+from labkit.suites.notebooks import (
+    PLOTLY,
+    Executed,
+    add_static_figures,
+    campaign_in_environment,
+    execute,
+    measure_only,
+    progress_reported,
+    raise_open_file_limit,
+)
 from labkit.units import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = 10  # kinds of warnings at the end of a run
-MANY = 500  # files of a benchmark, from which on they are compacted at the end of a run
+SHOWN = 10  # kinds of warnings shown at the end of a run
+MANY = 500  # a benchmark with so many files is compacted at the end of a run
 __all__ = [
     "PLOTLY",
     "Entry",
@@ -29,20 +38,20 @@ __all__ = [
     "Suite",
     "load",
     "names",
-    "room",
+    "raise_open_file_limit",
     "run",
 ]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a suite.
+    """The result of a run of a suite.
 
     Parameters
     ----------
     campaign : its folder.
-    measured, there : points × launches that are new, and that were skipped because they were there.
-    failed : points that are not there, each with its reason.
+    measured, present : points × launches that are new, and that were skipped because the campaign had them.
+    failed : points that could not be measured, each with its reason.
     retried : points that only a second start could measure; they are marked.
     warnings : badges and warnings of the records, each with how many records have it.
     """
@@ -50,7 +59,7 @@ class Outcome:
     campaign: Path
     notebooks: tuple[Executed, ...]
     measured: int
-    there: int
+    present: int
     failed: tuple[str, ...] = ()
     retried: int = 0
     warnings: tuple[tuple[str, int], ...] = ()
@@ -58,86 +67,91 @@ class Outcome:
     @property
     def sound(self) -> bool:
         """Whether every notebook ran to its end."""
-        return not any(one.error for one in self.notebooks)
+        return not any(notebook.error for notebook in self.notebooks)
 
     def text(self) -> str:
         """A summary for people."""
         lines = []
-        for one in self.notebooks:
-            state = "failed" if one.error else "done"
-            place = one.path if one.path.exists() else "not executed"
-            lines.append(f"{state:6}  {one.name}  {format_duration(one.seconds)}  {place}")
-            lines += [f"        {line}" for line in one.error.splitlines()[:6]]
-        failed = sum(bool(one.error) for one in self.notebooks)
+        for notebook in self.notebooks:
+            state = "failed" if notebook.error else "done"
+            copy = notebook.path if notebook.path.exists() else "not executed"
+            lines.append(f"{state:6}  {notebook.name}  {format_duration(notebook.seconds)}  {copy}")
+            lines += [f"        {line}" for line in notebook.error.splitlines()[:6]]
+        failed = sum(bool(notebook.error) for notebook in self.notebooks)
         lines.append(
             f"{len(self.notebooks) - failed} of {len(self.notebooks)} notebooks done, {self.measured} points measured, "
-            f"{self.there} were there already: {self.campaign}"
+            f"{self.present} were there already: {self.campaign}"
         )
         lines += [f"failed: {text}" for text in self.failed]
-        lines += [f"{self.retried} points needed a second start and carry a mark"] if self.retried else []
+        if self.retried:
+            lines.append(f"{self.retried} points needed a second start and carry a mark")
         lines += [f"warning: {text} ({count} records)" for text, count in self.warnings[:SHOWN]]
         more = len(self.warnings) - SHOWN
-        if left := extras.absent(*extras.NOTEBOOKS):
+        if absent := extras.absent(*extras.NOTEBOOKS):
             lines.append(
-                f"labkit measured the points but executed no notebook, because {left[0]} is not installed. For the "
-                f"notebooks and the report: {extras.remedy(left[0])}, then: labkit report {self.campaign}"
+                f"labkit measured the points but executed no notebook, because {absent[0]} is not installed. For the "
+                f"notebooks and the report: {extras.remedy(absent[0])}, then: labkit report {self.campaign}"
             )
-        return "\n".join([*lines, *([f"and {more} further kinds of warnings: labkit show"] if more > 0 else [])])
+        if more > 0:
+            lines.append(f"and {more} further kinds of warnings: labkit show")
+        return "\n".join(lines)
 
 
 def run(
     suite: Suite, *, into: str | Path | None = None, progress: Callable[[measuring.Progress], None] | None = None
 ) -> Outcome:
-    """Execute every notebook of a suite; a failing one is kept with its error and the others go on.
+    """Execute every notebook of a suite. A notebook that fails is kept with its error; the others go on.
 
-    Without the packages of the extra ``report``, the points are measured and no notebook is executed.
+    Without the packages of the extra ``report``, labkit measures the points and executes no notebook.
 
     Parameters
     ----------
-    into : campaign folder; the suite's name below data/campaigns when left out.
-    progress : told about every point that a notebook measures.
+    into : campaign folder; by default the suite's name below data/campaigns.
+    progress : called with every point that a notebook measures.
 
     Raises
     ------
     LaunchError
-        If somebody else measures into the campaign, or too few files may be open.
+        If another run measures into the campaign, or the limit of open files is too low.
     """
-    room()
-    held = Campaign(into or campaign.root() / suite.name)
+    raise_open_file_limit()
+    campaign = Campaign(into or root() / suite.name)
     parameters = {entry.name: dict(entry.parameters) for entry in suite.entries}
-    before, executed = held.done(), []
-    carry_out = measure_only if extras.absent(*extras.NOTEBOOKS) else execute
-    with held.lease(), inherited(held):
-        held.tell("run", suite=suite.name)
-        held.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
+    before, executed = campaign.done(), []
+    process = measure_only if extras.absent(*extras.NOTEBOOKS) else execute
+    with campaign.lease(), campaign_in_environment(campaign):
+        campaign.tell("run", suite=suite.name)
+        campaign.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
         if suite.seed is not None:
             settings = {entry.name: dict(entry.setting) for entry in suite.entries}
             order = [entry.name for entry in suite.order]
-            held.update({"sweep": {"seed": suite.seed, "order": order, "settings": settings}})
-        there = set(before)
-        missing = {entry.name: _missing(entry, there) for entry in suite.order}
-        total, passed = sum(missing.values()), 0
+            campaign.update({"sweep": {"seed": suite.seed, "order": order, "settings": settings}})
+        present = set(before)
+        counts = {entry.name: _missing(entry, present) for entry in suite.order}
+        total, finished = sum(counts.values()), 0
         for entry in suite.order:
-            with followed(held, passed, total, progress):
-                executed.append(carry_out(entry, held))
-            passed += missing[entry.name]
-        executed.sort(key=lambda one: list(parameters).index(one.name))
-        held.compact(least=MANY)
-        finish([one.path for one in executed if one.path.exists()])
-    table = cached.of(held)
-    save_records(table, held.path / "records.parquet")
-    held.update({"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]})
-    failed, retried = _told(held)
-    new, warnings = held.done() - before, doubts.kinds([*table["warnings"], *table["badges"]])
-    return Outcome(held.path, tuple(executed), len(new), len(before), failed, retried, tuple(warnings))
+            with progress_reported(campaign, finished, total, progress):
+                executed.append(process(entry, campaign))
+            finished += counts[entry.name]
+        executed.sort(key=lambda notebook: list(parameters).index(notebook.name))
+        campaign.compact(least=MANY)
+        add_static_figures([notebook.path for notebook in executed if notebook.path.exists()])
+    table = cached.of(campaign)
+    save_records(table, campaign.path / "records.parquet")
+    campaign.update(
+        {"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]}
+    )
+    failed, retried = _failures(campaign)
+    new, warnings = campaign.done() - before, doubts.kinds([*table["warnings"], *table["badges"]])
+    return Outcome(campaign.path, tuple(executed), len(new), len(before), failed, retried, tuple(warnings))
 
 
-def _told(held: Campaign) -> tuple[tuple[str, ...], int]:
-    """What the events say of this run: points that failed with their reasons, and how many were retried."""
-    told = events.read(held.path)
-    last = max((i for i, one in enumerate(told) if one.kind == "run"), default=0)
-    failed = [f"{one['what']}: {one['reason']}"[:300] for one in told[last:] if one.kind == "failed"]
-    return tuple(dict.fromkeys(failed)), sum(one.kind == "retried" for one in told[last:])
+def _failures(campaign: Campaign) -> tuple[tuple[str, ...], int]:
+    """Return the points of this run that failed, with their reasons, and how many were retried."""
+    run_events = events.read(campaign.path)
+    last = max((i for i, event in enumerate(run_events) if event.kind == "run"), default=0)
+    failed = [f"{event['what']}: {event['reason']}"[:300] for event in run_events[last:] if event.kind == "failed"]
+    return tuple(dict.fromkeys(failed)), sum(event.kind == "retried" for event in run_events[last:])
 
 
 def save_records(frame: pd.DataFrame, target: str | Path) -> None:
@@ -147,12 +161,12 @@ def save_records(frame: pd.DataFrame, target: str | Path) -> None:
         file.write(tables.parquet(plain))
 
 
-def _missing(entry: Entry, there: set[tuple[str, str, int]]) -> int:
-    """How many points a notebook will measure, which are there then; 0 when its study cannot even start."""
+def _missing(entry: Entry, present: set[tuple[str, str, int]]) -> int:
+    """Count the points that a notebook will measure and add them to those present; 0 if its study cannot start."""
     try:
         points = {(p.spec.benchmark, p.fingerprint, p.launch) for p in entry.study().points}
     except LabkitError:
         return 0
-    new = points - there
-    there |= new
+    new = points - present
+    present |= new
     return len(new)

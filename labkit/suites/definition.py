@@ -1,4 +1,4 @@
-"""What a suite is, and how its TOML file is read: strictly, before anything starts."""
+"""A suite, and its TOML file: labkit reads it strictly, before anything starts."""
 
 from __future__ import annotations
 
@@ -17,29 +17,79 @@ from typing import Any
 
 from labkit import outside, project, ranges, studies
 from labkit.errors import DataError, SpecError, alike, known, named
-from labkit.spec import validated
-from labkit.suites.written import Notebook, Sweep, Written
+from labkit.spec import STRICT, validated
 
-SETTING = "setting "  # keeps names of settings apart from those of parameters
+SETTING = "setting "  # separates names of settings from those of parameters
 SETTINGS = ("launcher", "bind", "transport", "hosts")
 PART = 60  # characters of a swept value in the name of a notebook
 COPIES = 1000  # executed copies of one notebook
 
 
 @dataclass(frozen=True)
-class Shared:
-    """Parameters for every notebook that has them, the weakest first.
+class Sweep:
+    """A [[sweep]] of a suite's file.
 
     Parameters
     ----------
-    usual : of a batch job; no notebook need have them.
-    suite : of the suite's file.
-    line : of the command line; they win over everything that a suite sets.
+    notebooks : names of those it sweeps; all when left out.
+    parameters, setting : name → values.
     """
 
-    usual: Mapping[str, Any]
+    __pydantic_config__ = STRICT
+    notebooks: list[str] | None = None
+    parameters: dict[str, list[Any]] = field(default_factory=dict)
+    setting: dict[str, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A [[notebook]] of a suite's file.
+
+    Parameters
+    ----------
+    name : of the notebook in notebooks/, without .ipynb; never a path.
+    parameters : set in it.
+    sweep, setting : name → values; the notebook is executed once for every combination.
+    """
+
+    __pydantic_config__ = STRICT
+    name: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    sweep: dict[str, list[Any]] = field(default_factory=dict)
+    setting: dict[str, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SuiteFile:
+    """A suite's file.
+
+    Parameters
+    ----------
+    parameters : set in every notebook that has them.
+    seed : of the random order of swept notebooks.
+    """
+
+    title: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    seed: int = 1
+    sweep: list[Sweep] = field(default_factory=list)
+    notebook: list[Notebook] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Parameters for every notebook that has them, from the weakest to the strongest.
+
+    Parameters
+    ----------
+    defaults : of a batch job or a testbed; they may be parameters that no notebook has.
+    suite : of the suite's file.
+    command_line : they override everything that a suite sets.
+    """
+
+    defaults: Mapping[str, Any]
     suite: Mapping[str, Any]
-    line: Mapping[str, str]
+    command_line: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -50,8 +100,8 @@ class Entry:
     ----------
     notebook : source, without outputs.
     parameters : set in it.
-    suffix : tells the executed copies of a swept notebook apart.
-    setting : launcher, bind, transport, hosts, ``env.NAME`` of all its MPI ranks, where its study leaves them open.
+    suffix : distinguishes the executed copies of a swept notebook.
+    setting : launcher, bind, transport, hosts, ``env.NAME`` of all its MPI ranks, unless its study sets them.
     """
 
     notebook: Path
@@ -65,22 +115,22 @@ class Entry:
         return self.notebook.stem + self.suffix
 
     def study(self, **more: Any) -> studies.Study:
-        """The study with these parameters, checked."""
-        with self.settled():
+        """Return the study with these parameters, checked."""
+        with self.setting_applied():
             return studies.of_notebook(self.notebook)(**{**self.parameters, **more})
 
     @contextmanager
-    def settled(self) -> Iterator[None]:
-        """The setting in the environment, which a study reads and a notebook's kernel inherits."""
-        before = os.environ.pop(studies.SETTING, None)
+    def setting_applied(self) -> Iterator[None]:
+        """Put the setting into the environment, which a study reads and a notebook's kernel inherits."""
+        previous = os.environ.pop(studies.SETTING, None)
         if self.setting:
             os.environ[studies.SETTING] = json.dumps(dict(self.setting))
         try:
             yield
         finally:
             os.environ.pop(studies.SETTING, None)
-            if before is not None:
-                os.environ[studies.SETTING] = before
+            if previous is not None:
+                os.environ[studies.SETTING] = previous
 
 
 @dataclass(frozen=True)
@@ -89,7 +139,7 @@ class Suite:
 
     Parameters
     ----------
-    seed : fixes the order in which swept notebooks are executed; None where nothing is swept by the suite.
+    seed : fixes the order in which swept notebooks are executed; None if the suite sweeps nothing.
     """
 
     name: str
@@ -99,7 +149,7 @@ class Suite:
 
     @property
     def order(self) -> tuple[Entry, ...]:
-        """Notebooks in the order of their execution: swept ones in random order among their places."""
+        """Notebooks in the order of their execution: swept ones exchange their places at random."""
         if self.seed is None:
             return self.entries
         names = [entry.notebook for entry in self.entries]
@@ -110,44 +160,44 @@ class Suite:
 
 
 def names() -> list[str]:
-    """Suites of the user's project, and those that labkit ships."""
+    """Return the names of the suites of the user's project, and of those that labkit ships."""
     return sorted(project.suites())
 
 
-def load(name: str | Path, overrides: Sequence[str] = (), usual: Mapping[str, Any] | None = None) -> Suite:
-    """A suite by its name or by its TOML file.
+def load(name: str | Path, overrides: Sequence[str] = (), defaults: Mapping[str, Any] | None = None) -> Suite:
+    """Load a suite by its name or by its TOML file.
 
     Parameters
     ----------
     overrides : ``NAME=VALUE``, set in every notebook that has the parameter.
-    usual : the same where nothing else sets it; no notebook need have it.
+    defaults : parameters that apply if nothing else sets them; they may be some that no notebook has.
 
     Raises
     ------
     SpecError
-        For an unknown suite, notebook or parameter, or a value of the wrong type; nothing was started.
+        For an unknown suite, notebook or parameter, or a value of the wrong type. Nothing was started.
     """
-    there = project.suites()
-    own = str(name).endswith(".toml")
-    path = Path(name) if own else there.get(named("suite", str(name), sorted(there)))
+    suites_by_name = project.suites()
+    is_file = str(name).endswith(".toml")
+    path = Path(name) if is_file else suites_by_name.get(named("suite", str(name), sorted(suites_by_name)))
     if path is None or not path.is_file():
-        raise known("suite", str(name), sorted(there))
-    held = validated(Written, _toml(path), what=str(path))
-    if not held.notebook:
+        raise known("suite", str(name), sorted(suites_by_name))
+    document = validated(SuiteFile, _toml(path), what=str(path))
+    if not document.notebook:
         raise SpecError(f"{path} has no [[notebook]], but a suite needs at least one. Add one.")
-    ranges.check("seed", held.seed, word=f"{path}: seed=")
-    given = _pairs(overrides)
-    sweeps = [_checked(path, one, [n.name for n in held.notebook]) for one in held.sweep]
-    shared = Shared(dict(usual or {}), held.parameters, given)
-    entries = [entry for one in held.notebook for entry in _entries(path, _swept(one, sweeps), shared)]
-    if twice := sorted({e.name for e in entries if [other.name for other in entries].count(e.name) > 1}):
-        raise SpecError(f"{path} lists the notebook {twice[0]} more than once. Use a [[sweep]]: it names each copy.")
-    _used(path, shared, held.notebook)
-    return Suite(path.stem, held.title or path.stem, tuple(entries), held.seed if sweeps else None)
+    ranges.check("seed", document.seed, word=f"{path}: seed=")
+    parameters = _pairs(overrides)
+    sweeps = [_checked(path, item, [n.name for n in document.notebook]) for item in document.sweep]
+    shared = Shared(dict(defaults or {}), document.parameters, parameters)
+    entries = [entry for item in document.notebook for entry in _entries(path, _swept(item, sweeps), shared)]
+    if repeated := sorted({e.name for e in entries if [other.name for other in entries].count(e.name) > 1}):
+        raise SpecError(f"{path} lists the notebook {repeated[0]} more than once. Use a [[sweep]]: it names each copy.")
+    _used(path, shared, document.notebook)
+    return Suite(path.stem, document.title or path.stem, tuple(entries), document.seed if sweeps else None)
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    """What the file holds."""
+    """Return the content of the file."""
     try:
         return outside.toml(path)
     except DataError as error:
@@ -155,97 +205,98 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _pairs(overrides: Sequence[str]) -> dict[str, str]:
-    """Parameters of the command line."""
+    """Return the parameters of the command line."""
     if broken := [pair for pair in overrides if "=" not in pair]:
         raise SpecError(f"-p {ranges.shown(broken[0])} is not of the form NAME=VALUE, as in -p launches=6.")
     return dict(pair.split("=", 1) for pair in overrides)
 
 
 def _used(path: Path, shared: Shared, notebooks: Sequence[Notebook]) -> None:
-    """Refuse a parameter that no notebook has, naming those that are alike."""
-    has = {name for one in notebooks for name in studies.defaults(studies.of_notebook(_file(one.name)))}
-    for word, values in (("-p ", shared.line), ("[parameters] ", shared.suite)):
+    """Refuse a parameter that no notebook has, and name similar ones."""
+    accepted = {name for notebook in notebooks for name in studies.defaults(studies.of_notebook(_file(notebook.name)))}
+    for prefix, values in (("-p ", shared.command_line), ("[parameters] ", shared.suite)):
         for name in values:
-            if name not in has:
+            if name not in accepted:
                 raise SpecError(
-                    f"{word}{name}: no notebook of {path.stem} has this parameter. {alike(name, sorted(has))}"
-                    f"They have: {', '.join(sorted(has))}."
+                    f"{prefix}{name}: no notebook of {path.stem} has this parameter. {alike(name, sorted(accepted))}"
+                    f"They have: {', '.join(sorted(accepted))}."
                 )
 
 
-def _checked(path: Path, one: Sweep, names: Sequence[str]) -> Sweep:
-    """A [[sweep]], its notebooks and settings checked."""
-    if not (one.parameters or one.setting):
+def _checked(path: Path, sweep: Sweep, names: Sequence[str]) -> Sweep:
+    """Check the notebooks and settings of a [[sweep]]; fill in its notebooks."""
+    if not (sweep.parameters or sweep.setting):
         raise SpecError(f"{path}: a [[sweep]] has neither parameters nor setting. Add one of them.")
-    if strange := sorted(set(one.notebooks or ()) - set(names)):
+    if unknown := sorted(set(sweep.notebooks or ()) - set(names)):
         raise SpecError(
-            f"{path}: [[sweep]] notebooks={strange}, but the suite has no such notebook. "
-            f"{alike(strange[0], names)}It has: {', '.join(names)}."
+            f"{path}: [[sweep]] notebooks={unknown}, but the suite has no such notebook. "
+            f"{alike(unknown[0], names)}It has: {', '.join(names)}."
         )
-    _settings(path, one.setting)
-    return replace(one, notebooks=one.notebooks if one.notebooks is not None else list(names))
+    _settings(path, sweep.setting)
+    return replace(sweep, notebooks=sweep.notebooks if sweep.notebooks is not None else list(names))
 
 
 def _settings(path: Path, setting: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse names that are no settings."""
-    if wrong := [n for n in setting if n not in SETTINGS and not n.startswith("env.")]:
+    """Refuse names of settings that do not exist."""
+    if unknown := [n for n in setting if n not in SETTINGS and not n.startswith("env.")]:
         raise SpecError(
-            f"{path}: setting {wrong[0]!r} does not exist. {alike(wrong[0], SETTINGS)}"
+            f"{path}: setting {unknown[0]!r} does not exist. {alike(unknown[0], SETTINGS)}"
             f"Settings are {', '.join(SETTINGS)} and env.NAME."
         )
 
 
-def _swept(one: Notebook, sweeps: Sequence[Sweep]) -> Notebook:
-    """A notebook of a suite with the axes that the suite's sweeps give it."""
-    own = [sweep for sweep in sweeps if one.name in (sweep.notebooks or ())]
-    axes = {key: values for sweep in own for key, values in sweep.parameters.items()}
-    settings = {key: values for sweep in own for key, values in sweep.setting.items()}
-    return replace(one, sweep={**one.sweep, **axes}, setting={**one.setting, **settings})
+def _swept(notebook: Notebook, sweeps: Sequence[Sweep]) -> Notebook:
+    """Add to a notebook the axes that the suite's sweeps give it."""
+    applicable = [sweep for sweep in sweeps if notebook.name in (sweep.notebooks or ())]
+    axes = {key: values for sweep in applicable for key, values in sweep.parameters.items()}
+    settings = {key: values for sweep in applicable for key, values in sweep.setting.items()}
+    return replace(notebook, sweep={**notebook.sweep, **axes}, setting={**notebook.setting, **settings})
 
 
 def _file(name: str) -> Path:
-    """File of a notebook that a suite names: by its name, never by a path.
+    """Return the file of a notebook that a suite names: by its name, never by a path.
 
     Raises
     ------
     SpecError
-        If it is a path, or there is none of that name.
+        If it is a path, or no notebook has that name.
     """
-    there = project.notebooks()
-    if named("notebook", name, list(there)) not in there:
-        raise known("notebook", name, list(there))
-    return there[name]
+    notebooks = project.notebooks()
+    if named("notebook", name, list(notebooks)) not in notebooks:
+        raise known("notebook", name, list(notebooks))
+    return notebooks[name]
 
 
-def _entries(suite: Path, one: Notebook, shared: Shared) -> Iterator[Entry]:
-    """A notebook of a suite, once for every combination of what it sweeps; the command line wins over the suite."""
-    notebook = _file(one.name)
-    study = studies.of_notebook(notebook)
-    has = studies.defaults(study)
-    _settings(suite, one.setting)
-    line = {key: value for key, value in shared.line.items() if key in has}
-    swept = {key: values for key, values in one.sweep.items() if key not in line}
-    settings = {f"{SETTING}{key}": values for key, values in one.setting.items()}
+def _entries(suite: Path, notebook: Notebook, shared: Shared) -> Iterator[Entry]:
+    """Yield a notebook of a suite for every combination of swept values; the command line overrides the suite."""
+    path = _file(notebook.name)
+    study = studies.of_notebook(path)
+    accepted = studies.defaults(study)
+    _settings(suite, notebook.setting)
+    command_line = {key: value for key, value in shared.command_line.items() if key in accepted}
+    swept = {key: values for key, values in notebook.sweep.items() if key not in command_line}
+    settings = {f"{SETTING}{key}": values for key, values in notebook.setting.items()}
     if empty := [key.removeprefix(SETTING) for key, values in {**swept, **settings}.items() if not values]:
         raise SpecError(
-            f"{suite}: the sweep of {empty[0]} in {one.name} has no values. Add values, or remove the sweep."
+            f"{suite}: the sweep of {empty[0]} in {notebook.name} has no values. Add values, or remove the sweep."
         )
     if (count := math.prod(map(len, [*swept.values(), *settings.values()]))) > COPIES:
         raise SpecError(
-            f"{suite}: the sweeps of {one.name} make {count:,} notebooks; the limit is {COPIES:,}. Sweep fewer values."
+            f"{suite}: the sweeps of {notebook.name} make {count:,} notebooks; the limit is {COPIES:,}. "
+            "Sweep fewer values."
         )
     for combination in itertools.product(*swept.values(), *settings.values()):
-        given = dict(zip([*swept, *settings], combination, strict=True))
-        axis = {key: value for key, value in given.items() if not key.startswith(SETTING)}
-        setting = {key.removeprefix(SETTING): str(v) for key, v in given.items() if key.startswith(SETTING)}
-        own = {key: value for key, value in {**shared.usual, **shared.suite}.items() if key in has}
-        own |= one.parameters | axis | line
-        checked = validated(study.parameters, own, what=f"notebook {notebook.stem}")
-        typed = {key: getattr(checked, key) for key in own}
-        yield Entry(notebook, typed, "".join(f"-{_part(value)}" for value in given.values()), setting)
+        choice = dict(zip([*swept, *settings], combination, strict=True))
+        swept_values = {key: value for key, value in choice.items() if not key.startswith(SETTING)}
+        setting = {key.removeprefix(SETTING): str(v) for key, v in choice.items() if key.startswith(SETTING)}
+        given = {key: value for key, value in {**shared.defaults, **shared.suite}.items() if key in accepted}
+        given |= notebook.parameters | swept_values | command_line
+        checked = validated(study.parameters, given, what=f"notebook {path.stem}")
+        typed = {key: getattr(checked, key) for key in given}
+        yield Entry(path, typed, "".join(f"-{_part(value)}" for value in choice.values()), setting)
 
 
 def _part(value: object) -> str:
-    """A value as a part of a file's name; of a long one, as a launcher's path is, its end with a checksum."""
+    """Return a value as a part of a file's name; of a long one, such as a launcher's path, a checksum and its end."""
     text = re.sub(r"[^\w.,:=+@ -]", "_", str(value))
     return text if len(text) <= PART else f"{hashlib.sha256(text.encode()).hexdigest()[:8]}{text[8 - PART :]}"

@@ -1,4 +1,4 @@
-"""Kernels of notebooks: ended by a message alone, with a connection file that does not outlive its owner."""
+"""Kernels of notebooks: a message ends them, and their connection file does not outlive its owner."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from labkit import scratch
 FOLDER = "labkit-kernel-"
 
 
-class Quiet(AsyncKernelManager):
-    """A kernel that is not interrupted when it shall end.
+class NotInterrupted(AsyncKernelManager):
+    """A kernel that gets no interrupt when it shall end.
 
-    Jupyter's own sends SIGINT first. A kernel that has executed all cells then prints a traceback of its own, though
+    Jupyter's own manager sends SIGINT first. A kernel that has executed all cells then prints a traceback, although
     nothing is wrong.
     """
 
@@ -26,15 +26,15 @@ class Quiet(AsyncKernelManager):
 
 
 @contextmanager
-def kept() -> Iterator[type[Quiet]]:
-    """Kind of kernel whose connection file lies in a folder of its own, as long as this lasts."""
+def connection_in_scratch() -> Iterator[type[NotInterrupted]]:
+    """Give a class of kernels whose connection file lies in a temporary folder; remove the folder at the end."""
     with scratch.folder(FOLDER) as folder:
         yield _in(folder)
 
 
-def _in(folder: Path) -> type[Quiet]:
-    class Own(Quiet):
+def _in(folder: Path) -> type[NotInterrupted]:
+    class InFolder(NotInterrupted):
         def _connection_file_default(self) -> str:
             return str(folder / "kernel.json")
 
-    return Own
+    return InFolder

@@ -1,4 +1,4 @@
-"""One notebook of a suite: executed by papermill, followed while it runs, its figures given static twins."""
+"""Execute one notebook of a suite by papermill, follow it while it runs, and add static twins of its figures."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from labkit.suites.definition import Entry
 
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
-DESCRIPTORS = 256  # that a run may open
+DESCRIPTORS = 256  # files that a run may open
 ALLOWED = "at most 200 characters without / and \\, and a letter or digit first"
 
 
 def _silent(kind: str, **facts: object) -> None:
-    """Tell nobody."""
+    """Ignore an event."""
 
 
 @dataclass(frozen=True)
 class Executed:
-    """What became of a notebook: where it lies, s it took, and its error where it has one."""
+    """The result of executing a notebook: its path, the time it took in s, and its error; empty if it has none."""
 
     name: str
     path: Path
@@ -39,13 +39,13 @@ class Executed:
     error: str = ""
 
 
-def room() -> None:
-    """Have as many descriptors as a kernel, its channels and the supervisors of ranks take.
+def raise_open_file_limit() -> None:
+    """Raise the limit of open files to what a kernel, its channels and the supervisors of ranks need.
 
     Raises
     ------
     LaunchError
-        If the limit is lower, and may not be raised from here.
+        If the hard limit is lower.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft >= DESCRIPTORS or soft == resource.RLIM_INFINITY:
@@ -58,17 +58,17 @@ def room() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, hard))
 
 
-def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
-    """One notebook through papermill.
+def execute(entry: Entry, campaign: Campaign, into: Path | None = None) -> Executed:
+    """Execute one notebook by papermill.
 
     Parameters
     ----------
-    into : folder for the executed copy; the campaign's ``notebooks`` when left out, and then its log tells of it.
+    into : folder for the executed copy; by default the campaign's ``notebooks``, and then the campaign logs it.
 
     Raises
     ------
     SpecError
-        If the notebook's name is no name of a file, as that of a swept one may be; nothing was started.
+        If the notebook's name is not valid for a file, as after a sweep of texts. Nothing was started.
     """
     import papermill
     from papermill.exceptions import PapermillException
@@ -77,18 +77,19 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
 
     if not NAME.fullmatch(entry.name):
         raise SpecError(f"The notebook name {entry.name[:80]!r} is not valid: use {ALLOWED}. Sweep other values.")
-    target = (into or held.path / "notebooks") / f"{entry.name}.ipynb"
-    careful = nullcontext if into else held.writing
-    with careful():
+    target = (into or campaign.path / "notebooks") / f"{entry.name}.ipynb"
+    guarded = nullcontext if into else campaign.writing
+    with guarded():
         target.parent.mkdir(parents=True, exist_ok=True)
-        for left in target.parent.glob(f".{target.name}.*.ipynb") if into is None else ():
-            left.unlink()  # of a run that was killed: who holds the campaign is the only one to write here
-    running = target.with_name(f".{target.name}.{os.getpid()}.ipynb")  # papermill asks for the suffix
+        if into is None:
+            for abandoned in target.parent.glob(f".{target.name}.*.ipynb"):
+                abandoned.unlink()  # of a killed run: only the holder of the campaign lock writes here
+    running = target.with_name(f".{target.name}.{os.getpid()}.ipynb")  # papermill needs the suffix
     began, error = time.monotonic(), ""
-    tell = _silent if into else held.tell
+    tell = _silent if into else campaign.tell
     tell("notebook", name=entry.name, state="begins")
     try:
-        with entry.settled(), kernels.kept() as kind:
+        with entry.setting_applied(), kernels.connection_in_scratch() as kernel_class:
             papermill.execute_notebook(
                 str(entry.notebook),
                 str(running),
@@ -98,13 +99,13 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
                 cwd=str(project.home()),
                 kernel_name="python3",
                 extra_arguments=["--log-level=ERROR"],
-                kernel_manager_class=kind,
+                kernel_manager_class=kernel_class,
             )
     except PapermillException as raised:
         error = f"{getattr(raised, 'ename', type(raised).__name__)}: {getattr(raised, 'evalue', raised)}"
     except Exception as raised:  # a kernel that died or could not start: the others go on
         error = f"{type(raised).__name__}: {raised}"
-    with careful():
+    with guarded():
         try:
             if running.exists():
                 writing.move(running, target)
@@ -115,62 +116,62 @@ def execute(entry: Entry, held: Campaign, into: Path | None = None) -> Executed:
     return Executed(entry.name, target, seconds, error)
 
 
-def measure_only(entry: Entry, held: Campaign) -> Executed:
-    """Measure what a notebook would measure, where the packages that execute it are not installed."""
+def measure_only(entry: Entry, campaign: Campaign) -> Executed:
+    """Measure what a notebook would measure if the packages that execute it are not installed."""
     began, error = time.monotonic(), ""
-    held.tell("notebook", name=entry.name, state="begins")
+    campaign.tell("notebook", name=entry.name, state="begins")
     try:
-        with entry.settled():
+        with entry.setting_applied():
             entry.study().run()
     except LabkitError as raised:  # the others go on
         error = f"{type(raised).__name__}: {of_point(raised)}"
     seconds = time.monotonic() - began
-    held.tell("notebook", name=entry.name, state="failed" if error else "measured", error=error, seconds=seconds)
-    return Executed(entry.name, held.path / "notebooks" / f"{entry.name}.ipynb", seconds, error)
+    campaign.tell("notebook", name=entry.name, state="failed" if error else "measured", error=error, seconds=seconds)
+    return Executed(entry.name, campaign.path / "notebooks" / f"{entry.name}.ipynb", seconds, error)
 
 
 @contextmanager
-def inherited(held: Campaign) -> Iterator[None]:
-    """Notebook kernels inherit where to measure into, and which campaign that is."""
-    own = {studies.CAMPAIGN: str(outside.resolved(held.path)), studies.IDENTITY: held.identity}
-    before = {name: value for name, value in os.environ.items() if name in own}
-    os.environ.update(own)
+def campaign_in_environment(campaign: Campaign) -> Iterator[None]:
+    """Set the variables that tell notebook kernels the campaign's path and identity."""
+    variables = {studies.CAMPAIGN: str(outside.resolved(campaign.path)), studies.IDENTITY: campaign.identity}
+    before = {name: value for name, value in os.environ.items() if name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        for name in own:
+        for name in variables:
             del os.environ[name]
         os.environ.update(before)
 
 
 @contextmanager
-def followed(
-    held: Campaign, passed: int, total: int, progress: Callable[[measuring.Progress], None] | None
+def progress_reported(
+    campaign: Campaign, finished: int, total: int, progress: Callable[[measuring.Progress], None] | None
 ) -> Iterator[None]:
-    """Tell a listener what the notebook's kernel writes to the campaign."""
-    ended, began = threading.Event(), time.monotonic()
+    """Call a listener with the progress that the notebook's kernel writes to the campaign."""
+    stop, began = threading.Event(), time.monotonic()
     with suppress(OSError):
-        (held.path / measuring.PROGRESS).unlink(missing_ok=True)
+        (campaign.path / measuring.PROGRESS).unlink(missing_ok=True)
 
     def follow() -> None:
-        while not ended.wait(0.2) and progress is not None:
-            if (state := measuring.Progress.at(held)) is None:
+        while not stop.wait(0.2) and progress is not None:
+            if (state := measuring.Progress.at(campaign)) is None:
                 continue
-            done, elapsed = passed + state.done, time.monotonic() - began
-            left = elapsed / state.done * (total - done) if state.done else float("nan")
-            progress(dataclasses.replace(state, done=done, total=total, elapsed=elapsed, remaining=left))
+            done, elapsed = finished + state.done, time.monotonic() - began
+            remaining = elapsed / state.done * (total - done) if state.done else float("nan")
+            progress(dataclasses.replace(state, done=done, total=total, elapsed=elapsed, remaining=remaining))
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        ended.set()
+        stop.set()
         thread.join()
 
 
-def finish(paths: Sequence[Path]) -> None:
-    """Give every figure of the executed notebooks its static twin; one browser for all."""
+def add_static_figures(paths: Sequence[Path]) -> None:
+    """Add a static twin to every figure of the executed notebooks; one browser draws all."""
     if not paths:
         return
     import nbformat

@@ -1,4 +1,4 @@
-"""What a suite will run, on what, and for how long; starts nothing but version queries."""
+"""What a suite will run, with which libraries, and for how long. Starts nothing but version queries."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import campaign
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, root
 from labkit.errors import LabkitError
 from labkit.measuring import Point
 from labkit.suites.definition import Entry, Suite
@@ -20,12 +19,12 @@ class Planned:
     Parameters
     ----------
     entry : the notebook with its parameters and setting.
-    points : of its study, times launches.
-    missing : of them, those that are not in the campaign.
+    points : number of points of its study, times launches.
+    missing : number of points that are not in the campaign.
     on : library or tool and testbed, each once.
-    seconds : how long the missing points take: as they did in earlier campaigns, else their limit.
-    known : of the missing points, those that earlier campaigns tell the time of.
-    problem : why it cannot run; empty where it can.
+    seconds : how long the missing points take: their time in earlier campaigns, else their limit.
+    known : number of missing points whose time is known from earlier campaigns.
+    problem : why it cannot run; empty if it can.
     """
 
     entry: Entry
@@ -38,35 +37,37 @@ class Planned:
 
 
 def plan(suite: Suite, into: str | Path | None = None) -> list[Planned]:
-    """Notebooks of a suite in the order of their execution, with what is missing of each."""
-    folder = Path(into or campaign.root() / suite.name)
-    there = Campaign(folder).done() if (folder / "campaign.json").exists() else set()
-    took = earlier()
-    found = []
+    """Return the notebooks of a suite in the order of their execution, with what is missing of each."""
+    folder = Path(into or root() / suite.name)
+    present = Campaign(folder).done() if (folder / "campaign.json").exists() else set()
+    times = times_of_earlier_campaigns()
+    planned = []
     for entry in suite.order:
         try:
             study = entry.study()
         except LabkitError as error:
-            found.append(Planned(entry, problem=str(error).splitlines()[0]))
+            planned.append(Planned(entry, problem=str(error).splitlines()[0]))
             continue
-        missing = [p for p in study.points if (p.spec.benchmark, p.fingerprint, p.launch) not in there]
-        there |= {(p.spec.benchmark, p.fingerprint, p.launch) for p in missing}
-        known = [took[p.fingerprint] for p in missing if p.fingerprint in took]
+        missing = [p for p in study.points if (p.spec.benchmark, p.fingerprint, p.launch) not in present]
+        present |= {(p.spec.benchmark, p.fingerprint, p.launch) for p in missing}
+        known = [times[p.fingerprint] for p in missing if p.fingerprint in times]
         limit = (len(missing) - len(known)) * study.effort.time_cap
-        found.append(Planned(entry, len(study.points), len(missing), _on(study.points), sum(known) + limit, len(known)))
-    return found
+        planned.append(
+            Planned(entry, len(study.points), len(missing), _on(study.points), sum(known) + limit, len(known))
+        )
+    return planned
 
 
-def earlier() -> Mapping[str, float]:
-    """Fingerprint → median time of a point in the campaigns that labkit run has finished, s."""
+def times_of_earlier_campaigns() -> Mapping[str, float]:
+    """Return fingerprint → median time of a point, in s, in the campaigns that labkit run has finished."""
     import pandas as pd
 
     frames = []
-    for path in campaign.root().glob("**/records.parquet"):
+    for path in root().glob("**/records.parquet"):
         try:
             frames.append(pd.read_parquet(path, columns=["fingerprint", "elapsed_s"]))
         except (OSError, ValueError, KeyError):
-            continue  # derived: the run that made it may have been ended
+            continue  # a derived file: the run that wrote it may have been killed
     if not frames:
         return {}
     rows = pd.concat(frames).dropna()
@@ -74,7 +75,7 @@ def earlier() -> Mapping[str, float]:
 
 
 def _on(points: Sequence[Point]) -> tuple[str, ...]:
-    """Libraries, tools and testbeds."""
+    """Return the libraries, tools and testbeds of points."""
     libraries = dict.fromkeys(p.library for p in points if p.library != "none")
     testbeds = dict.fromkeys(p.spec.testbed for p in points)
     return (*libraries, *(name for name in testbeds if name != "local"))

@@ -13,7 +13,7 @@ from typing import Any
 from IPython.display import DisplayHandle, Markdown, display
 from ipywidgets import Widget
 
-from labkit import lab as book
+from labkit import notebook
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
 from labkit.markdown import table
@@ -127,7 +127,7 @@ class Session:
         if isinstance(thing, Widget):
             display(thing)
         else:
-            book.table(thing) if hasattr(thing, "itertuples") else book.show(thing)
+            notebook.table(thing) if hasattr(thing, "itertuples") else notebook.show(thing)
 
     def compare(self) -> None:
         """Display predictions beside results."""

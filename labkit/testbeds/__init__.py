@@ -1,10 +1,10 @@
-"""Where ranks and tools run: one file a testbed.
+"""Where ranks and tools run: one file for each testbed.
 
-A testbed's file offers ``open(argument, options)``, a context manager that brings it up, yields a `Testbed` and takes
-it down whatever happens; ``ARGUMENT``, the option that may stand after the colon; and, where it makes sense,
-``attach(handle)`` for one that another process keeps up, ``absent()`` with the packages it needs and has not,
-``outline(argument, options)`` for what is known of it before it is up, and ``ADJUSTABLE`` with ``adjusted(testbed,
-options)`` for options that can be changed while it is up.
+A testbed's file offers ``open(argument, options)``, a context manager that brings it up, yields a `Testbed` and always
+takes it down; ``ARGUMENT``, the option that may stand after the colon; and, where it makes sense, ``attach(handle)``
+for a testbed that another process keeps up, ``absent()`` with the packages that are missing,
+``outline(argument, options)`` for what is known before it is up, and ``ADJUSTABLE`` with
+``adjusted(testbed, options)`` for options that can be changed while it is up.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
     "Opened",
     "Testbed",
     "bring_up",
-    "held",
+    "kept_up",
     "names",
     "noted",
     "open",
@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 Tell = Callable[[str], None]
-LIFETIME = 3600.0  # s; what `bring_up` keeps up ends by itself after that
-HELD = 30 * 86400.0  # s; what `held` keeps up ends with its process
+LIFETIME = 3600.0  # s, after which a testbed of `bring_up` ends by itself
+OWNERS_LIFETIME = 30 * 86400.0  # s; a testbed of `kept_up` ends earlier, with its process
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,17 @@ class Testbed:
     Parameters
     ----------
     name : as the records show it.
-    badges : what every number from it must carry.
-    hosts : names of its hosts, for the launchers; empty where it is a single one.
-    wrap : the command line that runs another one there; on its first host.
-    on : the same on the host of a name.
-    remote_shell : program that starts a command on another host, in the place of ssh, where hosts share this
-        machine; empty where they are machines of their own.
+    badges : badges that every number from it must carry.
+    hosts : names of its hosts, for the launchers; empty for a single host.
+    wrap : changes a command line to one that runs it on the testbed's first host.
+    on : the same for the host of a name.
+    remote_shell : program that starts a command on another host instead of ssh, if hosts share this machine;
+        else empty.
     place : where the two ends of a tool run, and the words that fill their commands.
     evidence : counters of its links and devices at this moment: name → value.
-    links : those of its links that ranks can read themselves: name → table and interface, see `labkit.worker.links`.
-    facts : for the metadata: what it is made of.
-    handle : plain values from which ``attach`` makes it again in another process; empty where that cannot be.
+    links : links whose counters ranks can read: name → table and interface, see `labkit.worker.links`.
+    facts : its properties, for the metadata.
+    handle : plain values from which ``attach`` makes it again in another process; empty if that is impossible.
     """
 
     name: str
@@ -81,32 +81,32 @@ class Testbed:
 
 @cache
 def names() -> list[str]:
-    """All testbeds there are files for."""
-    found = (module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
-    return sorted(name.replace("_", "-") for name in found)
+    """Return the names of all testbeds that have a file."""
+    modules = (module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return sorted(name.replace("_", "-") for name in modules)
 
 
 def checks() -> list[Check]:
-    """For each testbed that must be brought up, whether it can be; for ``labkit doctor``."""
-    found = []
+    """Check for each testbed whether it can be brought up; for ``labkit doctor``."""
+    checks_of_testbeds = []
     for name in names():
         module = module_of(name)
         if hasattr(module, "absent"):
             packages = module.absent()
-            there = "can be brought up" if not packages else f"needs {', '.join(packages)}"
+            state_text = "can be brought up" if not packages else f"needs {', '.join(packages)}"
             remedy = f"sudo apt-get install {' '.join(packages)}" if packages else ""
             state: Literal["ok", "warn"] = "warn" if packages else "ok"
-            found.append(Check(f"testbed {name}", state, there, f"labkit testbed up {name}", remedy))
-    return found
+            checks_of_testbeds.append(Check(f"testbed {name}", state, state_text, f"labkit testbed up {name}", remedy))
+    return checks_of_testbeds
 
 
 def module_of(name: str) -> ModuleType:
-    """A testbed's file.
+    """Import a testbed's file.
 
     Raises
     ------
     SpecError
-        If there is none of that name.
+        If no testbed has that name.
     """
     if name not in names():
         raise known("testbed", name, names())
@@ -114,7 +114,7 @@ def module_of(name: str) -> ModuleType:
 
 
 def parse(text: str) -> tuple[str, str, dict[str, str]]:
-    """Name, argument and options of ``NAME[:ARG][,key=value…]``.
+    """Split ``NAME[:ARG][,key=value…]`` into name, argument and options.
 
     Examples
     --------
@@ -130,133 +130,133 @@ def parse(text: str) -> tuple[str, str, dict[str, str]]:
 
 
 def text_of(name: str, argument: str, options: Mapping[str, str]) -> str:
-    """The inverse of `parse`; options in the order of their names.
+    """Return the description of a testbed, the inverse of `parse`; options in the order of their names.
 
     Examples
     --------
     >>> text_of("virtual-cluster", "4", {"rate": "200mbit"})
     'virtual-cluster:4,rate=200mbit'
     """
-    own = {key.replace("-", "_"): value for key, value in options.items()}
-    argument = argument or own.pop(getattr(module_of(name), "ARGUMENT", ""), "")
+    by_name = {key.replace("-", "_"): value for key, value in options.items()}
+    argument = argument or by_name.pop(getattr(module_of(name), "ARGUMENT", ""), "")
     head = f"{name}:{argument}" if argument else name
-    return ",".join([head, *(f"{key}={own[key]}" for key in sorted(own))])
+    return ",".join([head, *(f"{key}={by_name[key]}" for key in sorted(by_name))])
 
 
 def open(text: str, tell: Tell = lambda words: None) -> AbstractContextManager[Testbed]:
-    """The testbed of that description, as a context manager; one that is up is used, and stays up.
+    """Open the testbed of a description, as a context manager. A testbed that is up is used, and stays up.
 
     Parameters
     ----------
     text : ``NAME[:ARG][,key=value…]``.
-    tell : hears what is going on.
+    tell : called with a text on each step.
 
     Raises
     ------
     SpecError
-        If there is none of that name, or it does not take the argument or an option.
+        If no testbed has that name, or it does not accept the argument or an option.
     LaunchError
         If it does not come up.
     """
     name, argument, options = parse(text)
     module = module_of(name)
-    asked = text_of(name, argument, options)
-    kept = next((one for one in up() if one.text == asked), None)
-    if kept is not None:
-        return nullcontext(module.attach(kept.handle))
+    description = text_of(name, argument, options)
+    running = next((one for one in up() if one.text == description), None)
+    if running is not None:
+        return nullcontext(module.attach(running.handle))
     if name != "local":
-        tell(f"bringing up {asked}")
-    opened: AbstractContextManager[Testbed] = module.open(argument, options)
-    return opened
+        tell(f"bringing up {description}")
+    bringing_up: AbstractContextManager[Testbed] = module.open(argument, options)
+    return bringing_up
 
 
 def outline(text: str) -> Testbed:
-    """What is known of a testbed that need not be up: its hosts, its facts.
+    """Return what is known of a testbed before it is up: its hosts, its facts.
 
     Raises
     ------
     SpecError
-        If there is none of that name, or it does not take the argument or an option.
+        If no testbed has that name, or it does not accept the argument or an option.
     """
     name, argument, options = parse(text)
     module = module_of(name)
-    known: Testbed = module.outline(argument, options) if hasattr(module, "outline") else Testbed(name)
-    return known
+    described: Testbed = module.outline(argument, options) if hasattr(module, "outline") else Testbed(name)
+    return described
 
 
 @contextmanager
-def held(text: str, tell: Tell = lambda words: None) -> Iterator[None]:
+def kept_up(text: str, tell: Tell = lambda words: None) -> Iterator[None]:
     """Keep a testbed up for as long as the context lasts, also for processes that are started meanwhile."""
     text = text_of(*parse(text))
     with ExitStack() as stack:
         if hasattr(module_of(parse(text)[0]), "attach") and all(one.text != text for one in up()):
             testbed = stack.enter_context(open(text, tell))
-            stack.enter_context(noted(text, HELD, testbed.handle))
+            stack.enter_context(noted(text, OWNERS_LIFETIME, testbed.handle))
         yield
 
 
 class Opened:
-    """Testbeds of one run: each is brought up when first asked for, and once.
+    """Testbeds of one run: each is brought up once, at its first use.
 
     Parameters
     ----------
     stack : takes them down when it is closed.
-    tell : hears what is going on.
+    tell : called with a text on each step.
     """
 
     def __init__(self, stack: ExitStack, tell: Tell = lambda words: None) -> None:
-        self._stack, self._tell, self._held = stack, tell, dict[str, Testbed]()
+        self._stack, self._tell, self._opened = stack, tell, dict[str, Testbed]()
 
     def get(self, text: str) -> Testbed:
-        """The testbed of that description, with its adjustable options as they are asked for."""
+        """Return the testbed of a description, with its adjustable options set."""
         name, argument, options = parse(text)
         module = module_of(name)
-        later = {key: options.pop(key) for key in list(options) if key in getattr(module, "ADJUSTABLE", ())}
+        adjustable = {key: options.pop(key) for key in list(options) if key in getattr(module, "ADJUSTABLE", ())}
         base = text_of(name, argument, options)
-        if base not in self._held:
-            kept = next((one for one in ours() if base_of(one.text) == base), None)
-            opened = open(kept.text if kept else base, self._tell)
-            self._held[base] = self._stack.enter_context(opened)
-        testbed = self._held[base]
-        return module.adjusted(testbed, later) if hasattr(module, "adjusted") else testbed
+        if base not in self._opened:
+            running = next((one for one in usable() if base_of(one.text) == base), None)
+            bringing_up = open(running.text if running else base, self._tell)
+            self._opened[base] = self._stack.enter_context(bringing_up)
+        testbed = self._opened[base]
+        return module.adjusted(testbed, adjustable) if hasattr(module, "adjusted") else testbed
 
 
-def ours() -> list[Kept]:
-    """Those that are up of the kinds there are files for; another version of labkit may have others."""
+def usable() -> list[Kept]:
+    """Return the testbeds that are up and have a file here; another version of labkit may have others."""
     return [one for one in up() if parse(one.text)[0] in names()]
 
 
 def base_of(text: str) -> str:
-    """A description without what can be changed while the testbed is up."""
+    """Return a description without the options that can be changed while the testbed is up."""
     name, argument, options = parse(text)
     adjustable = getattr(module_of(name), "ADJUSTABLE", ())
     return text_of(name, argument, {key: value for key, value in options.items() if key not in adjustable})
 
 
 def resolved(text: str) -> str:
-    """The full description: a bare name stands for the one of that name that is up, if it is the only one."""
+    """Return the full description: a bare name stands for the only testbed of that name that is up, if there is one."""
     name, argument, options = parse(text)
     module_of(name)
     if not argument and not options:
-        kept = [one.text for one in ours() if parse(one.text)[0] == name]
-        if len(kept) == 1:
-            return kept[0]
+        matching = [one.text for one in usable() if parse(one.text)[0] == name]
+        if len(matching) == 1:
+            return matching[0]
     return text_of(name, argument, options)
 
 
 def bring_up(text: str, *, lifetime: float = LIFETIME) -> Kept:
-    """Have a process of its own bring a testbed up and keep it up; returns when it is.
+    """Start a process that brings a testbed up and keeps it up; return when it is up.
 
     Parameters
     ----------
-    lifetime : s after which it ends by itself.
+    lifetime : time in s, after which the testbed ends by itself.
 
     Raises
     ------
     SpecError
-        If there is no such testbed, or nothing of it to bring up.
+        If there is no such testbed, or it need not be brought up.
     LaunchError
-        If it does not come up; with what its daemon said.
+        If it does not come up; with the output of its daemon.
     """
     text = text_of(*parse(text))
     if not hasattr(module_of(parse(text)[0]), "attach"):

@@ -1,4 +1,4 @@
-"""Daemon of one testbed: ``python -m labkit.testbeds TEXT LIFETIME``; takes it down when told to, or in the end."""
+"""Daemon of one testbed: ``python -m labkit.testbeds TEXT LIFETIME``. A signal or the end of LIFETIME takes it down."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from labkit import testbeds
 from labkit.errors import LabkitError
 
 
-class _Told(BaseException):
+class _Stopped(BaseException):
     """A signal came."""
 
 
-def _tell(number: int, frame: FrameType | None) -> None:
+def _stop(number: int, frame: FrameType | None) -> None:
     signal.signal(number, signal.SIG_IGN)
-    raise _Told
+    raise _Stopped
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,14 +26,14 @@ def main(arguments: Sequence[str]) -> int:
     text, lifetime = arguments[0], float(arguments[1])
     name, argument, options = testbeds.parse(text)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _tell)
+        signal.signal(number, _stop)
     try:
         with (
             testbeds.module_of(name).open(argument, options) as testbed,
             testbeds.noted(text, lifetime, testbed.handle),
         ):
             time.sleep(lifetime)
-    except _Told:
+    except _Stopped:
         pass
     except LabkitError as error:
         sys.stderr.write(f"{error}\n")

@@ -1,12 +1,12 @@
-"""Holder of a virtual cluster as a program: a process for the switches, one for each host, and no name anywhere.
+"""Program that holds a virtual cluster: a process for the switches, and one for each host.
 
 Run by path, with nothing but the standard library::
 
     python -I -S _fabric.py PLAN
 
-Every namespace is held by its process alone: when these end, however they do, the kernel takes network, host names
-and links away. The hosts' processes end when the first one does. It prints one line of JSON: ``{"pids": […]}`` once
-all is there, or ``{"error": …}``.
+Only its process holds a namespace: when the processes end, for any reason, the kernel removes network, host names and
+links. The hosts' processes end when the first one does. The program prints one line of JSON: ``{"pids": […]}`` when
+the cluster is complete, or ``{"error": …}``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class RefusedError(Exception):
-    """The kernel or a program said no."""
+    """The kernel or a program refused."""
 
 
 def _check(result: int, what: str) -> None:
@@ -37,7 +37,7 @@ def _check(result: int, what: str) -> None:
 
 
 def _unshare(*kinds: str) -> None:
-    """Leave the namespaces of some kinds for new ones."""
+    """Move this process to new namespaces of some kinds."""
     _check(_libc.unshare(sum(_NEW[kind] for kind in kinds)), f"no new namespaces ({', '.join(kinds)})")
 
 
@@ -51,8 +51,8 @@ def _write(path: str, text: str) -> None:
         file.write(text)
 
 
-def _apart(ordinary: bool) -> None:
-    """Namespaces of the switches; an ordinary user becomes root of a user namespace."""
+def _switch_namespaces(ordinary: bool) -> None:
+    """Make the namespaces of the switches; an ordinary user becomes root of a user namespace."""
     user, group = os.geteuid(), os.getegid()
     if ordinary:
         _unshare("user")
@@ -63,8 +63,8 @@ def _apart(ordinary: bool) -> None:
     _mount("none", "/", "none", _PRIVATE | _RECURSIVE)
 
 
-def _told(program: str, lines: list[str]) -> None:
-    """Have ip or tc do all of these lines."""
+def _batch(program: str, lines: list[str]) -> None:
+    """Run all lines by ``ip -batch`` or ``tc -batch``."""
     if lines:
         text = "".join(f"{line}\n" for line in lines)
         done = subprocess.run([program, "-batch", "-"], input=text, capture_output=True, text=True, check=False)
@@ -72,37 +72,37 @@ def _told(program: str, lines: list[str]) -> None:
             raise RefusedError(f"{program}: {done.stderr.strip()}")
 
 
-def _host(host: dict[str, Any], orders: int, answers: int) -> None:
-    """Be a host: own namespaces, then its end of the cable, then nothing until the first process is gone."""
+def _host(host: dict[str, Any], order_pipe: int, answer_pipe: int) -> None:
+    """Act as a host: make its namespaces, then its end of the cable, then wait for the end of the first process."""
     try:
-        os.read(orders, 1)
+        os.read(order_pipe, 1)
         _unshare("net", "mount", "uts", "ipc")
         socket.sethostname(host["name"])
         _mount("none", "/dev/shm", "tmpfs")
-        _mount("none", "/sys", "sysfs")  # else it shows the interfaces of the machine
-        os.write(answers, b"+\n")
-        os.read(orders, 1)
-        _told("ip", host["ip"])
-        _told("tc", host["tc"])
-        os.write(answers, b"+\n")
+        _mount("none", "/sys", "sysfs")  # without this, it shows the interfaces of the machine
+        os.write(answer_pipe, b"+\n")
+        os.read(order_pipe, 1)
+        _batch("ip", host["ip"])
+        _batch("tc", host["tc"])
+        os.write(answer_pipe, b"+\n")
     except (RefusedError, OSError) as error:
-        os.write(answers, str(error).encode())
-    os.read(orders, 1)  # returns at the end of the first process
+        os.write(answer_pipe, str(error).encode())
+    os.read(order_pipe, 1)  # returns at the end of the first process
 
 
-def _keep_only(*kept: int) -> None:
-    """Close all files but these; another host's would keep that one alive."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+def _keep_only(*needed: int) -> None:
+    """Close all files but these; a pipe of another host would keep that host alive."""
+    null = os.open(os.devnull, os.O_RDWR)
     for fd in range(3):
-        os.dup2(nothing, fd)
+        os.dup2(null, fd)
     for fd in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208
-        if fd > 2 and fd not in kept:
+        if fd > 2 and fd not in needed:
             with contextlib.suppress(OSError):
                 os.close(fd)
 
 
 def _fork(host: dict[str, Any]) -> tuple[int, int, int]:
-    """Process of a host, where to write orders to it, and where to read its answers."""
+    """Fork a host; return its process, the pipe for orders to it, and the pipe of its answers."""
     orders, order = os.pipe()
     answer, answers = os.pipe()
     pid = os.fork()
@@ -116,18 +116,18 @@ def _fork(host: dict[str, Any]) -> tuple[int, int, int]:
     return pid, order, answer
 
 
-def _go(hosts: list[tuple[int, int, int]]) -> None:
-    """Have every host take its next step, and wait for all."""
+def _step(hosts: list[tuple[int, int, int]]) -> None:
+    """Let every host take its next step, and wait for all."""
     for _, order, _ in hosts:
         os.write(order, b"!")
-    said = [os.read(answer, 4096).decode() for _, _, answer in hosts]
-    wrong = [text.strip() or "a host is gone" for text in said if text != "+\n"]
-    if wrong:
-        raise RefusedError(wrong[0])
+    answers = [os.read(answer, 4096).decode() for _, _, answer in hosts]
+    errors = [text.strip() or "a host is gone" for text in answers if text != "+\n"]
+    if errors:
+        raise RefusedError(errors[0])
 
 
-def _names(plan: dict[str, Any], pids: list[int]) -> None:
-    """Every host finds every other by name; the comment is what a remote start looks for."""
+def _mount_hosts_file(plan: dict[str, Any], pids: list[int]) -> None:
+    """Mount /etc/hosts with the names of all hosts. A remote start reads the process from the comment."""
     with tempfile.NamedTemporaryFile("w") as file:
         file.write("127.0.0.1\tlocalhost\n")
         for host, pid in zip(plan["hosts"], pids, strict=True):
@@ -138,17 +138,17 @@ def _names(plan: dict[str, Any], pids: list[int]) -> None:
 
 
 def main() -> int:
-    """Make what the plan says, and hold it."""
+    """Make the cluster of the plan, and hold it."""
     plan = json.loads(sys.argv[1])
     try:
-        _apart(plan["ordinary"])
+        _switch_namespaces(plan["ordinary"])
         hosts = [_fork(host) for host in plan["hosts"]]
         pids = [pid for pid, _, _ in hosts]
-        _names(plan, pids)
-        _go(hosts)
-        _told("ip", [line.format(*pids) for line in plan["ip"]])
-        _told("tc", plan["tc"])
-        _go(hosts)
+        _mount_hosts_file(plan, pids)
+        _step(hosts)
+        _batch("ip", [line.format(*pids) for line in plan["ip"]])
+        _batch("tc", plan["tc"])
+        _step(hosts)
     except (RefusedError, OSError) as error:
         sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
         return 1

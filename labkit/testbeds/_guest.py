@@ -1,8 +1,8 @@
-"""A guest: a kernel of the distribution in qemu, on this machine's root file system, which it can read but not write.
+"""A guest: a kernel of the distribution in qemu, on this machine's root file system, which it reads but does not write.
 
-It needs neither an image nor a network, nor KVM: root is shared by 9p below an overlay in memory, commands and their
-output go through serial ports, one for each command that runs at the same time. Whatever happens to its owner, the
-supervisor ends it, and its folder goes with it.
+It needs no image, no network and no KVM. 9p shares the root below an overlay in memory. Commands and their output go
+through serial ports, one for each command that runs at the same time. The supervisor ends the guest with its owner, and
+removes its folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PORTS = 14  # commands at the same time
 BOOT_S = 150.0  # on a machine under load; 4 s on an idle one
 LIFETIME_S = 4 * 3600  # a guest ends after that, whatever its owner does
 
-# qemu in a folder that is gone when it ends; a signal ends both, and rm must not be ended by it too
+# run qemu, then remove its folder; a signal ends qemu, but not the rm
 _KEEP = """
 folder=$1; shift
 clear() { trap '' TERM INT HUP; kill "$child" 2>/dev/null; wait "$child"; rm -rf "$folder"; }
@@ -49,21 +49,21 @@ class Guest:
 
     Parameters
     ----------
-    folder : with its ports.
+    folder : folder with its ports.
     """
 
     folder: str
 
     def words(self, *variables: str) -> tuple[str, ...]:
-        """Words before a command that run it in the guest; `variables` are further ones, each ``NAME=value``."""
+        """Return the words before a command that run it in the guest; `variables` are ``NAME=value``."""
         return (sys.executable, "-I", "-S", str(_HERE / "_guest_exec.py"), self.folder, *variables, "--")
 
     def run(self, command: Sequence[str], *, limit: float = 30.0) -> str:
-        """Standard output of a command.
+        """Run a command; return its standard output.
 
         Parameters
         ----------
-        limit : s until it must have ended.
+        limit : time limit in s.
 
         Raises
         ------
@@ -88,42 +88,44 @@ class Guest:
         return done.stdout
 
 
-def kernel(wanted: Sequence[str], boot: Path = Path("/boot"), modules: Path = Path("/lib/modules")) -> tuple[str, Path]:
-    """Release and image of the newest kernel on this machine that has some modules.
+def kernel(
+    required: Sequence[str], boot: Path = Path("/boot"), modules: Path = Path("/lib/modules")
+) -> tuple[str, Path]:
+    """Return release and image of the newest kernel on this machine that has some modules.
 
     Parameters
     ----------
-    wanted : names of modules, such as ``rdma_rxe``.
+    required : names of modules, such as ``rdma_rxe``.
 
     Raises
     ------
     LaunchError
         If there is none.
     """
-    found = []
-    for place in modules.glob("*"):
-        release = place.name
-        images = [image for image in (boot / f"vmlinuz-{release}", place / "vmlinuz") if os.access(image, os.R_OK)]
+    candidates = []
+    for folder in modules.glob("*"):
+        release = folder.name
+        images = [image for image in (boot / f"vmlinuz-{release}", folder / "vmlinuz") if os.access(image, os.R_OK)]
         built = "\n".join(
-            (place / name).read_text() for name in ("modules.dep", "modules.builtin") if (place / name).exists()
+            (folder / name).read_text() for name in ("modules.dep", "modules.builtin") if (folder / name).exists()
         )
-        if images and all(f"/{name}.ko" in built for name in wanted):
-            found.append((_ordered(release), release, images[0]))
-    if not found:
+        if images and all(f"/{name}.ko" in built for name in required):
+            candidates.append((_version_numbers(release), release, images[0]))
+    if not candidates:
         raise LaunchError(
-            f"There is no readable kernel with {', '.join(wanted)} in {boot}. Install Debian package "
+            f"There is no readable kernel with {', '.join(required)} in {boot}. Install Debian package "
             f"linux-image-{'amd64' if platform.machine() == 'x86_64' else 'arm64'} (not the cloud kernel)."
         )
-    return max(found)[1:]
+    return max(candidates)[1:]
 
 
-def _ordered(release: str) -> tuple[int, ...]:
-    """Numbers of a release, for comparing."""
+def _version_numbers(release: str) -> tuple[int, ...]:
+    """Return the numbers of a release, for comparing."""
     return tuple(int(part) for part in release.replace("-", ".").split(".") if part.isdigit())
 
 
 def missing(programs: Mapping[str, str]) -> list[str]:
-    """Debian packages that bring those of some programs and files that are not here."""
+    """Return the Debian packages of those programs and files that are not installed."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     return sorted(
         {
@@ -135,7 +137,7 @@ def missing(programs: Mapping[str, str]) -> list[str]:
 
 
 def needs() -> dict[str, str]:
-    """Programs that any guest needs → Debian package of each."""
+    """Return programs that any guest needs → Debian package of each."""
     machine = platform.machine()
     if machine not in _MACHINE:
         raise SpecError(f"This machine is a {machine}; but guests need {' or '.join(_MACHINE)}. Use another machine.")
@@ -149,23 +151,23 @@ def needs() -> dict[str, str]:
 
 @contextmanager
 def boot(
-    *, wanted: Sequence[str], cpus: int, memory: str, accel: str = "tcg", limit: float = BOOT_S
+    *, required: Sequence[str], cpus: int, memory: str, accel: str = "tcg", limit: float = BOOT_S
 ) -> Iterator[Guest]:
     """Boot a guest and wait until it answers.
 
     Parameters
     ----------
-    wanted : modules its kernel must have.
-    cpus, memory : of the guest; memory as qemu takes it.
-    accel : ``tcg`` emulates and works everywhere, ``kvm`` is fast where it works.
-    limit : s until it must answer.
+    required : modules that its kernel must have.
+    cpus, memory : of the guest; memory in qemu's notation.
+    accel : ``tcg`` emulates and works everywhere; ``kvm`` is fast, if the machine has it.
+    limit : time in s until it must answer.
 
     Raises
     ------
     LaunchError
         If there is no such kernel, or the guest does not answer; with the end of its console.
     """
-    release, image = kernel(wanted)
+    release, image = kernel(required)
     folder = Path(tempfile.mkdtemp(prefix="labkit-guest-"))
     try:
         _initrd(folder, release)
@@ -187,7 +189,7 @@ def boot(
             yield guest
             return
         console = folder / "console"
-        said = console.read_text(errors="replace")[-2000:] if console.exists() else ""
+        console_text = console.read_text(errors="replace")[-2000:] if console.exists() else ""
         status = tree.poll()
         tree.stop()
     text = f"The guest did not answer within {limit:g} s." if status is None else "The guest stopped while it booted."
@@ -195,12 +197,12 @@ def boot(
         f"{text} It ran kernel {release}.",
         command=command[5:],
         exit_status=status,
-        stderr=f"{said}\n{tree.stderr_text()}",
+        stderr=f"{console_text}\n{tree.stderr_text()}",
     )
 
 
 def _qemu(folder: Path, image: Path, cpus: int, memory: str, accel: str) -> list[str]:
-    """Its command line."""
+    """Return the command line of qemu."""
     machine, fast = platform.machine(), accel == "kvm"
     serial = "ttyS0" if machine == "x86_64" else "ttyAMA0"
     command = [
@@ -251,7 +253,7 @@ def _qemu(folder: Path, image: Path, cpus: int, memory: str, accel: str) -> list
 
 
 def _initrd(folder: Path, release: str) -> None:
-    """What the guest starts from: busybox, the modules that reach this machine's root, the agent."""
+    """Make the initrd of the guest: busybox, the modules that reach this machine's root, the agent."""
     root = folder / "root"
     for name in ("bin", "modules", "proc", "sys", "dev", "lower", "upper", "new"):
         (root / name).mkdir(parents=True)
@@ -272,8 +274,8 @@ def _initrd(folder: Path, release: str) -> None:
 
 
 def _modules(release: str) -> list[Path]:
-    """Files of the first modules and of what they need, in the order they must be loaded."""
-    program, found = shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin:/bin") or "modprobe", dict[Path, None]()
+    """Return the files of the first modules and their dependencies, in the order of loading."""
+    program, files = shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin:/bin") or "modprobe", dict[Path, None]()
     for name in _MODULES:
         command = [program, "-S", release, "--show-depends", name]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -285,15 +287,15 @@ def _modules(release: str) -> list[Path]:
                 stderr=done.stderr,
             )
         lines = (shlex.split(line) for line in done.stdout.splitlines())
-        found |= {Path(words[1]): None for words in lines if words[0] == "insmod"}
-    return list(found)
+        files |= {Path(words[1]): None for words in lines if words[0] == "insmod"}
+    return list(files)
 
 
-def _unpacked(module: Path, to: Path) -> None:
-    """Copy a module, decompressed: busybox reads plain ones only."""
+def _unpacked(module: Path, target: Path) -> None:
+    """Copy a module, decompressed, because busybox reads no compressed ones."""
     program = {".xz": "xz", ".zst": "zstd", ".gz": "gzip"}.get(module.suffix)
     if program is None:
-        shutil.copy(module, to)
+        shutil.copy(module, target)
         return
-    with to.open("wb") as plain:
+    with target.open("wb") as plain:
         subprocess.run([program, "-dc", str(module)], stdout=plain, check=True)

@@ -1,7 +1,7 @@
-"""Runs commands inside the guest for whoever connects to one of its serial ports. Standard library only.
+"""Run commands inside the guest for the programs that connect to its serial ports. Standard library only.
 
-Each port carries one command at a time: a nonce and a request come in, the nonce comes back, then frames of output,
-and at last the exit status. When the other side goes away, the command and everything in its session are ended.
+Each port carries one command at a time: a nonce and a request come in, the nonce goes back, then frames of output,
+and at last the exit status. When the other side disconnects, the agent ends the command and everything in its session.
 `labkit.testbeds._guest_exec` is the other side.
 """
 
@@ -25,28 +25,28 @@ GRACE_S = 1.0
 
 
 class Port:
-    """One serial port: what came in, what is to go out, and the command that it serves."""
+    """One serial port: received bytes, outgoing bytes, and the command that it serves."""
 
     def __init__(self, path: str) -> None:
         self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-        # the kernel says with SIGIO that the other side has come or gone: poll() would only turn in circles
+        # the kernel sends SIGIO when the other side connects or disconnects; poll() would return again and again
         fcntl.fcntl(self.fd, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(self.fd, fcntl.F_SETFL, fcntl.fcntl(self.fd, fcntl.F_GETFL) | os.O_ASYNC)
-        self.came, self.out = bytearray(), bytearray()
+        self.received, self.outgoing = bytearray(), bytearray()
         self.process: subprocess.Popen[bytes] | None = None
         self.pipes: dict[int, bytes] = {}
 
     @property
     def connected(self) -> bool:
-        """Whether somebody is at the other side."""
+        """Whether the other side is connected."""
         poll = select.poll()
         poll.register(self.fd, select.POLLIN)
         return not any(event & select.POLLHUP for _, event in poll.poll(0))
 
     def leave(self) -> None:
-        """The other side is gone: forget what was said, end what was run for it."""
-        self.came.clear()
-        self.out.clear()
+        """Clear the buffers and end the command, when the other side has disconnected."""
+        self.received.clear()
+        self.outgoing.clear()
         self.end()
 
     def end(self) -> None:
@@ -65,18 +65,18 @@ class Port:
         process.poll()
 
     def read(self) -> None:
-        """What came in; starts the command when its request is whole."""
+        """Read what came in; start the command when its request is complete."""
         with contextlib.suppress(BlockingIOError):
             while piece := os.read(self.fd, 65536):
-                self.came += piece
-        if len(self.came) < NONCE + HEAD.size:
+                self.received += piece
+        if len(self.received) < NONCE + HEAD.size:
             return
-        _, size = HEAD.unpack_from(self.came, NONCE)
-        if len(self.came) < NONCE + HEAD.size + size:
+        _, size = HEAD.unpack_from(self.received, NONCE)
+        if len(self.received) < NONCE + HEAD.size + size:
             return
-        request = json.loads(self.came[NONCE + HEAD.size : NONCE + HEAD.size + size])
-        self.out += self.came[:NONCE]
-        self.came.clear()
+        request = json.loads(self.received[NONCE + HEAD.size : NONCE + HEAD.size + size])
+        self.outgoing += self.received[:NONCE]
+        self.received.clear()
         self.end()
         self.start(request)
 
@@ -105,11 +105,11 @@ class Port:
             self.pipes[fd] = kind
 
     def send(self, kind: bytes, data: bytes) -> None:
-        """A frame for the other side."""
-        self.out += HEAD.pack(kind, len(data)) + data
+        """Queue a frame for the other side."""
+        self.outgoing += HEAD.pack(kind, len(data)) + data
 
     def relay(self, fd: int) -> None:
-        """Output of the command."""
+        """Relay output of the command."""
         try:
             data = os.read(fd, 65536)
         except BlockingIOError:
@@ -121,42 +121,42 @@ class Port:
         os.close(fd)
 
     def look(self) -> None:
-        """Tell the exit status once the command has ended and all its output is read."""
+        """Send the exit status when the command has ended and all its output is read."""
         if self.process is not None and self.process.poll() is not None:
-            for fd in list(self.pipes):  # what it left in the background may hold the pipes for ever
+            for fd in list(self.pipes):  # processes that it left in the background may keep the pipes open
                 self.relay(fd)
             status = self.process.returncode
             self.send(b"X", str(status if status >= 0 else 128 - status).encode())
             self.end()
 
     def write(self) -> None:
-        """As much of what is to go out as the port takes."""
+        """Write as many outgoing bytes as the port takes."""
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            while self.out:
-                del self.out[: os.write(self.fd, self.out[:32768])]
+            while self.outgoing:
+                del self.outgoing[: os.write(self.fd, self.outgoing[:32768])]
 
 
-def session(number: int, told: int) -> bool:
-    """Signal every process of a session; False when there is none left."""
-    found = False
+def session(session_number: int, signal_number: int) -> bool:
+    """Signal every process of a session; return False if there is none."""
+    alive = False
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
                 words = file.read().rpartition(b")")[2].split()
-                if int(words[3]) == number and words[0] != b"Z":
-                    found = True
-                    os.kill(int(name), told)
-    return found
+                if int(words[3]) == session_number and words[0] != b"Z":
+                    alive = True
+                    os.kill(int(name), signal_number)
+    return alive
 
 
 def ports(prefix: str) -> list[str]:
-    """Paths of the serial ports that were made for this."""
-    found = []
+    """Return the paths of the serial ports whose names begin with a prefix."""
+    paths = []
     for name in sorted(os.listdir("/sys/class/virtio-ports")):  # noqa: PTH208
         with open(f"/sys/class/virtio-ports/{name}/name") as file:  # noqa: PTH123
             if file.read().strip().startswith(prefix):
-                found.append(f"/dev/{name}")
-    return found
+                paths.append(f"/dev/{name}")
+    return paths
 
 
 def main() -> int:
@@ -167,14 +167,14 @@ def main() -> int:
     for number in (signal.SIGIO, signal.SIGCHLD):
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
-    held = [Port(path) for path in ports("labkit.")]
-    here = dict.fromkeys(held, False)
+    served = [Port(path) for path in ports("labkit.")]
+    connections = dict.fromkeys(served, False)
     while True:
-        for port in held:
+        for port in served:
             connected = port.connected
-            if here[port] and not connected:
+            if connections[port] and not connected:
                 port.leave()
-            here[port] = connected
+            connections[port] = connected
             if connected:
                 port.read()
                 port.look()
@@ -182,9 +182,9 @@ def main() -> int:
         poll = select.poll()
         poll.register(wake, select.POLLIN)
         owners = {}
-        for port in held:
-            if here[port]:
-                poll.register(port.fd, select.POLLIN | (select.POLLOUT if port.out else 0))
+        for port in served:
+            if connections[port]:
+                poll.register(port.fd, select.POLLIN | (select.POLLOUT if port.outgoing else 0))
                 for fd in port.pipes:
                     poll.register(fd, select.POLLIN)
                     owners[fd] = port

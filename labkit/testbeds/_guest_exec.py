@@ -1,6 +1,6 @@
-"""Runs a command inside a guest and becomes it, as far as output, signals and exit status go.
+"""Run a command inside a guest and stand for it: with its output, signals and exit status.
 
-Run by path, with nothing but the standard library, so that it starts fast::
+Run by path, with the standard library alone, so that it starts fast::
 
     python -I -S _guest_exec.py FOLDER [NAME=VALUE…] -- COMMAND...
 
@@ -25,11 +25,11 @@ from typing import IO
 HEAD = struct.Struct("<cI")
 NONCE = 16
 WAIT_S = 30.0
-_OWN = ("TMPDIR", "LABKIT_TREE", "XDG_RUNTIME_DIR")  # make no sense inside
+_HOST_ONLY = ("TMPDIR", "LABKIT_TREE", "XDG_RUNTIME_DIR")  # not for the guest
 
 
-def free(folder: str) -> tuple[IO[str], socket.socket]:
-    """A port that nobody else uses, with the lock that keeps it so."""
+def free_port(folder: str) -> tuple[IO[str], socket.socket]:
+    """Connect to a port that nobody else uses; return the lock of the port, and the port."""
     end = time.monotonic() + WAIT_S
     while time.monotonic() < end:
         for name in sorted(os.listdir(folder)):  # noqa: PTH208
@@ -47,48 +47,48 @@ def free(folder: str) -> tuple[IO[str], socket.socket]:
     raise TimeoutError
 
 
-def request(argv: Sequence[str], more: Sequence[str]) -> bytes:
-    """What is to be run, as the agent reads it."""
-    env = {name: value for name, value in os.environ.items() if name not in _OWN}
-    env |= dict(pair.split("=", 1) for pair in more)
+def request(argv: Sequence[str], variables: Sequence[str]) -> bytes:
+    """Return the request to run a command, as the agent reads it."""
+    env = {name: value for name, value in os.environ.items() if name not in _HOST_ONLY}
+    env |= dict(pair.split("=", 1) for pair in variables)
     body = json.dumps({"argv": list(argv), "env": env, "cwd": os.getcwd()}).encode()  # noqa: PTH109
     return HEAD.pack(b"H", len(body)) + body
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Relay until the command ends; its exit status, or 125 if the guest does not answer."""
+    """Relay until the command ends; return its exit status, or 125 if the guest does not answer."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
-    cut = arguments.index("--")
+    separator = arguments.index("--")
     try:
-        lock, port = free(arguments[0])
+        lock, port = free_port(arguments[0])
     except (OSError, TimeoutError):
         os.write(2, b"the guest is gone, or too busy to run another command\n")
         return 125
     nonce = secrets.token_bytes(NONCE)
-    port.sendall(nonce + request(arguments[cut + 1 :], arguments[1:cut]))
-    held, begun = bytearray(), False
+    port.sendall(nonce + request(arguments[separator + 1 :], arguments[1:separator]))
+    received, begun = bytearray(), False
     with lock, port, contextlib.suppress(OSError):
         while piece := port.recv(65536):
-            held += piece
-            if not begun:  # what was meant for whoever had the port before
-                at = held.find(nonce)
-                begun = at >= 0
-                del held[: at + NONCE if begun else max(len(held) - NONCE + 1, 0)]
-            while begun and len(held) >= HEAD.size:
-                kind, size = HEAD.unpack_from(held)
-                if len(held) < HEAD.size + size:
+            received += piece
+            if not begun:  # data for an earlier user of the port
+                position = received.find(nonce)
+                begun = position >= 0
+                del received[: position + NONCE if begun else max(len(received) - NONCE + 1, 0)]
+            while begun and len(received) >= HEAD.size:
+                kind, size = HEAD.unpack_from(received)
+                if len(received) < HEAD.size + size:
                     break
-                data = bytes(held[HEAD.size : HEAD.size + size])
-                del held[: HEAD.size + size]
+                data = bytes(received[HEAD.size : HEAD.size + size])
+                del received[: HEAD.size + size]
                 if kind == b"X":
                     return int(data)
-                put(1 if kind == b"O" else 2, data)
+                write_all(1 if kind == b"O" else 2, data)
     os.write(2, b"the guest ended\n")
     return 125
 
 
-def put(fd: int, data: bytes) -> None:
-    """Write all of it."""
+def write_all(fd: int, data: bytes) -> None:
+    """Write all data."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]

@@ -1,4 +1,4 @@
-"""Testbeds that stay up: a daemon process for each, and a note of it in a folder of this user."""
+"""Testbeds that stay up: each has a daemon process, and a note in a folder of this user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from labkit import folders, writing
 from labkit.errors import LaunchError
 
-_UP_S = 180.0  # until one must be up
+_UP_S = 180.0  # until a testbed must be up
 _children: dict[int, subprocess.Popen[bytes]] = {}  # daemons that this process has started
 
 
@@ -29,9 +29,9 @@ class Kept:
     Parameters
     ----------
     text : its description.
-    pid, started : of the daemon: process number, and when it started (clock ticks since boot).
-    until : when it ends by itself, s since the epoch.
-    handle : for ``attach``.
+    pid, started : process number of the daemon, and its start (clock ticks since boot).
+    until : time at which it ends by itself, s since the epoch.
+    handle : argument of ``attach``.
     """
 
     text: str
@@ -42,12 +42,12 @@ class Kept:
 
     @property
     def alive(self) -> bool:
-        """Whether that very process still runs."""
+        """Whether this process still runs; another one may have its number."""
         return self.started == started(self.pid)
 
 
 def started(pid: int) -> int:
-    """When a process started, in clock ticks since boot; 0 where there is none."""
+    """Return the start of a process, in clock ticks since boot; 0 if there is none."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     except OSError:
@@ -55,29 +55,31 @@ def started(pid: int) -> int:
 
 
 def up() -> list[Kept]:
-    """Testbeds that are kept up by this user; what is left of others is removed."""
-    found = []
+    """Return the testbeds that this user keeps up; remove the notes of those that ended."""
+    running = []
     for path in sorted(folders.runtime().glob("testbed-*.json")):
         with contextlib.suppress(OSError, ValueError, TypeError):
-            one = Kept(**json.loads(path.read_text()))
-            if one.alive:
-                found.append(one)
+            kept = Kept(**json.loads(path.read_text()))
+            if kept.alive:
+                running.append(kept)
             else:
                 path.unlink(missing_ok=True)
-    return found
+    return running
 
 
 def start_keeper(text: str, lifetime: float) -> Kept:
-    """Start the daemon of a testbed, and wait until that is up.
+    """Start the daemon of a testbed, and wait until the testbed is up.
 
     Raises
     ------
     LaunchError
-        If it does not come up; with what the daemon said.
+        If it does not come up; with the output of the daemon.
     """
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         command = [sys.executable, "-m", "labkit.testbeds", text, str(lifetime)]
-        daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
+        daemon = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
         end = time.monotonic() + _UP_S
         try:
             while daemon.poll() is None and time.monotonic() < end:
@@ -93,9 +95,9 @@ def start_keeper(text: str, lifetime: float) -> Kept:
         status = daemon.poll()
         daemon.terminate()
         daemon.wait()
-        said.seek(0)
-        words = said.read().decode(errors="replace").strip()
-    raise LaunchError(f"The testbed {text} did not start. {words}", exit_status=status)
+        output.seek(0)
+        text_of_daemon = output.read().decode(errors="replace").strip()
+    raise LaunchError(f"The testbed {text} did not start. {text_of_daemon}", exit_status=status)
 
 
 def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
@@ -111,7 +113,7 @@ def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
     end = time.monotonic() + timeout
     while kept.alive and time.monotonic() < end:
         if kept.pid in _children:
-            _children[kept.pid].poll()  # our own child is there until it is asked for
+            _children[kept.pid].poll()  # our own child remains a zombie until poll()
         time.sleep(0.02)
     _children.pop(kept.pid, None)
     if kept.alive:
@@ -120,12 +122,12 @@ def take_down(kept: Kept, *, timeout: float = 30.0) -> None:
 
 @contextlib.contextmanager
 def noted(text: str, lifetime: float, handle: Mapping[str, Any]) -> Iterator[Kept]:
-    """Note a testbed as up for as long as the context lasts; for its daemon."""
+    """Note a testbed as up for as long as the context lasts. Its daemon calls this."""
     pid = os.getpid()
-    one = Kept(text, pid, started(pid), time.time() + lifetime, handle)
+    kept = Kept(text, pid, started(pid), time.time() + lifetime, handle)
     path = folders.runtime() / f"testbed-{pid}.json"
-    writing.replace(path, json.dumps(one.__dict__))
+    writing.replace(path, json.dumps(kept.__dict__))
     try:
-        yield one
+        yield kept
     finally:
         path.unlink(missing_ok=True)

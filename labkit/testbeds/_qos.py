@@ -1,4 +1,4 @@
-"""Two classes of traffic on the links of a virtual cluster: lines for tc that share a link among them."""
+"""Two classes of traffic on the links of a virtual cluster: lines for tc that divide a link between them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from labkit.errors import SpecError
 
 MODES = ("off", "shares", "priority")
-MARK = 0x20  # byte of DSCP and ECN of what can wait: CS1 (RFC 3662)
-_QUANTUM = 1514  # B that a class sends before the other has its turn
+MARK = 0x20  # byte of DSCP and ECN of bulk traffic: CS1 (RFC 3662)
+_QUANTUM = 1514  # B that a class sends before it is the other's turn
 
 
 def checked(mode: str, shares: str, bulk: str, hosts: Sequence[str]) -> None:
-    """Refuse what makes no sense.
+    """Refuse options that contradict each other.
 
     Raises
     ------
     SpecError
-        If shares are no pair, or a host of the bulk traffic does not exist.
+        If `shares` is no pair, or a host of the bulk traffic does not exist.
     """
     wrong = ""
     if not re.fullmatch(r"[1-9]\d{0,2}:[1-9]\d{0,2}", shares):
@@ -41,16 +41,16 @@ def classes(
     shares: str,
     sources: Sequence[tuple[str, str]],
 ) -> list[str]:
-    """Lines for tc below a root of HTB whose class 1:1 has the whole rate.
+    """Return lines for tc below a root of HTB whose class 1:1 has the whole rate.
 
-    Either class may use what the other leaves. With ``shares`` they share as given when both have something to send,
-    which is what ETS (IEEE 802.1Qaz) asks of a switch; with ``priority`` the bulk goes when nothing else does.
+    Either class may use what the other leaves free. With ``shares`` they divide the link as given when both have
+    packets to send, as ETS (IEEE 802.1Qaz) requires of a switch; with ``priority`` bulk packets go when no others wait.
 
     Parameters
     ----------
-    burst : B that pass unshaped.
+    burst : size of a burst that passes unshaped, B.
     queue : the qdisc of each class.
-    sources : addresses of IPv4 and IPv6, of hosts whose packets are bulk without a mark.
+    sources : IPv4 and IPv6 addresses of hosts whose packets are bulk without a mark.
     """
     usual, bulk = (int(part) for part in shares.split(":")) if mode == "shares" else (99, 1)
     lines = []

@@ -1,4 +1,4 @@
-"""Which RDMA device and which entry of its table of addresses (GID) an end uses, told by that end itself."""
+"""Find the RDMA device, and the entry of its table of addresses (GID), that an end uses; ask that end itself."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ class Gid:
 
     @property
     def ipv4(self) -> str:
-        """The IPv4 address it stands for; empty where it stands for none."""
+        """The IPv4 address of the entry; empty if it has none."""
         mapped = ipaddress.IPv6Address(self.gid).ipv4_mapped
         return str(mapped) if mapped else ""
 
 
 def parsed(text: str) -> list[Gid]:
-    """Entries from what `FIND` printed."""
+    """Parse the output of `FIND`."""
     rows = (line.split("|") for line in text.splitlines() if line.count("|") == 4)
     return [Gid(device, layer, int(index), gid, kind) for device, layer, index, gid, kind in rows]
 
 
 def chosen(entries: Sequence[Gid], device: str = "") -> Gid:
-    """The entry to use: of RoCE the one of version 2 that stands for an IPv4 address, of InfiniBand the first.
+    """Return the entry to use: for RoCE, that of version 2 with an IPv4 address; for InfiniBand, the first.
 
     Parameters
     ----------
@@ -66,28 +66,28 @@ def chosen(entries: Sequence[Gid], device: str = "") -> Gid:
     Raises
     ------
     SpecError
-        If there is no such device or entry; names those there are.
+        If there is no such device or entry; with the active devices.
     """
-    there = sorted({entry.device for entry in entries})
-    own = [entry for entry in entries if device in ("", entry.device)]
-    if not own:
+    active = sorted({entry.device for entry in entries})
+    candidates = [entry for entry in entries if device in ("", entry.device)]
+    if not candidates:
         what = f"device={device!r}, but" if device else "There is no active RDMA device here:"
         raise SpecError(
-            f"{what} active are {', '.join(there) or 'none'}. Name one of these, or use --testbed soft-roce."
+            f"{what} active are {', '.join(active) or 'none'}. Name one of these, or use --testbed soft-roce."
         )
-    routed = [entry for entry in own if entry.kind == "RoCE v2" and entry.ipv4]
-    direct = [entry for entry in own if entry.layer == "InfiniBand" and not entry.index]
-    found = [*routed, *direct]
-    if not found:
+    routed = [entry for entry in candidates if entry.kind == "RoCE v2" and entry.ipv4]
+    direct = [entry for entry in candidates if entry.layer == "InfiniBand" and not entry.index]
+    entries_to_use = [*routed, *direct]
+    if not entries_to_use:
         raise SpecError(
-            f"{own[0].device} has no RoCE v2 address for IPv4. Give its network interface an IPv4 address, or "
+            f"{candidates[0].device} has no RoCE v2 address for IPv4. Give its network interface an IPv4 address, or "
             "choose an entry of its table with -o gid=INDEX."
         )
-    return found[0]
+    return entries_to_use[0]
 
 
-def asked(command: Sequence[str], *, limit: float = 30.0) -> str:
-    """Standard output of a short command.
+def output_of(command: Sequence[str], *, limit: float = 30.0) -> str:
+    """Run a short command; return its standard output.
 
     Raises
     ------
@@ -111,39 +111,39 @@ def asked(command: Sequence[str], *, limit: float = 30.0) -> str:
 
 
 def listening(words: Sequence[str], protocol: str, port: int) -> bool:
-    """Whether anybody listens on a port in the place that these words lead to; for rdma_cm on any."""
+    """Whether a process listens on a port at the end that `words` reach; for rdma_cm on any port."""
     if protocol == "rdma_cm":
-        return "LISTEN" in asked([*words, "rdma", "resource", "show", "cm_id"])
+        return "LISTEN" in output_of([*words, "rdma", "resource", "show", "cm_id"])
     state = {"tcp": "0A", "udp": "07"}[protocol]
-    table = asked([*words, "sh", "-c", f"cat /proc/net/{protocol} /proc/net/{protocol}6"])
+    table = output_of([*words, "sh", "-c", f"cat /proc/net/{protocol} /proc/net/{protocol}6"])
     rows = (line.split() for line in table.splitlines() if ":" in line)
     return any(row[3] == state and int(row[1].rpartition(":")[2], 16) == port for row in rows if len(row) > 3)
 
 
 def place(spec: Spec) -> Place:
-    """Where the ends of a verbs tool run on real devices: the server on the peer host, by ssh, or on this machine.
+    """Return the ends of a verbs tool on real devices: the server on the peer host, by ssh, or on this machine.
 
     Raises
     ------
     SpecError
         If an end has no such device, or there is more than one peer.
     LaunchError
-        If the peer cannot be asked.
+        If the peer does not answer.
     """
     if spec.family != "verbs" or spec.transport in ("shm", "tcp"):
         return Place()
     if len(spec.hosts) > 1:
         raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has one peer. Name one host.")
-    local = [host for host in spec.hosts if host in ("localhost", "127.0.0.1")]
-    peer = "" if local or not spec.hosts else spec.hosts[0].partition(":")[0]
-    far = ("ssh", "-oBatchMode=yes", peer, "--") if peer else ()
-    here = chosen(parsed(asked(["sh", "-c", FIND])), spec.device)
-    there = chosen(parsed(asked([*far, f"sh -c '{FIND}'"])), spec.device) if peer else here
+    this_machine = [host for host in spec.hosts if host in ("localhost", "127.0.0.1")]
+    peer = "" if this_machine or not spec.hosts else spec.hosts[0].partition(":")[0]
+    ssh = ("ssh", "-oBatchMode=yes", peer, "--") if peer else ()
+    local_entry = chosen(parsed(output_of(["sh", "-c", FIND])), spec.device)
+    peer_entry = chosen(parsed(output_of([*ssh, f"sh -c '{FIND}'"])), spec.device) if peer else local_entry
     return Place(
         address=peer or "127.0.0.1",
-        server=far,
-        server_words={"device": there.device, "gid": str(there.index)},
-        client_words={"device": here.device, "gid": str(here.index), "rdma_address": there.ipv4},
-        listens=lambda protocol, port: listening(far, protocol, port),
+        server=ssh,
+        server_words={"device": peer_entry.device, "gid": str(peer_entry.index)},
+        client_words={"device": local_entry.device, "gid": str(local_entry.index), "rdma_address": peer_entry.ipv4},
+        listens=lambda protocol, port: listening(ssh, protocol, port),
         loopback=not peer,
     )

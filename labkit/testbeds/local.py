@@ -10,7 +10,7 @@ from labkit.testbeds import Testbed, _rdma
 
 
 def outline(argument: str, options: Mapping[str, str]) -> Testbed:
-    """Nothing is known of it; refuses what it does not take."""
+    """Refuse arguments and options; nothing is known of the testbed."""
     if argument or options:
         raise SpecError(f"the testbed local takes no argument and no options, but got {argument!r}, {dict(options)}.")
     return Testbed("local")
@@ -18,6 +18,6 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
 
 @contextmanager
 def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
-    """Nothing to bring up."""
+    """Yield the testbed; there is nothing to bring up."""
     outline(argument, options)
     yield Testbed("local", place=_rdma.place)

@@ -1,7 +1,7 @@
 """Two soft-RoCE devices joined by a virtual cable: real verbs and real packets, without an RDMA adapter.
 
-By default they live in a guest that is booted for them, emulated where the machine has no KVM: everything works, and
-nothing is fast. On a kernel that has rdma_rxe they can be made on the machine itself (``where=host``), by root.
+By default labkit boots a guest for them, emulated if the machine has no KVM: everything works, but slowly. On a kernel
+with rdma_rxe, root can make them on the machine itself (``where=host``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PURPOSES = {
 }
 _SETUP = str(Path(__file__).parent / "_soft_roce.sh")
 _MODULES = ("rdma_rxe", "ib_uverbs", "rdma_ucm", "veth", "virtio_console")
-# class of traffic by its --tclass (the byte of DSCP and ECN); what has neither is in the last one
+# --tclass (the byte of DSCP and ECN) of the two classes of traffic; other packets are in the last class
 ETS_CLASSES = (104, 40)
 
 
@@ -61,16 +61,16 @@ class Options:
 
     Parameters
     ----------
-    where : in a guest, or on this machine (root; adds interfaces and routing rules while it is up).
-    cpus : of the guest; with one, wait for events rather than poll.
-    memory : of the guest, as qemu takes it.
-    accel : ``tcg`` emulates the guest's processor, ``kvm`` does not, where the machine lets qemu use it.
-    mtu : of the cable, B; 4200 lets the devices have their largest, 4096.
-    delay : of the cable one way, in both directions: ``1ms``; empty for none.
+    where : in a guest, or on this machine (needs root; adds interfaces and routing rules while it is up).
+    cpus : of the guest; with one, wait for events instead of polling.
+    memory : of the guest, in qemu's notation.
+    accel : ``tcg`` emulates the guest's processor; ``kvm`` runs on the real one, if the machine allows it.
+    mtu : of the cable, B; 4200 allows the devices their largest, 4096.
+    delay : of the cable in each direction: ``1ms``; empty for none.
     loss : of packets, in %; each direction.
     rate : of the cable in each direction: ``24mbit``; empty for no limit.
-    ets : shares of two classes of traffic in the sending direction of the client, such as ``3:1``; they are told
-        apart by ``--tclass`` 104 and 40. Needs a rate. Empty for one class.
+    ets : shares of two classes of traffic that the client sends, such as ``3:1``; ``--tclass`` 104 and 40 distinguish
+        them. Needs a rate. Empty for one class.
     """
 
     where: Literal["guest", "host"] = "guest"
@@ -85,41 +85,42 @@ class Options:
 
 
 def options_of(values: Mapping[str, str]) -> Options:
-    """Options from text, checked.
+    """Check options and return them.
 
     Raises
     ------
     SpecError
         For an unknown option or an impossible value.
     """
-    found = validated(Options, values, what="testbed soft-roce")
+    options = validated(Options, values, what="testbed soft-roce")
     wrong = ""
-    if not 1 <= found.cpus <= 64:
-        wrong = f"cpus={found.cpus}, but it must be 1 to 64"
-    elif not re.fullmatch(r"\d+[MG]", found.memory):
-        wrong = f"memory={found.memory!r}, but it must be like 512M or 1G"
-    elif not 1280 <= found.mtu <= 9000:
-        wrong = f"mtu={found.mtu}, but it must be 1280 to 9000 B"
-    elif found.delay and not re.fullmatch(r"\d+(\.\d+)?(us|ms|s)", found.delay):
-        wrong = f"delay={found.delay!r}, but it must be like 20ms or 500us"
-    elif not 0 <= found.loss <= 50:
-        wrong = f"loss={found.loss:g}, but it must be 0 to 50 %"
-    elif found.rate and not re.fullmatch(r"\d+(\.\d+)?[kmg]bit", found.rate):
-        wrong = f"rate={found.rate!r}, but it must be like 24mbit"
-    elif found.ets and not (re.fullmatch(r"[1-9]\d*:[1-9]\d*", found.ets) and found.rate):
-        wrong = f"ets={found.ets!r}, rate={found.rate!r}, but it must be two shares like 3:1, with a rate"
+    if not 1 <= options.cpus <= 64:
+        wrong = f"cpus={options.cpus}, but it must be 1 to 64"
+    elif not re.fullmatch(r"\d+[MG]", options.memory):
+        wrong = f"memory={options.memory!r}, but it must be like 512M or 1G"
+    elif not 1280 <= options.mtu <= 9000:
+        wrong = f"mtu={options.mtu}, but it must be 1280 to 9000 B"
+    elif options.delay and not re.fullmatch(r"\d+(\.\d+)?(us|ms|s)", options.delay):
+        wrong = f"delay={options.delay!r}, but it must be like 20ms or 500us"
+    elif not 0 <= options.loss <= 50:
+        wrong = f"loss={options.loss:g}, but it must be 0 to 50 %"
+    elif options.rate and not re.fullmatch(r"\d+(\.\d+)?[kmg]bit", options.rate):
+        wrong = f"rate={options.rate!r}, but it must be like 24mbit"
+    elif options.ets and not (re.fullmatch(r"[1-9]\d*:[1-9]\d*", options.ets) and options.rate):
+        wrong = f"ets={options.ets!r}, rate={options.rate!r}, but it must be two shares like 3:1, with a rate"
     if wrong:
         raise SpecError(f"testbed soft-roce: {wrong}.")
-    return found
+    return options
 
 
 def link(options: Options) -> str:
-    """Shell commands that give the cable the delay, loss, rate and shares of the options, and take away others'."""
-    lines = [f"tc qdisc del dev {one} root 2>/dev/null || :" for one in ("v0", "v1")]
-    netem = [
-        *(["delay", options.delay] if options.delay else []),
-        *(["loss", f"{options.loss:g}%"] if options.loss else []),
-    ]
+    """Return shell commands that set delay, loss, rate and shares of the cable, and remove earlier ones."""
+    lines = [f"tc qdisc del dev {interface} root 2>/dev/null || :" for interface in ("v0", "v1")]
+    netem = []
+    if options.delay:
+        netem += ["delay", options.delay]
+    if options.loss:
+        netem += ["loss", f"{options.loss:g}%"]
     if netem and options.ets:
         raise SpecError("testbed soft-roce: ets conflicts with delay and loss. Leave one of them out.")
     if options.ets:
@@ -136,48 +137,51 @@ def link(options: Options) -> str:
             ),
         ]
     elif options.rate or netem:
-        rate = ["rate", options.rate] if options.rate else []
+        if options.rate:
+            netem += ["rate", options.rate]
         lines += ["modprobe sch_netem"]
-        lines += [f"tc qdisc add dev {one} root netem {' '.join([*netem, *rate])} limit 10000" for one in ("v0", "v1")]
+        lines += [
+            f"tc qdisc add dev {interface} root netem {' '.join(netem)} limit 10000" for interface in ("v0", "v1")
+        ]
     return "\n".join(lines)
 
 
-class _Here:
-    """This machine in the place of a guest."""
+class _ThisMachine:
+    """This machine instead of a guest."""
 
     folder = ""
 
     def words(self, *variables: str) -> tuple[str, ...]:
-        """Nothing leads here but the variables."""
+        """Return the words before a command that set the variables."""
         return ("env", *variables) if variables else ()
 
     def run(self, command: Sequence[str], *, limit: float = 30.0) -> str:
-        """Standard output of a command."""
-        return _rdma.asked(command, limit=limit)
+        """Run a command; return its standard output."""
+        return _rdma.output_of(command, limit=limit)
 
 
-def absent(inside: bool = True) -> list[str]:
-    """Debian packages that it needs and that are not installed, all of them.
+def absent(in_guest: bool = True) -> list[str]:
+    """Return all Debian packages that the testbed needs and that are not installed.
 
     Parameters
     ----------
-    inside : in a guest, which needs qemu and a kernel.
+    in_guest : whether it runs in a guest, which needs qemu and a kernel.
     """
-    found = _guest.missing(NEEDS | (_guest.needs() if inside else {"modprobe": "kmod"}))
+    packages = _guest.missing(NEEDS | (_guest.needs() if in_guest else {"modprobe": "kmod"}))
     with suppress(LaunchError):
-        if inside:
+        if in_guest:
             _guest.kernel(_MODULES)
-        return found
-    return [*found, "linux-image-amd64" if platform.machine() == "x86_64" else "linux-image-arm64"]
+        return packages
+    return [*packages, "linux-image-amd64" if platform.machine() == "x86_64" else "linux-image-arm64"]
 
 
-def here() -> bool:
-    """Whether this machine could do without a guest: root, on a kernel that has the modules."""
-    if os.geteuid() != 0 or absent(inside=False):
+def possible_on_host() -> bool:
+    """Whether it can run on this machine without a guest: as root, on a kernel with the modules."""
+    if os.geteuid() != 0 or absent(in_guest=False):
         return False
     program = shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin:/bin") or "modprobe"
-    wanted = [name for name in _MODULES if name != "virtio_console"]
-    return not subprocess.run([program, "-n", "-a", *wanted], capture_output=True, check=False).returncode
+    modules = [name for name in _MODULES if name != "virtio_console"]
+    return not subprocess.run([program, "-n", "-a", *modules], capture_output=True, check=False).returncode
 
 
 @contextmanager
@@ -189,23 +193,23 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     SpecError
         For an argument or an impossible option.
     LaunchError
-        If packages are missing (names all of them), the guest does not come up, or the devices cannot be made.
+        If packages are missing (with all their names), the guest does not come up, or the devices cannot be made.
     """
     if argument:
         raise SpecError(f"the testbed soft-roce takes no argument, but got {argument!r}. Leave it out.")
     chosen = options_of(options)
-    inside = chosen.where == "guest"
-    packages = absent(inside)
+    in_guest = chosen.where == "guest"
+    packages = absent(in_guest)
     if packages:
         raise LaunchError(
             "The testbed soft-roce needs packages that are not installed. Run: sudo apt-get install "
             f"{' '.join(packages)}"
         )
     with ExitStack() as stack:
-        place: Guest | _Here = _Here()
-        if inside:
+        place: Guest | _ThisMachine = _ThisMachine()
+        if in_guest:
             place = stack.enter_context(
-                _guest.boot(wanted=_MODULES, cpus=chosen.cpus, memory=chosen.memory, accel=chosen.accel)
+                _guest.boot(required=_MODULES, cpus=chosen.cpus, memory=chosen.memory, accel=chosen.accel)
             )
         else:
             stack.callback(place.run, ["sh", _SETUP, "down"])
@@ -213,29 +217,29 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
         yield adjusted(_testbed(place, _facts(place, chosen)), options)
 
 
-def _facts(place: Guest | _Here, options: Options) -> dict[str, Any]:
-    """What it is made of, and the table of addresses of its devices."""
+def _facts(place: Guest | _ThisMachine, options: Options) -> dict[str, Any]:
+    """Return its properties, and the table of addresses of its devices."""
     kernel = place.run(["uname", "-r"]).strip()
     gids = [entry.__dict__ for entry in _rdma.parsed(place.run(["sh", "-c", _rdma.FIND], limit=60.0))]
-    how = {"accel": options.accel, "cpus": options.cpus} if place.folder else {}
-    return {"kernel": kernel, "mtu": options.mtu, **how, "gids": gids}
+    guest_facts = {"accel": options.accel, "cpus": options.cpus} if place.folder else {}
+    return {"kernel": kernel, "mtu": options.mtu, **guest_facts, "gids": gids}
 
 
-def _testbed(place: Guest | _Here, facts: Mapping[str, Any]) -> Testbed:
-    """The testbed in a guest, or here."""
+def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
+    """Make the testbed in a guest, or on this machine."""
     entries = [_rdma.Gid(**entry) for entry in facts["gids"]]
     words = place.words()
     server, client = _rdma.chosen(entries, "rxe1"), _rdma.chosen(entries, "rxe0")
 
     def ends(spec: Spec) -> Place:
-        """The server uses rxe1, the client rxe0."""
+        """Return the ends: the server uses rxe1, the client rxe0."""
         if spec.hosts or spec.device:
             raise SpecError(
                 f"{spec.benchmark}: the testbed soft-roce has two devices of its own. Leave hosts and device out."
             )
         if spec.benchmark == "congestion.incast" and spec.transport != "verbs":
             raise SpecError("congestion.incast: TCP would stay on the guest's loopback. Set transport=verbs.")
-        # UCX gets through by the link's own address alone
+        # UCX works with the link's own address only
         places = (0, 0) if spec.benchmark.startswith("verbs.ucx") else (server.index, client.index)
         return Place(
             address="127.0.0.1",
@@ -265,27 +269,27 @@ done 2>/dev/null; :"""
 
 
 def counters(text: str) -> dict[str, int]:
-    """Counters of devices and interfaces, named ``rxe0.sent_pkts``, ``v0.tx_bytes``."""
-    found = {}
+    """Parse counters of devices and interfaces, named ``rxe0.sent_pkts``, ``v0.tx_bytes``."""
+    values = {}
     for line in text.splitlines():
         path, _, value = line.partition(" ")
         parts = path.split("/")
-        found[f"{parts[1]}.{parts[-1]}"] = int(value)
-    return found
+        values[f"{parts[1]}.{parts[-1]}"] = int(value)
+    return values
 
 
 def attach(handle: Mapping[str, Any]) -> Testbed:
-    """The testbed that another process keeps up."""
-    place: Guest | _Here = Guest(handle["folder"]) if handle["folder"] else _Here()
-    if handle["folder"]:  # it keeps what it has read of this machine's files; they may have changed
+    """Return the testbed that another process keeps up."""
+    place: Guest | _ThisMachine = Guest(handle["folder"]) if handle["folder"] else _ThisMachine()
+    if handle["folder"]:  # the guest caches this machine's files; they may have changed
         place.run(["sh", "-c", "echo 2 >/proc/sys/vm/drop_caches"])
     return _testbed(place, handle["facts"])
 
 
 def adjusted(testbed: Testbed, options: Mapping[str, str]) -> Testbed:
-    """Give the cable the delay, loss, rate and shares that are asked for, and no others."""
+    """Set the delay, loss, rate and shares of the cable, and remove others."""
     chosen = options_of(options)
-    _rdma.asked(testbed.wrap(["sh", "-c", link(chosen)]))
-    asked = {name: getattr(chosen, name) for name in ADJUSTABLE}
-    set_ = {name: value for name, value in asked.items() if value}
-    return replace(testbed, facts={**testbed.facts, **set_})
+    _rdma.output_of(testbed.wrap(["sh", "-c", link(chosen)]))
+    values = {name: getattr(chosen, name) for name in ADJUSTABLE}
+    changed = {name: value for name, value in values.items() if value}
+    return replace(testbed, facts={**testbed.facts, **changed})

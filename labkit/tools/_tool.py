@@ -37,7 +37,7 @@ def programs() -> dict[str, Tool]:
 def version(name: str) -> str:
     """Return the version that an installed tool prints; ``unknown`` if it is not installed or prints none."""
     tool = programs().get(name)
-    if tool is None or tool.asked is not None:
-        return tool.asked() if tool and tool.asked else "unknown"
-    program = host.find(tool)
-    return program["version"] if program else "unknown"
+    if tool is None or tool.read_version is not None:
+        return tool.read_version() if tool and tool.read_version else "unknown"
+    found = host.find(tool)
+    return found["version"] if found else "unknown"

@@ -23,7 +23,7 @@ from labkit.verbs.plan import ONE_SIDED, Plan
 
 TOOL = Tool(
     name="pyverbs",
-    asked=version,
+    read_version=version,
     package="python3-pyverbs",
     purpose="loops over RDMA verbs, every iteration",
     instead="perftest or qperf",

@@ -1,6 +1,6 @@
 """RDMA verbs by hand: thin objects over pyverbs that teach what they do, and timed loops made of them.
 
-Runs under any interpreter that has pyverbs (Debian's python3-pyverbs on the system's Python) and loads nothing else::
+They need an interpreter that has pyverbs (Debian's python3-pyverbs on the system's Python) and nothing else::
 
     from labkit.verbs.objects import Device
     with Device("mlx5_0") as device:
@@ -8,8 +8,8 @@ Runs under any interpreter that has pyverbs (Debian's python3-pyverbs on the sys
         queue = device.queue(16)
         pair = device.pair("RC", queue, depth=16)
 
-`labkit.verbs.objects` has the objects and `pairs` their queue pairs, `meeting` the exchange of addresses over TCP,
-`ends` one end of a connection, `loops` the loops of two, `costs` what one end pays alone, `scenarios` whole small
-programs, `selftest` every operation with its bytes checked.
-As a program (``__main__``) it runs one end of a point for `labkit.tools.pyverbs`.
+`labkit.verbs.objects` has the objects, `meeting` the exchange of addresses over TCP, `ends` one end of a connection,
+`loops` the timed loops of two ends, `costs` the costs of one end alone, `scenarios` small programs, and `selftest`
+tries every operation and checks its bytes. As a program (``__main__``) it runs one end of a point for
+`labkit.tools.pyverbs`.
 """

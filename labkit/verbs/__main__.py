@@ -1,7 +1,7 @@
-"""One end of a point, as a program: ``python -I __main__.py server|client DEVICE GID PORT [ADDRESS] PLAN``.
+"""Run one end of a point as a program: ``python -I __main__.py server|client DEVICE GID PORT [ADDRESS] PLAN``.
 
-The client prints one JSON object with its samples. Run by path, so that no labkit needs to be installed for the
-interpreter that has pyverbs.
+The client prints one JSON object with its samples. labkit runs this file by its path, so the interpreter that has
+pyverbs needs no installed labkit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-LIMIT_S = 300.0  # nothing runs longer, whatever a queue waits for
+LIMIT_S = 300.0  # the program ends itself after this time
 
 
 def main(arguments: Sequence[str]) -> int:

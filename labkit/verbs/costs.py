@@ -1,4 +1,4 @@
-"""What one end pays alone: registering memory, and making every object."""
+"""Measure what one end pays alone: registering memory, and making every object of a connection."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from labkit.verbs.plan import Plan
 
 
 def registration(device: str, gid: int, plan: Plan) -> dict[str, Any]:
-    """Time to register memory of the plan's size whose pages are there already, and to deregister it.
+    """Time the registration of memory of the plan's size whose pages exist already, and its deregistration.
 
     Returns
     -------
     ``time_ns`` of the registrations, ``extras["deregistration_ns"]``.
     """
     room = mmap.mmap(-1, max(plan.size, 1))
-    room[:] = b"\x01" * len(room)  # page it in: the cost of that is not the registration's
+    room[:] = b"\x01" * len(room)  # page it in, which is no part of the cost of registration
     with Device(device, gid=gid) as opened:
         import ctypes
 
@@ -50,7 +50,7 @@ def registration(device: str, gid: int, plan: Plan) -> dict[str, Any]:
 
 
 def setup(device: str, gid: int, plan: Plan) -> dict[str, Any]:
-    """Time to make every object of a connection, one after the other, up to a queue pair in the state RTS.
+    """Time the making of every object of a connection, one after the other, up to a queue pair in the state RTS.
 
     Returns
     -------
@@ -72,8 +72,8 @@ def setup(device: str, gid: int, plan: Plan) -> dict[str, Any]:
         region = step("memory_4KiB", lambda: MR(pd, 4096, e.IBV_ACCESS_LOCAL_WRITE))
         channel = step("completion_channel", lambda: CompChannel(context))
         queue = step("completion_queue", lambda: CQ(context, 64, None, channel, 0))
-        for one in (queue, channel, region, pd, context):
-            one.close()
+        for resource in (queue, channel, region, pd, context):
+            resource.close()
         with Device(device, gid=gid) as opened:
             sent = opened.queue(64)
             pair = step("queue_pair_to_init", lambda: opened.pair("RC", sent, depth=16))
@@ -91,7 +91,7 @@ def setup(device: str, gid: int, plan: Plan) -> dict[str, Any]:
 
 
 def _repeat(once: Callable[[], None], plan: Plan) -> None:
-    """So many times as the plan asks for, or as fit into its time; at least 5."""
+    """Call `once` as often as the plan says, or as often as fits into its time, but at least 5 times."""
     end, done = time.monotonic() + plan.time_cap, 0
     while done < (plan.iterations or 5) or (not plan.iterations and time.monotonic() < end and done < 10_000):
         once()

@@ -1,4 +1,4 @@
-"""One end of a connection with all it needs, and the check of every byte that comes before any timing."""
+"""One end of a connection with its memory and queues, and the check of every byte before any timing."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from labkit.verbs.plan import ONE_SIDED, PAGE, Plan
 
 
 def pattern(seed: int, size: int) -> bytes:
-    """Bytes that differ with the seed and from place to place, of period 251, which no power of two hides."""
+    """Bytes that depend on the seed and on the place; their period of 251 divides no power of two."""
     period = bytes((seed + 7 * place) % 251 for place in range(251))
     return (period * (size // 251 + 1))[:size]
 
 
 class End:
-    """One end of a connection with all it needs.
+    """One end of a connection with its memory and queues.
 
     Parameters
     ----------
-    device : open.
+    device : the open device.
     plan : the point.
-    meeting : with the other end.
+    meeting : connection to the other end.
     server : whether this end answers.
 
     Attributes
     ----------
-    received : messages of the last stream that arrived here.
-    held : requests that others point to, which pyverbs does not keep.
+    received : number of messages of the last stream that arrived here.
+    requests : requests that other requests point to; pyverbs holds no references to them.
     """
 
     def __init__(self, device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> None:
         self.device, self.plan, self.meeting, self.server = device, plan, meeting, server
         events, stream = plan.completion == "event", plan.program == "bandwidth"
-        # some room beyond, for a completion may be seen a moment before its place in the queue is free
+        # some spare room, because a completion may be seen a moment before its place in the queue is free
         depth = plan.tx_depth + max(plan.cq_moderation, 16) if stream else 16
         self.stride = -(-(plan.size + GRH) // PAGE) * PAGE
         slots = plan.buffers_in_turn
         self.memory = device.memory(2 * slots * self.stride)
-        self.into = slots * self.stride  # where what arrives begins
+        self.into = slots * self.stride  # offset of the slots that messages arrive in
         self.sent = device.queue(depth * plan.qps + 16, events=events)
         self.arrived = device.queue(depth * plan.qps + 16, events=events)
         self.pairs = [
@@ -52,7 +52,7 @@ class End:
             meeting.connect(pair, mtu=plan.mtu, traffic_class=plan.tclass)
         self.remote = meeting.swap(self.memory.address)
         self.received = 0
-        self.held: list[Any] = []
+        self.requests: list[Any] = []
 
     @property
     def pair(self) -> QueuePair:
@@ -61,22 +61,22 @@ class End:
 
     @property
     def header(self) -> int:
-        """B before the data of a message that arrives."""
+        """Size of the header before the data of a message that arrives, B."""
         return GRH if self.plan.connection == "UD" else 0
 
     def post_receive(self, pair: QueuePair, slot: int = 0) -> None:
-        """A receive for one message."""
+        """Post a receive for one message."""
         pair.receive(self.memory.part(self.into + slot * self.stride, self.plan.size + GRH))
 
     def request(self, slot: int = 0, *, signalled: bool = True, pair: QueuePair | None = None, **more: Any) -> Any:
-        """The piece of work of the plan's operation, from or into a slot; the peer's slot is the same."""
-        plan, used = self.plan, pair or self.pair
+        """Make a request of the plan's operation, from or into a slot; the peer's slot is the same."""
+        plan = self.plan
         one_sided = plan.operation in ONE_SIDED
         offset = slot * self.stride + (0 if one_sided else self.into)
         place = slot * self.stride + (self.into if one_sided else 0)
         inline = 0 < plan.size <= plan.inline and not one_sided
         atomic = {"add": 1} if plan.operation == "fetch_and_add" else {}
-        return used.request(
+        return (pair or self.pair).request(
             plan.operation,
             self.memory.part(place, plan.size),
             signalled=signalled,
@@ -89,7 +89,7 @@ class End:
     # ---- verification --------------------------------------------------------------------------------------
 
     def verify(self) -> None:
-        """One message each way, or one one-sided call, with every byte checked; untimed.
+        """Send one message each way, or make one one-sided call, untimed, and check every byte.
 
         Raises
         ------
@@ -130,15 +130,15 @@ class End:
         self.meeting.swap()
         if self.server and plan.operation != "read":
             mine = int.from_bytes(pattern(12, size)[:8], "little")
-            wanted = 77 if plan.operation == "compare_and_swap" else mine + 1
-            self._same(bytes(view[:8]), wanted.to_bytes(8, "little"))
+            expected = 77 if plan.operation == "compare_and_swap" else mine + 1
+            self._same(bytes(view[:8]), expected.to_bytes(8, "little"))
         self.meeting.swap()
 
-    def _same(self, found: bytes, wanted: bytes) -> None:
+    def _same(self, data: bytes, expected: bytes) -> None:
         """Refuse wrong bytes."""
-        if found != wanted:
-            at = next(i for i, (a, b) in enumerate(zip(found, wanted, strict=True)) if a != b)
+        if data != expected:
+            at = next(i for i, (a, b) in enumerate(zip(data, expected, strict=True)) if a != b)
             raise VerbsError(
-                f"{self.plan.operation} of {self.plan.size} B brought a wrong byte at {at}: {found[at]} instead of "
-                f"{wanted[at]}."
+                f"{self.plan.operation} of {self.plan.size} B brought a wrong byte at {at}: {data[at]} instead of "
+                f"{expected[at]}."
             )

@@ -1,7 +1,7 @@
 """Timed loops of two ends: ping-pong, one-sided calls, streams.
 
-The timed loops hold nothing but posts, polls and clock reads. Every call goes through Python: `python_share` says how
-long an empty call takes. State it with every number from here.
+The timed loops consist of posts, polls and clock reads only. Every call goes through Python: `python_share` says how
+long an empty call takes. State it with every number of these loops.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
 from labkit.verbs.ends import End
-from labkit.verbs.meeting import Meeting
 from labkit.verbs.objects import VerbsError
 from labkit.verbs.plan import ONE_SIDED
 
@@ -26,7 +25,7 @@ _MOST = 10_000  # samples of a point
 
 
 def latency(end: End, count: int) -> list[int]:
-    """Times of so many iterations, ns; of the whole round trip, or of the one-sided call. Empty in the server."""
+    """Times of `count` iterations, ns, each of a whole round trip or of a one-sided call; empty in the server."""
     plan = end.plan
     slots = _slots(end, count)
     work = {slot: end.request(slot) for slot in set(slots)}
@@ -39,7 +38,7 @@ def latency(end: End, count: int) -> list[int]:
 
 
 def _slots(end: End, count: int) -> list[int]:
-    """Which buffer each iteration uses; the same at both ends."""
+    """The buffer of each iteration, which is the same at both ends."""
     plan = end.plan
     if not plan.reuse:
         return [i % plan.buffers_in_turn for i in range(count)]
@@ -78,12 +77,12 @@ def _ping_pong(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
 
 
 def _writes(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
-    """Each end watches the last byte of what the other writes, as perftest does."""
+    """Ping-pong by writes: each end watches the last byte that the other end writes, as in perftest."""
     post, sent, view, times = end.pair.post, end.sent.wait, end.memory.view, []
     out = [slot * end.stride + end.plan.size - 1 for slot in slots]
     come = [end.into + place for place in out]
-    for one in set(come):
-        view[one] = 0
+    for place in set(come):
+        view[place] = 0
     end.meeting.swap()
     for number, slot in enumerate(slots):
         stamp, here, there = number % 255 + 1, come[number], out[number]
@@ -101,9 +100,9 @@ def _writes(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
 
 
 def stream(end: End, count: int) -> list[int]:
-    """Times of so many windows of `tx_depth` messages on each queue pair, ns; empty in the server.
+    """Times of `count` windows of `tx_depth` messages on each queue pair, ns; empty in the server.
 
-    A window ends when all of it is complete; the messages in it follow one another without a pause.
+    A window ends when all its messages are complete; they follow one another without a pause.
     """
     total = count * end.plan.tx_depth * end.plan.qps
     end.meeting.swap()
@@ -118,8 +117,8 @@ def stream(end: End, count: int) -> list[int]:
 
 
 def _blocks(end: End) -> list[list[Any]]:
-    """Of each queue pair the lists of requests that make one completion."""
-    plan, found = end.plan, []
+    """For each queue pair, the lists of requests that give one completion together."""
+    plan, blocks = end.plan, []
     for pair in end.pairs:
         heads = []
         for first in range(0, plan.cq_moderation, plan.post_list):
@@ -127,51 +126,51 @@ def _blocks(end: End) -> list[list[Any]]:
             for place in reversed(range(first, min(first + plan.post_list, plan.cq_moderation))):
                 last = place == plan.cq_moderation - 1
                 head = end.request(pair=pair, signalled=last, following=head)
-                end.held.append(head)
+                end.requests.append(head)
             heads.append(head)
-        found.append(heads)
-    return found
+        blocks.append(heads)
+    return blocks
 
 
 def _windows(end: End, count: int) -> list[int]:
-    """Blocks in turn over the queue pairs, and then the wait for their completions."""
+    """Post blocks on the queue pairs in turn, wait for their completions, and time each window."""
     plan, wait, times = end.plan, end.sent.wait, []
     posts = [(pair.post, heads) for pair, heads in zip(end.pairs, _blocks(end), strict=True)]
     blocks = plan.tx_depth // plan.cq_moderation
     for _ in range(count):
-        left = blocks * len(posts)
+        remaining = blocks * len(posts)
         began = perf_counter_ns()
         for _ in range(blocks):
             for post, heads in posts:
                 for head in heads:
                     post(head)
-        while left:
-            left -= len(wait(_BATCH))
+        while remaining:
+            remaining -= len(wait(_BATCH))
         times.append(perf_counter_ns() - began)
     return times
 
 
 def _drained(end: End, total: int) -> int:
-    """How many of the messages arrived: every one with RC, else those until the sender is silent for a while."""
-    owner = {pair.number: pair for pair in end.pairs}
-    got, quiet = 0, 0.0
-    while got < total:
-        found = end.arrived.wait(_BATCH) if end.plan.connection == "RC" else end.arrived.poll(_BATCH)
-        for one in found:
-            end.post_receive(owner[one.qp_num])
-        got += len(found)
-        if found:
+    """Number of messages that arrived: all with RC, else those that come until the sender is silent for a while."""
+    pairs = {pair.number: pair for pair in end.pairs}
+    arrived, quiet = 0, 0.0
+    while arrived < total:
+        completions = end.arrived.wait(_BATCH) if end.plan.connection == "RC" else end.arrived.poll(_BATCH)
+        for completion in completions:
+            end.post_receive(pairs[completion.qp_num])
+        arrived += len(completions)
+        if completions:
             quiet = 0.0
         elif not quiet and end.meeting.waiting():
             end.meeting.hear()
             quiet = time.monotonic() + 0.3
         elif quiet and time.monotonic() > quiet:
             break
-    return got
+    return arrived
 
 
 def _watch(view: memoryview, place: int, stamp: int, *, limit: float = 20.0) -> None:
-    """Turn until a byte has a value."""
+    """Poll a byte until it has a value."""
     empty, end = 0, 0.0
     while view[place] != stamp:
         empty += 1
@@ -183,14 +182,15 @@ def _watch(view: memoryview, place: int, stamp: int, *, limit: float = 20.0) -> 
 
 
 def measured(end: End, loop: Callable[[End, int], list[int]]) -> list[int]:
-    """Warm-up, then as many samples as the plan asks for or fit into its time; both ends agree on every count.
+    """Warm up, then take as many samples as the plan says or as fit into its time. Both ends agree on every count.
 
     Returns
     -------
     ns; empty in the server.
     """
     plan, times = end.plan, list[int]()
-    loop(end, plan.warmup) if plan.warmup else None
+    if plan.warmup:
+        loop(end, plan.warmup)
     count, spent = plan.iterations or 5, 0.0
     while count:
         began = perf_counter_ns()
@@ -198,27 +198,24 @@ def measured(end: End, loop: Callable[[End, int], list[int]]) -> list[int]:
         spent += (perf_counter_ns() - began) * 1e-9
         count = 0
         if not end.server and not plan.iterations:
-            left, each = plan.time_cap - spent, statistics.median(times) * 1e-9
-            count = min(int(left / each), 1000, _MOST - len(times)) if left > 3 * each else 0
-        if not plan.iterations:
-            count = end.meeting.hear() if end.server else _told(end.meeting, count)
+            remaining, median = plan.time_cap - spent, statistics.median(times) * 1e-9
+            count = min(int(remaining / median), 1000, _MOST - len(times)) if remaining > 3 * median else 0
+        if not plan.iterations and end.server:
+            count = end.meeting.hear()
+        elif not plan.iterations:
+            end.meeting.tell(count)
     return times
 
 
-def _told(meeting: Meeting, count: int) -> int:
-    meeting.tell(count)
-    return count
-
-
 def python_share(end: End, *, calls: int = 300) -> dict[str, int]:
-    """Median time of a poll that finds nothing and of a post that a full queue refuses, ns: what Python adds.
+    """Cost of Python: median time of a poll that finds nothing and of a post that a full queue refuses, ns.
 
-    The refused post holds the making of an exception as well, so it is an upper bound.
+    The refused post also makes an exception, so its time is an upper bound.
     """
     device, plan = end.device, end.plan
     queue = device.queue(16)
     pair = device.pair("RC", queue, depth=4)
-    pair.ready_to_receive({**end.pair.peer, "number": 0xFFFFF0})  # nobody: what is posted stays
+    pair.ready_to_receive({**end.pair.peer, "number": 0xFFFFF0})  # no such peer: requests stay in the queue
     pair.ready_to_send()
     part = end.memory.part(0, min(plan.size, 8))
     work, posts, polls = pair.request("send", part), list[int](), list[int]()

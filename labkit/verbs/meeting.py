@@ -1,4 +1,4 @@
-"""How two ends tell one another what they must know: one JSON text to a line, over TCP."""
+"""Exchange values between two ends over TCP, as one JSON text per line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Meeting:
 
     Parameters
     ----------
-    port : of the server.
-    address : of the server; empty in the server itself, which then waits for one client.
-    limit : s until the other end must be there, and for every answer.
+    port : port of the server.
+    address : address of the server; empty in the server itself, which waits for one client.
+    limit : longest wait for the other end and for every answer, s.
     """
 
     def __init__(self, port: int, address: str = "", *, limit: float = 60.0) -> None:
@@ -32,14 +32,14 @@ class Meeting:
                 self._socket, _ = server.accept()
         self._socket.settimeout(limit)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._lines = self._socket.makefile("r")  # for reading only: a text file for both loses what it has read ahead
+        self._lines = self._socket.makefile("r")  # read only: a text file for both directions loses buffered input
 
-    def tell(self, what: Any) -> None:
+    def tell(self, value: Any) -> None:
         """Send a value."""
-        self._socket.sendall((json.dumps(what) + "\n").encode())
+        self._socket.sendall((json.dumps(value) + "\n").encode())
 
     def hear(self) -> Any:
-        """The next value of the other end.
+        """Wait for the next value of the other end.
 
         Raises
         ------
@@ -52,18 +52,23 @@ class Meeting:
         return json.loads(line)
 
     def waiting(self) -> bool:
-        """Whether the other end has said something that was not heard yet."""
+        """Whether a value of the other end waits to be read."""
         return bool(select.select([self._socket], [], [], 0)[0])
 
-    def swap(self, what: Any = None) -> Any:
-        """Send a value, and the other end's; both ends know then that both are here."""
-        self.tell(what)
+    def swap(self, value: Any = None) -> Any:
+        """Send a value and return the other end's. Afterwards both ends know that both have arrived here."""
+        self.tell(value)
         return self.hear()
 
-    def connect(self, pair: QueuePair, **how: Any) -> Any:
-        """Connect a queue pair with the other end's; `how` goes to `QueuePair.ready_to_receive`. The peer's address."""
+    def connect(self, pair: QueuePair, **options: Any) -> Any:
+        """Connect a queue pair with the other end's, and return the peer's address.
+
+        Parameters
+        ----------
+        options : arguments of `QueuePair.ready_to_receive`.
+        """
         peer = self.swap(pair.address)
-        pair.ready_to_receive(peer, **how)
+        pair.ready_to_receive(peer, **options)
         pair.ready_to_send()
         return peer
 
@@ -78,7 +83,7 @@ class Meeting:
 
 
 def _connected(address: str, port: int, limit: float) -> socket.socket:
-    """A connection to a server that may not be there yet."""
+    """Connect to a server that may not listen yet."""
     end = time.monotonic() + limit
     while True:
         try:

@@ -1,8 +1,9 @@
-"""Device, memory, queue and queue pair: what a program must have before a byte moves.
+"""Device, memory, queue and queue pair: the objects that a program needs before a byte moves.
 
-A *device* is opened; a *protection domain* holds what may work together; *memory* is registered so that the adapter
-may read and write it without the processor; a *completion queue* receives a note for every finished piece of work; a
-*queue pair* is one end of a connection: work is posted to its send and its receive queue. Sizes are in bytes.
+A program opens a *device*. A *protection domain* groups objects that may work together. *Memory* is registered so that
+the adapter may read and write it without the processor. A *completion queue* receives an entry for every finished
+request. A *queue pair* is one end of a connection: requests are posted to its send and its receive queue. Sizes are in
+bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Service = Literal["RC", "UC", "UD"]
 SERVICES = {"RC": e.IBV_QPT_RC, "UC": e.IBV_QPT_UC, "UD": e.IBV_QPT_UD}
 GRH = 40  # B before the data of every UD message: the global route header, or room for it
 QKEY = 0x11111111
-TIMEOUT = 17  # 4.096 µs * 2^17 = 0.5 s without an answer until a message is sent again
+TIMEOUT = 17  # 4.096 µs * 2^17 = 0.5 s without an answer before a message is sent again
 ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
 OPERATIONS = {
     "send": e.IBV_WR_SEND,
@@ -50,13 +51,13 @@ _Made = TypeVar("_Made")
 
 
 class VerbsError(Exception):
-    """A device, queue or piece of work is not as it must be; says what to do."""
+    """A device, a queue or a request failed. The message says what to do."""
 
 
 def roce_v2_index(device: str, port: int = 1) -> int:
     """Place of the RoCE v2 address for IPv4 in a device's table; 0 on InfiniBand, which needs none.
 
-    Never the first by chance: entries differ in version and in the address they stand for.
+    The first entry need not be it: entries differ in their version and address.
 
     Raises
     ------
@@ -79,8 +80,8 @@ class Memory:
 
     Parameters
     ----------
-    device : that may reach it.
-    size : B.
+    device : device that may access it.
+    size : size, B.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class Memory:
 
     @property
     def address(self) -> dict[str, int]:
-        """What a peer must know to read or write it: address and key."""
+        """Address and key, which a peer needs to read or write it."""
         return {"address": self.mr.buf, "key": self.mr.rkey}
 
     def part(self, offset: int, size: int) -> SGE:
@@ -114,9 +115,9 @@ class Queue:
 
     Parameters
     ----------
-    device : it belongs to.
-    depth : completions it can hold.
-    events : have it wake a sleeping program (`wait` then sleeps instead of polling).
+    device : its device.
+    depth : number of completions it can hold.
+    events : whether it wakes a sleeping program; `wait` then sleeps instead of polling.
     """
 
     def __init__(self, device: Device, depth: int, *, events: bool = False) -> None:
@@ -125,26 +126,28 @@ class Queue:
         self.polls = 0
 
     def poll(self, most: int = 1) -> Sequence[Any]:
-        """Completions that are there now, at most so many.
+        """Return at most `most` completions that are there now.
 
         Raises
         ------
         VerbsError
-            If one of them failed; with the verbs' word for it.
+            If one of them failed; the message has the status that verbs reports.
         """
-        count, found = self.cq.poll(most)
+        count, polled = self.cq.poll(most)
         self.polls += 1
-        for one in found if count else ():
-            if one.status != e.IBV_WC_SUCCESS:
-                raise VerbsError(f"{WORDS.get(one.status, one.status)} (work {one.wr_id}, vendor {one.vendor_err}).")
-        return found if count else ()
+        completions: Sequence[Any] = polled if count else ()
+        for completion in completions:
+            if completion.status != e.IBV_WC_SUCCESS:
+                status = WORDS.get(completion.status, completion.status)
+                raise VerbsError(f"{status} (work {completion.wr_id}, vendor {completion.vendor_err}).")
+        return completions
 
     def wait(self, most: int = 1, *, limit: float = 20.0) -> Sequence[Any]:
-        """At least one completion: polls, or sleeps until there is one where the queue has events.
+        """Wait for at least one completion: poll, or sleep if the queue has events.
 
         Parameters
         ----------
-        limit : s of polling.
+        limit : longest time of polling, s.
 
         Raises
         ------
@@ -152,30 +155,30 @@ class Queue:
             If none comes in time, or one failed.
         """
         end, empty = 0.0, 0
-        while not (found := self.poll(most)):
+        while not (completions := self.poll(most)):
             if self.channel is not None:
                 self.cq.req_notify()
-                if found := self.poll(most):  # one that came before the request would wake nobody
-                    return found
+                if completions := self.poll(most):  # a completion before req_notify makes no event
+                    return completions
                 self.channel.get_cq_event(self.cq)
                 continue
             empty += 1
             if empty % 64 == 0:
-                os.sched_yield()  # a single processor must let the peer and the device's software work
+                os.sched_yield()  # on a single processor, the peer and the device's software must run too
                 end = end or time.monotonic() + limit
                 if time.monotonic() > end:
                     raise VerbsError(f"no completion within {limit:g} s. Is the peer alive?")
-        return found
+        return completions
 
     def close(self) -> None:
-        """Destroy it, and its channel."""
+        """Destroy the queue and its channel."""
         self.cq.close()
         if self.channel is not None:
             self.channel.close()
 
 
 class Device:
-    """An open device with a protection domain. A context manager: leaving it closes whatever it made.
+    """An open device with a protection domain. It is a context manager that closes everything it made.
 
     Parameters
     ----------
@@ -204,22 +207,22 @@ class Device:
         self._made: list[Any] = []
 
     def memory(self, size: int) -> Memory:
-        """Registered memory of some B, at least one."""
-        return self._kept(Memory(self, max(size, 1)))
+        """Register memory of `size` B, at least one."""
+        return self._remember(Memory(self, max(size, 1)))
 
     def queue(self, depth: int, *, events: bool = False) -> Queue:
-        """A completion queue."""
-        return self._kept(Queue(self, depth, events=events))
+        """Make a completion queue."""
+        return self._remember(Queue(self, depth, events=events))
 
     def pair(
         self, service: Service, queue: Queue, receives: Queue | None = None, *, depth: int = 16, inline: int = 0
     ) -> QueuePair:
-        """A queue pair in the state INIT."""
-        pair = self._kept(QueuePair(self, service, queue, receives, depth=depth, inline=inline))
+        """Make a queue pair in the state INIT."""
+        pair = self._remember(QueuePair(self, service, queue, receives, depth=depth, inline=inline))
         pair.init()
         return pair
 
-    def _kept(self, made: _Made) -> _Made:
+    def _remember(self, made: _Made) -> _Made:
         self._made.append(made)
         return made
 
@@ -244,11 +247,11 @@ class QueuePair:
 
     Parameters
     ----------
-    device : it belongs to.
+    device : its device.
     service : ``RC`` reliable connection, ``UC`` unreliable connection, ``UD`` unreliable datagram.
-    queue : receives the completions of what is sent.
-    receives : receives those of what arrives; the same one when left out.
-    depth : pieces of work each of its two queues can hold.
+    queue : completion queue of the send queue.
+    receives : completion queue of the receive queue (default: the same one).
+    depth : number of requests that each of its two queues can hold.
     inline : B up to which data are copied with the request when it is posted.
     """
 
@@ -273,7 +276,7 @@ class QueuePair:
 
     @property
     def address(self) -> dict[str, Any]:
-        """What the peer must know to connect: number, first packet, device's address, largest packet."""
+        """Data that the peer needs to connect: number, first packet, device's address, largest packet."""
         return {
             "number": self.number,
             "psn": self.psn,
@@ -283,7 +286,7 @@ class QueuePair:
         }
 
     def init(self) -> None:
-        """RESET → INIT: receives may be posted."""
+        """RESET → INIT: from now on, receives may be posted."""
         attributes = QPAttr(port_num=self.device.port)
         if self.service == "UD":
             attributes.qkey = QKEY
@@ -293,24 +296,24 @@ class QueuePair:
         self._attributes = attributes
 
     def ready_to_receive(self, peer: Mapping[str, Any], *, mtu: int = 0, traffic_class: int = 0) -> None:
-        """INIT → RTR: the peer is known, what it sends is taken.
+        """INIT → RTR: the queue pair knows its peer and accepts messages from it.
 
         Parameters
         ----------
-        peer : its `address`.
-        mtu : largest packet, B; 0 for the largest both can.
-        traffic_class : byte of DSCP and ECN of what is sent.
+        peer : the peer's `address`.
+        mtu : largest packet, B; 0 for the largest that both ends support.
+        traffic_class : byte of DSCP and ECN in the packets.
         """
         self.peer = peer
         route = GlobalRoute(
             dgid=GID(peer["gid"]), sgid_index=self.device.gid_index, hop_limit=64, traffic_class=traffic_class
         )
-        to = AHAttr(gr=route, is_global=1, port_num=self.device.port, dlid=peer["lid"])
+        destination = AHAttr(gr=route, is_global=1, port_num=self.device.port, dlid=peer["lid"])
         attributes = QPAttr(port_num=self.device.port)
         if self.service == "UD":
-            self.handle = AH(self.device.pd, attr=to)
+            self.handle = AH(self.device.pd, attr=destination)
         else:
-            attributes.ah_attr = to
+            attributes.ah_attr = destination
             attributes.path_mtu = min(mtu or 4096, self.device.mtu, peer["mtu"]).bit_length() - 8
             attributes.dest_qp_num, attributes.rq_psn = peer["number"], peer["psn"]
             attributes.max_dest_rd_atomic, attributes.min_rnr_timer = 16, 12
@@ -318,14 +321,14 @@ class QueuePair:
         self._attributes = attributes
 
     def ready_to_send(self) -> None:
-        """RTR → RTS: what is posted is sent."""
+        """RTR → RTS: the queue pair sends what is posted."""
         attributes = self._attributes
         attributes.sq_psn = self.psn
         attributes.timeout, attributes.retry_cnt, attributes.rnr_retry, attributes.max_rd_atomic = TIMEOUT, 7, 7, 16
         self.qp.to_rts(attributes)
 
     def receive(self, part: SGE, work: int = 0) -> None:
-        """Post a receive into a piece of memory; a UD message needs `GRH` more B than it has."""
+        """Post a receive into a piece of memory; for a UD message it needs `GRH` B more than the data."""
         self.qp.post_recv(RecvWR(wr_id=work, sg=[part], num_sge=1))
 
     def request(
@@ -343,19 +346,19 @@ class QueuePair:
         immediate: int = 0,
         following: SendWR | None = None,
     ) -> SendWR:
-        """A piece of work for `post`, which may be posted again and again.
+        """Make a request for `post`, which may be posted any number of times.
 
         Parameters
         ----------
         operation : one of `OPERATIONS`.
-        part : where the data are, or go to (read, atomics).
+        part : memory that the data come from, or go to (read, atomics).
         work : number that its completion will carry.
-        signalled : whether there will be a completion.
+        signalled : whether it gives a completion.
         inline : copy the data with the request.
-        remote, offset : `Memory.address` at the peer, and how far into it.
-        add, swap : what to add or compare with, and what to put in its place.
+        remote, offset : `Memory.address` at the peer, and offset in it.
+        add, swap : value to add or to compare with, and value to put in its place.
         immediate : number that arrives with a ``write_with_immediate``.
-        following : what is to be posted with it, in one list; the caller must keep it.
+        following : request to post with it, in one list; the caller must hold a reference to it.
         """
         flags = (e.IBV_SEND_SIGNALED if signalled else 0) | (e.IBV_SEND_INLINE if inline else 0)
         request = SendWR(
@@ -373,7 +376,7 @@ class QueuePair:
 
     @property
     def post(self) -> Callable[[SendWR], None]:
-        """Posts a request, or the list that begins with it."""
+        """Function that posts a request, or the list that begins with it."""
         post: Callable[[SendWR], None] = self.qp.post_send
         return post
 

@@ -1,4 +1,4 @@
-"""What one end of a point is told to do."""
+"""The plan: what one end of a point has to do."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Plan:
     connection : ``RC``, ``UC`` or ``UD``.
     size : B of a message.
     iterations : exact count of samples; 0 for as many as fit into `time_cap`.
-    warmup : iterations before them.
-    time_cap : s of timed iterations.
+    warmup : iterations before the timed ones.
+    time_cap : time for the timed iterations, s.
     completion : ``poll`` or ``event``.
     inline : B up to which data are copied with a request.
     mtu : B of the largest packet; 0 for the largest there can be.
@@ -32,9 +32,9 @@ class Plan:
     cq_moderation : messages to a completion.
     post_list : messages posted with one call.
     qps : queue pairs in turn.
-    buffers_in_turn, reuse : different buffers, and % of the messages that use the first again.
+    buffers_in_turn, reuse : number of different buffers, and % of the messages that use the first again.
     clients : requests in flight, in scenarios.
-    seed : of random choices.
+    seed : seed of random choices.
     """
 
     program: str
@@ -59,10 +59,10 @@ class Plan:
     seed: int = 1
 
     def encode(self) -> str:
-        """As one word of a command line."""
+        """Encode the plan as one word of a command line."""
         return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
 
     @classmethod
     def decode(cls, word: str) -> Plan:
-        """From what `encode` gave."""
+        """Decode a plan from the word that `encode` returned."""
         return cls(**json.loads(word))

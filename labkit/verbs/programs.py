@@ -1,4 +1,4 @@
-"""What an end can be told to run, by name, and the result the client gives."""
+"""Run one end of a plan by the name of its program, and return the result of the client."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def run(role: str, device: str, gid: int, port: int, address: str, plan: Plan) -
 
     Parameters
     ----------
-    role : ``server``, ``client``, or ``alone`` for what has no peer.
-    device, gid : of this end.
-    port, address : of the server.
+    role : ``server``, ``client``, or ``alone`` for a program without a peer.
+    device, gid : device of this end, and place of its address.
+    port, address : port and address of the server.
 
     Returns
     -------
-    Of the client ``time_ns``, ``extras`` (further columns), ``facts`` and ``warnings``; None of the server.
+    From the client ``time_ns``, ``extras`` (further columns), ``facts`` and ``warnings``; from the server None.
     """
     facts = {"pyverbs": _version(), "device": device}
     if role == "alone":
@@ -56,7 +56,7 @@ def run(role: str, device: str, gid: int, port: int, address: str, plan: Plan) -
 
 
 def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict[str, Any]:
-    """Verify, then latency or bandwidth."""
+    """Verify the bytes, then measure latency or bandwidth."""
     end = End(device, plan, meeting, server=server)
     end.verify()
     began = time.perf_counter()
@@ -64,7 +64,7 @@ def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict
     facts: dict[str, Any] = {"verified": True, "timed_s": time.perf_counter() - began}
     warnings = []
     if plan.program == "latency" and plan.operation not in ONE_SIDED:
-        times = [time_ns // 2 for time_ns in times]  # one way, as perftest has it
+        times = [time_ns // 2 for time_ns in times]  # one way, as in perftest
     if plan.program == "bandwidth":
         arrived = meeting.swap(end.received)
         if not server and plan.connection != "RC" and arrived is not None:
@@ -76,11 +76,13 @@ def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict
                 warnings.append({"code": "lost-messages", "text": text, "values": values})
     else:
         meeting.swap()
-    return {"time_ns": times, "facts": facts | (python_share(end) if not server else {}), "warnings": warnings}
+    if not server:
+        facts |= python_share(end)
+    return {"time_ns": times, "facts": facts, "warnings": warnings}
 
 
 def _version() -> str:
-    """Of pyverbs, as far as it tells."""
+    """Version of pyverbs, if its package names one."""
     try:
         return importlib.metadata.version("pyverbs")
     except importlib.metadata.PackageNotFoundError:

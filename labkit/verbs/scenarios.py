@@ -1,7 +1,7 @@
-"""Whole small programs over verbs, as in RDMA-bench: an echo server, a sequencer, a key-value store.
+"""Small programs over verbs, as in RDMA-bench: an echo server, a sequencer, a key-value store.
 
-Requests and answers travel by *wires*: a datagram (SEND) that takes a receive at the other end, or a WRITE into a slot
-that the other end watches, which takes none. Kalia, Kaminsky, Andersen: Design Guidelines for High Performance
+Requests and answers travel over *wires*. A wire uses SEND, which needs a posted receive at the other end, or WRITE into
+a slot that the other end watches, which needs none. Kalia, Kaminsky, Andersen: Design Guidelines for High Performance
 RDMA Systems (USENIX ATC 2016); their HERD has requests by WRITE over UC and answers by SEND over UD.
 """
 
@@ -25,9 +25,9 @@ Handler = Callable[[bytes], bytes]
 
 
 class Wire:
-    """Messages of one direction, each in a slot of its own; `out` at the end that sends.
+    """Messages in one direction, each in its own slot; `out` is true at the end that sends.
 
-    A message is ``slot, body, stamp``: the first byte names its slot, the last is never 0.
+    A message is ``slot, body, stamp``: the first byte is its slot, the last is never 0.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Wire:
         self.pair.receive(self.memory.part(slot * self.stride, self.size + GRH), work=slot)
 
     def put(self, slot: int, body: bytes) -> None:
-        """Send a message; its slot must be free, and what was sent from it before done."""
+        """Send a message. Its slot must be free, and the send from it before must be complete."""
         start = slot * self.stride
         view = self.memory.view
         view[start] = slot
@@ -73,40 +73,40 @@ class Wire:
         self.queue.poll(16)
 
     def take(self) -> list[tuple[int, bytes]]:
-        """Messages that have come: slot and body."""
-        view, found = self.memory.view, []
+        """Return the messages that have arrived, as slot and body."""
+        view, messages = self.memory.view, []
         if self.operation == "send":
-            for one in self.queue.poll(16):
-                start = one.wr_id * self.stride + self.header
-                found.append((view[start], bytes(view[start + 1 : start + self.size - 1])))
-                self._receive(one.wr_id)
-            return found
+            for completion in self.queue.poll(16):
+                start = completion.wr_id * self.stride + self.header
+                messages.append((view[start], bytes(view[start + 1 : start + self.size - 1])))
+                self._receive(completion.wr_id)
+            return messages
         for slot in range(self.slots):
             last = slot * self.stride + self.size - 1
             if view[last]:
                 view[last] = 0
-                found.append((slot, bytes(view[last - self.size + 2 : last])))
-        return found
+                messages.append((slot, bytes(view[last - self.size + 2 : last])))
+        return messages
 
 
 def _wires(device: Device, plan: Plan, meeting: Meeting, server: bool, kinds: tuple[str, str]) -> tuple[Wire, Wire]:
-    """The wires of requests and of answers; each kind is ``operation/service``."""
-    made = []
+    """Make the wires of requests and of answers; each kind is ``operation/service``."""
+    wires = []
     for kind, out in zip(kinds, (not server, server), strict=True):
         operation, _, service = kind.partition("/")
-        made.append(Wire(device, meeting, plan, service=service, operation=operation, out=out))
-    return made[0], made[1]
+        wires.append(Wire(device, meeting, plan, service=service, operation=operation, out=out))
+    return wires[0], wires[1]
 
 
 def _serve(requests: Wire, answers: Wire, handle: Handler, meeting: Meeting) -> dict[str, Any]:
-    """Answer until the client says that it is done."""
+    """Answer requests until the client says that it is done."""
     end, served = time.monotonic() + _LIMIT_S, 0
     while True:
-        found = requests.take()
-        for slot, body in found:
+        messages = requests.take()
+        for slot, body in messages:
             answers.put(slot, handle(body))
-        served += len(found)
-        if found:
+        served += len(messages)
+        if messages:
             end = time.monotonic() + _LIMIT_S
             continue
         os.sched_yield()
@@ -127,26 +127,26 @@ def _ask(
     message: Callable[[int], bytes],
     check: Callable[[int, bytes], bool],
 ) -> dict[str, Any]:
-    """Keep `clients` requests under way; every answer is checked after the clock has stopped."""
+    """Keep `clients` requests under way, and check every answer after the clock has stopped."""
     count = plan.iterations or 100
-    _asked(requests, answers, max(plan.warmup, 1), message)
-    times, got, spent = list[int](), list[tuple[int, bytes]](), 0
+    _requested(requests, answers, max(plan.warmup, 1), message)
+    times, answered, spent = list[int](), list[tuple[int, bytes]](), 0
     while True:
         began = perf_counter_ns()
-        fresh, answered = _asked(requests, answers, count, message)
+        new_times, new_answered = _requested(requests, answers, count, message)
         spent += perf_counter_ns() - began
-        times += fresh
-        got += answered
-        left = plan.time_cap - spent * 1e-9
-        each = spent * 1e-9 / len(times)
-        count = min(int(left / each), 1000, 10_000 - len(times)) if not plan.iterations and left > 10 * each else 0
-        if not count:
+        times += new_times
+        answered += new_answered
+        remaining = plan.time_cap - spent * 1e-9
+        per_request = spent * 1e-9 / len(times)
+        if plan.iterations or remaining <= 10 * per_request or len(times) >= 10_000:
             break
-    wrong = sum(not check(number, body) for number, body in got)
+        count = min(int(remaining / per_request), 1000, 10_000 - len(times))
+    wrong = sum(not check(number, body) for number, body in answered)
     meeting.tell("done")
     served = meeting.hear()
     if wrong:
-        raise VerbsError(f"{wrong} of {len(got)} answers were wrong.")
+        raise VerbsError(f"{wrong} of {len(answered)} answers were wrong.")
     return {
         "time_ns": times,
         "facts": {"verified": True, "served": served, "requests_per_s": len(times) / (spent * 1e-9)},
@@ -154,13 +154,13 @@ def _ask(
     }
 
 
-def _asked(
+def _requested(
     requests: Wire, answers: Wire, count: int, message: Callable[[int], bytes]
 ) -> tuple[list[int], list[tuple[int, bytes]]]:
-    """Time of every request, ns, and its number with the answer."""
+    """Send `count` requests; return the time of each, ns, and its number with the answer."""
     free, sent, done = list(range(requests.slots)), 0, 0
     started, number = [0] * requests.slots, [0] * requests.slots
-    times, got = list[int](), list[tuple[int, bytes]]()
+    times, answered = list[int](), list[tuple[int, bytes]]()
     end = time.monotonic() + _LIMIT_S
     while done < count:
         while free and sent < count:
@@ -169,22 +169,22 @@ def _asked(
             started[slot] = perf_counter_ns()
             requests.put(slot, body)
             sent += 1
-        found = answers.take()
+        messages = answers.take()
         now = perf_counter_ns()
-        for slot, body in found:
+        for slot, body in messages:
             times.append(now - started[slot])
-            got.append((number[slot], body))
+            answered.append((number[slot], body))
             free.append(slot)
-        done += len(found)
-        if not found:
+        done += len(messages)
+        if not messages:
             os.sched_yield()
             if time.monotonic() > end:
                 raise VerbsError(f"{count - done} of {count} requests had no answer within {_LIMIT_S:g} s.")
-    return times, got
+    return times, answered
 
 
 def echo(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dict[str, Any]:
-    """The server sends back what it got: by SEND over RC, UC or UD, or by WRITE over RC or UC."""
+    """Run an echo server: it returns each request by SEND over RC, UC or UD, or by WRITE over RC or UC."""
     kind = f"{plan.operation}/{plan.connection}"
     requests, answers = _wires(device, plan, meeting, server, (kind, kind))
     if server:
@@ -198,7 +198,7 @@ def echo(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dict[str
 
 
 def sequencer(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dict[str, Any]:
-    """A counter in the server's memory that clients raise by fetch-and-add; its processor does nothing."""
+    """Run a sequencer: clients raise a counter in the server's memory by fetch-and-add; its processor does nothing."""
     memory, queue = device.memory(PAGE), device.queue(plan.clients + 16)
     pair = device.pair("RC", queue, depth=plan.clients + 8)
     meeting.connect(pair, mtu=plan.mtu, traffic_class=plan.tclass)
@@ -220,10 +220,10 @@ def sequencer(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dic
             started[slot] = perf_counter_ns()
             pair.post(work[slot])
             sent += 1
-        for one in queue.wait(16):
-            times.append(perf_counter_ns() - started[one.wr_id])
-            values.append(int.from_bytes(memory.view[8 * one.wr_id : 8 * one.wr_id + 8], "little"))
-            free.append(one.wr_id)
+        for completion in queue.wait(16):
+            times.append(perf_counter_ns() - started[completion.wr_id])
+            values.append(int.from_bytes(memory.view[8 * completion.wr_id : 8 * completion.wr_id + 8], "little"))
+            free.append(completion.wr_id)
     spent = time.monotonic() - began
     meeting.tell("done")
     counter = meeting.hear()
@@ -240,9 +240,9 @@ def sequencer(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dic
 
 
 def key_value(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dict[str, Any]:
-    """HERD's way: requests are WRITEs over the plan's connection into slots the server watches, answers SENDs over UD.
+    """Run a key-value store like HERD: requests by WRITE into slots that the server watches, answers by SEND over UD.
 
-    Of 20 requests 19 get and one puts, of 128 keys; a value says which key it belongs to.
+    Of 20 requests 19 get and one puts, among 128 keys. Every value contains its key.
     """
     requests, answers = _wires(device, plan, meeting, server, (f"write/{plan.connection}", "send/UD"))
     room = requests.size - 3

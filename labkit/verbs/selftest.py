@@ -1,6 +1,6 @@
-"""Every operation between two devices, with its bytes checked.
+"""Try every operation between two devices, and check the bytes.
 
-``python -I selftest.py DEVICE DEVICE [SIZE…]`` prints a JSON object: what was tried → ``ok`` or what went wrong.
+``python -I selftest.py DEVICE DEVICE [SIZE…]`` prints a JSON object: operation → ``ok`` or what went wrong.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ SIZES = (1, 8, 4096, 65536)
 
 
 def check(devices: Sequence[str], sizes: Sequence[int] = SIZES) -> dict[str, str]:
-    """Run everything between two devices (or one with itself).
+    """Try every operation between two devices, or between a device and itself.
 
     Returns
     -------
-    What was tried, such as ``write RC 8``, with ``ok`` or the error.
+    Operation, such as ``write RC 8`` → ``ok`` or the error.
     """
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for size in sizes:
         for operation in ("send", "write", "write_with_immediate", "read"):
             for connection in ("RC", "UC", "UD"):
@@ -44,32 +44,32 @@ def check(devices: Sequence[str], sizes: Sequence[int] = SIZES) -> dict[str, str
                 )
                 if usable and not (connection == "UD" and size > 1024):
                     plan = Plan(program="latency", operation=operation, connection=connection, size=size)
-                    found[f"{operation} {connection} {size}"] = _tried(devices, plan)
+                    results[f"{operation} {connection} {size}"] = _verified(devices, plan)
     for operation in ("fetch_and_add", "compare_and_swap"):
-        found[operation] = _tried(devices, Plan(program="latency", operation=operation, size=8))
-    found["send RC with events"] = _tried(devices, Plan(program="latency", completion="event", size=64))
-    found["send RC inline"] = _tried(devices, Plan(program="latency", inline=64, size=64))
-    return found
+        results[operation] = _verified(devices, Plan(program="latency", operation=operation, size=8))
+    results["send RC with events"] = _verified(devices, Plan(program="latency", completion="event", size=64))
+    results["send RC inline"] = _verified(devices, Plan(program="latency", inline=64, size=64))
+    return results
 
 
-def _tried(devices: Sequence[str], plan: Plan) -> str:
-    """One verification; the server is a forked child, for a wait for events lets no other thread run."""
-    port, (told, tell) = _port(), os.pipe()
+def _verified(devices: Sequence[str], plan: Plan) -> str:
+    """Verify one plan. The server is a forked child, because waiting for events blocks all other threads."""
+    port, (reading, writing) = _port(), os.pipe()
     child = os.fork()
     if not child:
         signal.alarm(30)
-        os.write(tell, _end(lambda: Meeting(port, limit=20), devices[-1], plan, server=True).encode())
+        os.write(writing, _end(lambda: Meeting(port, limit=20), devices[-1], plan, server=True).encode())
         os._exit(0)
-    os.close(tell)
-    mine = _end(lambda: Meeting(port, "127.0.0.1", limit=20), devices[0], plan, server=False)
-    with os.fdopen(told) as file:
-        theirs = file.read()
+    os.close(writing)
+    client = _end(lambda: Meeting(port, "127.0.0.1", limit=20), devices[0], plan, server=False)
+    with os.fdopen(reading) as file:
+        server = file.read()
     os.waitpid(child, 0)
-    return "; ".join(filter(None, [mine, theirs])) or "ok"
+    return "; ".join(filter(None, [client, server])) or "ok"
 
 
 def _end(meet: Callable[[], Any], name: str, plan: Plan, *, server: bool) -> str:
-    """Verify at one end; what went wrong, or nothing."""
+    """Verify at one end; return what went wrong, or an empty text."""
     try:
         with meet() as meeting, Device(name) as device:
             End(device, plan, meeting, server=server).verify()
@@ -79,10 +79,10 @@ def _end(meet: Callable[[], Any], name: str, plan: Plan, *, server: bool) -> str
 
 
 def _port() -> int:
-    """A port that is free now."""
-    with socket.socket() as one:
-        one.bind(("", 0))
-        return int(one.getsockname()[1])
+    """Find a free port."""
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        return int(listener.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -73,6 +73,8 @@ class Worker:
         facts["mpi_standard"] = ".".join(map(str, self.mpi.Get_version()))
         facts["rank_hosts"] = [host for host, _ in hosts] if hosts else []
         facts["rank_affinity"] = [cpus for _, cpus in hosts] if hosts else []
+        if "LABKIT_STAGED" in os.environ:  # then all ranks have it
+            facts["staged"] = sorted(set(self.mpi.COMM_WORLD.gather(os.environ["LABKIT_STAGED"]) or []))
         return facts
 
     def _timer_overhead(self) -> float | None:

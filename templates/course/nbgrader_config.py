@@ -1,4 +1,4 @@
-"""Settings of a course with the labs; copy it beside the folder ``source`` and see docs/teaching.md."""
+"""Settings of a course with the labs. Copy this file beside the folder ``source``; see docs/teaching.md."""
 
 from pathlib import Path
 

@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from labkit import lab, project, studies
+from labkit import notebook, project, studies
 from labkit.campaign import Campaign
 from labkit.studies import host_overhead_and_buffers
 from tests.notebooks.test_examples import EXAMPLES
@@ -53,7 +53,7 @@ class Shown(list[Any]):
         code = [cell for cell in book.cells if cell.cell_type == "code"]
         namespace: dict[str, Any] = {}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(lab, "display", lambda thing, **_: self.append(thing) or Handle())
+            patch.setattr(notebook, "display", lambda thing, **_: self.append(thing) or Handle())
             for cell in code:
                 exec(cell.source, namespace)
                 if "parameters" in cell.metadata.get("tags", []):
@@ -61,7 +61,7 @@ class Shown(list[Any]):
 
     @property
     def figures(self) -> list[dict[str, Any]]:
-        return [thing[lab.PLOTLY] for thing in self if isinstance(thing, dict)]
+        return [thing[notebook.PLOTLY] for thing in self if isinstance(thing, dict)]
 
     @property
     def texts(self) -> list[str]:

@@ -117,7 +117,7 @@ def request(end, *a, **k):
     end.memory.view[end.plan.size - 1] ^= 1
     return sent(end, *a, **k)
 ends.End.request = request
-print(selftest._tried(['rxe0', 'rxe1'], Plan(program='latency', operation='send', size=100)))
+print(selftest._verified(['rxe0', 'rxe1'], Plan(program='latency', operation='send', size=100)))
 """
     done = inside(guest, interpreter(), "-I", "-c", program)
     assert "brought a wrong byte at 99" in done.stdout
@@ -220,7 +220,7 @@ def qemu(folder, *rest):
     print(folder, flush=True)
     return told(folder, *rest)
 _guest._qemu = qemu
-with _guest.boot(wanted=soft_roce._MODULES, cpus=1, memory="256M") as guest:
+with _guest.boot(required=soft_roce._MODULES, cpus=1, memory="256M") as guest:
     print("up", guest.run(["uname", "-r"]), flush=True)
     time.sleep(60)
 """
@@ -242,13 +242,13 @@ def test_a_guest_killed_half_way_leaves_nothing(how: signal.Signals) -> None:
 
 @pytest.mark.slow
 def test_two_guests_run_side_by_side(kept: Kept) -> None:
-    with _guest.boot(wanted=soft_roce._MODULES, cpus=1, memory="256M") as other:
+    with _guest.boot(required=soft_roce._MODULES, cpus=1, memory="256M") as other:
         assert other.folder != kept.handle["folder"]
         assert other.run(["hostname"]) == "guest\n"
     assert gone(other.folder)
 
 
 def test_a_guest_that_does_not_come_up_says_what_its_console_said() -> None:
-    boot = _guest.boot(wanted=soft_roce._MODULES, cpus=1, memory="256M", limit=0.5)
+    boot = _guest.boot(required=soft_roce._MODULES, cpus=1, memory="256M", limit=0.5)
     with pytest.raises(LaunchError, match=r"did not answer within 0\.5 s.*ran kernel"), boot:
         pass

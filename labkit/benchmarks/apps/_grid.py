@@ -1,4 +1,4 @@
-"""Ranks in a grid of three dimensions, the first of which varies fastest."""
+"""Place ranks in a grid of three dimensions, of which the first varies fastest."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -37,15 +37,15 @@ def shape(spec: Spec) -> Place:
     given = (spec.option("px"), spec.option("py"), spec.option("pz"))
     if any(given):
         return given
-    own = PRESETS[spec.option("preset")]
-    if own is not None and prod(own) == spec.ranks:
-        return own
+    preset = PRESETS[spec.option("preset")]
+    if preset is not None and prod(preset) == spec.ranks:
+        return preset
     x, y, z = sides(spec.ranks, 3)
     return x, y, z
 
 
 def check(spec: Spec) -> str:
-    """What is wrong with the grid; empty when nothing is."""
+    """Say what is wrong with the grid; empty if nothing is."""
     grid = shape(spec)
     if min(grid) < 1 or prod(grid) != spec.ranks:
         x, y, z = sides(spec.ranks, 3)
@@ -57,7 +57,7 @@ def check(spec: Spec) -> str:
 
 
 def place(grid: Place, rank: int) -> Place:
-    """Where a rank is.
+    """Coordinates of a rank.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def rank_at(grid: Place, at: Place) -> int:
 
 
 def _directions() -> tuple[Place, ...]:
-    """To the 6 faces, the 12 edges and the 8 corners of a cube; each beside its opposite."""
+    """Directions to the 6 faces, 12 edges and 8 corners of a cube; each is followed by its opposite."""
     half = [way for way in product((0, 1, -1), repeat=3) if way > (0, 0, 0)]
     half.sort(key=lambda way: sum(map(abs, way)))
     return tuple(way for x, y, z in half for way in ((x, y, z), (-x, -y, -z)))

@@ -29,7 +29,7 @@ class Options(_grid.Grid):
 
     Parameters
     ----------
-    preset : nothing special, or the paper's grid and size.
+    preset : no preset, or the paper's grid and size.
     size_y, size_z : B between two ranks along y and z; -1 for the same as along x, 0 leaves that direction out.
     cadence : `streaming` back to back, as subcom3d-a2a, or `isolated` by a barrier after every iteration.
     """
@@ -54,7 +54,7 @@ def line(spec: Spec, rank: int, side: int) -> list[int]:
 
 
 def _starts(spec: Spec) -> list[int]:
-    """Where the messages along each side begin in both buffers, and their end, B."""
+    """Offsets of the messages along each side in both buffers, and their end, B."""
     parts = [side * size for side, size in zip(_grid.shape(spec), sizes(spec), strict=True)]
     return [0, parts[0], parts[0] + parts[1], sum(parts)]
 
@@ -76,12 +76,12 @@ def _work(spec: Spec) -> dict[str, Any]:
 
 
 def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
-    """From every rank of each line what it had for this one."""
+    """The messages for this rank from every rank of each line."""
     parts = []
     for side, (size, start) in enumerate(zip(sizes(spec), _starts(spec), strict=False)):
         near = line(spec, rank, side)
         at = start + near.index(rank) * size
-        parts += [send(who)[at : at + size].copy() for who in near]
+        parts += [send(neighbour)[at : at + size].copy() for neighbour in near]
     return np.concatenate(parts)
 
 

@@ -39,7 +39,7 @@ class Options(_grid.Grid):
 
     Parameters
     ----------
-    preset : where everything that is not given comes from: Ember's own defaults with all 26 messages, or the paper's.
+    preset : source of every value that is not set: Ember's own defaults with all 26 messages, or the paper.
     neighbours : 26, 18 without the corners, 6 faces only.
     periodic : the grid wraps around; in Ember it does not.
     nx, ny, nz : cells of a rank along each side; 0 for the preset's.
@@ -60,14 +60,14 @@ class Options(_grid.Grid):
 
 
 def chosen(spec: Spec) -> dict[str, Any]:
-    """Cells, variables, sleep and neighbours: those given, else those of the preset."""
+    """Cells, variables, sleep and neighbours: the options that are set, else the preset's values."""
     unset = {"sleep_us": -1.0, "neighbours": "preset"}
-    usual = PRESETS[spec.option("preset")]
-    return {name: usual[name] if spec.option(name) == unset.get(name, 0) else spec.option(name) for name in usual}
+    preset = PRESETS[spec.option("preset")]
+    return {name: preset[name] if spec.option(name) == unset.get(name, 0) else spec.option(name) for name in preset}
 
 
 def _cells(spec: Spec, way: _grid.Place) -> int:
-    """Values in the message to one direction: the cells along those sides that it does not leave, by variable."""
+    """Values in the message to one direction: the cells of the face, edge or corner there, times the variables."""
     values = chosen(spec)
     lengths = (values["nx"], values["ny"], values["nz"])
     cells: int = prod(n for n, step in zip(lengths, way, strict=True) if not step)
@@ -80,16 +80,16 @@ def _all(spec: Spec) -> int:
 
 
 def messages(spec: Spec, rank: int) -> list[tuple[int, int, int, int]]:
-    """Of every neighbour its rank, the B of the message, its place in units of the size, and the direction."""
+    """For every neighbour: its rank, the message's size in B, its offset in units of the size, and the direction."""
     grid, wraps = _grid.shape(spec), spec.option("periodic")
     at = _grid.place(grid, rank)
-    found = []
+    neighbours = []
     for k, way in enumerate(_grid.DIRECTIONS[: int(chosen(spec)["neighbours"])]):
-        x, y, z = (here + step for here, step in zip(at, way, strict=True))
-        if wraps or all(0 <= there < side for there, side in zip((x, y, z), grid, strict=True)):
-            found.append((_grid.rank_at(grid, (x % grid[0], y % grid[1], z % grid[2])), _cells(spec, way), k))
-    places = accumulate((cells for _, cells, _ in found), initial=0)
-    return [(who, cells * spec.size, at, k) for (who, cells, k), at in zip(found, places, strict=False)]
+        x, y, z = (coordinate + step for coordinate, step in zip(at, way, strict=True))
+        if wraps or all(0 <= coordinate < side for coordinate, side in zip((x, y, z), grid, strict=True)):
+            neighbours.append((_grid.rank_at(grid, (x % grid[0], y % grid[1], z % grid[2])), _cells(spec, way), k))
+    offsets = accumulate((cells for _, cells, _ in neighbours), initial=0)
+    return [(peer, cells * spec.size, offset, k) for (peer, cells, k), offset in zip(neighbours, offsets, strict=False)]
 
 
 def _most(spec: Spec) -> int:
@@ -115,11 +115,11 @@ def _check(spec: Spec) -> str:
 
 
 def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
-    """What every neighbour has sent in the opposite direction."""
+    """The messages that the neighbours sent in the opposite direction."""
     parts = []
-    for who, count, _, way in messages(spec, rank):
-        there = next(at for _, _, at, k in messages(spec, who) if k == way ^ 1) * spec.size
-        parts.append(send(who)[there : there + count])
+    for neighbour, count, _, way in messages(spec, rank):
+        start = next(offset for _, _, offset, k in messages(spec, neighbour) if k == way ^ 1) * spec.size
+        parts.append(send(neighbour)[start : start + count])
     return np.concatenate(parts) if parts else None
 
 

@@ -1,1 +1,1 @@
-"""Congestion: what a network in use by others does to the time of messages."""
+"""Congestion: times of messages while other jobs use the network."""

@@ -1,4 +1,4 @@
-"""GPCNeT's network tests (of the victims) and congestors: who is which, whom each talks to, what it must receive."""
+"""GPCNeT's network tests (of the victims) and congestors: the ranks' roles, their peers, and what they must receive."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ PATTERNS = (
     "put_bandwidth",
 )  # as the kernel counts
 CONGESTORS = ("alltoall", "incast", "put_incast", "get_broadcast")
-RINGS = 30  # different ones, as GPCNeT draws
-FEWEST = 2  # victims, and congestors
+RINGS = 30  # number of different rings, as in GPCNeT
+FEWEST = 2  # least number of victims, and of congestors
 LARGEST = 2**26  # B of a congestor's message
 
 
 @dataclass(frozen=True, kw_only=True)
 class Windows(Buffers):
-    """Options of what one-sided calls reach into.
+    """Options of the windows of one-sided calls.
 
     Parameters
     ----------
-    memory : how windows are made: MPI_Win_allocate as GPCNeT does, or MPI_Win_create over the message buffers. Without
-        one-sided calls it means nothing.
+    memory : how to make windows: MPI_Win_allocate as GPCNeT does, or MPI_Win_create over the message buffers. Without
+        one-sided calls it has no effect.
     """
 
     memory: Literal["allocate", "create"] = "allocate"
@@ -39,7 +39,7 @@ class Windows(Buffers):
 
 @dataclass(frozen=True, kw_only=True)
 class Victims(Windows):
-    """Options of what the victims do.
+    """Options of the victims.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ class Victims(Windows):
 
 @dataclass(frozen=True, kw_only=True)
 class Congestors:
-    """Options of what the congestors do.
+    """Options of the congestors.
 
     Parameters
     ----------
     congestor : every group `alltoall` in pairs, `incast` by messages or `put_incast` to its first rank,
         `get_broadcast` from it, or `mixed`: one group of each as far as there are ranks.
     fan_in : ranks that send to one in every group; 0 for as few groups as possible.
-    seed : of the draw who is a congestor, and of which group.
+    seed : seed of the draw of congestors and of their groups.
     """
 
     congestor: Literal["mixed", "alltoall", "incast", "put_incast", "get_broadcast"] = "mixed"
@@ -79,7 +79,7 @@ class Loaded(Congestors, Victims):
 
     Parameters
     ----------
-    share : % of the nodes that are congestors, rounded down; two of each there are always.
+    share : % of the nodes that are congestors, rounded down; there are always two congestors and two victims.
     congestor_size : B of one message of the congestors.
     """
 
@@ -89,13 +89,13 @@ class Loaded(Congestors, Victims):
 
 @dataclass(frozen=True)
 class Roles:
-    """Who does what.
+    """Roles of the ranks.
 
     Parameters
     ----------
     victims : rings, each the ranks of one communicator in order.
-    congestors : groups, each with the rank first that receives or is read.
-    patterns : of each group.
+    congestors : groups, each with the rank that receives or is read first.
+    patterns : pattern of each group.
     """
 
     victims: tuple[tuple[int, ...], ...]
@@ -103,42 +103,46 @@ class Roles:
     patterns: tuple[str, ...] = ()
 
     def of(self, rank: int) -> tuple[bool, int, int]:
-        """Whether a rank is a victim, of which ring or group, and its place there."""
+        """Whether a rank is a victim, the number of its ring or group, and its place there."""
         for victim, groups in ((True, self.victims), (False, self.congestors)):
-            for which, members in enumerate(groups):
+            for index, members in enumerate(groups):
                 if rank in members:
-                    return victim, which, members.index(rank)
+                    return victim, index, members.index(rank)
         raise ValueError(f"rank {rank} is in no group")
 
 
 def _slices(units: list[list[int]]) -> list[list[int]]:
-    """The first ranks of all nodes, the second ones, and so on: nobody talks to its own node."""
+    """Group the first ranks of all nodes, the second ones, and so on, so that no rank talks to its own node."""
     most = max(map(len, units))
     return [[unit[k] for unit in units if k < len(unit)] for k in range(most)]
 
 
 @lru_cache(maxsize=64)
 def roles(spec: Spec) -> Roles:
-    """Nodes are drawn as a whole; where there are too few of them, ranks are."""
-    given, ranks = spec.values, spec.ranks
-    each = spec.ppn or 1
-    units = [list(range(first, min(first + each, ranks))) for first in range(0, ranks, each)]
-    if "congestor" not in given:
+    """Draw the roles. labkit draws whole nodes, or single ranks if there are too few nodes."""
+    options, ranks = spec.values, spec.ranks
+    ppn = spec.ppn or 1
+    units = [list(range(first, min(first + ppn, ranks))) for first in range(0, ranks, ppn)]
+    if "congestor" not in options:
         return Roles(tuple(map(tuple, _slices(units))))
-    if "pattern" not in given:
+    if "pattern" not in options:
         count = len(units)
     else:
         units = units if len(units) >= 2 * FEWEST else [[rank] for rank in range(ranks)]
-        count = min(max(int(given["share"] * len(units) // 100), FEWEST), len(units) - FEWEST)
-    order = np.random.default_rng(given["seed"]).permutation(len(units)).tolist()
+        count = min(max(int(options["share"] * len(units) // 100), FEWEST), len(units) - FEWEST)
+    order = np.random.default_rng(options["seed"]).permutation(len(units)).tolist()
     groups = []
     for members in _slices([units[k] for k in order[:count]]):
-        wanted = len(members) // (given["fan_in"] + 1) if given["fan_in"] else 1
-        if not given["fan_in"] and given["congestor"] == "mixed":
-            wanted = min(len(CONGESTORS), len(members) // 2)
-        groups += [tuple(members[k :: max(wanted, 1)]) for k in range(max(wanted, 1))]
-    mixed = given["congestor"] == "mixed"
-    patterns = tuple(CONGESTORS[k % len(CONGESTORS)] if mixed else given["congestor"] for k in range(len(groups)))
+        if options["fan_in"]:
+            parts = len(members) // (options["fan_in"] + 1)
+        elif options["congestor"] == "mixed":
+            parts = min(len(CONGESTORS), len(members) // 2)
+        else:
+            parts = 1
+        parts = max(parts, 1)
+        groups += [tuple(members[k::parts]) for k in range(parts)]
+    mixed = options["congestor"] == "mixed"
+    patterns = tuple(CONGESTORS[k % len(CONGESTORS)] if mixed else options["congestor"] for k in range(len(groups)))
     rest = [units[k] for k in sorted(order[count:])]
     return Roles(tuple(map(tuple, _slices(rest))) if rest else (), tuple(groups), patterns)
 
@@ -147,11 +151,11 @@ def roles(spec: Spec) -> Roles:
 def rings(members: int, kind: str) -> Values:
     """Left and right neighbour of every place in every ring, (rings, members, 2)."""
     chance = np.random.default_rng(1)
-    found = np.empty((RINGS, members, 2), np.int32)
-    for row in found:
+    neighbours = np.empty((RINGS, members, 2), np.int32)
+    for row in neighbours:
         order = chance.permutation(members) if kind == "random" else np.arange(members)
         row[order, 0], row[order, 1] = np.roll(order, 1), np.roll(order, -1)
-    return found
+    return neighbours
 
 
 def load_size(spec: Spec) -> int:
@@ -160,19 +164,19 @@ def load_size(spec: Spec) -> int:
 
 
 def peers(spec: Spec, rank: int) -> list[int]:
-    """The rings of a victim; of a congestor the pattern, the size, its place, and the members of its group."""
-    who = roles(spec)
-    victim, which, place = who.of(rank)
+    """The rings of a victim; for a congestor the pattern, the size, its place, and the size of its group."""
+    assignment = roles(spec)
+    victim, index, place = assignment.of(rank)
     if victim:
-        found: list[int] = rings(len(who.victims[which]), spec.option("ring"))[:, place].ravel().tolist()
-        return found
-    return [CONGESTORS.index(who.patterns[which]), load_size(spec), place, len(who.congestors[which])]
+        neighbours: list[int] = rings(len(assignment.victims[index]), spec.option("ring"))[:, place].ravel().tolist()
+        return neighbours
+    return [CONGESTORS.index(assignment.patterns[index]), load_size(spec), place, len(assignment.congestors[index])]
 
 
 def splits(spec: Spec, rank: int) -> list[tuple[int, int]]:
-    """Every ring and group is a communicator."""
-    victim, which, place = roles(spec).of(rank)
-    return [(which if victim else spec.ranks + which, place)]
+    """Colour and key for MPI_Comm_split: every ring and every group is a communicator."""
+    victim, index, place = roles(spec).of(rank)
+    return [(index if victim else spec.ranks + index, place)]
 
 
 def is_victim(spec: Spec, rank: int) -> bool:
@@ -186,7 +190,7 @@ def window(spec: Spec) -> int:
 
 
 def moved(spec: Spec) -> float:
-    """B that a victim sends in one iteration; the message's own size for an allreduce."""
+    """B that a victim sends in one iteration; for an allreduce the size of the message."""
     pattern = spec.option("pattern")
     if pattern in ("allreduce", "alltoall"):
         return spec.size * (len(roles(spec).victims[0]) - 1 if pattern == "alltoall" else 1)
@@ -194,36 +198,37 @@ def moved(spec: Spec) -> float:
 
 
 def waits(spec: Spec) -> float:
-    """By what GPCNeT divides the time: the two messages of a ring."""
+    """The number that GPCNeT divides the time by: the two messages of a ring."""
     return 2.0 if "latency" in spec.option("pattern") else 1.0
 
 
 def buffers(spec: Spec) -> tuple[int, int]:
     """B for the messages of a victim, or of a congestor."""
-    who = roles(spec)
-    most = max(map(len, who.congestors), default=0)
-    own = 0
-    if who.victims:
+    assignment = roles(spec)
+    most = max(map(len, assignment.congestors), default=0)
+    victim_bytes = 0
+    if assignment.victims:
         alltoall = spec.option("pattern") == "alltoall"
-        own = spec.size * (max(map(len, who.victims)) if alltoall else 2)
-    return max(own, load_size(spec) if most else 0), max(own, load_size(spec) * most)
+        victim_bytes = spec.size * (max(map(len, assignment.victims)) if alltoall else 2)
+    return max(victim_bytes, load_size(spec) if most else 0), max(victim_bytes, load_size(spec) * most)
 
 
 def requests(spec: Spec) -> int:
-    """Handles for two messages each way, or for an incast."""
+    """Number of request handles: for two messages each way, or for an incast."""
     return max(4 * window(spec) if spec.has("pattern") else 1, *map(len, roles(spec).congestors), 1)
 
 
 def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
     """What a rank must have received in the last iteration, or the last round."""
-    who = roles(spec)
-    victim, which, place = who.of(rank)
-    members = (who.victims if victim else who.congestors)[which]
+    assignment = roles(spec)
+    victim, index, place = assignment.of(rank)
+    members = (assignment.victims if victim else assignment.congestors)[index]
     if not victim:
-        found = _loaded(who.patterns[which], load_size(spec), members, place, lambda rank: send(rank).view(np.uint8))
-        if found is None or not spec.has("pattern") or dtype(spec) == "uint8":
-            return found
-        return found[: len(found) // 8 * 8].view(dtype(spec))
+        pattern = assignment.patterns[index]
+        received = _loaded(pattern, load_size(spec), members, place, lambda rank: send(rank).view(np.uint8))
+        if received is None or not spec.has("pattern") or dtype(spec) == "uint8":
+            return received
+        return received[: len(received) // 8 * 8].view(dtype(spec))
     pattern = spec.option("pattern")
     if pattern == "alltoall":
         return pieces(spec, send, list(members), place * spec.size)
@@ -249,17 +254,17 @@ def _loaded(
 
 
 def dtype(spec: Spec) -> str:
-    """GPCNeT adds up doubles."""
+    """Type of the elements; GPCNeT adds up doubles."""
     return "float64" if spec.option("pattern") == "allreduce" else "uint8"
 
 
 def formerly(spec: Spec) -> dict[str, Any]:
-    """All windows were created before `memory` could be chosen; without any it makes no other point."""
-    who, given = roles(spec), spec.values
+    """Before `memory` was an option, all windows were created; without windows the option changes nothing."""
+    assignment, options = roles(spec), spec.values
     reaching = {"get_latency", "put_bandwidth", "put_incast", "get_broadcast"}
-    if reaching & {given.get("pattern"), *who.patterns}:
+    if reaching & {options.get("pattern"), *assignment.patterns}:
         return {"memory": "create"}
-    return {"memory": given.get("memory", "allocate")}
+    return {"memory": options.get("memory", "allocate")}
 
 
 def allocated(spec: Spec) -> dict[str, Any]:
@@ -268,15 +273,15 @@ def allocated(spec: Spec) -> dict[str, Any]:
 
 
 def work(spec: Spec) -> dict[str, Any]:
-    """The pattern as the kernel counts it, and room for the congestors' rounds."""
+    """The number of the pattern in the kernel, and room for the congestors' rounds."""
     pattern = spec.option("pattern")
-    known = "latency" if pattern == "bandwidth" else pattern
-    return {"mode": PATTERNS.index(known), "turns": 1, "extra": np.zeros(spec.ranks, np.int64)} | allocated(spec)
+    mode = PATTERNS.index("latency" if pattern == "bandwidth" else pattern)
+    return {"mode": mode, "turns": 1, "extra": np.zeros(spec.ranks, np.int64)} | allocated(spec)
 
 
 def check(spec: Spec) -> str:
-    """What is wrong with the options; empty when nothing is."""
-    given = spec.values
+    """Say what is wrong with the options; empty if nothing is."""
+    options = spec.values
     limits = {
         "window": (1, 65536, 8),
         "fan_in": (0, spec.ranks - 1, 0),
@@ -284,7 +289,7 @@ def check(spec: Spec) -> str:
         "share": (0, 100, 80),
         "congestor_size": (1, LARGEST, 4096),
     }
-    for name, (low, high, usual) in limits.items():
-        if name in given and not low <= given[name] <= high:
-            return f"{name}={given[name]}, but it must be {low} to {high}. Set {name}={usual}."
+    for name, (low, high, default) in limits.items():
+        if name in options and not low <= options[name] <= high:
+            return f"{name}={options[name]}, but it must be {low} to {high}. Set {name}={default}."
     return ""

@@ -13,7 +13,7 @@ Phases = Mapping[str, NDArray[np.int64]]
 
 
 def _impact(of: Callable[[NDArray[np.int64]], float]) -> Callable[[Phases], float]:
-    """Loaded over isolated, of all times of all victims."""
+    """Statistic of all loaded times of all victims over that of all isolated times."""
     return lambda phases: float(of(phases["time_ns"])) / max(float(of(phases["isolated_ns"])), 1.0)
 
 

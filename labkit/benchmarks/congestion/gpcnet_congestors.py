@@ -20,10 +20,10 @@ class Options(_gpcnet.Congestors, _gpcnet.Windows):
 
 def _moved(spec: Spec) -> float:
     """B of one round of all groups."""
-    who = _gpcnet.roles(spec)
+    assignment = _gpcnet.roles(spec)
     return spec.size * sum(
         (len(members) - 1) * (len(members) if pattern == "alltoall" else 1)
-        for members, pattern in zip(who.congestors, who.patterns, strict=True)
+        for members, pattern in zip(assignment.congestors, assignment.patterns, strict=True)
     )
 
 

@@ -56,12 +56,12 @@ class Options:
 
 
 def _victim(spec: Spec, hosts: Sequence[str]) -> Spec:
-    """The timed ranks, back to back, as many iterations as asked for."""
+    """The spec of the timed ranks."""
     return spec.replace(benchmark=_VICTIMS[spec.option("victim")], hosts=tuple(hosts), options={})
 
 
 def _ranks(spec: Spec, hosts: Sequence[str]) -> Spec | None:
-    """The halo's ranks."""
+    """The spec of the halo's ranks; None for an aggressor of flows."""
     values = spec.values
     if values["aggressor"] != "halo3d26":
         return None
@@ -107,12 +107,12 @@ def _check(spec: Spec) -> str:
 
 
 def waits(spec: Spec) -> float:
-    """Messages of an iteration that wait for one another."""
+    """Number of messages of an iteration that wait for one another."""
     return 2.0 if spec.option("victim") == "latency" else 1.0
 
 
 def _ratio(phases: Mapping[str, NDArray[np.int64]], quantile: float) -> float:
-    """Beside over alone, of the slowest rank of each iteration."""
+    """Quantile of the times beside the aggressor over that of the times alone, slowest rank of each iteration."""
     beside, alone = (np.quantile(phases[name].max(axis=0), quantile) for name in ("time_ns", "alone_ns"))
     return float(beside) / max(float(alone), 1.0)
 

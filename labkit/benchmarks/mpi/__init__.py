@@ -1,4 +1,4 @@
-"""Benchmarks between MPI ranks: the options they share, and what pairs and collectives have in common."""
+"""Benchmarks between MPI ranks: their common options and checks, and the bytes that ranks must receive."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Timed(Buffers):
     Parameters
     ----------
     timing : `each` iteration by its own pair of clock reads, or `total` time around the loop.
-    threads : of each rank that do the same at once, each with a communicator of its own (MPI_THREAD_MULTIPLE).
+    threads : threads per rank that do the same at once, each with its own communicator (MPI_THREAD_MULTIPLE).
     """
 
     timing: Literal["each", "total"] = "each"
@@ -46,7 +46,7 @@ class Layout:
     ----------
     layout : `contiguous`, or blocks with gaps of the same length between them, described by MPI_Type_vector or
         MPI_Type_indexed.
-    block : B of such a block.
+    block : size of a block, B.
     """
 
     layout: Literal["contiguous", "vector", "indexed"] = "contiguous"
@@ -121,7 +121,7 @@ class Rooted(Collective):
     Parameters
     ----------
     root : rank that sends to all, or receives from all.
-    rotate : every iteration has the next rank for its root.
+    rotate : make the next rank the root in every iteration.
     """
 
     root: int = 0
@@ -144,7 +144,7 @@ class Reduction(Collective):
 
     Parameters
     ----------
-    datatype : of the elements; the OSU benchmarks' -T mpi_float is the default here.
+    datatype : type of the elements; the default is OSU's -T mpi_float.
     operation : MPI_SUM and so on; the bitwise ones need whole numbers.
     in_place : a rank's own data lie in its receive buffer already (MPI_IN_PLACE).
     """
@@ -179,39 +179,39 @@ def combined(spec: Spec, send: Callable[[int], Values], first: int, last: int) -
 
 
 def pieces(spec: Spec, send: Callable[[int], Values], ranks: range | list[int], at: int) -> Values:
-    """What ranks had at some place of their send buffers, one message each, one after the other."""
+    """One message of each rank from offset `at` of its send buffer, one after the other."""
     return np.concatenate([send(r)[at : at + spec.size].copy() for r in ranks])
 
 
 def allowed(spec: Spec) -> str:
-    """What is wrong with options that do not go together; empty when nothing is."""
-    given = spec.values
-    root, threads, block = given.get("root", 0), given.get("threads", 1), given.get("block", 8)
-    window = given.get("window", 1)
+    """Say which options do not go together, or have wrong values; empty if all is well."""
+    options = spec.values
+    root, threads, block = options.get("root", 0), options.get("threads", 1), options.get("block", 8)
+    window = options.get("window", 1)
     if not 0 <= root < spec.ranks:
         return f"root={root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
     if not 1 <= threads <= 64:
         return f"threads={threads}, but it must be 1 to 64. Set threads=1."
     if not 1 <= window <= 65536:
         return f"window={window}, but it must be 1 to 65536. Set window=64."
-    if given.get("rotate") and given.get("in_place"):
+    if options.get("rotate") and options.get("in_place"):
         return "rotate=True and in_place=True conflict: in-place data belong to one root. Set one of them to False."
-    if given.get("operation", "sum")[0] == "b" and given["datatype"].startswith("float"):
-        return f"operation={given['operation']} needs whole numbers. Set datatype=int32."
-    if given.get("layout", "contiguous") != "contiguous":
+    if options.get("operation", "sum")[0] == "b" and options["datatype"].startswith("float"):
+        return f"operation={options['operation']} needs whole numbers. Set datatype=int32."
+    if options.get("layout", "contiguous") != "contiguous":
         if block < 1 or spec.size % block:
             return f"size={spec.size} B is not a whole number of blocks of {block} B. Set a multiple of block."
-        if given.get("binding", "c") != "c":
+        if options.get("binding", "c") != "c":
             return "layout needs binding=c. Set binding=c, or layout=contiguous."
-    if given.get("cadence") == "synchronised" and (threads > 1 or given.get("timing") == "total"):
+    if options.get("cadence") == "synchronised" and (threads > 1 or options.get("timing") == "total"):
         return "cadence=synchronised needs one thread and timing=each. Set cadence=isolated."
-    if given.get("overlap") and (given.get("timing") == "total" or threads > 1):
+    if options.get("overlap") and (options.get("timing") == "total" or threads > 1):
         return "overlap needs timing=each and one thread. Set overlap=False."
     return ""
 
 
 def paired(spec: Spec) -> str:
-    """Complain of ranks that cannot be paired, or of other options; empty when all is well."""
+    """Say why ranks cannot be paired, or what is wrong with other options; empty if all is well."""
     if spec.ranks % 2:
         return f"ranks={spec.ranks}, but pairs need an even number. Set ranks={spec.ranks + 1}."
     return allowed(spec)
@@ -223,10 +223,10 @@ def first_half(spec: Spec, rank: int) -> bool:
 
 
 def from_peer(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
-    """What a rank received from its peer: all it sent."""
+    """The message that a rank receives from its peer."""
     return send((rank + spec.ranks // 2) % spec.ranks)
 
 
 def from_active(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
-    """The same where only the active rank sends."""
+    """The message that a rank receives from its peer if only the active rank sends."""
     return None if first_half(spec, rank) else from_peer(spec, rank, send)

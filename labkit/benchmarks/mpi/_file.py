@@ -1,4 +1,4 @@
-"""MPI-IO: options and what must stand where afterwards."""
+"""MPI-IO: options, the forms of its benchmarks, and the content that files and buffers must have afterwards."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from labkit.benchmarks.mpi import Buffers, Values
 from labkit.benchmarks.mpi._forms import OVERLAP, PHASES, Overlapping, overlap_io
 from labkit.spec import Scalar, Spec
 
-POINTERS = ("individual", "explicit", "shared")  # numbered in kernels/file.c; collective ones come after
+POINTERS = ("individual", "explicit", "shared")  # numbered as in kernels/file.c; the collective ones follow
 _LETTERS = {"single": "S", "parallel": "P", "collective": "C"}
 _WORDS = {"individual": "Indv", "explicit": "Expl", "shared": "Shared", "private": "Priv"}
 
@@ -26,7 +26,7 @@ class Access(Buffers):
     access : `single` rank, `parallel` ranks, or a `collective` call.
     pointer : position from the rank's own file pointer (`individual`), from the call (`explicit`), from the pointer all
         `share`, or in a `private` file.
-    directory : where the file lies; empty for the place of temporary files.
+    directory : folder of the file; empty for the folder of temporary files.
     """
 
     access: Literal["single", "parallel", "collective"] = "parallel"
@@ -57,7 +57,7 @@ class BehindWriting(Overlapping, Writing):
 
 
 def check(spec: Spec) -> str:
-    """What is wrong with the options; empty when nothing is."""
+    """Say what is wrong with the options; empty if nothing is."""
     access, pointer = spec.option("access"), spec.option("pointer")
     if access == "single" and pointer in ("shared", "private"):
         return f"access=single uses one rank only, so pointer={pointer} has no effect. Set pointer=individual."
@@ -69,7 +69,7 @@ def check(spec: Spec) -> str:
 
 
 def check_behind(spec: Spec) -> str:
-    """The same for the non-blocking calls, of which MPI has no ordered one."""
+    """Say what is wrong with the options of non-blocking calls; MPI has no ordered one."""
     if spec.option("access") == "collective" and spec.option("pointer") == "shared":
         return "MPI has no non-blocking ordered call. Set access=parallel."
     return check(spec)
@@ -94,8 +94,8 @@ def moved(spec: Spec) -> int:
     return spec.size * (1 if spec.option("access") == "single" else spec.ranks)
 
 
-def own(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
-    """What must stand at a rank's place in the file, or come from it; from the shared pointer any rank's will do."""
+def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+    """The data that a rank's part of the file must hold, or yield; with the shared pointer those of any rank."""
     if not active(spec, rank):
         return None
     if spec.option("pointer") == "shared" and spec.option("access") == "parallel":
@@ -104,25 +104,24 @@ def own(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
 
 
 def names(way: str, options: Mapping[str, Scalar]) -> dict[str, dict[str, Scalar]]:
-    """IMB-IO's tests of one way of access → our options."""
-    found: dict[str, dict[str, Scalar]] = {}
+    """IMB-IO's tests of reads or writes → our options."""
+    tests: dict[str, dict[str, Scalar]] = {}
     for access, letter in _LETTERS.items():
         for pointer, word in _WORDS.items():
-            if (access == "single" and pointer in ("shared", "private")) or (access, pointer) == (
-                "collective",
-                "private",
-            ):
+            if access == "single" and pointer in ("shared", "private"):
                 continue
-            found[f"IMB-IO {letter}_{way}_{word}"] = {"access": access, "pointer": pointer, **options}
-    return found
+            if access == "collective" and pointer == "private":
+                continue
+            tests[f"IMB-IO {letter}_{way}_{word}"] = {"access": access, "pointer": pointer, **options}
+    return tests
 
 
 def blocking(way: Literal["read", "write"], options: type[Access], more: Mapping[str, Scalar]) -> FileBenchmark:
-    """A benchmark of one blocking access of every rank.
+    """Make a benchmark of one blocking access of every rank.
 
     Parameters
     ----------
-    more : options of IMB-IO's tests beside those in their names.
+    more : options of IMB-IO's tests that their names do not show.
     """
     return FileBenchmark(
         title=f"MPI-IO {way}",
@@ -135,7 +134,7 @@ def blocking(way: Literal["read", "write"], options: type[Access], more: Mapping
         metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": moved},
         active=active,
         work=work,
-        expected=own,
+        expected=expected,
         cadence="streaming",
         warmup=(10, 2),
         equivalents=names(way.capitalize(), more),
@@ -143,7 +142,7 @@ def blocking(way: Literal["read", "write"], options: type[Access], more: Mapping
 
 
 def nonblocking(blocking: FileBenchmark, options: type[Access], more: Mapping[str, Scalar]) -> FileBenchmark:
-    """The same with the non-blocking call, and computation while it is under way."""
+    """Make the non-blocking form of a benchmark, with computation in the meantime."""
     way = blocking.moves.capitalize()
     equivalents = names(f"I{way}", more)
     equivalents.pop(f"IMB-IO C_I{way}_Shared")  # MPI has no such call

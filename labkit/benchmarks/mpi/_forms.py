@@ -1,6 +1,6 @@
-"""The forms of a collective that share its file: non-blocking and persistent, and with a count for each rank.
+"""Make the forms of a collective that share its file: non-blocking, persistent, and with a count for each rank.
 
-The first two leave time to compute; how much of it is used is their overlap.
+The first two leave time to compute. Their overlap says how much of this time a rank can use.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ _TIMES = ("time_ns", "pure_ns", "compute_ns")
 
 
 def overlap_osu(phases: Any) -> float:
-    """OSU's overlap, %: the part of the pure time that the computation hid; what overlapped is told by the total."""
+    """OSU's overlap, %: the part of the pure time that the computation hid, worked out from the total time."""
     if "pure_ns" not in phases:
         return float("nan")
     total, pure, inner = (float(np.median(phases[name].mean(axis=0))) for name in _TIMES)
@@ -47,7 +47,7 @@ def overlap_osu(phases: Any) -> float:
 def overlap_imb(phases: Any) -> float:
     """IMB's overlap, %: the time saved against doing one after the other, as a part of the longer of the two.
 
-    From the mean times of the rank that took longest in all, as IMB-NBC has it (IMB_output.c).
+    As in IMB-NBC (IMB_output.c), it uses the mean times of the rank with the longest total.
     """
     if "pure_ns" not in phases:
         return float("nan")
@@ -79,25 +79,25 @@ class Started(Overlapping):
     overlap: bool = False
 
 
-def _options(form: type[Any], own: type[Any]) -> type[Any]:
-    """Options of a collective's other form: its own and those of overlapping."""
-    made = type("Options", (form, own), {"__doc__": "Options of the collective, and of overlapping."})
+def _options(form: type[Any], collective: type[Any]) -> type[Any]:
+    """Make the options of another form of a collective: the collective's own and those of overlapping."""
+    made = type("Options", (form, collective), {"__doc__": "Options of the collective, and of overlapping."})
     return dataclass(frozen=True, kw_only=True)(made)
 
 
-# which suites have a test of the forms of a collective
+# groups of suites that have tests of the forms of a collective
 IN_ALL = ("osu_i", "IMB-NBC", "osu_persistent", "IMB-MPI4")
 IN_OSU = ("osu_i", "osu_persistent")
 IN_OSU_NONBLOCKING = ("osu_i",)
 
 
 def forms(blocking: CollectiveBenchmark, suites: Collection[str] = ()) -> dict[str, CollectiveBenchmark]:
-    """The non-blocking and the persistent form of a collective, by name.
+    """Make the non-blocking and the persistent form of a collective, by name.
 
     Parameters
     ----------
-    blocking : its kernel bears the name of the MPI function, in small letters.
-    suites : those that have tests of these forms, as in `IN_ALL`.
+    blocking : the collective; its kernel has the name of the MPI function in small letters.
+    suites : suites that have tests of these forms, as in `IN_ALL`.
     """
     return {
         f"i{blocking.kernel}": _nonblocking(blocking, suites),
@@ -108,17 +108,17 @@ def forms(blocking: CollectiveBenchmark, suites: Collection[str] = ()) -> dict[s
 def counted(
     plain: CollectiveBenchmark, doc: str | None, name: str, title: str, equivalents: Mapping[str, Mapping[str, Scalar]]
 ) -> CollectiveBenchmark:
-    """The v or w form of a collective: a count for each rank, or a datatype too, all of them alike.
+    """Make the v or w form of a collective: a count for each rank, or also a datatype, all of them alike.
 
     Parameters
     ----------
-    doc : of the file with the plain form; its names become those of this one.
+    doc : docstring of the file with the plain form; the name of this form replaces the plain one in it.
     """
-    renamed = re.sub(rf"(?i)((?<![a-z])|(?<=_)){plain.kernel}(?![a-z_])", lambda found: found[0] + name[-1], doc or "")
+    renamed = re.sub(rf"(?i)((?<![a-z])|(?<=_)){plain.kernel}(?![a-z_])", lambda match: match[0] + name[-1], doc or "")
     if not any(test.startswith("IMB-") for test in equivalents):
         renamed = re.sub(r"\s+and\s+in\s+IMB-[^()]*\([^()]*\)|,\s+as\s+IMB-[^;]*(?=;)", "", renamed)
-    own = f"{renamed.rstrip()}\nThe counts of all ranks are the same: the data are those of mpi.{plain.kernel}.\n"
-    return dataclasses.replace(plain, title=title, kernel=name, equivalents=equivalents, doc=own)
+    doc = f"{renamed.rstrip()}\nThe counts of all ranks are the same: the data are those of mpi.{plain.kernel}.\n"
+    return dataclasses.replace(plain, title=title, kernel=name, equivalents=equivalents, doc=doc)
 
 
 _OVERLAP_DOC = """Overlap of MPI_{call} with computation: how much of its time a rank can use.
@@ -136,16 +136,18 @@ start and wait as in mpi.i{plain}. The data are those of mpi.{plain}.{tests}
 
 
 def _tests(names: list[str]) -> str:
-    """The sentence that names the tests of other suites."""
+    """Write the sentence that names the tests of other suites."""
     return f" The same as {' and '.join(names)}." if names else ""
 
 
 def _nonblocking(blocking: CollectiveBenchmark, suites: Collection[str]) -> CollectiveBenchmark:
-    """The non-blocking form of a collective, with computation in the meantime."""
+    """Make the non-blocking form of a collective, with computation in the meantime."""
     name, call = f"i{blocking.kernel}", f"I{blocking.kernel}"
     osu, imb = [f"osu_{name}"] * ("osu_i" in suites), [f"IMB-NBC {call}"] * ("IMB-NBC" in suites)
     equivalents: dict[str, dict[str, Scalar]] = {test: {} for test in (*osu, *imb)}
     equivalents |= {f"{test}_pure": {"overlap": False} for test in imb}
+    factors = [convert for test, convert in blocking.converted.items() if test.startswith("osu_")]
+    converted = dict(zip(osu, factors, strict=False))
     return dataclasses.replace(
         blocking,
         title=f"{blocking.title}, non-blocking",
@@ -157,13 +159,13 @@ def _nonblocking(blocking: CollectiveBenchmark, suites: Collection[str]) -> Coll
         cadence="isolated",
         equivalents=equivalents,
         unlike={},
-        converted={f"osu_{name}": how for test, how in blocking.converted.items() if osu and test.startswith("osu_")},
+        converted=converted,
         doc=_OVERLAP_DOC.format(call=call, plain=blocking.kernel, tests=_tests([*osu, *imb])),
     )
 
 
 def _persistent(blocking: CollectiveBenchmark, suites: Collection[str]) -> CollectiveBenchmark:
-    """The persistent form of a collective: set up once, untimed, then started and waited for."""
+    """Make the persistent form of a collective: set up once, untimed, then started and waited for."""
     name, call = f"{blocking.kernel}_persistent", blocking.kernel.capitalize()
     osu, imb = [f"osu_{name}"] * ("osu_persistent" in suites), [f"IMB-MPI4 {call}_persist"] * ("IMB-MPI4" in suites)
     equivalents: dict[str, dict[str, Scalar]] = {test: {} for test in osu} | {test: {"overlap": True} for test in imb}

@@ -1,4 +1,4 @@
-"""One-sided calls: their options, what they have in common, and what must stand where afterwards."""
+"""One-sided calls: their options and checks, and the content that windows and buffers must have afterwards."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class OneSided(Buffers):
     Parameters
     ----------
     timing : `each` iteration by its own pair of clock reads, or `total` time around the loop.
-    memory : how the window is made: MPI_Win_allocate, MPI_Win_create, or MPI_Win_create_dynamic.
-    synchronisation : what completes a call: MPI_Win_lock and unlock around it, MPI_Win_flush or flush_local in one
+    memory : how to make the window: MPI_Win_allocate, MPI_Win_create, or MPI_Win_create_dynamic.
+    synchronisation : how to complete a call: MPI_Win_lock and unlock around it, MPI_Win_flush or flush_local in one
         epoch, MPI_Win_lock_all and unlock_all, post-start-complete-wait (pscw), or MPI_Win_fence.
     """
 
@@ -42,7 +42,7 @@ class Reaching(OneSided):
     ----------
     targets : rank r of the first half reaches into the window of rank r + ranks/2 (`pair`), into those of its
         `neighbours` in a ring, or into those of `all` others.
-    origins : who does: the `first` rank of a pair, `both`, and with the other targets rank 0 alone or everybody.
+    origins : ranks that make the calls: the `first` of a pair or `both`; with other targets rank 0 or all ranks.
     """
 
     targets: Literal["pair", "neighbours", "all"] = "pair"
@@ -83,7 +83,7 @@ class Element(OneSided):
 
     Parameters
     ----------
-    memory : how the window is made; MPI_Win_create unless told otherwise, for in Open MPI 4.1.4 these calls (and OSU's
+    memory : how to make the window. The default is MPI_Win_create, because in Open MPI 4.1.4 these calls (and OSU's
         tests of them) crash between ranks of one host on memory from MPI_Win_allocate.
     """
 
@@ -103,12 +103,12 @@ class Atomic(Element):
 
 
 def element(spec: Spec) -> str:
-    """The whole number that is as large as the message."""
+    """The integer type that has the size of the message."""
     return "int32" if spec.size == 4 else "int64"
 
 
 def one_element(spec: Spec) -> str:
-    """Complain of a message that is no element, or of other options; empty when all is well."""
+    """Say why a message is no element, or what is wrong with other options; empty if all is well."""
     if spec.size not in (4, 8):
         return f"size={spec.size} B, but one element has 4 or 8 B. Set size=8."
     return check(spec)
@@ -142,15 +142,15 @@ def tests(call: str) -> dict[str, dict[str, Scalar]]:
         f"{word}_all_local": {"targets": "all", "synchronisation": "flush_local"},
     }
     fence: dict[str, Scalar] = {"synchronisation": "fence"}
-    ext = {f"Unidir_{word}": fence, f"Bidir_{word}": {**fence, "origins": "both"}}
-    parts = {f"IMB-RMA {name}": options for name, options in rma.items()}
-    parts |= {f"IMB-EXT {name}": options for name, options in ext.items()}
-    found = {test: {"memory": "create", **options, "timing": "total"} for test, options in parts.items()}
-    return {f"osu_{call}_latency": {}, **found}
+    extended = {f"Unidir_{word}": fence, f"Bidir_{word}": {**fence, "origins": "both"}}
+    forms = {f"IMB-RMA {name}": options for name, options in rma.items()}
+    forms |= {f"IMB-EXT {name}": options for name, options in extended.items()}
+    imb = {test: {"memory": "create", **options, "timing": "total"} for test, options in forms.items()}
+    return {f"osu_{call}_latency": {}, **imb}
 
 
 def unlike(call: str) -> dict[str, str]:
-    """In what the Intel benchmarks' tests of a call differ from ours, as IMB_rma_*.c and IMB_ones_*.c have it.
+    """Say how the Intel benchmarks' tests of a call differ from ours, according to IMB_rma_*.c and IMB_ones_*.c.
 
     Parameters
     ----------
@@ -174,14 +174,14 @@ def reaches(spec: Spec, rank: int) -> bool:
 
 
 def check(spec: Spec) -> str:
-    """What is wrong with the options; empty when nothing is."""
+    """Say what is wrong with the options; empty if nothing is."""
     options = spec.values
-    pairs, how = options.get("targets", "pair") == "pair", options["synchronisation"]
+    pairs, synchronisation = options.get("targets", "pair") == "pair", options["synchronisation"]
     if pairs and spec.ranks % 2:
         return f"ranks={spec.ranks}, but pairs need an even number. Set ranks={spec.ranks + 1}."
-    if not pairs and how in ("lock", "pscw"):
+    if not pairs and synchronisation in ("lock", "pscw"):
         return (
-            f"synchronisation={how} works with one target only, but targets={options['targets']}. Set "
+            f"synchronisation={synchronisation} works with one target only, but targets={options['targets']}. Set "
             "synchronisation=flush."
         )
     if options.get("targets") == "neighbours" and options.get("origins") == "first":
@@ -190,14 +190,15 @@ def check(spec: Spec) -> str:
 
 
 def work(spec: Spec, answers: bool) -> dict[str, Any]:
-    """Fields of the kernel's job: the synchronisation, and who acts."""
-    how = SYNCHRONISATIONS.index(spec.option("synchronisation"))
-    mutual = spec.values.get("origins") == "both"
-    return {"mode": how, "turns": AT_ONCE if mutual else IN_TURN if answers else ONE_WAY}
+    """Fields of the kernel's job: the synchronisation, and which ranks act when."""
+    mode = SYNCHRONISATIONS.index(spec.option("synchronisation"))
+    if _mutual(spec):
+        return {"mode": mode, "turns": AT_ONCE}
+    return {"mode": mode, "turns": IN_TURN if answers else ONE_WAY}
 
 
 def epochs(spec: Spec) -> int:
-    """Epochs that wait for one another in a sample: two where the target answers."""
+    """Number of epochs that wait for one another in a sample: two if the target answers."""
     return 2 if spec.option("synchronisation") in ("pscw", "fence") and not _mutual(spec) else 1
 
 
@@ -210,13 +211,18 @@ def _answers(spec: Spec) -> bool:
 
 
 def messages(spec: Spec) -> int:
-    """Messages of one sample, of all origins."""
+    """Number of messages of all origins in one sample."""
     window = spec.values.get("window", 1)
     return int(window) * sum(len(near(spec, rank)) for rank in range(spec.ranks) if reaches(spec, rank))
 
 
 def put_where(answers: bool) -> Callable[[Spec, int, Callable[[int], Values]], Values | None]:
-    """What a window must hold after puts, when the target answers under active synchronisation or not."""
+    """Return the function that says what a window must hold after puts.
+
+    Parameters
+    ----------
+    answers : whether the target puts too, under active synchronisation.
+    """
 
     def exposed(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
         options = spec.values
@@ -231,14 +237,14 @@ def put_where(answers: bool) -> Callable[[Spec, int, Callable[[int], Values]], V
 
 
 def got(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
-    """What an origin must have got: what one of its targets exposed."""
+    """The data that an origin must have got: those of one of its targets."""
     if not reaches(spec, rank):
         return None
     return np.stack([send(target) for target in near(spec, rank)])
 
 
 def combined_where(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
-    """What a window must hold after an accumulation onto what it held."""
+    """The data that a window must hold after an accumulate onto its former content."""
     if reaches(spec, rank) and not _answers(spec):
         return None
     result: Values = OPERATIONS[spec.option("operation")](send(rank), send((rank + spec.ranks // 2) % spec.ranks))
@@ -246,12 +252,12 @@ def combined_where(spec: Spec, rank: int, send: Callable[[int], Values]) -> Valu
 
 
 def exposes_nothing(spec: Spec, rank: int, send: Callable[[int], Values]) -> None:
-    """For calls that leave the window as it was."""
+    """Return nothing to compare, for calls that do not change the window."""
 
 
 def latency(**fields: Any) -> OneSidedBenchmark:
-    """A benchmark of one call in an epoch, timed by its origins."""
-    usual: dict[str, Any] = {
+    """Make a benchmark of one call in an epoch, timed by its origins."""
+    defaults: dict[str, Any] = {
         "options": Reaching,
         "check": check,
         "ranks": (2, None),
@@ -261,12 +267,12 @@ def latency(**fields: Any) -> OneSidedBenchmark:
         "work": lambda spec: work(spec, True),
         "cadence": "streaming",
     }
-    return OneSidedBenchmark(**(usual | fields))
+    return OneSidedBenchmark(**(defaults | fields))
 
 
 def bandwidth(**fields: Any) -> OneSidedBenchmark:
-    """A benchmark of a window of calls in an epoch, timed by its origins."""
-    usual: dict[str, Any] = {
+    """Make a benchmark of a window of calls in an epoch, timed by its origins."""
+    defaults: dict[str, Any] = {
         "options": Streaming,
         "check": check,
         "ranks": (2, None),
@@ -282,4 +288,4 @@ def bandwidth(**fields: Any) -> OneSidedBenchmark:
         "warmup": (10, 2),
         "reduce": "mean",
     }
-    return OneSidedBenchmark(**(usual | fields))
+    return OneSidedBenchmark(**(defaults | fields))

@@ -19,7 +19,7 @@ NOBODY = -1
 
 @lru_cache(maxsize=64)
 def partners(ranks: int) -> Values:
-    """Partner of every rank in every round, (rounds, ranks); -1 for who sits out.
+    """Partner of every rank in every round, (rounds, ranks); -1 for a rank that sits out.
 
     Examples
     --------
@@ -27,13 +27,13 @@ def partners(ranks: int) -> Values:
     [[3, 2, 1, 0], [2, 3, 0, 1], [1, 0, 3, 2]]
     """
     even = ranks + ranks % 2
-    found = np.full((even - 1, even), NOBODY, np.int32)
-    for turn, row in enumerate(found):
+    table = np.full((even - 1, even), NOBODY, np.int32)
+    for turn, row in enumerate(table):
         row[turn], row[even - 1] = even - 1, turn
         for k in range(1, even // 2):
-            one, other = (turn + k) % (even - 1), (turn - k) % (even - 1)
-            row[one], row[other] = other, one
-    return np.where(found < ranks, found, NOBODY)[:, :ranks]
+            first, second = (turn + k) % (even - 1), (turn - k) % (even - 1)
+            row[first], row[second] = second, first
+    return np.where(table < ranks, table, NOBODY)[:, :ranks]
 
 
 BENCHMARK = KernelBenchmark(

@@ -32,8 +32,12 @@ class Options(Buffers):
 
 
 def _check(spec: Spec) -> str:
-    given = spec.option("compute_us")
-    return allowed(spec) if 0 <= given <= 1e6 else f"compute_us={given}, but it must be 0 to 1000000. Set compute_us=0."
+    compute_us = spec.option("compute_us")
+    return (
+        allowed(spec)
+        if 0 <= compute_us <= 1e6
+        else f"compute_us={compute_us}, but it must be 0 to 1000000. Set compute_us=0."
+    )
 
 
 def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:

@@ -41,7 +41,7 @@ def _check(spec: Spec) -> str:
 
 
 def room(spec: Spec) -> int:
-    """B of all buffers together."""
+    """Size of all buffers together, B."""
     return max(-(-spec.size // PAGE) * PAGE, PAGE) * int(spec.option("buffers_in_turn"))
 
 

@@ -17,16 +17,16 @@ from labkit.spec import Spec
 
 
 def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
-    """From each neighbour its message for this rank; two neighbours in a cart meet crosswise."""
-    found = []
+    """The message of each neighbour for this rank. Two neighbours in a cart exchange theirs crosswise."""
+    messages = []
     for place, peer in enumerate(near(spec, rank)):
         theirs = near(spec, peer)
         at = theirs.index(rank) if theirs.count(rank) == 1 else 1 - place
-        found.append(send(peer)[at * spec.size : (at + 1) * spec.size].copy())
-    crossed = np.concatenate(found)
-    # of two ranks that are neighbours twice, libraries differ on which message is which
+        messages.append(send(peer)[at * spec.size : (at + 1) * spec.size].copy())
+    crossed = np.concatenate(messages)
+    # if two ranks are neighbours twice, libraries differ on the order of the messages
     twice = spec.option("topology") == "cart" and spec.ranks == 2
-    return np.stack([crossed, np.concatenate(found[::-1])]) if twice else crossed
+    return np.stack([crossed, np.concatenate(messages[::-1])]) if twice else crossed
 
 
 BENCHMARK = CollectiveBenchmark(

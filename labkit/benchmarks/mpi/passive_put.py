@@ -27,8 +27,12 @@ class Options(Buffers):
 
 
 def _check(spec: Spec) -> str:
-    given = spec.option("compute_us")
-    return "" if 0 < given <= 1e6 else f"compute_us={given}, but it must be above 0, up to 1000000. Set compute_us=100."
+    compute_us = spec.option("compute_us")
+    return (
+        ""
+        if 0 < compute_us <= 1e6
+        else f"compute_us={compute_us}, but it must be above 0, up to 1000000. Set compute_us=100."
+    )
 
 
 BENCHMARK = OneSidedBenchmark(

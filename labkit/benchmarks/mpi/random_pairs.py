@@ -36,20 +36,20 @@ class Options(Collective):
 
 
 def table(ranks: int, direction: str) -> Values:
-    """Whom every rank sends to and receives from, (rows, ranks, 2); -1 for nobody."""
+    """The ranks that every rank sends to and receives from, (rows, ranks, 2); -1 for none."""
     chance = np.random.default_rng(1)
-    found = np.full((ROWS, ranks, 2), NOBODY, np.int32)
-    for row in found:
+    rows = np.full((ROWS, ranks, 2), NOBODY, np.int32)
+    for row in rows:
         order = chance.permutation(ranks)
         if direction == "co":
             row[order, 0], row[order, 1] = np.roll(order, -1), np.roll(order, 1)
             continue
         half = ranks // 2
-        one, other = order[:half], order[half : 2 * half]
-        row[one, 0], row[other, 1] = other, one
+        first, second = order[:half], order[half : 2 * half]
+        row[first, 0], row[second, 1] = second, first
         if direction == "bi":
-            row[other, 0], row[one, 1] = one, other
-    return found
+            row[second, 0], row[first, 1] = first, second
+    return rows
 
 
 def _messages(spec: Spec) -> int:

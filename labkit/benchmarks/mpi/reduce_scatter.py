@@ -19,7 +19,7 @@ from labkit.spec import Spec
 
 
 def parts(spec: Spec, item: int) -> list[int]:
-    """Elements every rank receives, when an element has so many B.
+    """Number of elements that every rank receives, if an element has `item` B.
 
     Examples
     --------

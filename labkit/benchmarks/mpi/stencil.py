@@ -58,7 +58,7 @@ def _near(spec: Spec, rank: int) -> list[int]:
 
 
 def _p2p(spec: Spec) -> dict[str, float]:
-    """IMB-P2P prints the time for each message of a rank, and what all ranks move."""
+    """Factors from IMB-P2P's numbers: it prints the time per message of a rank, and the bandwidth of all ranks."""
     moved = dict.fromkeys(("bandwidth_MBps", "message_rate_per_s"), 1 / spec.ranks)
     return {"latency_us": 2 * 2 * spec.option("dimensions"), **moved}
 

@@ -1,4 +1,4 @@
-"""Options that benchmarks of sockets share, and what is wrong with a spec of a stream."""
+"""Options that benchmarks of sockets share, and the check of a stream."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -47,7 +47,7 @@ class TcpStream(Tcp):
 
 
 def stream(spec: Spec) -> str:
-    """Say what no tool can do: messages of nothing, fewer streams than one, a rate below 0."""
+    """Say what no tool can do: empty messages, fewer than one stream, or a negative rate."""
     if not spec.size:
         return "size=0, but a call sends at least 1 B. Set size=65536."
     values = spec.values

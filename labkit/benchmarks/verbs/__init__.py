@@ -1,4 +1,4 @@
-"""RDMA verbs: options and checks that its benchmarks share."""
+"""RDMA verbs: options and checks that the benchmarks share."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ def window(spec: Spec) -> int:
 
 
 def check(spec: Spec, operation: str) -> str:
-    """What is wrong with a spec of an operation, as a sentence; empty when nothing is."""
-    given, size = spec.values, spec.size
-    service, mtu = given["connection"], given["mtu"]
+    """Say what is wrong with a spec of an operation; empty if nothing is."""
+    options, size = spec.values, spec.size
+    service, mtu = options["connection"], options["mtu"]
     reliable, written = ("RC", "XRC", "DC", "SRD"), ("RC", "UC", "XRC", "DC", "SRD")
     if not size:
         return "size=0, but a message has at least 1 B. Set size=8."
@@ -142,15 +142,15 @@ def check(spec: Spec, operation: str) -> str:
         )
     if operation == "atomic" and size != 8:
         return f"size={size} B, but an atomic operation works on 8 B. Set size=8."
-    if not -1 <= given["tclass"] <= 255:
-        return f"tclass={given['tclass']}, but it must be 0 to 255. Set tclass=0."
+    if not -1 <= options["tclass"] <= 255:
+        return f"tclass={options['tclass']}, but it must be 0 to 255. Set tclass=0."
     if not spec.has("tx_depth"):
         return ""
-    depth, each, listed = given["tx_depth"], given["cq_moderation"], given["post_list"]
-    if min(depth, each, listed, given["qps"]) < 1 or depth % each or each % listed:
+    depth, moderation, post_list = options["tx_depth"], options["cq_moderation"], options["post_list"]
+    if min(depth, moderation, post_list, options["qps"]) < 1 or depth % moderation or moderation % post_list:
         return (
-            f"tx_depth={depth}, cq_moderation={each}, post_list={listed}, but each must divide the one before it. "
-            "Set tx_depth=64, cq_moderation=16, post_list=4."
+            f"tx_depth={depth}, cq_moderation={moderation}, post_list={post_list}, but each must divide the one "
+            "before it. Set tx_depth=64, cq_moderation=16, post_list=4."
         )
     return ""
 
@@ -181,7 +181,7 @@ def latency(
     sizes: str = "2:64Ki",
     max_size: int = 2**30,
 ) -> ToolBenchmark:
-    """A benchmark of one operation at a time."""
+    """Make a benchmark of one operation at a time."""
     return ToolBenchmark(
         title=title,
         options=options,
@@ -195,7 +195,7 @@ def latency(
 
 
 def bandwidth(title: str, operation: str, tools: Tools, options: type[Stream] = Stream) -> ToolBenchmark:
-    """A benchmark of a stream of operations, several of them under way."""
+    """Make a benchmark of a stream of operations, several of them under way."""
     return ToolBenchmark(
         title=title,
         options=options,
@@ -215,7 +215,7 @@ def program(
     sizes: str = "16:1Ki:*4",
     max_size: int = 4096,
 ) -> ToolBenchmark:
-    """A benchmark of a small program over pyverbs: time of a request, and requests per second."""
+    """Make a benchmark of a small program over pyverbs: time of a request, and requests per second."""
     return ToolBenchmark(
         title=title,
         options=options,
@@ -229,7 +229,7 @@ def program(
 
 
 def scenario(spec: Spec) -> str:
-    """What is wrong with a spec of a whole small program, as a sentence; empty when nothing is."""
+    """Say what is wrong with a spec of a small program; empty if nothing is."""
     clients, counted = spec.option("clients"), spec.benchmark == "verbs.sequencer"
     if not 1 <= clients <= 64:
         return f"clients={clients}, but it must be 1 to 64. Set clients=1."

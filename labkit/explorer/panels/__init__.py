@@ -1,7 +1,7 @@
 """Panels of the Explorer: one file each, found by scanning this folder.
 
-A panel's file offers ``TITLE``, ``PLACE`` (``side`` or ``main``), ``ORDER`` (from the top) and ``build(session)``,
-which returns a widget. It talks to other panels through `labkit.explorer.session.Session` alone.
+A panel's file defines ``TITLE``, ``PLACE`` (``side`` or ``main``), ``ORDER`` (from the top) and ``build(session)``,
+which returns a widget. It communicates with other panels only through `labkit.explorer.session.Session`.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ from types import ModuleType
 def find() -> list[ModuleType]:
     """All panels, in their order."""
     names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
-    found = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return sorted(found, key=lambda module: (module.ORDER, module.__name__))
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    return sorted(modules, key=lambda module: (module.ORDER, module.__name__))

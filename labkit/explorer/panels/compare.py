@@ -35,9 +35,9 @@ def build(session: Session) -> Any:
 
     def offered() -> None:
         names = list(dict.fromkeys([*session.campaigns, *store.names()]))
-        have = session.campaigns
+        shown = session.campaigns
         boxes = [
-            widgets.Checkbox(value=name in have, description=name, indent=False, layout={"width": "auto"})
+            widgets.Checkbox(value=name in shown, description=name, indent=False, layout={"width": "auto"})
             for name in names
         ]
         for box in boxes:
@@ -80,7 +80,7 @@ def build(session: Session) -> Any:
 
 
 def _adder(session: Session) -> Any:
-    """What puts a campaign from elsewhere, or others' numbers, on show."""
+    """Make the fields that add a campaign from elsewhere, or results of other programs."""
     place = widgets.Text(placeholder="folder, archive, or output of OMB or IMB", layout={"width": "300px"})
     bring = widgets.Button(description="Add", tooltip="show a campaign, or results of OMB or IMB", icon="plus")
     why = widgets.HTML().add_class("lab-why")
@@ -98,12 +98,14 @@ def _adder(session: Session) -> Any:
 
 
 class _Plot:
-    """One plot with what chooses its content."""
+    """One plot and the fields that choose its content."""
 
     def __init__(self, session: Session, letter: str) -> None:
         self._session, self._letter, self._busy, self.shown = session, letter, False, True
         session.views[letter] = View()
-        self._asked: dict[str, Any] = {"statistic": HEADLINE}  # what the reader chose, whatever another benchmark lacks
+        self._chosen: dict[str, Any] = {
+            "statistic": HEADLINE
+        }  # what the reader chose, also while the benchmark lacks it
         narrow = {
             "layout": {"width": "auto", "flex": "1 1 170px", "max_width": "300px"},
             "style": {"description_width": "initial"},
@@ -136,7 +138,8 @@ class _Plot:
             name = next(name for name, field in self._fields.items() if field is change.owner)
             value = _SCALES[change.new] if name in ("x_log", "y_log") else change.new
             changed: dict[str, Any] = {name: value}
-            self._asked |= {name: value} if name in ("metric", "statistic") else {}
+            if name in ("metric", "statistic"):
+                self._chosen[name] = value
             self._session.views[self._letter] = dataclasses.replace(self._view, **changed)
             self.refresh()
 
@@ -151,22 +154,22 @@ class _Plot:
             field.value = value
 
     def refresh(self) -> None:
-        """Read what is there, offer what can be chosen of it, and draw."""
+        """Read the campaigns, offer the choices that they allow, and draw."""
         if not self.shown:
             return
-        session, before = self._session, dataclasses.replace(self._view, **self._asked)
-        have = session.benchmarks()
+        session, before = self._session, dataclasses.replace(self._view, **self._chosen)
+        present = session.benchmarks()
         wanted = before.benchmark
-        if session.wanted in have:
+        if session.wanted in present:
             wanted, session.wanted = session.wanted, ""
-        benchmark = wanted if wanted in have else (view.first(have))
+        benchmark = wanted if wanted in present else (view.first(present))
         try:
             summary = session.store.summary(session.campaigns, benchmark) if benchmark else None
             if summary is None or summary.empty:
                 raise LabkitError("Nothing to draw yet. Choose campaigns above, or measure.")
             now = session.views[self._letter] = view.usual(session.campaigns, benchmark, summary, before)
             self._busy = True
-            self._offer(self.benchmark, [(name, name) for name in have], benchmark)
+            self._offer(self.benchmark, [(name, name) for name in present], benchmark)
             self._offer(self.metric, [(METRICS[m].title, m) for m in view.metrics_of(summary)], now.metric)
             names = view.statistics_offered(summary, now.metric, now.statistic)
             self._offer(self.statistic, names, now.statistic)
@@ -184,7 +187,7 @@ class _Plot:
         session.tell("view")
 
     def _clicked(self, trace: Any, points: Any, state: Any) -> None:
-        """A click chooses the point."""
+        """Choose the point that was clicked."""
         if not points.xs:
             return
         now = self._view
@@ -199,7 +202,7 @@ class _Plot:
         self._session.tell("point")
 
     def follow(self, other: _Plot) -> None:
-        """Take over the scales of another plot."""
+        """Use the scales of another plot."""
         with self.figure.batch_update():
             for name in ("xaxis", "yaxis"):
                 axis = other.figure.layout[name]

@@ -1,4 +1,4 @@
-"""Take away what plot A shows: the figure, its data, and the Python code that draws it."""
+"""Export what a plot shows: the figure, its data, and the Python code that draws it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def build(session: Session) -> Any:
     letter.add_class("lab-export-plot")
     note, lines = widgets.HTML().add_class("lab-exported").add_class("lab-text"), widgets.HTML().add_class("lab-lines")
 
-    def told() -> None:
+    def show_lines() -> None:
         view = session.views.get(letter.value)
         if view is None or not view.metric:
             lines.value = ""
@@ -49,7 +49,7 @@ def build(session: Session) -> Any:
         button = widgets.Button(description=form.upper(), tooltip=about).add_class(f"lab-export-{form}")
         button.on_click(lambda pressed, form=form: write(form))
         buttons.append(button)
-    letter.observe(lambda change: told(), "value")
-    session.on("view", told)
+    letter.observe(lambda change: show_lines(), "value")
+    session.on("view", show_lines)
     row = widgets.HBox([letter, *buttons], layout={"flex_flow": "row wrap"})
     return widgets.VBox([row, note, Folds([lines], ["the Python code that draws it"])])

@@ -52,9 +52,9 @@ class _Measure:
         self.transports = Choices("transports to compare", {"auto": "", "shm": "", "tcp": ""}, ["auto"], self._changed)
         self.setting = Form(Spec, "the setting", self._changed, PLAIN)
         self.effort = Form(Effort, "the effort", self._changed)
-        self.own = widgets.VBox()
+        self.options = widgets.VBox()
         titles = ("options of the benchmark", "where and how", "how long")
-        more = Folds([self.own, self.setting.widget, self.effort.widget], titles)
+        more = Folds([self.options, self.setting.widget, self.effort.widget], titles)
         self.run = widgets.Button(description="Run", button_style="primary", icon="play").add_class("lab-run")
         self.halt = widgets.Button(description="Stop", icon="stop", disabled=True).add_class("lab-stop")
         self.resume = widgets.Button(description="Continue", icon="forward").add_class("lab-continue")
@@ -95,55 +95,60 @@ class _Measure:
         session.on("campaigns", self._offer)
 
     def _offer_benchmarks(self) -> None:
-        """Offer what can be measured on the testbed; the others stand below with why they cannot."""
-        why = availability.reasons(self.setting.raw["testbed"])
-        offered = [(f"{name} – {one.title}", name) for name, one in benchmarks.find().items() if name not in why]
-        if offered and list(self.benchmark.options) != offered:
+        """Offer the benchmarks that can be measured on the testbed; list the others with the reason."""
+        reasons = availability.reasons(self.setting.raw["testbed"])
+        options = [
+            (f"{name} – {benchmark.title}", name)
+            for name, benchmark in benchmarks.find().items()
+            if name not in reasons
+        ]
+        if options and list(self.benchmark.options) != options:
             before = self.benchmark.value or START
             self._busy = True  # other options choose the first of them for a moment
-            self.benchmark.options = offered
-            self.benchmark.value = before if before in dict(offered).values() else offered[0][1]
+            self.benchmark.options = options
+            self.benchmark.value = before if before in dict(options).values() else options[0][1]
             self._busy = False
             if self.benchmark.value != before:
                 self._other()
         names: dict[str, list[str]] = {}
-        for name, reason in why.items():
+        for name, reason in reasons.items():
             names.setdefault(reason, []).append(name)
         self.absent.value = "".join(
-            f"<p>{html.escape(reason)}:<br><span class='lab-off'>{', '.join(of)}</span></p>"
-            for reason, of in names.items()
+            f"<p>{html.escape(reason)}:<br><span class='lab-off'>{', '.join(group)}</span></p>"
+            for reason, group in names.items()
         )
-        self._absent.name(0, f"{len(why)} benchmarks that cannot run here")
-        self._absent.layout.display = "" if why else "none"
+        self._absent.name(0, f"{len(reasons)} benchmarks that cannot run here")
+        self._absent.layout.display = "" if reasons else "none"
 
     def _launchers(self) -> dict[str, str]:
-        there = launch.installed()
-        return {"auto": self._lacking} | {n: "" if n in there else "not installed" for n in launch.names()}
+        installed = launch.installed()
+        return {"auto": self._lacking} | {n: "" if n in installed else "not installed" for n in launch.names()}
 
     def _other(self) -> None:
-        """Another benchmark: its options, its sizes, and what means nothing to it greyed out."""
-        one = benchmarks.get(self.benchmark.value)
-        self.form = Form(one.options, one.name, self._changed)
-        self.own.children = (self.form.widget if self.form.fields else widgets.Label("It has none."),)
-        self.sizes.disabled, self.sizes.placeholder = not one.sized, one.sizes if one.sized else "means nothing here"
-        low, high = one.ranks
+        """Show options and sizes of the chosen benchmark; grey out what does not apply to it."""
+        benchmark = benchmarks.get(self.benchmark.value)
+        self.form = Form(benchmark.options, benchmark.name, self._changed)
+        self.options.children = (self.form.widget if self.form.fields else widgets.Label("It has none."),)
+        self.sizes.disabled = not benchmark.sized
+        self.sizes.placeholder = benchmark.sizes if benchmark.sized else "means nothing here"
+        low, high = benchmark.ranks
         self.ranks.disabled = low == high
-        self.ranks.tooltip = f"{one.name} needs exactly {low}" if low == high else "several are compared: 2,4"
+        self.ranks.tooltip = f"{benchmark.name} needs exactly {low}" if low == high else "several are compared: 2,4"
         self.ranks.value = str(max(low, 2) if high != 1 else 1)
         self.sizes.value = ""
-        ranked = one.mpi
-        no = "" if ranked else "no MPI ranks"
-        self.launchers.set({name: no or why for name, why in self._launchers().items()}, ["auto"])
-        known = {t for name, launcher in launch.installed().items() for t in launcher.module.TRANSPORTS}
-        paths = {"auto": "", **dict.fromkeys(sorted(known - {"auto"}), "")} if ranked else {"auto": ""}
-        if not ranked:
-            self.transports.set({"auto": "", "shm": no, "tcp": no}, ["auto"])
+        if benchmark.mpi:
+            launchers = self._launchers()
+            known = {t for launcher in launch.installed().values() for t in launcher.module.TRANSPORTS}
+            transports = {"auto": "", **dict.fromkeys(sorted(known - {"auto"}), "")}
         else:
-            self.transports.set(paths, ["auto"])
+            launchers = dict.fromkeys(self._launchers(), "no MPI ranks")
+            transports = {"auto": "", "shm": "no MPI ranks", "tcp": "no MPI ranks"}
+        self.launchers.set(launchers, ["auto"])
+        self.transports.set(transports, ["auto"])
         self._changed()
 
     def selection(self) -> Selection:
-        """What the form says.
+        """Selection that the form describes.
 
         Raises
         ------
@@ -171,7 +176,7 @@ class _Measure:
         return self.selection().words()
 
     def _changed(self) -> None:
-        """Say why it cannot run, or the command that does the same."""
+        """Show why it cannot run, or the command that does the same."""
         try:
             chosen = self.selection()
             why = chosen.problem() or ("" if self.into.value.strip() else "Name a campaign for the points.")
@@ -187,10 +192,11 @@ class _Measure:
         )
 
     def _offer(self) -> None:
-        """Offer to go on with the newest campaign whose run was cut off."""
+        """Offer to continue the newest campaign whose run was interrupted."""
         root = campaign.root()
         cut = [name for name in store.names()[:20] if measurement.unfinished(root / name)]
-        self._cut = next((name for name in self._session.campaigns if name in cut), cut[0] if cut else "")
+        shown = [name for name in self._session.campaigns if name in cut]
+        self._cut = next(iter([*shown, *cut]), "")
         idle = self._measurement is None or not self._measurement.running
         self.resume.layout.display = "" if self._cut and idle else "none"
         self.resume.tooltip = f"measure what is missing in {self._cut}"
@@ -201,7 +207,7 @@ class _Measure:
             self._start(words, self._cut)
 
     def _start(self, words: list[str], name: str) -> None:
-        """Start a run, and follow it from the kernel's own loop, so that no cell is busy meanwhile."""
+        """Start a run, and follow it from the kernel's event loop, so that no cell stays busy."""
         if self._measurement is not None and self._measurement.running:
             return
         try:
@@ -222,48 +228,48 @@ class _Measure:
             self._measurement.stop()
             self.tick()
 
-    def _gone(self, one: Measurement) -> bool:
-        """Whether the campaign of a run was deleted; the run is ended then, and the form is free for another."""
-        if (one.campaign.path / "campaign.json").exists():
+    def _gone(self, run: Measurement) -> bool:
+        """Return whether the campaign of a run was deleted; if so, stop the run and free the form."""
+        if (run.campaign.path / "campaign.json").exists():
             return False
-        if self._measurement is one:
-            one.stop()
+        if self._measurement is run:
+            run.stop()
             self._measurement, self._session.running, self.halt.disabled = None, False, True
-            self._session.campaigns = [name for name in self._session.campaigns if name != one.campaign.name]
+            self._session.campaigns = [name for name in self._session.campaigns if name != run.campaign.name]
             self.bar.value, self.log.value = 0.0, ""
-            told = (
-                f"Someone deleted the campaign {one.campaign.path}, so labkit stopped its run. Run again to "
+            message = (
+                f"Someone deleted the campaign {run.campaign.path}, so labkit stopped its run. Run again to "
                 "measure anew."
             )
-            self.status.value = html.escape(told)
+            self.status.value = html.escape(message)
             self._session.tell("campaigns")
             self._changed()
         return True
 
-    async def _follow(self, one: Measurement) -> None:
-        while one.running and not self._gone(one):
+    async def _follow(self, run: Measurement) -> None:
+        while run.running and not self._gone(run):
             await asyncio.sleep(EVERY)
             self.tick()
         self.tick()
 
     def tick(self) -> None:
-        """Show where the run stands, and tell of points that came in."""
-        one = self._measurement
-        if one is None or self._gone(one):
+        """Show the state of the run, and announce new points."""
+        run = self._measurement
+        if run is None or self._gone(run):
             return
-        seen = one.progress()
+        seen = run.progress()
         self.bar.value = seen.done / max(1, seen.total) if seen else 0.0
-        self.status.value = html.escape(one.state())
-        self.log.value = f"<pre>{html.escape(measurement.log(one.campaign.path))}</pre>"
-        count = len(one.campaign.done())
+        self.status.value = html.escape(run.state())
+        self.log.value = f"<pre>{html.escape(measurement.log(run.campaign.path))}</pre>"
+        count = len(run.campaign.done())
         if count != self._seen:
             self._seen = count
             self._session.tell("data")
-        if not one.running:
-            one.ended()
+        if not run.running:
+            run.ended()
             self._session.running = False
             self.halt.disabled = True
             self._changed()
             self._offer()
-            if one.error():
-                self.why.value = f"<pre>{html.escape(one.error())}</pre>"
+            if run.error():
+                self.why.value = f"<pre>{html.escape(run.error())}</pre>"

@@ -1,4 +1,4 @@
-"""What is behind one point: its iterations, its ranks, its host, its warnings, its command."""
+"""The samples of one point: its iterations, ranks, host, warnings and command."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Point:
         session.on("point", self._other)
 
     def _other(self) -> None:
-        """Another point was clicked."""
+        """Show the point that was clicked."""
         chosen = self._session.chosen
         if chosen is None:
             return
@@ -72,31 +72,31 @@ class _Point:
             return
         self._metric = chosen.metric
         self.facts.value = facts(self._samples, row, chosen.metric)
-        have = [one.launch for one in self._samples if one.n]
-        if have:
-            self.launch.options = [(str(number), number) for number in have]
-            self.launch.value = have[0]
+        numbers = [one.launch for one in self._samples if one.n]
+        if numbers:
+            self.launch.options = [(str(number), number) for number in numbers]
+            self.launch.value = numbers[0]
             self._draw()
-        self.widget.children = (self.facts, self._inside) if have else (self.facts,)
+        self.widget.children = (self.facts, self._inside) if numbers else (self.facts,)
 
     def _draw(self) -> None:
-        """Draw what is chosen."""
-        one = next((s for s in self._samples if s.launch == self.launch.value), None)
-        if one is None:
+        """Draw the chosen view and launch."""
+        samples = next((s for s in self._samples if s.launch == self.launch.value), None)
+        if samples is None:
             return
         self._long, self.why.value = None, ""
         self.launch.disabled = self.shown.value in ("distribution", "per rank")
-        own = benchmarks.get(one.spec.benchmark).metrics
-        metric = self._metric if self._metric in own else next(iter(own))
+        metrics = benchmarks.get(samples.spec.benchmark).metrics
+        metric = self._metric if self._metric in metrics else next(iter(metrics))
         try:
             if self.shown.value == "distribution":
                 drawn = figures.distribution(self._samples, metric)
             elif self.shown.value == "per rank":
                 drawn = figures.per_rank(self._samples)
             elif self.shown.value == "histogram":
-                drawn = histogram(one, metric)
+                drawn = histogram(samples, metric)
             else:
-                drawn, self._long = over_iterations(one)
+                drawn, self._long = over_iterations(samples)
         except LabkitError as error:
             self.why.value, self.figure.data = html.escape(str(error)), ()
             return
@@ -104,14 +104,14 @@ class _Point:
         live.redraw(self.figure, drawn)
 
     def _zoomed(self, layout: Any, ends: Any) -> None:
-        """Show every iteration of what was zoomed into, as far as the page has room for them."""
+        """Show the iterations in the zoomed range, as many as fit."""
         if self._long is not None and ends is not None and len(self.figure.data) == len(self._long.lines):
             self._long.show(self.figure, *ends)
 
 
-def facts(found: list[Samples], row: dict[str, Any], metric: str) -> str:
-    """What a reader must know of a point, as HTML: each statistic of the metric with its own interval, and the rest."""
-    first, n = found[0], sum(one.n for one in found)
+def facts(launches: list[Samples], row: dict[str, Any], metric: str) -> str:
+    """Table of a point, as HTML: each statistic of the metric with its interval, host, library, badges, warnings."""
+    first, n = launches[0], sum(one.n for one in launches)
     host = first.host
     cpu = str(host.get("cpu_model") or "")
     lines = {
@@ -119,11 +119,11 @@ def facts(found: list[Samples], row: dict[str, Any], metric: str) -> str:
         "campaign": f"{row['campaign']} ({first.origin})",
         "host": ", ".join(text for text in (str(row.get("host") or ""), cpu) if text),
         "library": str(LIBRARY.of(first.meta) or ""),
-        "samples": f"{f'n = {n:,} in ' if n else ''}{len(found)} {'launch' if len(found) == 1 else 'launches'}",
+        "samples": f"{f'n = {n:,} in ' if n else ''}{len(launches)} {'launch' if len(launches) == 1 else 'launches'}",
         "interval": str(row.get("headline") or ""),
         **_statistics(row, metric),
-        "badges": notes.joined(notes.once(one.badges for one in found)) or "none",
-        "warnings": notes.joined(notes.once(one.warnings for one in found)) or "none",
+        "badges": notes.joined(notes.once(one.badges for one in launches)) or "none",
+        "warnings": notes.joined(notes.once(one.warnings for one in launches)) or "none",
     }
     look = "text-align:left;padding-right:12px;vertical-align:top;white-space:nowrap"
     cells = "".join(
@@ -135,28 +135,29 @@ def facts(found: list[Samples], row: dict[str, Any], metric: str) -> str:
 
 
 def _statistics(row: dict[str, Any], metric: str) -> dict[str, str]:
-    """Statistics of a metric with the range of their own interval, or the reason why a percentile is not there."""
-    said = {}
+    """Statistics of a metric with the range of their interval, or the reason why a percentile is missing."""
+    statistics = {}
     for name in SHOWN:
         value = records.value_of(row, metric, name)
         if value.value == value.value:
-            said[value.words] = f"{value.text} {value.unit}" + (f" ({value.range})" if value.low == value.low else "")
+            interval = f" ({value.range})" if value.low == value.low else ""
+            statistics[value.words] = f"{value.text} {value.unit}{interval}"
         elif name in ("p50", "p95", "p99"):
-            said[value.words] = f"none: {records.why_not(row, metric, name)}"
-    return said
+            statistics[value.words] = f"none: {records.why_not(row, metric, name)}"
+    return statistics
 
 
 def _command(first: Samples) -> str:
-    """How it was made, as HTML."""
+    """Command that produced the point, as HTML."""
     if first.origin in ("measured", "reported"):
         text = f"labkit {shlex.join(Selection.of(first).words())}"
     else:
-        said = COMMAND.of(first.meta) or first.source or ""
-        text = (said if isinstance(said, str) else shlex.join(map(str, said)))[:2000]
+        source = COMMAND.of(first.meta) or first.source or ""
+        text = (source if isinstance(source, str) else shlex.join(map(str, source)))[:2000]
     return f"<pre class='lab-command'>{html.escape(text)}</pre>" if text else ""
 
 
-def histogram(one: Samples, metric: str) -> go.Figure:
+def histogram(samples: Samples, metric: str) -> go.Figure:
     """Draw how many iterations of a launch fall into each of at most 80 ranges up to the 99.5th percentile.
 
     Raises
@@ -164,28 +165,28 @@ def histogram(one: Samples, metric: str) -> go.Figure:
     DataError
         If there are no samples, or no such metric.
     """
-    values = records.values(one, metric)
+    values = records.values(samples, metric)
     low, high = float(values.min()), float(np.quantile(values, 0.995))
     edges = _edges(values, low, high, 80 if len(values) > 400 else 30)
     counts, _ = np.histogram(values, edges)
-    beyond, what = int((values > edges[-1]).sum()), METRICS[metric]
+    beyond, column = int((values > edges[-1]).sum()), METRICS[metric]
     figure = go.Figure(
         go.Bar(
             x=(edges[:-1] + edges[1:]) / 2,
             y=counts,
             width=np.diff(edges),
             marker={"color": looks.COLOURS[0]},
-            name=f"launch {one.launch}",
+            name=f"launch {samples.launch}",
             **style.hover(
-                [f"%{{middle}} {what.unit}: %{{y:,}} iterations"],
+                [f"%{{middle}} {column.unit}: %{{y:,}} iterations"],
                 middle=[format_number(float(x)) for x in (edges[:-1] + edges[1:]) / 2],
             ),
         )
     )
-    small = f"n={len(values):,}; {beyond} above {format_number(float(edges[-1]), what.unit)} are not shown"
-    kept = per_rank.retention(one, "one time of each iteration comes from all ranks and is exact")
+    small = f"n={len(values):,}; {beyond} above {format_number(float(edges[-1]), column.unit)} are not shown"
+    kept = per_rank.retention(samples, "the time of an iteration comes from all ranks and is exact")
     figure.update_layout(
-        xaxis={"title": {"text": style.note(what.title, small, kept)}, "type": "linear"},
+        xaxis={"title": {"text": style.note(column.title, small, kept)}, "type": "linear"},
         yaxis={"title": {"text": "iterations"}, "rangemode": "tozero"},
         bargap=0,
         showlegend=False,
@@ -194,7 +195,7 @@ def histogram(one: Samples, metric: str) -> go.Figure:
 
 
 def _edges(values: NDArray[np.float64], low: float, high: float, most: int) -> NDArray[np.float64]:
-    """Ends of equal ranges between two values, each a multiple of the clock's own step, so that none is empty by it."""
+    """Ends of equal ranges between two values; their width is a multiple of the clock's step, so that none is empty."""
     if not high > low:
         return np.linspace(low, low + max(abs(low), 1e-9) * 0.01, most + 1)
     steps = np.diff(np.unique(values[values <= high]))
@@ -205,17 +206,17 @@ def _edges(values: NDArray[np.float64], low: float, high: float, most: int) -> N
     return np.asarray(low - step / 2 + width * np.arange(np.ceil((high - low + step) / width) + 1))
 
 
-def over_iterations(one: Samples) -> tuple[go.Figure, Long]:
-    """Draw the time of each iteration, thinned to what can be seen, and what refines it on zoom.
+def over_iterations(samples: Samples) -> tuple[go.Figure, Long]:
+    """Draw the time of each iteration, thinned to what can be seen, and return the series that refine it on zoom.
 
     Raises
     ------
     DataError
         If there are no samples.
     """
-    figure = figures.over_iterations(one, points=live.POINTS)
-    lines = iterations.ranks_or_envelope(one)
+    figure = figures.over_iterations(samples, points=live.POINTS)
+    lines = iterations.ranks_or_envelope(samples)
     long = Long(lines, max(400, live.POINTS // len(lines)))
-    for trace, (x, y) in zip(figure.data, long.between(0, one.n).values(), strict=True):
+    for trace, (x, y) in zip(figure.data, long.between(0, samples.n).values(), strict=True):
         trace.x, trace.y = x, y
     return figure, long

@@ -1,6 +1,6 @@
-"""Builds the documentation site: docs/, README, CONTRIBUTING, CHANGELOG, and a reference of the public names.
+"""Build the documentation site: docs/, README, CONTRIBUTING, CHANGELOG, and a reference of the public names.
 
-build.py FOLDER    writes FOLDER/index.html and what it needs; a broken link or reference ends it
+build.py FOLDER    writes FOLDER/index.html and the files it needs; a broken link or reference is an error
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from sphinx.cmd.build import main as sphinx
 
 import labkit
-from labkit import lab
+from labkit import notebook
 
 ROOT = Path(__file__).resolve().parents[3]
 TOP = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
@@ -28,7 +28,7 @@ PARTS = {
 
 
 def staged(folder: Path) -> None:
-    """Copy the pages into one folder, with links that hold there."""
+    """Copy the pages into one folder, and adapt their links to it."""
     shutil.copytree(ROOT / "docs", folder, dirs_exist_ok=True)
     for name, target in TOP.items():
         (folder / target).write_text((ROOT / name).read_text())
@@ -40,23 +40,23 @@ def staged(folder: Path) -> None:
 
 
 def link(target: str, folder: Path) -> str:
-    """A link of the repository as a link of the site; files that are no pages are copied."""
+    """Turn a link of the repository into a link of the site; copy its target if it is no page."""
     path, anchor = re.fullmatch(r"([^#]*)(#.*)?", target).groups()  # type: ignore[union-attr]
     if "://" in target or not path:
         return target
-    inside = re.sub(r"^(?:\.\./|docs/)+", "", path)
-    if (folder / TOP.get(inside, inside)).is_file():
-        return TOP.get(inside, inside) + (anchor or "")
-    source = ROOT / inside
+    name = re.sub(r"^(?:\.\./|docs/)+", "", path)
+    if (folder / TOP.get(name, name)).is_file():
+        return TOP.get(name, name) + (anchor or "")
+    source = ROOT / name
     if not source.is_file():
         raise SystemExit(f"docs: the link to {target} leads nowhere.")
-    (folder / inside).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(source, folder / inside)
-    return inside
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, folder / name)
+    return name
 
 
 def contents(folder: Path) -> dict[str, list[str]]:
-    """Parts of the table of contents; a page that no part names is in the last."""
+    """Parts of the table of contents; a page that no part names goes to the last one."""
     parts = {title: list(names) for title, names in PARTS.items()}
     named = {name for names in parts.values() for name in names} | {"index", "api"}
     parts["How labkit works"] += sorted(page.stem for page in folder.glob("*.md") if page.stem not in named)
@@ -69,20 +69,24 @@ def toctree(title: str, names: list[str]) -> str:
 
 
 def reference() -> Iterator[str]:
-    """The page of the public names: those of `labkit`, and what notebooks call."""
+    """Write the page of the public names: those of `labkit`, and the functions that notebooks call."""
     yield "# Python reference\n\n`from labkit import …` offers these names.\n"
     for name in sorted(labkit.__all__):
         thing = getattr(labkit, name)
         yield from directive(name, thing, members=inspect.isclass(thing) and not issubclass(thing, Exception))
-    yield "## labkit.lab\n\nWhat a notebook calls.\n"
-    for name, thing in vars(lab).items():
-        if inspect.isfunction(thing) and thing.__module__ == lab.__name__ and not name.startswith("_"):
+    yield "## labkit.notebook\n\nWhat a notebook calls.\n"
+    for name, thing in vars(notebook).items():
+        if inspect.isfunction(thing) and thing.__module__ == notebook.__name__ and not name.startswith("_"):
             yield from directive(name, thing, members=False, heading="###")
 
 
 def directive(name: str, thing: object, *, members: bool, heading: str = "##") -> Iterator[str]:
-    """The entry of a name, taken from its docstring where it is defined."""
-    kind = "function" if inspect.isfunction(thing) else "exception" if issubclass(thing, Exception) else "class"  # type: ignore[arg-type]
+    """Write the entry of a name, which Sphinx fills from its docstring."""
+    kind = "class"
+    if inspect.isfunction(thing):
+        kind = "function"
+    elif issubclass(thing, Exception):  # type: ignore[arg-type]
+        kind = "exception"
     yield f"{heading} {name}\n\n```{{eval-rst}}"
     yield f".. auto{kind}:: {thing.__module__}.{thing.__qualname__}"  # type: ignore[attr-defined]
     yield "   :members:\n```\n" if members else "```\n"
@@ -94,7 +98,7 @@ def main(target: Path) -> int:
         source = Path(scratch) / "source"
         staged(source)
         shutil.rmtree(target, ignore_errors=True)
-        words = [
+        arguments = [
             "-q",
             "-W",
             "--keep-going",
@@ -105,7 +109,7 @@ def main(target: Path) -> int:
             "-c",
             str(Path(__file__).parent),
         ]
-        return int(sphinx([*words, str(source), str(target)]))
+        return int(sphinx([*arguments, str(source), str(target)]))
 
 
 if __name__ == "__main__":

@@ -27,17 +27,17 @@ _ITEM = re.compile(r"^(\*{0,2}[\w.]+(?:, \*{0,2}[\w.]+)*) : (.*)$")
 
 
 def _described(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Move what stands behind the colon of a parameter, which is its meaning here and not its type, below its name."""
-    found, inside = [], False
+    """Move the text after the colon of a parameter, which is its meaning and not its type, below its name."""
+    described, inside = [], False
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""
         if re.fullmatch(r"-{3,}", following):
             inside = line.strip() in ("Parameters", "Attributes")
         match = _ITEM.match(line) if inside else None
-        found += [match[1], f"    {match[2]}"] if match else [line]
-    lines[:] = found
+        described += [match[1], f"    {match[2]}"] if match else [line]
+    lines[:] = described
 
 
 def setup(app: Any) -> None:
-    """Called by Sphinx."""
+    """Register `_described` with Sphinx."""
     app.connect("autodoc-process-docstring", _described, priority=100)  # before napoleon

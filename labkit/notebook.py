@@ -1,4 +1,4 @@
-"""What a notebook says: measure, show, table. Everything it shows is data; the report makes pages of it."""
+"""The functions that a notebook calls: study, measure, show, table. What they show is data; the report lays it out."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLOTLY = "application/vnd.plotly.v1+json"
-_MARKS = re.compile(r"([\\`<\[{|])")  # what would be more than text in a cell: names may come from anyone
+_MARKS = re.compile(r"([\\`<\[{|])")  # escaped in a cell: names may come from anyone
 
 
 def study(name: str, namespace: Mapping[str, Any]) -> Study:
-    """The study of a notebook, with the parameters that its first cell set.
+    """Return the study of a notebook, with the parameters that its first cell set.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
 
 
 def measure(study: Study) -> None:
-    """Measure the missing points of a study with live progress, and summarise."""
+    """Measure the missing points of a study, show the progress, and summarise."""
     handle = display(Markdown("Starting …"), display_id=True)
     last: list[Progress] = []
 
@@ -59,10 +59,10 @@ def measure(study: Study) -> None:
         left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
         handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
-    held = study.run(tell)
+    campaign = study.run(tell)
     count = len(study.samples)
     done = f"Measured {last[0].total} points in {format_duration(last[0].elapsed)}" if last else "Nothing was missing"
-    handle.update(Markdown(f"{done}; {count} points are in the campaign `{held.name}`."))
+    handle.update(Markdown(f"{done}; {count} points are in the campaign `{campaign.name}`."))
 
 
 def follow(campaign: str, lines: int = 10) -> None:
@@ -73,19 +73,19 @@ def follow(campaign: str, lines: int = 10) -> None:
     campaign : its folder, or its name in data/campaigns.
     lines : how many of the last results are shown.
     """
-    held = Campaign(find(campaign))
-    handle = display(Markdown(f"Watching `{held.name}` …"), display_id=True)
+    watched = Campaign(find(campaign))
+    handle = display(Markdown(f"Watching `{watched.name}` …"), display_id=True)
     state, last, count = "no run in progress", list[str](), 0
-    for one in news(held):
-        if isinstance(one, str):
-            last, count = [*last, one][-lines:], count + 1
+    for entry in news(watched):
+        if isinstance(entry, str):
+            last, count = [*last, entry][-lines:], count + 1
         else:
-            state = f"{one.done} of {one.total} points: {one.label}"
+            state = f"{entry.done} of {entry.total} points: {entry.label}"
         text = "\n".join(f"- {line}" for line in last)
-        handle.update(Markdown(f"`{held.name}`: {state}\n\n{text}"))
+        handle.update(Markdown(f"`{watched.name}`: {state}\n\n{text}"))
     handle.update(
         Markdown(
-            f"`{held.name}` has no run in progress. Its log has {count} entries.\n\n"
+            f"`{watched.name}` has no run in progress. Its log has {count} entries.\n\n"
             + "\n".join(f"- {line}" for line in last)
         )
     )
@@ -140,7 +140,7 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
 
 
 def _head(column: str) -> str:
-    """A short head: ``median (µs)`` for latency_us_p50; the caption says of what."""
+    """Return a short head: ``median (µs)`` for latency_us_p50; the caption names the metric."""
     parts = split(column)
     if parts:
         metric, statistic = parts
@@ -149,7 +149,7 @@ def _head(column: str) -> str:
 
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
-    """A cell: a statistic in the digits of its own interval, other numbers to four, a dash for nothing."""
+    """Return a cell: a statistic in the digits of its interval, another number in four, a dash for none."""
     value, parts = row[column], split(column)
     if column == "n" and isinstance(value, int):
         return format_count(value)
