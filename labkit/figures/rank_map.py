@@ -48,6 +48,10 @@ class Statistic:
     histogram: bool = False
 
 
+def _mean(values: Floats) -> Floats:
+    return np.asarray(values.mean(axis=0), np.float64)
+
+
 def _median(values: Floats) -> Floats:
     return np.asarray(np.median(values, axis=0), np.float64)
 
@@ -63,8 +67,8 @@ STATISTICS: Mapping[str, Statistic] = {
     ),
     "times_slowest": Statistic(
         "slowest of all ranks (% of the iterations)",
-        lambda s: per_rank.times_slowest(s) * (100 / s.n),
-        lambda values: np.asarray(values.mean(axis=0), np.float64),
+        lambda s: np.asarray(per_rank.times_slowest(s) * (100 / s.n), np.float64),
+        _mean,
         "mean over launches",
     ),
 }

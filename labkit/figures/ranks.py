@@ -92,6 +92,8 @@ def launches_of_one_point(samples: Iterable[Samples]) -> list[Samples]:
 
 def _percentiles(launch: Samples) -> NDArray[np.float64]:
     """`ENDS` of each rank, (percentiles, ranks), µs."""
+    if launch.over is None:
+        return np.asarray(np.percentile(launch.seconds * 1e6, ENDS, axis=1))
     return of_ranks.quantiles(launch, [end / 100 for end in ENDS]) * 1e6
 
 
