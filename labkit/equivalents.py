@@ -23,6 +23,7 @@ from labkit.errors import LabkitWarning, SpecError
 from labkit.formats import _omb_names, imb, omb
 from labkit.formats._lines import Value
 from labkit.formats._table import Row, Table
+from labkit.records import per_rank
 from labkit.samples import Samples
 from labkit.samples.facts import LIBRARY, START, TEST
 from labkit.spec import Scalar
@@ -135,8 +136,7 @@ def _latencies(samples: Samples, row: Mapping[str, Any]) -> tuple[float | None, 
         mean = _value(row, "latency_us", "osu_mean", "mean", "value", "p50")
         return reported.get("rank_min", mean), reported.get("rank_max", mean), mean
     work = benchmarks.get(samples.spec.benchmark).metrics["latency_us"](samples.spec)
-    iterations = np.broadcast_to(samples.extras.get("iterations", 1), samples.time_ns.shape)
-    means = np.average(samples.seconds, axis=1, weights=iterations) / work * METRICS["latency_us"].factor
+    means = per_rank.means(samples) / work * METRICS["latency_us"].factor
     return float(means.min()), float(means.max()), float(means.mean())
 
 
