@@ -17,7 +17,7 @@ from labkit import launch, supervise
 from labkit.errors import LaunchError, SpecError
 from labkit.host import allocation
 from labkit.launch import Launcher, Placement, _hosts, intelmpi, mpich, openmpi, srun
-from labkit.launch._files import file
+from labkit.launch._files import file as launcher_file
 from labkit.launch._hosts import allocated
 from labkit.launch._placement import cores
 from labkit.measuring import fingerprints
@@ -551,5 +551,5 @@ def test_shares_are_worked_out_a_few_times_for_any_number_of_hosts(monkeypatch: 
     placement = Placement(ranks=400, hosts=tuple(f"node{k}" for k in range(200)))
     for name in ("openmpi", "mpich", "intelmpi"):
         calls.clear()
-        file(name).arguments(placement, {})
+        launcher_file(name).arguments(placement, {})
         assert len(calls) < 20, name
