@@ -39,6 +39,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that importing labkit costs nothing."""
     import importlib
 
+    if name == "lab":  # notebooks from before labkit.notebook had its name
+        return importlib.import_module("labkit.notebook")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"labkit has no {name!r}; it has {', '.join(__all__)}")

@@ -23,6 +23,7 @@ from labkit.errors import LabkitWarning, SpecError
 from labkit.formats import _omb_names, imb, omb
 from labkit.formats._lines import Value
 from labkit.formats._table import Row, Table
+from labkit.records import per_rank
 from labkit.samples import Samples
 from labkit.samples.facts import LIBRARY, START, TEST
 from labkit.spec import Scalar
@@ -131,12 +132,11 @@ def _value(row: Mapping[str, Any], metric: str, *statistics: str) -> float | Non
 def _latencies(samples: Samples, row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
     """Mean time of the fastest rank, of the slowest, and the mean over ranks, µs."""
     if not samples.n:
-        given = {v.statistic: v.value for v in samples.reported if v.name == "latency_us"}
+        reported = {v.statistic: v.value for v in samples.reported if v.name == "latency_us"}
         mean = _value(row, "latency_us", "osu_mean", "mean", "value", "p50")
-        return given.get("rank_min", mean), given.get("rank_max", mean), mean
+        return reported.get("rank_min", mean), reported.get("rank_max", mean), mean
     work = benchmarks.get(samples.spec.benchmark).metrics["latency_us"](samples.spec)
-    iterations = np.broadcast_to(samples.extras.get("iterations", 1), samples.time_ns.shape)
-    means = np.average(samples.seconds, axis=1, weights=iterations) / work * METRICS["latency_us"].factor
+    means = per_rank.means(samples) / work * METRICS["latency_us"].factor
     return float(means.min()), float(means.max()), float(means.mean())
 
 

@@ -58,18 +58,18 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
     """
     if isinstance(error, OSError):
         named = error.filename if error.filename is not None else path
-        where = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "The system refused"
+        subject = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "The system refused"
         reason = _short(error.strerror or str(error) or type(error).__name__).rstrip(".")
-        return DataError(f"{_short(where)}: {reason}. {remedy(error)}.")
-    where = _short(str(path)) or "The input"
+        return DataError(f"{_short(subject)}: {reason}. {remedy(error)}.")
+    subject = _short(str(path)) or "The input"
     if isinstance(error, UnicodeError):
         place = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
-        return DataError(f"{where} is not UTF-8 text{place}. Save it as UTF-8.")
+        return DataError(f"{subject} is not UTF-8 text{place}. Save it as UTF-8.")
     if isinstance(error, RecursionError):
-        return DataError(f"{where} is nested too deeply. Restore it, or flatten it.")
+        return DataError(f"{subject} is nested too deeply. Restore it, or flatten it.")
     if isinstance(error, MemoryError):
-        return DataError(f"{where} needs more memory than this machine has. Request less, or use a larger machine.")
-    return DataError(f"{where} cannot be read: {_short(str(error), 200)}. Correct or restore it.")
+        return DataError(f"{subject} needs more memory than this machine has. Request less, or use a larger machine.")
+    return DataError(f"{subject} cannot be read: {_short(str(error), 200)}. Correct or restore it.")
 
 
 def remedy(error: OSError) -> str:

@@ -52,13 +52,13 @@ def current() -> Path | None:
     SpecError
         If $LABKIT_PROJECT names a folder that is no project.
     """
-    if given := os.environ.get(PROJECT):
-        if not _is_project(Path(given)):
+    if named := os.environ.get(PROJECT):
+        if not _is_project(Path(named)):
             raise SpecError(
-                f"{PROJECT}={given}, but that folder is no labkit project: it must hold notebooks, suites and "
-                f"{CONFIG}. Make one with `labkit init {given}`, or unset {PROJECT}."
+                f"{PROJECT}={named}, but that folder is no labkit project: it must hold notebooks, suites and "
+                f"{CONFIG}. Make one with `labkit init {named}`, or unset {PROJECT}."
             )
-        return outside.resolved(given)
+        return outside.resolved(named)
     with suppress(OSError):  # the working folder was deleted
         here = Path.cwd()
         for folder in (here, *here.parents):

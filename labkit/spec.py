@@ -69,9 +69,9 @@ class Spec:
         object.__setattr__(self, "options", tuple(sorted((str(key), value) for key, value in pairs)))
         object.__setattr__(self, "hosts", tuple(self.hosts))
         object.__setattr__(self, "environment", _variables(self.environment))
-        given: object = self.size
-        if isinstance(given, str):
-            object.__setattr__(self, "size", units.parse_size(given))
+        size: object = self.size
+        if isinstance(size, str):
+            object.__setattr__(self, "size", units.parse_size(size))
         for name in ("size", "ranks", "ppn"):
             ranges.check(name, getattr(self, name))
         if self.bind not in BINDINGS:
@@ -257,9 +257,9 @@ def _adapter(cls: type) -> TypeAdapter[Any]:
     return TypeAdapter(cls)
 
 
-def _variables(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
+def _variables(settings: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
     """Environment variables as sorted pairs of text."""
-    pairs = given.items() if isinstance(given, Mapping) else given
+    pairs = settings.items() if isinstance(settings, Mapping) else settings
     variables = tuple(sorted((str(name), str(value)) for name, value in pairs))
     wrong = [name for name, _ in variables if not name.isidentifier()]
     if wrong:

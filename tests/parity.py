@@ -67,7 +67,11 @@ OPTIONS = (
     ("-p (pairs), -npmin, -multi", "--ranks, a sweep over it", ""),
     ("-b, -off_cache", "`buffers`, `buffers_in_turn`", "mpi.bandwidth, mpi.buffer_reuse"),
     ("-c, -u (validation), -data_type", "always: labkit verifies every point before it times it", ""),
-    ("-f, -z (full, percentiles)", "always: labkit keeps every sample of every rank", "`--full` in the OSU layout"),
+    (
+        "-f, -z (full, percentiles)",
+        "always: labkit keeps every sample of up to 64 ranks, and extremes of more",
+        "`--full` in the OSU layout",
+    ),
     ("-G, -graph", "labkit report, labkit show", ""),
     ("-D cont|vect|indx", "`layout`, `block`", "messages of pairs and collectives that do not compute"),
     ("-T, -red_data_type", "`datatype`, `operation`", "reductions, accumulate"),

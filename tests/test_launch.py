@@ -492,8 +492,10 @@ def test_ssh_is_not_waited_for_longer_than_asked(monkeypatch: pytest.MonkeyPatch
     assert not any("args" in name for name in OPENMPI.environment(Placement(ranks=2, patience=5)))
     own = replace(apart, settings=(("OMPI_MCA_plm_rsh_args", "-p 2222"),))
     assert OPENMPI.environment(own)["OMPI_MCA_plm_rsh_args"] == "-p 2222"
-    monkeypatch.setenv("HYDRA_LAUNCHER", "rsh")
-    assert "HYDRA_LAUNCHER_EXTRA_ARGS" not in MPICH.environment(apart)
+    for name, value in (("HYDRA_LAUNCHER", "rsh"), ("SLURM_JOB_ID", "7")):  # in a job Hydra gives them to srun
+        with monkeypatch.context() as patched:
+            patched.setenv(name, value)
+            assert "HYDRA_LAUNCHER_EXTRA_ARGS" not in MPICH.environment(apart)
 
 
 def test_a_launcher_without_descriptors_is_not_called_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from labkit import samples, writing
+from labkit import notes, samples, writing
 from labkit.campaign import Campaign, events, find, names, packing, reading
 from labkit.campaign.packing import BROKEN, PIECE, Limits
 from labkit.errors import DataError, LabkitWarning
@@ -58,7 +58,7 @@ def export(campaign: Path, output: str | Path | None = None) -> Path:
     problems = [f"{name}: {why}" for name in relative if (why := names.problem(name))]
     problems += [text for text in not_archived if text.startswith(("samples", start.FOLDER))]
     if problems:
-        first = "; ".join(names.shown(text) for text in problems[:3])
+        first = notes.joined(names.shown(text) for text in problems[:3])
         raise DataError(
             f"{campaign} cannot be archived: {first}. Rename it, or put a copy of the file in the place of a link."
         )

@@ -14,6 +14,7 @@ from labkit.figures.pairs import pairs
 from labkit.figures.parts import parts
 from labkit.figures.path import Part, Stack, saving, stacked
 from labkit.figures.points import bars, versus_size
+from labkit.figures.rank_map import rank_map
 from labkit.figures.ranks import per_rank
 from labkit.figures.ratios import ratios
 from labkit.figures.repeated_pairs import repeated_pairs
@@ -42,6 +43,7 @@ __all__ = [
     "parts",
     "per_rank",
     "phases",
+    "rank_map",
     "ratios",
     "repeated_pairs",
     "saving",

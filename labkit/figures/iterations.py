@@ -17,7 +17,7 @@ from labkit.figures import looks, style
 from labkit.figures._plotly import go
 from labkit.figures.looks import Look
 from labkit.figures.points import metric_of
-from labkit.records import seconds, values
+from labkit.records import per_rank, seconds, values
 from labkit.samples import Samples
 from labkit.samples.facts import LIBRARY, TIMING
 from labkit.units import format_number, format_size
@@ -104,11 +104,20 @@ def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
         )
         figure.add_trace(_percentiles(launch, definition, look).update(name=name, legendgroup=f"{n}", meta=look.meta))
     figure.update_layout(
-        xaxis={"type": "log", "title": {"text": style.note(definition.title, _percentile_note(definition))}},
+        xaxis={
+            "type": "log",
+            "title": {"text": style.note(definition.title, _percentile_note(definition), *_retained(timed))},
+        },
         yaxis={"title": {"text": "share of iterations at or below"}, "range": [-0.02, 1.04], "tickformat": ".0%"},
         hovermode="closest",
     )
     return style.finish(figure)
+
+
+def _retained(samples: Sequence[Samples]) -> list[str]:
+    """Small print about points that keep extremes; the same for several launches is said once."""
+    meaning = "the time of an iteration comes from all ranks and is exact"
+    return list(dict.fromkeys(filter(None, (per_rank.retention(launch, meaning) for launch in samples))))
 
 
 def _percentile_note(metric: Metric) -> str:
@@ -161,6 +170,13 @@ def thin(y: NDArray[np.float64], points: int = POINTS) -> tuple[NDArray[np.intp]
     return places, y[places]
 
 
+def ranks_or_envelope(samples: Samples) -> dict[str, NDArray[np.float64]]:
+    """Name → time of each iteration, (iterations,), µs: each rank up to eight; else slowest, median and fastest."""
+    if samples.over or len(samples.ranks) > _MANY:
+        return {name: line * 1e6 for name, line in per_rank.of_iterations(samples).items()}
+    return dict(zip([f"rank {rank}" for rank in samples.ranks], samples.seconds * 1e6, strict=True))
+
+
 def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
     """Draw the time of each iteration in the order in which they ran, a line per rank.
 
@@ -174,14 +190,7 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
     """
     if not samples.n:
         raise DataError(f"'{samples.spec}' has no iterations, only reported values. Use `labkit.records.reported`.")
-    times = samples.seconds * 1e6
-    lines = dict(zip([f"rank {rank}" for rank in samples.ranks], times, strict=True))
-    if len(lines) > _MANY:
-        lines = {
-            "slowest rank": times.max(axis=0),
-            "median rank": np.median(times, axis=0),
-            "fastest rank": times.min(axis=0),
-        }
+    lines = ranks_or_envelope(samples)
     figure, budget = go.Figure(), max(400, points // len(lines))
     for (name, line), look in zip(lines.items(), looks.named(list(lines)), strict=True):
         x, y = thin(line, budget)
@@ -199,9 +208,11 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
     long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
     each = "chunk" if TIMING.of(samples.meta) == "total" else "iteration"
     small = f"{benchmarks.label(samples.spec)}, launch {samples.launch}, n={samples.n:,}{long}"
+    kept = per_rank.retention(samples, "these lines are of all ranks and exact")
+    least = min(float(line.min()) for line in lines.values())
     figure.update_layout(
-        xaxis={"title": {"text": style.note(each, small)}, "type": "linear"},
-        yaxis={"type": "log" if times.min() > 0 else "linear", "title": {"text": f"time of the {each} (µs)"}},
+        xaxis={"title": {"text": style.note(each, small, kept)}, "type": "linear"},
+        yaxis={"type": "log" if least > 0 else "linear", "title": {"text": f"time of the {each} (µs)"}},
         showlegend=len(lines) > 1,
     )
     return style.finish(figure)

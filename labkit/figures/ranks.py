@@ -1,22 +1,33 @@
-"""Draw how the times of each rank are distributed, which the slowest rank alone would hide."""
+"""Ranks beside one another: how the times of each are distributed, where the slowest alone would hide it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from labkit import analysis
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
+from labkit.records import per_rank as of_ranks
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, TIMING
+from labkit.units import format_count, format_number
 
 ENDS = (1, 25, 50, 75, 99)  # percentiles of a box: lower whisker, box, upper whisker
+BOXES = 64  # ranks up to which each has a box
+STEPS = 400  # of a band over more ranks
+MARKED = 20  # slow ranks that are marked in it
+_HISTOGRAMS = "percentiles of a rank but its median come from the histograms"
 
 
 def per_rank(samples: Iterable[Samples]) -> go.Figure:
-    """Draw a box for every rank, a colour for every launch: quartiles, with whiskers to the 1st and 99th percentile.
+    """Draw the times of every rank, a colour for every launch: quartiles, with whiskers to the 1st and 99th percentile.
+
+    Up to 64 ranks each has a box. More are ordered by their median and drawn as bands of percentiles; those that
+    `labkit.analysis.slow_ranks` names are marked.
 
     Parameters
     ----------
@@ -27,18 +38,16 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     DataError
         If none has samples of single iterations, or they are not of one point.
     """
-    timed = sorted((s for s in samples if s.n and TIMING.of(s.meta) != "total"), key=lambda s: s.launch)
-    if not timed:
-        raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
-    if len({FINGERPRINT.of(s.meta) for s in timed}) > 1:
-        raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in timed}))}.")
+    timed = launches_of_one_point(samples)
+    if len(of_ranks.ranks(timed[0])) > BOXES:
+        return _bands(timed)
     figure = go.Figure()
     launch_looks = looks.named([f"launch {launch.launch}" for launch in timed])
     for number, (launch, look) in enumerate(zip(timed, launch_looks, strict=True)):
-        low, first, middle, third, high = np.percentile(launch.seconds * 1e6, ENDS, axis=1)
+        low, first, middle, third, high = _percentiles(launch)
         figure.add_trace(
             go.Box(
-                x=[str(rank) for rank in launch.ranks],
+                x=[str(rank) for rank in of_ranks.ranks(launch)],
                 name=look.series,
                 meta=look.meta,
                 offsetgroup=f"{number}",
@@ -54,9 +63,140 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
         )
     small = f"box: quartiles and median of a rank; whiskers: 1st and 99th percentile; n={timed[0].n:,} in launch 0"
     figure.update_layout(
-        xaxis={"type": "category", "title": {"text": style.note("rank", small)}},
+        xaxis={
+            "type": "category",
+            "title": {"text": style.note("rank", small, of_ranks.retention(timed[0], _HISTOGRAMS))},
+        },
         yaxis={"type": "log", "title": {"text": "time of an iteration (µs)"}},
         showlegend=len(timed) > 1,
         boxmode="group",
     )
     return style.finish(figure)
+
+
+def launches_of_one_point(samples: Iterable[Samples]) -> list[Samples]:
+    """Launches with a time for each iteration, in order.
+
+    Raises
+    ------
+    DataError
+        If there are none, or they are not of one point.
+    """
+    timed = sorted((s for s in samples if s.n and TIMING.of(s.meta) != "total"), key=lambda s: s.launch)
+    if not timed:
+        raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
+    if len({FINGERPRINT.of(s.meta) for s in timed}) > 1:
+        raise DataError(f"The samples are of several points: {'; '.join(sorted({str(s.spec) for s in timed}))}.")
+    return timed
+
+
+def _percentiles(launch: Samples) -> NDArray[np.float64]:
+    """`ENDS` of each rank, (percentiles, ranks), µs."""
+    if launch.over is None:
+        return np.asarray(np.percentile(launch.seconds * 1e6, ENDS, axis=1))
+    return of_ranks.quantiles(launch, [end / 100 for end in ENDS]) * 1e6
+
+
+def _bands(timed: Sequence[Samples]) -> go.Figure:
+    """Percentiles of many ranks, which are ordered by the median over launches of their medians."""
+    ranks = np.asarray(of_ranks.ranks(timed[0]), np.int64)
+    percentiles = [_percentiles(launch) for launch in timed]
+    middle = ENDS.index(50)
+    order = np.argsort(np.median([values[middle] for values in percentiles], axis=0), kind="stable")
+    edges = np.unique(np.linspace(0, len(order), min(STEPS, len(order)) + 1).astype(int))
+    x = (edges[:-1] + edges[1:] - 1) / 2
+    figure = go.Figure()
+    launch_looks = looks.named([f"launch {launch.launch}" for launch in timed])
+    for launch, values, look in zip(timed, percentiles, launch_looks, strict=True):
+        ordered = values[:, order]
+        lows = np.minimum.reduceat(ordered[:middle], edges[:-1], axis=1)
+        highs = np.maximum.reduceat(ordered[middle + 1 :], edges[:-1], axis=1)
+        medians = [float(np.median(part)) for part in np.split(ordered[middle], edges[1:-1])]
+        bands = [] if len(timed) > 1 else [(lows[0], highs[1], 0.12), (lows[1], highs[0], 0.25)]
+        for low, high, opacity in bands:
+            for side, fill in ((low, None), (high, "tonexty")):
+                figure.add_scatter(
+                    x=x.tolist(),
+                    y=_brief(side),
+                    mode="lines",
+                    line={"width": 0},
+                    fill=fill,
+                    fillcolor=_faint(look.colour, opacity),
+                    hoverinfo="skip",
+                    showlegend=False,
+                )
+        lines = [("", medians, "solid"), *([("99th percentile, ", highs[1], "dot")] if len(timed) > 1 else [])]
+        for words, y, dash in lines:
+            figure.add_scatter(
+                x=x.tolist(),
+                y=_brief(y),
+                mode="lines",
+                name=f"{words}{look.series}",
+                line={"color": look.colour, "width": 1.4, "dash": dash},
+                meta=look.meta,
+                hovertemplate=f"{words or 'median, '}%{{y:,.3~f}} µs<extra>%{{fullData.name}}</extra>",
+            )
+        _mark_slow(figure, launch, ranks, order, values[middle])
+    return _banded(figure, timed, len(edges) - 1)
+
+
+def _banded(figure: go.Figure, timed: Sequence[Samples], steps: int) -> go.Figure:
+    """The axes of the bands, with what they show."""
+    ranks = len(of_ranks.ranks(timed[0]))
+    each = f"; each of {steps} steps stands for {ranks / steps:.3g} ranks" if steps < ranks else ""
+    extreme = ": their median, lowest lower and highest upper percentile" if each else ""
+    what = "bands: quartiles, and 1st to 99th percentile" if len(timed) == 1 else "dotted: 99th percentile"
+    small = f"line: median of a rank; {what}{each}{extreme}; n={timed[0].n:,} in launch {timed[0].launch}"
+    marks = f"marks: ranks found slow, {MARKED} at most in a launch"
+    figure.update_layout(
+        xaxis={
+            "title": {
+                "text": style.note(
+                    f"{ranks:,} ranks, ordered by their median", small, marks, of_ranks.retention(timed[0], _HISTOGRAMS)
+                )
+            },
+        },
+        yaxis={"type": "log", "title": {"text": "time of an iteration (µs)"}},
+        showlegend=len(timed) > 1,
+    )
+    return style.finish(figure)
+
+
+def _mark_slow(
+    figure: go.Figure, launch: Samples, ranks: NDArray[np.int64], order: NDArray[np.intp], medians: NDArray[np.float64]
+) -> None:
+    """Mark the ranks of a launch that the analysis names, where it has a rule for this benchmark."""
+    try:
+        table = analysis.slow_ranks(launch).table
+    except DataError:
+        return
+    slow = table[table["slow"]].nlargest(MARKED, "slow_iterations")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    at = np.searchsorted(ranks, slow["rank"].to_numpy())
+    if not len(at):
+        return
+    figure.add_scatter(
+        x=place[at].tolist(),
+        y=_brief(medians[at]),
+        mode="markers",
+        name=f"slow in launch {launch.launch}",
+        showlegend=False,
+        marker={"symbol": "x", "size": 8, "color": looks.COLOURS[1]},
+        **style.hover(
+            ["<b>rank %{rank}</b>: slow in %{count} iterations, by %{excess} (median)"],
+            rank=[str(rank) for rank in slow["rank"]],
+            count=[format_count(count) for count in slow["slow_iterations"]],
+            excess=[format_number(float(excess), "µs") for excess in slow["excess_us_p50"]],
+        ),
+    )
+
+
+def _brief(values: Iterable[float]) -> list[float]:
+    """Values with five digits: more cannot be look."""
+    return [float(f"{value:.5g}") for value in values]
+
+
+def _faint(colour: str, opacity: float) -> str:
+    """A colour, #rrggbb, that lets others show through."""
+    return f"rgba({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))}, {opacity})"

@@ -19,6 +19,11 @@ PROGRAM = Program(
 )
 LIBRARY, BANNER, ORDER = "MPICH", "MPICH", 20
 TRANSPORTS = ("auto", "shm", "tcp")
+# with any of these Hydra may start its proxies by another program, such as srun, to which -o means another thing
+SSH_IS_NOT_USED = (
+    *("HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS"),
+    *("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "LOADL_STEP_ID", "COBALT_JOBID"),
+)
 
 
 def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
@@ -50,7 +55,7 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
             out |= {"FI_TCP_IFACE": device, "UCX_NET_DEVICES": device}
     if placement.transport == "shm":
         out |= {"MPIR_CVAR_NOLOCAL": "0"}
-    if ssh_options := placement.ssh_options("HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS"):
+    if ssh_options := placement.ssh_options(*SSH_IS_NOT_USED):
         out |= {"HYDRA_LAUNCHER_EXTRA_ARGS": ssh_options}
     if placement.remote_shell:
         out |= {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": placement.remote_shell}

@@ -70,8 +70,12 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     """Run both phases of one point and write its samples file."""
     victim, others = split(point.spec, testbed)
     warmup = pair_of(point.spec).warmup
+    kept = effort.keep
     effort = replace(
-        effort, iterations=effort.iterations or COUNT, warmup=warmup if effort.warmup is None else effort.warmup
+        effort,
+        iterations=effort.iterations or COUNT,
+        warmup=warmup if effort.warmup is None else effort.warmup,
+        keep="all",  # both phases are compared by each time of each rank
     )
     order = ("alone", "beside") if point.launch % 2 == 0 else ("beside", "alone")
     phases: dict[str, Samples] = {}
@@ -82,7 +86,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
                 trees = stack.enter_context(_aggressor(point, others, seconds, testbed)) if phase == "beside" else []
                 phases[phase] = _phase(replace(point, spec=victim), effort, Path(folder) / phase, testbed)
                 _alive(trees, seconds)
-    campaign.save(_together(point, order, phases["alone"], phases["beside"]), point.fingerprint)
+    campaign.save(_together(point, order, phases["alone"], phases["beside"], kept), point.fingerprint)
 
 
 def bound(spec: Spec, effort: Effort) -> int:
@@ -147,7 +151,7 @@ def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
             )
 
 
-def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples) -> Samples:
+def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples, keep: str) -> Samples:
     """Both phases in one samples file: the times beside the aggressor, and those alone as an extra column."""
     metas: list[dict[str, Any]] = [dict(alone.meta), dict(beside.meta)]
     phases = (alone, beside)
@@ -167,6 +171,7 @@ def _together(point: Point, order: Sequence[str], alone: Samples, beside: Sample
     return replace(
         beside,
         spec=point.spec,
+        effort=replace(beside.effort, keep=keep),
         launch=point.launch,
         meta=complete(meta, "measured"),
         extras={"alone_ns": alone.time_ns},

@@ -14,6 +14,9 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
+from labkit.report.variables import plural
+from labkit.stats import histogram
+from labkit.units import format_share
 
 
 def definitions(content: Content) -> str:
@@ -113,6 +116,12 @@ def effort(content: Content) -> str:
             width = _values({f"{e.ci:.3g}" for e in efforts if e.iterations is None})
             text += f"; a point ended when its interval was narrower than {width} of its median"
             text += f", or after {cap} s of timed iterations"
+        if source.extremes:
+            text += (
+                f". {plural(source.extremes, 'launch', 'launches')} of points with many ranks kept extremes instead of "
+                "every sample: of each iteration the slowest and the fastest rank and the deciles over ranks, of each "
+                f"rank a histogram, whose percentiles are within {format_share(histogram.ERROR)}"
+            )
         campaign = f"Campaign {escape(source.name)}: " if content.several else ""
         seeds = _values({str(e.seed) for e in efforts})
         lines.append(f"{campaign}{text}. The random order of points had seed {seeds}.")

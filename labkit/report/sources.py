@@ -32,7 +32,8 @@ class Source:
     points : its samples, with their headers only.
     records : a row per point and launch.
     summary : a row per point.
-    raw : number of values: samples times ranks.
+    raw : number of samples that are kept, of all ranks of all points.
+    extremes : number of launches of points that keep extremes over their ranks instead of every sample.
     failed : what was skipped or failed, with the reason; from campaign.json and its events.
     folders : with executed notebooks; the first folder with a notebook of a name counts.
     """
@@ -43,6 +44,7 @@ class Source:
     records: pd.DataFrame
     summary: pd.DataFrame
     raw: int
+    extremes: int
     failed: tuple[tuple[str, str], ...]
     folders: tuple[Path, ...] = ()
 
@@ -118,13 +120,14 @@ def read(path: Path, *, again: bool = False) -> Source:
         raise DataError(f"{path} is not a campaign: it has no campaign.json. Name a folder that 'labkit run' made.")
     campaign = Campaign(path)
     points: list[samples.Samples] = []
-    raw = 0
+    raw = extremes = 0
 
     def each() -> Iterator[samples.Samples]:
-        nonlocal raw
+        nonlocal raw, extremes
         for point in campaign.samples():
             raw += point.time_ns.size
-            points.append(replace(point, time_ns=_NOTHING, extras={}))
+            extremes += point.over is not None
+            points.append(replace(point, time_ns=_NOTHING, extras={}, over=None))
             yield point
 
     table = records.table(each(), campaign=campaign.name)
@@ -133,7 +136,7 @@ def read(path: Path, *, again: bool = False) -> Source:
     if again:
         folders = (campaign.derived / AGAIN, *folders)
     failed = tuple(_failed(path, campaign.facts, folders))
-    return Source(path, campaign.facts, tuple(points), table, summary, raw, failed, folders)
+    return Source(path, campaign.facts, tuple(points), table, summary, raw, extremes, failed, folders)
 
 
 def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:

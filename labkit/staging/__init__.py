@@ -26,7 +26,7 @@ from labkit import supervise
 from labkit.errors import LabkitError, SpecError
 from labkit.host import allocation, filesystems
 from labkit.launch import Launcher, Placement
-from labkit.notes import Note, note
+from labkit.notes import Note, joined, note
 from labkit.staging import archive, node
 from labkit.units import MiB
 
@@ -159,7 +159,7 @@ class Session:
         said, why = _on_each(asked, _one_a_host(placement, hosts), launcher)
         bad = [one for one in said if one.reason]
         if bad:
-            why = "; ".join(dict.fromkeys(f"{one.host}: {one.reason}" for one in bad))
+            why = joined(dict.fromkeys(f"{one.host}: {one.reason}" for one in bad))
             self.tell(str(not_staged(why)))
         elif why:  # no task a node: then the first rank of each copies
             self.tell(f"labkit could not copy to the nodes before the start: {why}. The first rank of each node copies")
@@ -180,7 +180,7 @@ class Session:
             return
         placement, launcher = self._removal
         said, why = _on_each(self._made.on_node("remove"), _one_a_host(placement, hosts), launcher)
-        left = "; ".join(f"{one.host}: {one.reason}" for one in said if one.reason) or why
+        left = joined(f"{one.host}: {one.reason}" for one in said if one.reason) or why
         self.tell(f"copies stay: {left}" if left else f"removed the copies on {_counted(hosts)}")
 
 
@@ -329,4 +329,4 @@ def doubts(placement: Placement | None, told: Sequence[str]) -> list[Note]:
     """
     known = _current[0].reasons(placement) if _current and placement is not None else []
     why = [*known, *(one.removeprefix(node.NO) for one in told if one.startswith(node.NO))]
-    return [not_staged("; ".join(dict.fromkeys(why)))] if why else []
+    return [not_staged(joined(dict.fromkeys(why)))] if why else []

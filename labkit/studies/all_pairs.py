@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from labkit import figures, launch, measuring, studies, testbeds
 from labkit.analysis import all_pairs
 from labkit.errors import DataError, SpecError
-from labkit.samples.facts import TESTBED
+from labkit.records import per_rank
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
@@ -107,14 +107,11 @@ class Study(studies.Study):
         return sorted(launches, key=lambda s: s.launch)
 
     def switches(self, samples: Samples) -> dict[str, str]:
-        """Host → leaf switch: from the parameters, else from the testbed."""
+        """Host → leaf switch: from the parameters, else from the batch job or the testbed."""
         given = [pair.partition(":") for pair in words(self.values.switches)]
         if wrong := [host for host, colon, _ in given if not colon]:
             raise SpecError(f"switches has {wrong[0]!r}, but it must be like node1:leaf0,node2:leaf0.")
-        facts = TESTBED.of(samples.meta) or {}
-        if given or not isinstance(facts, Mapping) or "per_leaf" not in facts:
-            return {host: leaf for host, _, leaf in given}
-        return {f"vc{k}": f"leaf{k // int(facts['per_leaf'])}" for k in range(int(facts["nodes"]))}
+        return {host: leaf for host, _, leaf in given} if given else per_rank.switches(samples)
 
     @of_samples
     def verdicts(self) -> dict[int, all_pairs.Verdict]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import analysis, benchmarks, figures, studies
 from labkit.errors import SpecError
-from labkit.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, SLOT_NS
+from labkit.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, RANK_HOSTS, SLOT_NS
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
 from labkit.studies._derived import of_samples
@@ -184,6 +184,13 @@ class Study(studies.Study):
         """Distribution of the times of every rank, for the example and its size."""
         samples = [s for s in self._samples() if s.spec.size in (0, self.values.example_size)]
         return figures.per_rank(samples) if samples else LEFT_OUT
+
+    def rank_map(self, statistic: str = "median") -> go.Figure | str:
+        """One statistic of every rank of the example, a row for each node: needs ranks on several nodes."""
+        launches = [s for s in self._samples() if s.spec.size in (0, self.values.example_size)]
+        if all(len(set(RANK_HOSTS.of(s.meta))) < 2 for s in launches):
+            return "*Omitted: the ranks are on one node, so a map by node would have one row.*"
+        return figures.rank_map(launches, statistic)
 
     def _samples(self, cadence: str = "isolated") -> list[Samples]:
         """Samples of the example in one cadence, with the most ranks, over the first path."""

@@ -11,6 +11,7 @@ import numpy as np
 from labkit import benchmarks, figures, studies
 from labkit.benchmarks.apps import _grid, halo3d26
 from labkit.errors import SpecError
+from labkit.records import per_rank
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
@@ -248,10 +249,10 @@ class Study(studies.Study):
             launches = self.example(benchmark)
             if not launches:
                 continue
-            medians = np.median([np.median(one.seconds, axis=1) for one in launches], axis=0)
+            medians = np.median([per_rank.medians(launch) for launch in launches], axis=0)
             fast, slow = int(medians.argmin()), int(medians.argmax())
             spec = benchmarks.resolve(launches[0].spec)
-            grid, ranks = _grid.shape(spec), launches[0].ranks
+            grid, ranks = _grid.shape(spec), per_rank.ranks(launches[0])
             yield (
                 f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {_grid.place(grid, slow)} waits longest, "
                 f"{number(medians[slow] * 1e6)} µs, rank {ranks[fast]} at {_grid.place(grid, fast)} shortest, "

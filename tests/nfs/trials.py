@@ -98,7 +98,7 @@ class Trials:
         if second.do("holder", b).get("host") != first.name:
             yield "not seen by who looks"
         told = second.do("take", b).get("told", "")
-        if f"process {pid} on {first.name} measures into it" not in told:
+        if f"process {pid} on {first.name} has used it since" not in told:
             yield f"not told: {told or 'got it'}"
         first.do("kill", pid, 15)
 

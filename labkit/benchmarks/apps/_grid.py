@@ -34,9 +34,9 @@ def shape(spec: Spec) -> Place:
     >>> shape(Spec(benchmark="apps.halo3d26", ranks=12, options={"px": 0, "py": 0, "pz": 0, "preset": "ember"}))
     (3, 2, 2)
     """
-    given = (spec.option("px"), spec.option("py"), spec.option("pz"))
-    if any(given):
-        return given
+    chosen = (spec.option("px"), spec.option("py"), spec.option("pz"))
+    if any(chosen):
+        return chosen
     preset = PRESETS[spec.option("preset")]
     if preset is not None and prod(preset) == spec.ranks:
         return preset

@@ -42,8 +42,8 @@ class Options(_grid.Grid):
 
 def sizes(spec: Spec) -> list[int]:
     """B between two ranks along each side."""
-    given = (spec.option("size_y"), spec.option("size_z"))
-    return [spec.size, *(spec.size if size == -1 else size for size in given)]
+    other_sizes = (spec.option("size_y"), spec.option("size_z"))
+    return [spec.size, *(spec.size if size == -1 else size for size in other_sizes)]
 
 
 def line(spec: Spec, rank: int, side: int) -> list[int]:

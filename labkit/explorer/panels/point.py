@@ -18,14 +18,14 @@ from labkit.explorer import live, store
 from labkit.explorer.live import Long
 from labkit.explorer.selection import Selection
 from labkit.explorer.session import Session
-from labkit.figures import looks, style
+from labkit.figures import iterations, looks, style
+from labkit.records import per_rank
 from labkit.samples import Samples
 from labkit.samples.facts import COMMAND, LIBRARY
 from labkit.units import format_number
 
 TITLE, PLACE, ORDER = "Point", "main", 1
 HEIGHT = 380  # px
-_EVERY_RANK = 8  # ranks up to which each has a line of its own
 _VIEWS = ("distribution", "histogram", "over iterations", "per rank")
 
 
@@ -184,8 +184,9 @@ def histogram(samples: Samples, metric: str) -> go.Figure:
         )
     )
     small = f"n={len(values):,}; {beyond} above {format_number(float(edges[-1]), column.unit)} are not shown"
+    kept = per_rank.retention(samples, "the time of an iteration comes from all ranks and is exact")
     figure.update_layout(
-        xaxis={"title": {"text": style.note(column.title, small)}, "type": "linear"},
+        xaxis={"title": {"text": style.note(column.title, small, kept)}, "type": "linear"},
         yaxis={"title": {"text": "iterations"}, "rangemode": "tozero"},
         bargap=0,
         showlegend=False,
@@ -214,12 +215,7 @@ def over_iterations(samples: Samples) -> tuple[go.Figure, Long]:
         If there are no samples.
     """
     figure = figures.over_iterations(samples, points=live.POINTS)
-    times = samples.seconds * 1e6
-    if len(samples.ranks) <= _EVERY_RANK:
-        lines = {f"rank {rank}": line for rank, line in zip(samples.ranks, times, strict=True)}
-    else:
-        kinds = {"slowest": times.max(axis=0), "median": np.median(times, axis=0), "fastest": times.min(axis=0)}
-        lines = {f"{name} rank": line for name, line in kinds.items()}
+    lines = iterations.ranks_or_envelope(samples)
     long = Long(lines, max(400, live.POINTS // len(lines)))
     for trace, (x, y) in zip(figure.data, long.between(0, samples.n).values(), strict=True):
         trace.x, trace.y = x, y

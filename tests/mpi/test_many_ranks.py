@@ -1,0 +1,81 @@
+"""Real ranks that reduce their times among themselves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import labkit
+from labkit import analysis, launch, records
+from labkit.campaign import Campaign
+from labkit.spec import Effort, Spec
+
+from .conftest import HERE
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_ranks_reduce_to_what_rank_0_makes_of_every_time(count: int) -> None:
+    launcher = launch.get("auto")
+    placement = launch.Placement.of(Spec(benchmark="mpi.allreduce", ranks=count), launcher)
+    done = subprocess.run(
+        launcher.command(placement, [sys.executable, str(HERE / "reducing_ranks.py")]),
+        env={**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "8 cases agree" in done.stdout
+
+
+SPECS = [
+    Spec(benchmark="mpi.allreduce", ranks=3),
+    Spec(benchmark="mpi.iallreduce", ranks=3),
+    Spec(benchmark="mpi.allreduce", ranks=3, options={"timing": "total"}),
+    Spec(benchmark="mpi.bcast", ranks=3, options={"cadence": "synchronised"}),
+    Spec(benchmark="mpi.put_latency", ranks=4),
+    Spec(benchmark="mpi.all_pairs", ranks=3),
+]
+
+
+def test_points_are_whole_with_extremes_alone(tmp_path: Path) -> None:
+    campaign = labkit.measure(SPECS, Effort(launches=1, iterations=60, keep="extremes"), into=tmp_path / "c")
+    points = list(campaign.samples())
+    assert len(points) == len(SPECS)
+    for point in points:
+        assert (point.over is None) == (point.spec.benchmark == "mpi.all_pairs")
+        if point.over:
+            times = point.time_ns
+            assert point.effort.keep == "extremes"
+            assert (point.over.of_iteration["slowest"] >= times.max(axis=0)).all()
+            assert (point.over.of_iteration["fastest"] <= times.min(axis=0)).all()
+            assert point.over.iterations == point.n
+            assert point.over.of_rank["slowest_count"].sum() == point.n
+    table = records.table(points)
+    assert (table["n"] > 0).all()
+    assert np.isfinite(table["latency_us_mean"]).all()
+
+
+@pytest.mark.slow
+def test_above_64_ranks_extremes_are_kept_unless_all_are_asked_for(tmp_path: Path) -> None:
+    spec = Spec(benchmark="mpi.allreduce", ranks=66)
+    effort = {"launches": 1, "iterations": 20, "time_limit": 300}
+    held = [
+        next(iter(labkit.measure(spec, Effort(**effort, keep=keep), into=Campaign(tmp_path / keep)).samples()))
+        for keep in ("auto", "all")
+    ]
+    assert held[0].over is not None
+    assert len(held[0].over.ranks) == 66
+    assert 8 <= len(held[0].ranks) <= 16
+    assert held[1].over is None
+    assert held[1].time_ns.shape == (66, 20)
+    assert all("oversubscription" in str(point.badges) for point in held)
+    assert [analysis.slow_ranks(point).iterations for point in held] == [20, 20]
