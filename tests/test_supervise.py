@@ -334,7 +334,10 @@ def test_the_program_needs_no_labkit(tmp_path):
     done = subprocess.run([*program, "1", "--", "sleep", "60"], stdin=subprocess.DEVNULL, capture_output=True)
     assert done.returncode == 143
     done = subprocess.run([*program, "1", "true"], stdin=end, capture_output=True)
-    assert (done.returncode, done.stderr) == (2, b"supervise: usage: supervisor.py GRACE [REPORT_FD] -- COMMAND...\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"supervise: usage: supervisor.py GRACE [REPORT_FD [INPUT_FD]] -- COMMAND...\n",
+    )
     os.close(end)
     os.close(start)
 

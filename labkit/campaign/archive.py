@@ -246,7 +246,7 @@ def _lacking_starts(lacking: Mapping[str, list[str]], named: set[str]) -> list[s
     return [
         f"{start.file_name(digest)}: missing, but {len(points):,} points refer to it, the first in {points[0]}"
         for digest, points in sorted(lacking.items())
-        if start.file_name(digest) not in named
+        if not {start.FOLDER, start.file_name(digest)} & named
     ]
 
 

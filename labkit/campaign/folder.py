@@ -73,9 +73,15 @@ class Folder:
             self._anchor.check()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Turn errors of writing into one `LostError`."""
-        self.check()
+    def writing(self, *, begun: bool = False) -> Iterator[None]:
+        """Turn errors of writing into one `LostError`.
+
+        Parameters
+        ----------
+        begun : whether the folder was the right one when the writing began; a move since then does no harm.
+        """
+        if not begun:
+            self.check()
         try:
             yield
         except OSError as error:

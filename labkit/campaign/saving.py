@@ -1,7 +1,7 @@
 """Saves points in groups: one wait for the disk for many files, and one line each in the events and the log.
 
 A point is acknowledged in `events.jsonl` when its file is on the disk under its name, and not before. Until then it is
-a hidden file beside that name, which no reader looks at. If the writer is killed, the next run measures the point again.
+a hidden file beside that name, which no reader looks at. If the writer is killed, the next run measures it again.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Saving:
         stack = self._stack.pop_all()
         if not group:
             return
-        with stack, self._campaign.writing():
+        with stack, self._campaign.writing(begun=True):
             writing.move_all([(one.temporary, one.path) for one in group])
             self._campaign.acknowledge([Event("saved", {"file": one.name, "sha256": one.sha256}) for one in group])
 

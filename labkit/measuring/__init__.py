@@ -11,7 +11,7 @@ from labkit import benchmarks, host, staging, testbeds
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign, fresh
 from labkit.errors import AbsentError, Failed
-from labkit.measuring import interference, programs, ranks
+from labkit.measuring import interference, lines, programs, ranks
 from labkit.measuring.fingerprints import named
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import PROGRESS, Counter, Progress, Report, published
@@ -118,12 +118,12 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    lines: list[str] = []
+    found: list[str] = []
     for group in starts([point for point in points if not point.launch], effort):
         benchmark = benchmarks.get(group[0].spec.benchmark)
         shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
-        lines += shells.get(type(benchmark), ranks.shell)(group, effort)
-    return lines
+        found += shells.get(type(benchmark), lines.shell)(group, effort)
+    return found
 
 
 def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:

@@ -119,7 +119,7 @@ class Samples:
 
 
 def save(samples: Samples, path: Path) -> None:
-    """Write a samples file, whole and durable (`labkit.writing`). The record of its start is written by the campaign."""
+    """Write a samples file, whole and durable (`labkit.writing`); the campaign writes the record of its start."""
     path.parent.mkdir(parents=True, exist_ok=True)
     writing.replace(path, encoded(samples), durable=True)
 
@@ -148,7 +148,8 @@ def encoded(samples: Samples) -> bytes:
         columns["kind"] = np.zeros(rows * iterations, np.int8)
         further = many_ranks.columns(samples)
         columns = {name: np.concatenate([values, further[name]]) for name, values in columns.items()}
-    table, text = pa.table(columns), json.dumps(metadata(samples), allow_nan=False).encode()
+    table = pa.table(columns)
+    text = json.dumps(metadata(samples), allow_nan=False, separators=(",", ":")).encode()
     keys = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
     sink = pa.BufferOutputStream()
     # store_schema=False: else pyarrow keeps the metadata a second time, as part of its own schema

@@ -180,6 +180,16 @@ def _pipes(command: Sequence[str]) -> tuple[int, int, int, int]:
         raise LaunchError(_cannot_start(error), command=command) from error
 
 
+def _memory(content: bytes) -> IO[bytes]:
+    """Return a file in memory that holds some bytes, at its beginning."""
+    file = open(os.memfd_create("labkit-stdin"), "w+b", buffering=0)  # noqa: SIM115, PTH123 (the caller closes it)
+    view = memoryview(content)
+    while view:
+        view = view[file.write(view) :]
+    file.seek(0)
+    return file
+
+
 def _cannot_start(error: OSError) -> str:
     """Return the message for a system that starts no programs."""
     cause = causes.known(error.strerror or "")
@@ -195,6 +205,7 @@ def start(
     stdout: int | IO[bytes] | None = PIPE,
     stderr: int | IO[bytes] | None = PIPE,
     grace: float = 2.0,
+    stdin: bytes = b"",
 ) -> Tree:
     """Start a command that ends, with everything it starts, when this process does.
 
@@ -208,6 +219,7 @@ def start(
     stdout : `PIPE` for `Tree.stdout`, which must then be read, or as in `subprocess.Popen`.
     stderr : `PIPE` to keep its end for `Tree.stderr_tail`, or as in `subprocess.Popen`.
     grace : s between SIGTERM and SIGKILL.
+    stdin : content of its standard input.
 
     Raises
     ------
@@ -228,10 +240,12 @@ def start(
     _sweep_once()
     environment[MARK] = mark = secrets.token_hex(8)
     lifetime_end, write, report, report_end = _pipes(command)
+    given = _memory(stdin) if stdin else None
     lifetime = open(write, "wb", buffering=0)  # noqa: SIM115, PTH123 (closed even if Ctrl-C comes before the Tree is made)
+    passed = [report_end, *([given.fileno()] if given else [])]
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", supervisor.__file__, str(grace), str(report_end), "--", *command],
+            [sys.executable, "-I", "-S", supervisor.__file__, str(grace), *map(str, passed), "--", *command],
             stdin=lifetime_end,
             stdout=stdout,
             stderr=stderr,
@@ -239,7 +253,7 @@ def start(
             env=environment,
             cwd=cwd,
             start_new_session=True,
-            pass_fds=[report_end],
+            pass_fds=passed,
         )
     except BaseException as error:
         lifetime.close()
@@ -250,6 +264,8 @@ def start(
     finally:
         os.close(lifetime_end)
         os.close(report_end)
+        if given:
+            given.close()
     watcher = Watcher(process, report, grace, mark)
     tree = Tree(command, process, lifetime, watcher)
     process.stdout = None  # only the tree keeps it

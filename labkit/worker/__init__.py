@@ -1,10 +1,11 @@
 """What runs in every rank: takes a plan, runs its points, and sends frames to the parent.
 
 ``python -m labkit.worker PLAN``; a plan that is too long for a word comes by standard input, which every launcher
-connects to rank 0 (`INPUT`), and rank 0 broadcasts it. A frame is `MAGIC`, the lengths of header and payload, a JSON header, raw int64 and
-`END`, because Open MPI 5 holds back output that ends in the middle of a line. Only rank 0 sends frames, on its original
-standard output. Everything else that is printed goes to standard error, as does the line with which a rank says why it
-failed. A rank loads the standard library, numpy and mpi4py, nothing else. Parent and ranks share this module.
+connects to rank 0 (`INPUT`), and rank 0 broadcasts it. A frame is `MAGIC`, the lengths of header and payload, a JSON
+header, raw int64 and `END`, because Open MPI 5 holds back output that ends in the middle of a line. Only rank 0 sends
+frames, on its original standard output. Everything else that is printed goes to standard error, as does the line with
+which a rank says why it failed. A rank loads the standard library, numpy and mpi4py, nothing else. Parent and ranks
+share this module.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Plan:
     mpi: bool = True
 
     def encode(self) -> str:
-        """Encode the plan as one word of letters, digits, ``-`` and ``_``. Fields that do not change stand in it once."""
+        """Encode the plan as one word of letters, digits, ``-``, ``_``, ``=``. What does not change is in it once."""
         fields: dict[str, tuple[list[Any], dict[str, int], list[int]]] = {}
         for row, spec in enumerate(self.specs):
             for name, value in spec.as_dict().items():

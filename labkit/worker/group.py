@@ -48,7 +48,7 @@ class Alone:
 class Together:
     """The ranks of a communicator."""
 
-    def __init__(self, comm: MPI.Intracomm) -> None:
+    def __init__(self, comm: MPI.Comm) -> None:
         self._comm, self.rank, self.size = comm, comm.rank, comm.size
 
     def barrier(self) -> None:

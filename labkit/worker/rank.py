@@ -73,11 +73,15 @@ class Worker:
         facts["thread_level"] = levels[self.mpi.Query_thread()]
         facts["library"] = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
         facts["mpi_standard"] = ".".join(map(str, self.mpi.Get_version()))
-        facts["rank_hosts"] = [host for host, _ in hosts] if hosts else []
-        facts["rank_affinity"] = [cpus for _, cpus in hosts] if hosts else []
+        facts["rank_hosts"] = [host for host, _ in hosts]
+        facts["rank_affinity"] = [cpus for _, cpus in hosts]
         if "LABKIT_STAGED" in os.environ:  # then all ranks have it
-            facts["staged"] = sorted(set(self.mpi.COMM_WORLD.gather(os.environ["LABKIT_STAGED"]) or []))
+            facts["staged"] = sorted(set(self.ranks.texts(os.environ["LABKIT_STAGED"])))
         return facts
+
+    def _whereabouts(self) -> str:
+        """Host and processors of this rank, as JSON."""
+        return json.dumps([self.mpi.Get_processor_name(), sorted(os.sched_getaffinity(0))])
 
     def _timer_overhead(self) -> float | None:
         """Median cost of the pair of clock reads around an iteration, ns."""
