@@ -78,12 +78,12 @@ def test_a_kernel_that_tells_nothing_is_no_network(tmp_path: Path) -> None:
         (TWO, "no", True, False),
         (HERE, "auto", True, False),
         (replace(HERE, nodes=2), "auto", True, True),
-        (replace(HERE, ranks=staging.MANY), "auto", True, True),
+        (replace(HERE, ranks=staging.MANY_RANKS), "auto", True, True),
         (HERE, "yes", False, True),
     ],
 )
 def test_copies_are_made_where_they_are_of_use(placement: Placement, switch: str, shared: bool, wanted: bool) -> None:
-    assert staging.wanted(placement, switch, shared) == wanted
+    assert staging.is_wanted(placement, switch, shared) == wanted
 
 
 def test_a_switch_that_says_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +287,7 @@ def test_who_waits_too_long_gives_up(small: dict[str, Any]) -> None:
     root.mkdir(mode=0o700)
     with (root / f"{small['name']}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(node.Refused, match="others have held"):
+        with pytest.raises(node.Refused, match="another process has held"):
             node.stage({**small, "patience": 0.1})
 
 
@@ -357,7 +357,7 @@ def test_a_copy_is_where_modules_are_loaded_from(made: archive.Archive) -> None:
 def test_a_rank_without_a_copy_makes_it_or_is_one_of_the_environment(made: archive.Archive) -> None:
     ask = ["/bin/sh", str(made.rank), "no plan"]
     done = subprocess.run(ask, capture_output=True, text=True)
-    assert worker.told(done.stderr), done.stderr
+    assert worker.reported_failure(done.stderr), done.stderr
     folder = Path(os.environ[archive.PLACE], f"labkit-staged-{os.geteuid()}")
     assert (folder / made.name / node.COMPLETE).exists()
     subprocess.run(made.on_node("remove"), check=True)
@@ -365,7 +365,7 @@ def test_a_rank_without_a_copy_makes_it_or_is_one_of_the_environment(made: archi
     folder.chmod(0o755)
     done = subprocess.run(ask, capture_output=True, text=True)
     folder.rmdir()
-    assert worker.told(done.stderr), done.stderr
+    assert worker.reported_failure(done.stderr), done.stderr
 
 
 def test_an_archive_that_cannot_be_written_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -406,9 +406,9 @@ def test_old_archives_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(archive, "_cache", lambda: tmp_path)
     for number in range(8):
         (tmp_path / f"{number:016x}").mkdir()
-        at = time.time() - (8 - number) * archive.IDLE
+        at = time.time() - (8 - number) * archive.RECENT_S
         os.utime(tmp_path / f"{number:016x}", (at, at))
-    archive._tidy(keep=tmp_path / f"{0:016x}")
+    archive._remove_old(keep=tmp_path / f"{0:016x}")
     assert sorted(int(path.name, 16) for path in tmp_path.iterdir()) == [0, 4, 5, 6, 7]
 
 
@@ -441,7 +441,7 @@ def test_a_node_that_cannot_copy_is_told_and_noted(
 ) -> None:
     held, told = session
     said = [staging.Result("n1", "/tmp/x"), staging.Result("n2", reason="/tmp: No space left on device")]
-    monkeypatch.setattr(staging, "_on_each", lambda *_: (said, ""))
+    monkeypatch.setattr(staging, "_run_on_each", lambda *_, **__: (said, ""))
     assert held.script(TWO, anything()) == ""
     assert "n2: /tmp: No space left on device" in told[0]
     assert held.reasons(TWO) == ["n2: /tmp: No space left on device"] * 2
@@ -452,10 +452,10 @@ def test_a_start_that_fails_leaves_the_copying_to_the_first_rank(
     session: tuple[staging.Session, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, told = session
-    monkeypatch.setattr(staging, "_on_each", lambda *_: ([], "no answer in 120 s"))
+    monkeypatch.setattr(staging, "_run_on_each", lambda *_, **__: ([], "no answer within 120 s"))
     assert held.script(TWO, anything())
     assert told == [
-        "labkit could not copy to the nodes before the start: no answer in 120 s. The first rank of each node copies"
+        "could not copy to the nodes before the start: no answer within 120 s. The first rank of each node copies"
     ]
 
 
@@ -476,14 +476,14 @@ def test_an_archive_that_cannot_be_made_is_told_and_noted(
 
 
 def test_one_task_goes_to_each_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    placement = replace(TWO, hosts=("me:3", "n1:1"), here=("me",), transport="tcp", bind="socket")
+    placement = replace(TWO, hosts=("me:3", "n1:1"), local_names=("me",), transport="tcp", bind="socket")
     assert staging._hosts(placement) == ["", "n1"]
-    tasks = staging._one_a_host(placement, ["", "n1"])
+    tasks = staging._one_task_each(placement, ["", "n1"])
     assert tasks is not None
     assert tasks.shares == (("me", 1), ("n1", 1))
     assert (tasks.ranks, tasks.ppn, tasks.bind, tasks.transport) == (2, 1, "none", "auto")
-    assert staging._one_a_host(HERE, [""]) is None
-    assert staging._hosts(replace(TWO, remote_shell="/bin/ssh")) == [""]
+    assert staging._one_task_each(HERE, [""]) is None
+    assert staging._hosts(HERE) == staging._hosts(replace(TWO, remote_shell="/bin/ssh")) == [""]
 
 
 def test_what_ranks_say_becomes_a_note() -> None:

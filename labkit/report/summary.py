@@ -85,7 +85,7 @@ def _interval(numbers: Sequence[KeyNumber]) -> str:
 def _key_row(number: KeyNumber) -> list[str]:
     origin = "" if number.origin == "measured" else f" ({number.origin})"
     return [
-        f"{escape(number.title)}{escape(origin)}",
+        escape(f"{number.title}{origin}"),
         escape(number.transport),
         str(number.ranks),
         escape(number.setting) or "–",

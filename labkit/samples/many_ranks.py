@@ -39,7 +39,7 @@ def columns(samples: Samples) -> dict[str, NDArray[Any]]:
     who, iterations = np.asarray(over.ranks, np.int64), over.iterations
     places, buckets, counts = over.histogram
     values = [*(over.of_iteration[name] for name in OF_ITERATION), *(over.of_rank[name] for name in OF_RANK)]
-    found: dict[str, NDArray[Any]] = {
+    table: dict[str, NDArray[Any]] = {
         "kind": np.repeat(
             np.array([ITERATION, RANK, HISTOGRAM], np.int8),
             [len(OF_ITERATION) * iterations, (_SUM + 1) * len(who), len(places)],
@@ -56,8 +56,8 @@ def columns(samples: Samples) -> dict[str, NDArray[Any]]:
         of_phase = over.phases.get(name, {})
         each = [of_phase.get(one, np.zeros(iterations, np.int64)) for one in OF_ITERATION]
         rest = [np.zeros(_SUM * len(who), np.int64), over.sums.get(name, np.zeros(len(who), np.int64))]
-        found[name] = np.concatenate([*each, *rest, np.zeros(len(places), np.int64)])
-    return found | {name: found[name].astype(np.int32) for name in ("rank", "iteration")}
+        table[name] = np.concatenate([*each, *rest, np.zeros(len(places), np.int64)])
+    return table | {name: table[name].astype(np.int32) for name in ("rank", "iteration")}
 
 
 def decode(columns: Mapping[str, NDArray[Any]], iterations: int) -> OverRanks:
@@ -110,8 +110,8 @@ def _of_phase(values: Integers) -> dict[str, Integers]:
     return {name: values[OF_ITERATION.index(name)] for name in PHASE}
 
 
-def _same(found: tuple[NDArray[Any], ...], wanted: tuple[NDArray[Any], ...]) -> bool:
-    return all(np.array_equal(one, other) for one, other in zip(found, wanted, strict=True))
+def _same(columns: tuple[NDArray[Any], ...], expected: tuple[NDArray[Any], ...]) -> bool:
+    return all(np.array_equal(one, other) for one, other in zip(columns, expected, strict=True))
 
 
 def _need(sound: bool, problem: str) -> None:

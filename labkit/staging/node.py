@@ -1,9 +1,16 @@
-"""What runs on a node: copies what a rank needs to a folder of this node, once, and removes it again.
+"""Runs on a node: copies what a rank needs to a folder of this node, once, and removes it again.
 
-It runs as ``python -I -S`` and loads nothing but what every interpreter has built in, `os` and `fcntl`: the file system
-that it spares is the one it would load from. `labkit.staging.archive` writes it beside the archive, with a call of
-`main` and its parameters at the end. The first process that locks the copy's name unpacks the archive beside it and
-renames the result; others wait for the lock. Ranks hold the lock shared, so a copy in use is never removed.
+It runs as ``python -I -S`` and loads only `os`, `fcntl` and what is built into every interpreter, because other modules
+would come from the file system that it is there to spare. `labkit.staging.archive` writes it beside the archive and
+appends a call of `main` with its parameters.
+
+The first process that locks the name of a copy unpacks the archive beside it and renames the result; others wait for
+the lock. Ranks hold the lock shared, so a copy in use is never removed.
+
+Parameters are a mapping with these keys: ``places`` (folders of a node that may hold copies, the best first; ``$NAME``
+stands for a variable), ``folder`` (of this user, in such a place), ``name`` (of the copy), ``archive``, its ``size`` in
+B and the number of its ``members``, ``needs`` (B of a copy), ``network`` and ``local`` (types of file systems),
+``rank`` (script that starts a rank from a copy) and ``environment`` (words that start one without).
 """
 
 from __future__ import annotations
@@ -15,15 +22,16 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-COMPLETE = "complete"  # file in a copy; ranks touch it
-PATIENCE = 60.0  # s to wait for somebody else who copies
-UNUSED = 3600.0  # s after which a copy of another content that nobody uses is removed
-SPARE = 16 * 2**20  # B left free for everybody else
+COMPLETE = "complete"  # file in a copy; ranks set its time
+STAGED, FAILED = "labkit-staged", "labkit-not-staged"  # first word of the line that tells the result
+NO_COPY = "no: "  # how the variable LABKIT_STAGED begins in a rank that has no copy
+PATIENCE = 60.0  # s to wait for another process that makes the copy
+UNUSED = 3600.0  # s after which a copy of other content is removed if nobody uses it
+SPARE = 16 * 2**20  # B that stay free
 PIECE = 2**20  # B that are copied at once
-NO = "no: "  # how the variable LABKIT_STAGED begins in a rank that has no copy
-STAGED, FAILED = "labkit-staged", "labkit-not-staged"  # how the line begins that tells the result
 BLOCK = 512  # B of a tar archive
 NOEXEC = 8  # ST_NOEXEC of statvfs(3)
+FOLDER_0700 = 0o040700
 
 
 class Refused(Exception):  # noqa: N818
@@ -35,64 +43,55 @@ class Lock:
 
     Parameters
     ----------
-    path : of the file; it is made.
-    seconds : to wait for others at most.
+    path : of the file, which is made if it is not there.
+    seconds : to wait for other processes at most.
     """
 
     def __init__(self, path: str, seconds: float) -> None:
-        self.path, self._until, self._held = path, time.monotonic() + seconds, -1
+        self.path, self._until, self._file = path, time.monotonic() + seconds, -1
 
     def __enter__(self) -> Lock:
         while True:
-            held = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.fstat(held).st_ino == os.stat(self.path).st_ino:  # else its owner removed it meanwhile
-                    self._held = held
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(file).st_ino == os.stat(self.path).st_ino:  # else its owner has removed it meanwhile
+                    self._file = file
                     return self
             except FileNotFoundError:
                 pass
             except BlockingIOError:
                 if time.monotonic() > self._until:
-                    os.close(held)
-                    raise Refused(f"others have held {self.path} for a long time") from None
+                    os.close(file)
+                    raise Refused(f"another process has held {self.path} for too long") from None
                 time.sleep(0.02)
-            os.close(held)
+            os.close(file)
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._held)
+        os.close(self._file)
 
 
-def own(root: str, *, make: bool = False) -> bool:
-    """Whether a folder for copies is there, this user's and nobody else's.
-
-    Parameters
-    ----------
-    make : make it if it is not there.
+def is_own(root: str) -> bool:
+    """Return whether a folder for copies is there.
 
     Raises
     ------
     Refused
         If somebody else made it, or others can write there.
     """
-    if make:
-        try:
-            os.mkdir(root, 0o700)
-        except FileExistsError:
-            pass
     try:
-        there = os.lstat(root)
+        status = os.lstat(root)
     except FileNotFoundError:
         return False
-    if there.st_uid != os.geteuid():
-        raise Refused(f"{root} belongs to user {there.st_uid}")
-    if there.st_mode & 0o170077 != 0o040000:
+    if status.st_uid != os.geteuid():
+        raise Refused(f"{root} belongs to user {status.st_uid}")
+    if status.st_mode & 0o170777 != FOLDER_0700:
         raise Refused(f"{root} is not a folder with mode 0700")
     return True
 
 
 def unfit(place: str, needs: int, network: Sequence[str], local: Sequence[str]) -> str:
-    """Why a place cannot hold a copy of so many bytes; empty where it can."""
+    """Return why a place cannot hold a copy of so many bytes; empty if it can."""
     try:
         room = os.statvfs(place)
     except OSError as error:
@@ -102,15 +101,15 @@ def unfit(place: str, needs: int, network: Sequence[str], local: Sequence[str]) 
         return f"{place} is on a network file system ({kind})"
     if room.f_flag & NOEXEC:
         return f"{place} is mounted noexec"
-    if room.f_bavail * room.f_frsize < needs + SPARE:
-        free = room.f_bavail * room.f_frsize // 2**20
-        return f"{place} has {free} MiB free, but a copy needs {(needs + SPARE) // 2**20} MiB"
+    free = room.f_bavail * room.f_frsize
+    if free < needs + SPARE:
+        return f"{place} has {free // 2**20} MiB free, but a copy needs {(needs + SPARE) // 2**20} MiB"
     return "" if os.access(place, os.W_OK | os.X_OK) else f"{place} cannot be written"
 
 
 def kind_of(place: str, table: str = "/proc/self/mountinfo") -> str:
-    """Type of the file system that a place is on (proc(5), mountinfo); empty if the kernel does not tell."""
-    place, best, found = os.path.realpath(place), "", ""
+    """Return the type of the file system that holds a place (proc(5), mountinfo); empty if the kernel does not tell."""
+    place, innermost, kind = os.path.realpath(place), "", ""
     try:
         with open(table, "rb") as file:
             lines = file.read().decode(errors="surrogateescape").splitlines()
@@ -120,94 +119,102 @@ def kind_of(place: str, table: str = "/proc/self/mountinfo") -> str:
         left, _, right = line.partition(" - ")
         point = left.split()[4].replace("\\040", " ")
         inside = point == "/" or place == point or place.startswith(point + "/")
-        if inside and len(point) >= len(best):  # a later mount on the same point covers the earlier
-            best, found = point, right.split()[0]
-    return found
+        if inside and len(point) >= len(innermost):  # a later mount on the same point covers the earlier one
+            innermost, kind = point, right.split()[0]
+    return kind
 
 
-def stage(p: Mapping[str, Any], broadcast: str = "") -> tuple[str, str]:
-    """Folder of the copy on this node, and whether it was ``unpacked`` or ``reused``.
+def stage(parameters: Mapping[str, Any], broadcast: str = "") -> tuple[str, str]:
+    """Return the folder of this node's copy, and whether it was ``unpacked`` or ``reused``.
 
     Parameters
     ----------
-    p : parameters, see `labkit.staging.archive.Archive`.
-    broadcast : the archive on this node, where somebody sent it; else it is read where it was made.
+    broadcast : the archive on this node, if it was sent there; else the shared one is read.
 
     Raises
     ------
     Refused
-        If no place fits; says why for each.
+        If no place can hold a copy; says why for each.
     """
-    found = present(p)
-    if found:
-        return found, "reused"
+    copy = existing(parameters)
+    if copy:
+        return copy, "reused"
     reasons = []
-    for place in places(p):
-        why = unfit(place, p["needs"], p["network"], p["local"])
-        if not why:
+    for place in places(parameters):
+        reason = unfit(place, parameters["needs"], parameters["network"], parameters["local"])
+        if not reason:
             try:
-                return _made(f"{place}/{p['folder']}", p, broadcast)
+                return _made(f"{place}/{parameters['folder']}", parameters, broadcast)
             except OSError as error:
-                why = f"{place}: {error.strerror}"
+                reason = f"{place}: {error.strerror}"
             except Refused as error:
-                why = str(error)
-        reasons.append(why)
+                reason = str(error)
+        reasons.append(reason)
     raise Refused("; ".join(dict.fromkeys(reasons)) or "no folder of this node is named")
 
 
-def places(p: Mapping[str, Any]) -> list[str]:
-    """Folders that may hold copies, the best first; those that name a variable which is not set are left out."""
-    named = [os.environ.get(word[1:], "") if word.startswith("$") else word for word in p["places"]]
-    return list(dict.fromkeys(place.rstrip("/") for place in named if place.startswith("/")))
+def places(parameters: Mapping[str, Any]) -> list[str]:
+    """Return the folders that may hold copies, without those whose variable is not set."""
+    words = parameters["places"]
+    folders = [os.environ.get(word[1:], "") if word.startswith("$") else word for word in words]
+    return list(dict.fromkeys(folder.rstrip("/") for folder in folders if folder.startswith("/")))
 
 
-def present(p: Mapping[str, Any]) -> str:
-    """Folder of a complete copy; empty where there is none."""
-    for place in places(p):
-        root = f"{place}/{p['folder']}"
+def existing(parameters: Mapping[str, Any]) -> str:
+    """Return the folder of a complete copy; empty if there is none."""
+    for place in places(parameters):
+        root = f"{place}/{parameters['folder']}"
         try:
-            if own(root) and os.path.exists(f"{root}/{p['name']}/{COMPLETE}"):
-                return f"{root}/{p['name']}"
+            if is_own(root) and _is_complete(f"{root}/{parameters['name']}"):
+                return f"{root}/{parameters['name']}"
         except Refused:
             continue
     return ""
 
 
-def _made(root: str, p: Mapping[str, Any], broadcast: str) -> tuple[str, str]:
-    """Make the copy, unless somebody else did while this process waited for the lock."""
-    own(root, make=True)
-    copy = f"{root}/{p['name']}"
-    with Lock(f"{copy}.lock", p.get("patience", PATIENCE)):
-        if os.path.exists(f"{copy}/{COMPLETE}"):
+def _is_complete(copy: str) -> bool:
+    return os.path.exists(f"{copy}/{COMPLETE}")
+
+
+def _made(root: str, parameters: Mapping[str, Any], broadcast: str) -> tuple[str, str]:
+    """Make the copy, unless another process has made it while this one waited for the lock."""
+    try:
+        os.mkdir(root, 0o700)
+    except FileExistsError:
+        pass
+    is_own(root)
+    name = parameters["name"]
+    copy, part = f"{root}/{name}", f"{root}/{name}.part"
+    with Lock(f"{copy}.lock", parameters.get("patience", PATIENCE)):
+        if _is_complete(copy):
             return copy, "reused"
-        part = f"{copy}.part"
         try:
-            cleared(part)  # of one that was killed: nobody else is at it
-            cleared(copy)
-            _unpacked(p, broadcast, part)
+            remove_tree(part)  # left by a process that was killed
+            remove_tree(copy)
+            _unpack_nearest(parameters, broadcast, part)
             os.rename(part, copy)
         except BaseException:
-            cleared(part)
+            remove_tree(part)
             os.unlink(f"{copy}.lock")
-            _gone(root)
+            _remove_if_empty(root)
             raise
-        for name in os.listdir(root):
-            if name.endswith(".lock") and name != f"{p['name']}.lock":
-                _forget(root, name[:-5])
+        others = [file[:-5] for file in os.listdir(root) if file.endswith(".lock") and file != f"{name}.lock"]
+        for other in others:
+            _remove_copy(root, other)
     return copy, "unpacked"
 
 
-def _unpacked(p: Mapping[str, Any], broadcast: str, part: str) -> None:
-    """Unpack what was sent to this node, or else what all nodes see."""
+def _unpack_nearest(parameters: Mapping[str, Any], broadcast: str, folder: str) -> None:
+    """Unpack the archive that was sent to this node, or else the shared one."""
     if broadcast:
         try:
-            there = os.lstat(broadcast)
-            if there.st_uid == os.geteuid() and there.st_size == p["size"]:
-                unpack(broadcast, part, p["members"])
+            status = os.lstat(broadcast)
+            if status.st_uid == os.geteuid() and status.st_size == parameters["size"]:
+                unpack(broadcast, folder, parameters["members"])
                 return
         except (OSError, Refused):
-            cleared(part)
-    unpack(p["archive"], part, p["members"])
+            remove_tree(folder)
+    unpack(parameters["archive"], folder, parameters["members"])
 
 
 def unpack(archive: str, folder: str, members: int) -> None:
@@ -216,23 +223,24 @@ def unpack(archive: str, folder: str, members: int) -> None:
     Raises
     ------
     Refused
-        If it has another number of members.
+        If it is cut short, or has another number of members.
     """
     os.mkdir(folder, 0o700)
-    there, made = 0, set()
+    count, folders = 0, set()
     with open(archive, "rb") as source:
-        while (head := source.read(BLOCK)).strip(b"\0"):
-            name = b"/".join(filter(None, (head[345:500].rstrip(b"\0"), head[:100].rstrip(b"\0")))).decode()
-            size, mode = int(head[124:135], 8), int(head[100:107], 8)
-            above = os.path.dirname(f"{folder}/{name}")
-            if above not in made:
-                os.makedirs(above, 0o700, exist_ok=True)
-                made.add(above)
-            _write(source, f"{folder}/{name}", size, mode)
+        while (header := source.read(BLOCK)).strip(b"\0"):
+            parts = (header[345:500].rstrip(b"\0"), header[:100].rstrip(b"\0"))
+            path = f"{folder}/{b'/'.join(filter(None, parts)).decode()}"
+            size, mode = int(header[124:135], 8), int(header[100:107], 8)
+            parent = os.path.dirname(path)
+            if parent not in folders:
+                os.makedirs(parent, 0o700, exist_ok=True)
+                folders.add(parent)
+            _write(source, path, size, mode)
             source.read(-size % BLOCK)
-            there += 1
-    if there != members:
-        raise Refused(f"{archive} has {there} files, but must have {members}")
+            count += 1
+    if count != members:
+        raise Refused(f"{archive} has {count} files, but must have {members}")
     os.close(os.open(f"{folder}/{COMPLETE}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
@@ -251,80 +259,81 @@ def _write(source: IO[bytes], path: str, size: int, mode: int) -> None:
         os.close(target)
 
 
-def remove(p: Mapping[str, Any]) -> list[str]:
-    """Remove this node's copies; those that ranks use stay, and come back."""
-    left = []
-    for place in places(p):
-        root = f"{place}/{p['folder']}"
+def remove(parameters: Mapping[str, Any]) -> list[str]:
+    """Remove this node's copy, and return the folders of copies that stay because ranks use them."""
+    in_use = []
+    name = parameters["name"]
+    for place in places(parameters):
+        root = f"{place}/{parameters['folder']}"
         try:
-            if own(root) and os.path.exists(f"{root}/{p['name']}.lock") and not _forget(root, p["name"], 0.0):
-                left.append(f"{root}/{p['name']}")
-            _gone(root)
+            there = is_own(root) and os.path.exists(f"{root}/{name}.lock")
+            if there and not _remove_copy(root, name, unused=0.0):
+                in_use.append(f"{root}/{name}")
+            _remove_if_empty(root)
         except (OSError, Refused):
             continue
-    return left
+    return in_use
 
 
-def _forget(root: str, name: str, unused: float = UNUSED) -> bool:
-    """Remove a copy that nobody has used for so many seconds; whether it is gone."""
+def _remove_copy(root: str, name: str, unused: float = UNUSED) -> bool:
+    """Remove a copy that nobody has used for so many s, and return whether it is gone."""
     copy = f"{root}/{name}"
     try:
         with Lock(f"{copy}.lock", 0.0):
-            if os.path.exists(f"{copy}/{COMPLETE}"):
+            if _is_complete(copy):
                 if unused and time.time() - os.stat(f"{copy}/{COMPLETE}").st_mtime < unused:
                     return False
-                os.rename(copy, f"{copy}.part")  # from here on nobody finds it
-            cleared(f"{copy}.part")
+                os.rename(copy, f"{copy}.part")  # no rank finds it from now on
+            remove_tree(f"{copy}.part")
             os.unlink(f"{copy}.lock")
     except (OSError, Refused):
         return False
     return True
 
 
-def _gone(root: str) -> None:
-    """Remove a folder for copies if nothing is in it."""
+def _remove_if_empty(root: str) -> None:
     try:
         os.rmdir(root)
     except OSError:
         pass
 
 
-def cleared(folder: str) -> None:
-    """Remove a folder with everything in it; one that is not there is fine."""
-    for place, folders, files in os.walk(folder, topdown=False):
+def remove_tree(folder: str) -> None:
+    """Remove a folder with everything in it, if it is there."""
+    for parent, folders, files in os.walk(folder, topdown=False):
         for name in files:
-            os.unlink(f"{place}/{name}")
+            os.unlink(f"{parent}/{name}")
         for name in folders:
-            path = f"{place}/{name}"
+            path = f"{parent}/{name}"
             os.unlink(path) if os.path.islink(path) else os.rmdir(path)
     if os.path.isdir(folder):
         os.rmdir(folder)
 
 
-def become_rank(words: Sequence[str], p: Mapping[str, Any]) -> None:
-    """Be a rank of this node's copy, which is made if it is gone; without one, a rank of the environment."""
+def become_rank(arguments: Sequence[str], parameters: Mapping[str, Any]) -> None:
+    """Become a rank of this node's copy, which is made if it is gone; if it cannot be made, one of the environment."""
     try:
-        stage(p)
+        stage(parameters)
     except (OSError, Refused) as error:
-        os.environ["LABKIT_STAGED"] = f"{NO}{os.uname().nodename}: {error}"
-        os.execv(p["environment"][0], [*p["environment"], *words])
+        os.environ["LABKIT_STAGED"] = f"{NO_COPY}{os.uname().nodename}: {error}"
+        os.execv(parameters["environment"][0], [*parameters["environment"], *arguments])
     os.environ["LABKIT_STAGED_AGAIN"] = "1"
-    os.execv("/bin/sh", ["/bin/sh", p["rank"], *words])
+    os.execv("/bin/sh", ["/bin/sh", parameters["rank"], *arguments])
 
 
-def main(words: Sequence[str], p: Mapping[str, Any]) -> int:
-    """Do what the first word says: ``stage [ARCHIVE]``, ``remove`` or ``rank ARGUMENT…``; a line for each result."""
+def main(words: Sequence[str], parameters: Mapping[str, Any]) -> int:
+    """Do what the first word says: ``stage [ARCHIVE]``, ``remove`` or ``rank ARGUMENT…``. Print a line for a result."""
     began, host = time.monotonic(), os.uname().nodename
     if words[0] == "rank":
-        become_rank(words[1:], p)
-    _end_cleanly()
+        become_rank(words[1:], parameters)
+    _raise_on_signals()
     if words[0] == "remove":
-        for folder in remove(p):
+        for folder in remove(parameters):
             print(f"{FAILED}\t{host}\t{folder} is in use", flush=True)
         return 0
     broadcast = words[1] if len(words) > 1 else ""
     try:
-        folder, how = stage(p, broadcast)
+        folder, how = stage(parameters, broadcast)
         print(f"{STAGED}\t{host}\t{folder}\t{how}\t{time.monotonic() - began:.3f}", flush=True)
     except (OSError, Refused) as error:
         print(f"{FAILED}\t{host}\t{error}", flush=True)
@@ -337,8 +346,8 @@ def main(words: Sequence[str], p: Mapping[str, Any]) -> int:
     return 0
 
 
-def _end_cleanly() -> None:
-    """Have signals raise, so that what is half made is removed; `signal` itself would load a dozen modules."""
+def _raise_on_signals() -> None:
+    """Make signals raise, so that an unfinished copy is removed. The module `signal` would load a dozen others."""
     import _signal  # type: ignore[import-not-found]
 
     def end(number: int, frame: object) -> None:

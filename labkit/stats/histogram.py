@@ -29,8 +29,8 @@ def bucket(values: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     # frexp is exact below 2^53 ns, which is 104 days
     shift = np.maximum(np.frexp(np.asarray(values, np.float64))[1] - 7, 0).astype(np.int64)
-    found: NDArray[np.int64] = shift * _EACH + (np.asarray(values, np.int64) >> shift)
-    return found
+    buckets: NDArray[np.int64] = shift * _EACH + (np.asarray(values, np.int64) >> shift)
+    return buckets
 
 
 def middle(buckets: NDArray[np.int64]) -> NDArray[np.float64]:

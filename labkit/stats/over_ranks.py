@@ -67,18 +67,18 @@ class OverRanks:
 
     def quantiles(self, qs: Sequence[float]) -> NDArray[np.float64]:
         """Quantiles of every rank, (quantiles, ranks), ns, within `histogram.ERROR` of the exact ones."""
-        found = np.full((len(qs), len(self.ranks)), np.nan)
+        values = np.full((len(qs), len(self.ranks)), np.nan)
         edges = np.searchsorted(self.histogram[0], np.arange(len(self.ranks) + 1))
         reached = np.cumsum(self.histogram[2])
         middles = histogram.middle(self.histogram[1])
         before = np.concatenate(([0], reached))[edges[:-1]]
         total = np.concatenate(([0], reached))[edges[1:]] - before
-        there = total > 0
+        timed = total > 0
         for place, q in enumerate(qs):
             wanted = np.maximum(np.ceil(np.round(total * q, 9)), 1).astype(np.int64)
-            at = np.searchsorted(reached, (before + wanted)[there])
-            found[place, there] = middles[at]
-        return found
+            at = np.searchsorted(reached, (before + wanted)[timed])
+            values[place, timed] = middles[at]
+        return values
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ def columns(times: Integers, typical: Integers) -> dict[str, Integers]:
     places = {name: -(-len(times) * (i + 1) // 10) - 1 for i, name in enumerate(DECILES)}
     excess = times - typical[:, None]
     largest = excess.max(axis=0)
-    found = {name: ordered[place] for name, place in places.items()}
-    found |= {"slowest": ordered[-1], "fastest": ordered[0], "sum": times.sum(axis=0), "excess": largest}
-    found |= {"slowest_rank": times.argmax(axis=0), "fastest_rank": times.argmin(axis=0)}
-    found |= dict(zip(RUNS, runs(2 * excess > largest), strict=True))
-    return {name: np.asarray(found[name], np.int64) for name in OF_ITERATION}
+    statistics = {name: ordered[place] for name, place in places.items()}
+    statistics |= {"slowest": ordered[-1], "fastest": ordered[0], "sum": times.sum(axis=0), "excess": largest}
+    statistics |= {"slowest_rank": times.argmax(axis=0), "fastest_rank": times.argmin(axis=0)}
+    statistics |= dict(zip(RUNS, runs(2 * excess > largest), strict=True))
+    return {name: np.asarray(statistics[name], np.int64) for name in OF_ITERATION}
 
 
 def phase_columns(times: Integers) -> dict[str, Integers]:
@@ -144,11 +144,11 @@ def runs(long: NDArray[np.bool_]) -> Integers:
     number = starts.sum(axis=0)
     first, first_end = starts.argmax(axis=0), ends.argmax(axis=0)
     last, last_end = ranks - starts[::-1].argmax(axis=0), ranks - ends[::-1].argmax(axis=0)
-    found = np.array([first, first_end, last, last_end], np.int64)
-    found[2:, number < 2] = 0
-    found[:, number == 0] = 0
-    found[:, number > 2] = np.array([[0], [0], [MANY], [MANY]])
-    return found
+    bounds = np.array([first, first_end, last, last_end], np.int64)
+    bounds[2:, number < 2] = 0
+    bounds[:, number == 0] = 0
+    bounds[:, number > 2] = np.array([[0], [0], [MANY], [MANY]])
+    return bounds
 
 
 def of_rank(times: Integers) -> dict[str, int]:
@@ -167,15 +167,15 @@ def of(ranks: Sequence[int], times: Integers, phases: Mapping[str, Integers] | N
     """
     each = [of_rank(row) for row in times]
     table = {name: np.array([one[name] for one in each], np.int64) for name in OF_RANK if name != "slowest_count"}
-    found = columns(times, table["p50"])
-    table["slowest_count"] = np.bincount(found["slowest_rank"], minlength=len(ranks)).astype(np.int64)
+    statistics = columns(times, table["p50"])
+    table["slowest_count"] = np.bincount(statistics["slowest_rank"], minlength=len(ranks)).astype(np.int64)
     counted = [histogram.count(row) for row in times]
     places = np.repeat(np.arange(len(ranks)), [len(buckets) for buckets, _ in counted])
     parts = [places, *(np.concatenate([part[i] for part in counted]) for i in (0, 1))]
     further = {name: values for name, values in (phases or {}).items() if name != "time_ns"}
     return OverRanks(
         ranks=tuple(ranks),
-        of_iteration=named(found, ranks),
+        of_iteration=named(statistics, ranks),
         of_rank={name: table[name] for name in OF_RANK},
         sums={"time_ns": times.sum(axis=1)} | {name: values.sum(axis=1) for name, values in further.items()},
         phases={name: phase_columns(values) for name, values in further.items()},

@@ -148,9 +148,9 @@ class Extremes:
         """`labkit.stats.over_ranks.OF_RANK` but for the count; medians on every rank, the rest on rank 0."""
         each = [over_ranks.of_rank(row) for row in mine[0]]
         names = [name for name in over_ranks.OF_RANK if name != "slowest_count"]
-        found = {name: self._ranks.collect(np.array([one[name] for one in each], np.int64)) for name in names}
-        found["p50"] = self._ranks.spread(found["p50"], len(self.rows))
-        return found
+        statistics = {name: self._ranks.collect(np.array([one[name] for one in each], np.int64)) for name in names}
+        statistics["p50"] = self._ranks.spread(statistics["p50"], len(self.rows))
+        return statistics
 
     def _parts(self, iterations: int) -> list[tuple[int, int]]:
         """Iterations that are reduced at once: of each, every rank reduces a part."""
@@ -203,8 +203,8 @@ class Extremes:
         """Every time of the chosen rows, (phases, chosen, iterations) on rank 0."""
         phases, threads, iterations = mine.shape
         first = self._timing.index(self._ranks.rank) * self._threads if threads else 0
-        own = [mine[:, place - first] for place in chosen.tolist() if first <= place < first + threads]
-        flat = np.concatenate([one.ravel() for one in own]) if own else np.empty(0, np.int64)
+        rows = [mine[:, place - first] for place in chosen.tolist() if first <= place < first + threads]
+        flat = np.concatenate([one.ravel() for one in rows]) if rows else np.empty(0, np.int64)
         gathered = self._ranks.collect(flat)
         if self._ranks.rank:
             return gathered

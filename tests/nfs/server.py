@@ -45,12 +45,12 @@ def answers(channels: dict[str, int]) -> None:
                 os.write(fd, f"{' '.join(words)} {what}\n".encode())
 
 
-def serve() -> None:
+def serve(size: int = 256) -> None:
     """A disk in memory, exported as the root of NFS 4."""
     disk = f"{EXPORT}.disk"
     sh(
         "modprobe -a nfsd nfsv4 veth ext4 loop",
-        f"mkdir -p {EXPORT} && truncate -s 256M {disk} && mkfs.ext4 -q {disk} && mount -o loop {disk} {EXPORT}",
+        f"mkdir -p {EXPORT} && truncate -s {size}M {disk} && mkfs.ext4 -q {disk} && mount -o loop {disk} {EXPORT}",
         "mount -t nfsd nfsd /proc/fs/nfsd",
         "echo 1 >/proc/sys/sunrpc/nlm_grace_period 2>/dev/null; echo 10 >/proc/fs/nfsd/nfsv4leasetime",
         "echo 10 >/proc/fs/nfsd/nfsv4gracetime",

@@ -14,6 +14,7 @@ from labkit import supervise
 from labkit.testbeds import Testbed, virtual_cluster
 
 NODES, CPUS = 4, 4  # four processors are declared for each node, whatever the machine has
+LEAF = 2  # nodes of a leaf switch
 CONF = """ClusterName=virtual
 SlurmctldHost=vc0
 SlurmUser=root
@@ -46,7 +47,13 @@ NodeName=vc[0-{last}] CPUs={cpus} RealMemory=2000 State=UNKNOWN
 PartitionName=batch Nodes=ALL Default=YES MaxTime=60 State=UP OverSubscribe=NO
 PartitionName=shut Nodes=ALL MaxTime=60 State=DOWN
 """
-TOPOLOGY = "SwitchName=leaf0 Nodes=vc[0-1]\nSwitchName=leaf1 Nodes=vc[2-3]\nSwitchName=spine Switches=leaf[0-1]\n"
+
+
+def topology(nodes: int) -> str:
+    """Pairs of nodes on leaves below one spine."""
+    leaves = range(nodes // LEAF)
+    lines = [f"SwitchName=leaf{i} Nodes=vc[{i * LEAF}-{i * LEAF + LEAF - 1}]\n" for i in leaves]
+    return "".join(lines) + f"SwitchName=spine Switches=leaf[0-{len(leaves) - 1}]\n"
 
 
 def path() -> str:
@@ -60,19 +67,21 @@ def program(name: str) -> str:
 
 @dataclass
 class Cluster:
-    """Four nodes with Slurm.
+    """Nodes with Slurm.
 
     Parameters
     ----------
     testbed : the hosts.
     folder : of the configuration, the logs and what jobs write.
     stack : of what must end.
+    nodes : how many.
     daemons : in the order of their start.
     """
 
     testbed: Testbed
     folder: Path
     stack: ExitStack
+    nodes: int = NODES
     daemons: list[supervise.Tree] = field(default_factory=list)
 
     @property
@@ -101,13 +110,13 @@ class Cluster:
         return int((self.folder / f"slurmd-{host}.pid").read_text())
 
     def up(self) -> None:
-        for name in ("munge", "state", "spool", *(f"tmp/vc{i}" for i in range(NODES))):
+        for name in ("munge", "state", "spool", *(f"tmp/vc{i}" for i in range(self.nodes))):
             (self.folder / name).mkdir(parents=True)
         key = self.folder / "munge" / "key"
         key.write_bytes(secrets.token_bytes(128))
         key.chmod(0o400)
-        (self.folder / "slurm.conf").write_text(CONF.format(folder=self.folder, last=NODES - 1, cpus=CPUS))
-        (self.folder / "topology.conf").write_text(TOPOLOGY)
+        (self.folder / "slurm.conf").write_text(CONF.format(folder=self.folder, last=self.nodes - 1, cpus=CPUS))
+        (self.folder / "topology.conf").write_text(topology(self.nodes))
         (self.folder / "plugstack.conf").touch()
         (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\nCgroupPlugin=cgroup/v1\n")
         own = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
@@ -115,9 +124,9 @@ class Cluster:
         self._start("munged", [program("munged"), "--foreground", "--force", *words])
         until(lambda: (self.folder / "munge" / "socket").exists(), 10)
         self._start("slurmctld", self.testbed.on("vc0", [program("slurmctld"), "-D", "-c"]))
-        for i in range(NODES):
+        for i in range(self.nodes):
             self.start(f"vc{i}")
-        if not until(lambda: self.idle() == NODES, 30):
+        if not until(lambda: self.idle() == self.nodes, 30 + 2 * self.nodes):
             logs = "\n".join(f"{p.name}: {p.read_text()[-800:]}" for p in sorted(self.folder.glob("*.log")))
             raise RuntimeError(f"Slurm did not come up.\n{logs}")
 
@@ -146,12 +155,12 @@ def until(holds, seconds: float, each: float = 0.1) -> bool:  # type: ignore[no-
 
 
 @contextmanager
-def slurm(folder: Path) -> Iterator[Cluster]:
+def slurm(folder: Path, nodes: int = NODES) -> Iterator[Cluster]:
     """Bring it up, take it down; nothing is left."""
     with ExitStack() as stack:
-        options = {"per_leaf": "2", "rate": "1gbit", "uplink": "1gbit"}
-        testbed = stack.enter_context(virtual_cluster.open(str(NODES), options))
-        cluster = Cluster(testbed, folder, stack)
+        options = {"per_leaf": str(LEAF), "rate": "1gbit", "uplink": "1gbit"}
+        testbed = stack.enter_context(virtual_cluster.open(str(nodes), options))
+        cluster = Cluster(testbed, folder, stack, nodes)
         try:
             cluster.up()
             yield cluster

@@ -275,6 +275,7 @@ def test_a_job_measures_with_the_mpi_of_its_module(lab: Lab) -> None:
     assert "1 of 1 notebooks" in followed(job)
     held = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
     assert all(f"{site}/mpi/bin/{next(iter(names))}" in one.meta["command"] for one in held)
+    assert not list(Path.cwd().glob("ConnectTimeout*")), "options of ssh that srun took for its own"
     kinds = {row["library"].partition(" ")[0] for row in records.table(held).to_dict("records")}
     assert kinds == {"MPICH" if mpich else "Open"}
     job = lab.submit(jobs.Request(suite=suite, nodes=1), lab.site("vc0", setup=setup, modules=("labmpi/9",)))

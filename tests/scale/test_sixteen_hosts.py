@@ -1,0 +1,115 @@
+"""Sixteen hosts on this machine, and more ranks than it has cores: a campaign whole, killed and resumed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labkit import analysis, jobs
+from labkit.campaign import Campaign, events
+from labkit.samples import Samples
+from tests.slurm.cluster import path, slurm
+from tests.slurm.conftest import Lab
+
+HOSTS, RANKS = 16, 80
+# shared cores: ranks that wait for one another need long
+MEASURE = [
+    *(sys.executable, "-m", "labkit.cli", "measure", "mpi.allreduce", "-m", "8,64,512", "-i", "5", "-x", "1"),
+    *("--launches", "2", "--ranks", str(RANKS), "--testbed", f"virtual-cluster:{HOSTS}", "--time-limit", "300"),
+]
+SUITE = """title = "sixteen"
+[parameters]
+launches = 2
+time_cap = 0.05
+[[notebook]]
+name = "30-collectives"
+[notebook.parameters]
+collectives = "allreduce,barrier"
+sizes = "8,64"
+ranks = "{ranks}"
+cadences = ""
+in_place = false
+rotate = false
+transports = "tcp"
+"""
+
+
+def saved(campaign: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in campaign.glob("samples/*/[!.]*.parquet")}
+
+
+def acknowledged(campaign: Path) -> set[str]:
+    told = events.read(campaign) if (campaign / events.NAME).exists() else []
+    return {event["file"] for event in told if event.kind == "saved"}
+
+
+def check(points: list[Samples], ranks: int) -> None:
+    """Every rank was timed, on all hosts in turn; the numbers carry their badge."""
+    for point in points:
+        assert point.over is not None
+        assert len(point.over.ranks) == ranks
+        assert len(point.ranks) < ranks
+        assert len(set(point.meta["rank_hosts"])) == HOSTS
+        assert "oversubscription" in point.meta["badges"]
+        assert point.meta["verified"] or point.spec.benchmark == "mpi.barrier"
+        assert analysis.slow_ranks(point).iterations == point.n
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+def test_a_campaign_of_80_ranks_on_16_hosts_is_killed_and_goes_on(tmp_path: Path) -> None:
+    into = tmp_path / "c"
+    command = [*MEASURE, "--into", str(into)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 300
+        while not acknowledged(into) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.1)
+        process.kill()
+        assert process.stderr is not None
+        said = process.stderr.read()
+    before = {name: (into / name).stat().st_mtime_ns for name in acknowledged(into)}
+    assert 1 <= len(before) < 6, said[-2000:]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert {name: (into / name).stat().st_mtime_ns for name in before} == before
+    points = list(Campaign(into).samples())
+    assert len(points) == 6
+    check(points, RANKS)
+
+
+@pytest.fixture
+def sixteen(tmp_path: Path, campaigns: Path) -> Iterator[Lab]:
+    with slurm(tmp_path, HOSTS) as cluster, pytest.MonkeyPatch.context() as patch:
+        lab = Lab(cluster, campaigns)
+        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), lab.shims(), path()]))
+        patch.setenv("SLURM_CONF", str(cluster.folder / "slurm.conf"))
+        patch.setenv("BROWSER_PATH", "/nowhere")
+        yield lab
+
+
+@pytest.mark.slow
+@pytest.mark.slurm
+def test_a_job_on_16_nodes_of_slurm_is_cancelled_and_goes_on(sixteen: Lab) -> None:
+    suite = sixteen.folder / "sixteen.toml"
+    suite.write_text(SUITE.format(ranks=RANKS))
+    request = jobs.Request(suite=str(suite), nodes=HOSTS)
+    first = sixteen.submit(request, sixteen.site(f"vc[0-{HOSTS - 1}]"))
+    end = time.monotonic() + 600
+    while not acknowledged(first.campaign) and first.state().kind != "ended" and time.monotonic() < end:
+        time.sleep(0.5)
+    jobs.cancel(first)
+    names = acknowledged(first.campaign)
+    assert names, first.output()
+    before = {name: (first.campaign / name).stat().st_mtime_ns for name in names}
+    second = sixteen.submit(request, sixteen.site(f"vc[0-{HOSTS - 1}]"))
+    assert "1 of 1 notebooks" in jobs.attach(second, lambda state: None, print)
+    assert {name: (first.campaign / name).stat().st_mtime_ns for name in names} == before
+    points = list(Campaign(first.campaign).samples())
+    assert {point.spec.size for point in points if point.spec.benchmark == "mpi.allreduce"} == {8, 64}
+    check(points, RANKS)
