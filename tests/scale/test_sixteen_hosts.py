@@ -27,7 +27,6 @@ SUITE = """title = "sixteen"
 [parameters]
 launches = 2
 time_cap = 0.05
-time_limit = 300
 [[notebook]]
 name = "30-collectives"
 [notebook.parameters]
