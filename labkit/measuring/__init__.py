@@ -101,8 +101,11 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
     with ExitStack() as stack:
         opened = testbeds.Opened(stack, counter.note)
         stack.enter_context(staging.session(campaign.log))
-        for number in sorted({point.launch for point in points}):
-            groups = starts([point for point in points if point.launch == number], effort)
+        launches: dict[int, list[Point]] = {}
+        for point in points:
+            launches.setdefault(point.launch, []).append(point)
+        for _, of_launch in sorted(launches.items()):
+            groups = starts(of_launch, effort)
             for batch in concurrent(groups):
                 spec = batch[0][0][0].spec
                 runs = {ToolBenchmark: programs.run, InterferenceBenchmark: interference.run}

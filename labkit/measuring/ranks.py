@@ -134,9 +134,9 @@ class Start:
             if failure is None and self._left:
                 failure = self._finish(tree, began)
         if failure is not None:
-            failed = [self._index]
-            if not self._ready:  # ranks that did not connect will not connect for the other points either
-                failed = [index for index, ended in enumerate(self._ended) if not ended]
+            failed = [index for index, ended in enumerate(self._ended) if not ended]
+            if self._ready:  # else: ranks that did not connect will not connect for the other points either
+                failed = failed[:1] if self._ended[self._index] else [self._index]
             for index in failed:
                 self._end(index)
                 yield Failure(self._points[index], failure)
