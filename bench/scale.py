@@ -1,11 +1,12 @@
 """What labkit costs against the number of ranks. Asserts nothing.
 
 ``python bench/scale.py [ROW…]`` prints the rows that `ROWS` names, those of `USUAL` if none is asked for. A row is a
-function that prints a table. The last two rows are in ``bench/reading.py``, the others are about starts:
+function that prints a table. The last two are in ``bench/reading.py``, the others are of this file:
 
 calls : file system calls of a rank until it has measured, counted by strace, without and with copies on the nodes
 start : time from the start of the launcher until all ranks have met, on this machine
 nfs : the same and the requests to the server, with the environment on NFS; in a guest, which has the server and the client
+points : time of the parent for each point, in starts of 10 to 50,000 points (`bench/points.py`, docs/performance.md)
 reading : time and memory of questions to points of 16,384 ranks and to all pairs of 1000 hosts
 hosts : time to read lists of 5000 hosts
 """
@@ -35,7 +36,7 @@ sys.path.insert(0, str(ROOT))
 from bench.reading import ROWS as READING  # noqa: E402
 from labkit import measuring, staging, supervise  # noqa: E402
 from labkit.host import filesystems  # noqa: E402
-from labkit.measuring import ranks  # noqa: E402
+from labkit.measuring import lines  # noqa: E402
 from labkit.spec import Effort, Spec  # noqa: E402
 from labkit.worker import Reader  # noqa: E402
 
@@ -61,8 +62,8 @@ def command(count: int, switch: str) -> Iterator[tuple[list[str], dict[str, str]
     try:
         with staging.session(lambda text: None):
             points = measuring.expand([Spec(benchmark="mpi.barrier", ranks=count)], EFFORT)
-            words, variables, _ = ranks.line(points, EFFORT)
-            yield words, os.environ | variables
+            line = lines.of(points, EFFORT)
+            yield list(line.command), {**os.environ, **line.environment}
     finally:
         os.environ.pop(filesystems.SWITCH)
         os.environ |= {filesystems.SWITCH: before} if before else {}
@@ -333,7 +334,12 @@ def _requests() -> int:
     return int(lines["rpc"].split()[0])
 
 
-ROWS: dict[str, Callable[[], None]] = {"calls": calls, "start": start, "nfs": nfs, **READING}
+def points() -> None:
+    """What a point costs the process that measures, for starts of 10 to 50,000 points; see `bench/points.py`."""
+    subprocess.run([sys.executable, str(ROOT / "bench" / "points.py")], check=True)
+
+
+ROWS: dict[str, Callable[[], None]] = {"calls": calls, "start": start, "nfs": nfs, "points": points, **READING}
 USUAL = ("calls", "start")
 
 

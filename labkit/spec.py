@@ -7,7 +7,6 @@ so it is not part of a spec's identity.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -142,6 +141,8 @@ class Spec:
         identity : what the numbers depend on beside the spec: MPI library or tool with its version, CPU
             model, network interface (`labkit.host.identity`).
         """
+        import hashlib  # inside the function: a rank imports this module and should open few files
+
         text = json.dumps([self.as_dict(), dict(sorted(identity.items()))], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -44,6 +44,7 @@ class Placement:
     network : a site's device for TCP between hosts, if the spec names none.
     flags : further arguments of a site for the launcher.
     patience : s that ssh tries to reach a host; 0 leaves it to ssh.
+    by_input : whether rank 0 reads its plan from standard input.
     """
 
     ranks: int
@@ -64,6 +65,7 @@ class Placement:
     network: str = ""
     flags: tuple[str, ...] = ()
     patience: int = 0
+    by_input: bool = False
 
     @cached_property
     def shares(self) -> tuple[tuple[str, int], ...]:
