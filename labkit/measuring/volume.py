@@ -91,8 +91,8 @@ def refuse(specs: Iterable[Spec], effort: Effort) -> None:
     few = f"keep=extremes (about {size(found.extremes)}) or " if found.extremes else ""
     raise SpecError(
         f"keep=auto, but one launch of {benchmarks.label(largest)} on {largest.ranks:,} ranks would take about "
-        f"{size(found.kept)} (an estimate, at most {WRONG} times as much). Set {few}keep=all (about {size(found.every)}), "
-        "or fewer iterations."
+        f"{size(found.kept)} (an estimate, at most {WRONG} times as much). Set {few}"
+        f"keep=all (about {size(found.every)}), or fewer iterations."
     )
 
 
