@@ -166,7 +166,7 @@ def existing(parameters: Mapping[str, Any]) -> str:
     for place in places(parameters):
         root = f"{place}/{parameters['folder']}"
         try:
-            if is_own(root) and _is_complete(f"{root}/{parameters['name']}"):
+            if is_own(root) and _is_whole(f"{root}/{parameters['name']}", parameters["members"]):
                 return f"{root}/{parameters['name']}"
         except Refused:
             continue
@@ -175,6 +175,11 @@ def existing(parameters: Mapping[str, Any]) -> str:
 
 def _is_complete(copy: str) -> bool:
     return os.path.exists(f"{copy}/{COMPLETE}")
+
+
+def _is_whole(copy: str, members: int) -> bool:
+    """Return whether a copy has all its files: systems remove old files from /tmp one by one."""
+    return _is_complete(copy) and sum(len(files) for _, _, files in os.walk(copy)) == members + 1
 
 
 def _made(root: str, parameters: Mapping[str, Any], broadcast: str) -> tuple[str, str]:
@@ -187,7 +192,7 @@ def _made(root: str, parameters: Mapping[str, Any], broadcast: str) -> tuple[str
     name = parameters["name"]
     copy, part = f"{root}/{name}", f"{root}/{name}.part"
     with Lock(f"{copy}.lock", parameters.get("patience", PATIENCE)):
-        if _is_complete(copy):
+        if _is_whole(copy, parameters["members"]):
             return copy, "reused"
         try:
             remove_tree(part)  # left by a process that was killed
