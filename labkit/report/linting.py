@@ -1,4 +1,4 @@
-"""Generate the part of the artifact appendix on the rules of measurement: which the data break, what remains to judge."""
+"""Generate the part of the artifact appendix on the rules of measurement."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def text(result: Result) -> str:
         head = ("level", "rule", "from", "benchmarks", "places")
         parts = [text_table(head, rows, right=(3, 4)), *parts]
     for rule in result.broken:
-        lines = [f"{rule.level} {rule.code}: there must be: {rule.must}. {rule.remedy}"]
+        lines = [f"{rule.level} {rule.code}. Required: {rule.must}. {rule.remedy}"]
         groups = by_rule[rule.code]
         lines += [f"  {_line(group)}" for group in groups[:_LINES]]
         if len(groups) > _LINES:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from labkit.analysis.lint.evidence import LEVELS, Breach, Evidence, Level, Rule
 from labkit.analysis.lint.numbers import NUMBERS
 from labkit.analysis.lint.twelve import JUDGEMENT, TWELVE, Judgement
+from labkit.markdown import table
 
 __all__ = [
     "JUDGEMENT",
@@ -134,3 +135,16 @@ def lint(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Result:
     findings = [Finding(rule, breach) for rule in rules for breach in rule.check(evidence)]
     findings.sort(key=lambda one: LEVELS.index(one.rule.level))  # stable: rules stay in their order
     return Result(evidence.name, tuple(findings), len(evidence.summary))
+
+
+def described() -> str:
+    """Return all rules as the tables of `docs/statistics.md`, in Markdown."""
+    rules = [(f"`{r.code}`", r.level, str(r.source or "labkit"), r.must, r.remedy) for r in RULES]
+    codes = {n: ", ".join(f"`{r.code}`" for r in RULES if r.source == n) or "not checkable" for n in range(1, 13)}
+    twelve = [(str(one.number), one.text, codes[one.number], one.author) for one in JUDGEMENT]
+    return "\n\n".join(
+        [
+            table(["", "rule of Hoefler and Belli", "checked as", "what the author must do"], twelve, align="rlll"),
+            table(["check", "level", "rule", "what must be", "remedy"], rules, align="llrll"),
+        ]
+    )
