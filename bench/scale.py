@@ -35,6 +35,7 @@ from labkit import measuring, staging, supervise  # noqa: E402
 from labkit.host import filesystems  # noqa: E402
 from labkit.measuring import lines  # noqa: E402
 from labkit.spec import Effort, Spec  # noqa: E402
+from labkit.staging import archive  # noqa: E402
 from labkit.worker import Reader  # noqa: E402
 
 EFFORT = Effort(iterations=10, launches=1)
@@ -214,6 +215,7 @@ MODULES = ("nfsd", "nfsv4", "veth", "ext4", "loop", "sch_netem", "virtio_console
 NODE, EXPORT, MIB = Path("/run/nodes/node1"), Path("/run/export"), 700
 REPEATS = 3
 PLAN = {"0ms": (2, 4, 8, 16, 32, 64), "1ms": (2, 8, 32)}  # delay of each packet on the way to the server: ranks
+LOADED = ("numpy", "numpy.libs", "mpi4py")
 _ASKED = Path("/proc/net/rpc/nfsd")  # requests that the server has had
 
 
@@ -255,7 +257,7 @@ def _compared(delay: str, count: int, python: Path) -> None:
     requests: dict[str, list[int]] = {"plain": [], "copies": []}
     with command(count, "no") as (words, variables):
         at = own_words(words)
-        variables |= {"LD_LIBRARY_PATH": f"{NODE}/base/lib", "OMPI_MCA_mpi_yield_when_idle": "1"}
+        variables |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
         plain = [*words[:at], str(python), *words[at + 1 :]]
     made = _archive(python, variables)
     for _ in range(REPEATS):
@@ -282,7 +284,8 @@ def environment(export: Path, seen: Path) -> Path:
     for folder in (base / "bin", base / "lib", export / "venv" / "bin", export / "cache", Path("/run/home")):
         folder.mkdir(parents=True)
     program = Path(os.path.realpath(sys.executable))
-    shutil.copy2(program, base / "bin")
+    (base / "bin" / program.name).write_bytes(archive.relocated(program.read_bytes(), "bin/python"))
+    (base / "bin" / program.name).chmod(0o755)
     for path in own.glob("lib/libpython*.so*"):
         shutil.copy2(path, base / "lib")
     left_out = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "config-*", "ensurepip")
@@ -290,16 +293,8 @@ def environment(export: Path, seen: Path) -> Path:
     import labkit
 
     beside = next(Path(path) for path in sys.path if (Path(path) / "numpy").is_dir())
-    for name in (
-        "numpy",
-        "numpy.libs",
-        "mpi4py",
-        "platformdirs",
-        "pydantic",
-        "pydantic_core",
-        "annotated_types",
-        "typing_inspection",
-    ):
+    # ranks need the first three, the making of the archive the others
+    for name in (*LOADED, "platformdirs", "pydantic", "pydantic_core", "annotated_types", "typing_inspection"):
         if (beside / name).is_dir():
             shutil.copytree(beside / name, site / name, ignore=shutil.ignore_patterns("tests"))
     shutil.copytree(Path(labkit.__file__).parent, site / "labkit")
