@@ -1,12 +1,14 @@
 """What labkit costs against the number of ranks. Asserts nothing.
 
 ``python bench/scale.py [ROW…]`` prints the rows that `ROWS` names, those of `USUAL` if none is asked for. A row is a
-function that prints a table. These rows are about starts:
+function that prints a table. The last two are in ``bench/reading.py``, the others are of this file:
 
 calls : file system calls of a rank until it has measured, counted by strace, without and with copies on the nodes
 start : time from the start of the launcher until all ranks have met, on this machine
 nfs : the same and the requests to the server, with the environment on NFS; in a guest, which has the server and the client
 points : time of the parent for each point, in starts of 10 to 50,000 points (`bench/points.py`, docs/performance.md)
+reading : time and memory of questions to points of 16,384 ranks and to all pairs of 1000 hosts
+hosts : time to read lists of 5000 hosts
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.reading import ROWS as READING  # noqa: E402
 from labkit import measuring, staging, supervise  # noqa: E402
 from labkit.host import filesystems  # noqa: E402
 from labkit.measuring import lines  # noqa: E402
@@ -337,7 +340,7 @@ def points() -> None:
     subprocess.run([sys.executable, str(ROOT / "bench" / "points.py")], check=True)
 
 
-ROWS: dict[str, Callable[[], None]] = {"calls": calls, "start": start, "nfs": nfs, "points": points}
+ROWS: dict[str, Callable[[], None]] = {"calls": calls, "start": start, "nfs": nfs, "points": points, **READING}
 USUAL = ("calls", "start")
 
 
