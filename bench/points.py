@@ -25,6 +25,7 @@ from labkit.measuring import Point, lines, ranks
 from labkit.measuring.progress import Counter, published
 from labkit.spec import Effort, Spec
 from labkit.worker import INPUT, Frame, Plan
+from labkit.worker.__main__ import _received
 
 ROOT = Path(__file__).resolve().parent.parent
 DISK = ROOT / "build"  # git ignores it; the folder for temporary files may be in memory, where fsync costs nothing
@@ -35,7 +36,7 @@ ITERATIONS = 1000
 
 def stub(word: str) -> None:
     """Send what rank 0 sends of a plan whose points take no time."""
-    plan = Plan.decode(sys.stdin.readline().strip() if word.startswith(INPUT) else word)
+    plan = Plan.decode(_received(None, 1) if word.startswith(INPUT) else word)
     out = sys.stdout.buffer
     times = np.random.default_rng(1).integers(200, 400, ITERATIONS)
     ready = {"engine": "c", "size": 1, "affinity": [0, 1], "timer_overhead_ns": 20.0}

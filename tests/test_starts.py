@@ -292,8 +292,9 @@ STUB = """
 import sys
 import numpy as np
 from labkit.worker import INPUT, Frame, Plan
+from labkit.worker.__main__ import _received
 word = sys.argv[1]
-plan = Plan.decode(sys.stdin.readline().strip() if word.startswith(INPUT) else word)
+plan = Plan.decode(_received(None, 1) if word.startswith(INPUT) else word)
 out = sys.stdout.buffer
 out.write(Frame({"kind": "ready", "engine": "c", "size": 1, "affinity": [0], "timer_overhead_ns": 1.0}).encode())
 facts = {"stopped_by": "ci", "warmup": 1, "chunks": [9], "timed_s": 0.0, "interface_B": {}, "host_B": {}, "evidence": {}}

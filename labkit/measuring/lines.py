@@ -40,12 +40,6 @@ class Line:
         """The command line without the plan, which nobody can read, and with the variables that matter."""
         return [*_with(self.environment, self.command[:-1]), "PLAN"]
 
-    @property
-    def shell(self) -> str:
-        """The command line as a shell takes it; ``echo`` is a part of the shell, so its words may have any length."""
-        command = shlex.join(_with(self.environment, self.command))
-        return f"echo {self.plan} | {command}" if self.plan else command
-
 
 def of(points: Sequence[Point], effort: Effort) -> Line:
     """Return the command line that starts ranks for points of one placement."""
@@ -73,18 +67,30 @@ def parts(points: Sequence[Point], effort: Effort) -> Iterator[Sequence[Point]]:
     spec = points[0].spec
     if spec.testbed == "local" or testbeds.outline(spec.testbed).hosts:
         yield points
-        return
-    specs, mpi = [point.spec for point in points], benchmarks.get(spec.benchmark).mpi
+    else:
+        yield from _fitting(points, effort)
+
+
+def _fitting(points: Sequence[Point], effort: Effort) -> Iterator[Sequence[Point]]:
+    """Yield the points in parts whose plans fit a word."""
+    specs, mpi = [point.spec for point in points], benchmarks.get(points[0].spec.benchmark).mpi
     step = len(points)
-    while step > 1 and len(Plan(specs[:step], effort, mpi).encode()) > WORD:
-        step = step // 2
+    while step > 1 and any(
+        len(Plan(specs[first : first + step], effort, mpi).encode()) > WORD for first in range(0, len(points), step)
+    ):
+        step = -(-step // 2)
     for first in range(0, len(points), step):
         yield points[first : first + step]
 
 
 def shell(points: Sequence[Point], effort: Effort) -> list[str]:
-    """Command lines of a group's starts with their plans; the ranks send their samples to standard output."""
-    return [of(part, effort).shell for part in parts(points, effort)]
+    """Return command lines of a group's starts for a shell; the ranks send their samples to standard output.
+
+    Each plan is a word. A group of very many points has several lines: no shell feeds a plan in pieces.
+    """
+    return [
+        shlex.join(_with(line.environment, line.command)) for line in (of(p, effort) for p in _fitting(points, effort))
+    ]
 
 
 def _here(spec: Spec, placement: Placement) -> bool:

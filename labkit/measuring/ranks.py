@@ -8,6 +8,7 @@ import os
 import select
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,7 +31,7 @@ from labkit.stats import over_ranks
 from labkit.stats.over_ranks import OverRanks
 from labkit.testbeds import Testbed
 from labkit.units import KiB
-from labkit.worker import ABSENT, Frame, Reader, links, reported_failure
+from labkit.worker import ABSENT, PIECE, Frame, Reader, links, reported_failure
 
 STARTING = 10.0  # s; ranks on a busy machine may take that long to meet, however short the time limit is
 ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, when all samples are there
@@ -102,6 +103,7 @@ class Start:
         self._over: OverRanks | None = None
         line = lines.of(points, effort)
         self._line = dataclasses.replace(line, command=testbed.wrap(line.command))
+        self._plan = memoryview(f"{line.plan}\n".encode())
         self._machine: Mapping[str, Any] = {}
         self._record: Record | None = None
 
@@ -120,8 +122,9 @@ class Start:
         self._counter.tell(self._current)
         environment, began = os.environ | self._line.environment, time.perf_counter_ns()
         environment |= {links.LINKS: json.dumps(dict(self._testbed.links))} if self._testbed.links else {}
-        plan = f"{self._line.plan}\n".encode() if self._line.plan else b""
-        with supervise.start(self._line.command, env=environment, grace=GRACE, stdin=plan) as tree, self._saving:
+        fed = bool(self._line.plan)
+        with supervise.start(self._line.command, env=environment, grace=GRACE, fed=fed) as tree, self._saving:
+            self._feed(tree)
             failure: LabkitError | None = None
             try:
                 for frame in self._frames(tree):
@@ -131,12 +134,22 @@ class Start:
             if failure is None and self._left:
                 failure = self._finish(tree, began)
         if failure is not None:
-            failed = [self._index]
-            if not self._ready:  # ranks that did not connect will not connect for the other points either
-                failed = [index for index, ended in enumerate(self._ended) if not ended]
+            failed = [index for index, ended in enumerate(self._ended) if not ended]
+            if self._ready:  # else: ranks that did not connect will not connect for the other points either
+                failed = failed[:1] if self._ended[self._index] else [self._index]
             for index in failed:
                 self._end(index)
                 yield Failure(self._points[index], failure)
+
+    def _feed(self, tree: supervise.Tree) -> None:
+        """Send the next piece of the plan to rank 0, which asks for it when it has taken the one before."""
+        if tree.stdin is None:
+            return
+        piece, self._plan = self._plan[:PIECE], self._plan[PIECE:]
+        with suppress(BrokenPipeError):  # it ended: its output tells why
+            tree.stdin.write(piece)
+        if not self._plan:
+            tree.stdin.close()
 
     def _frames(self, tree: supervise.Tree) -> Iterator[Frame]:
         """Yield frames as they come; raise an error if none comes for too long."""
@@ -190,7 +203,9 @@ class Start:
         """Process one frame from rank 0; yield the point if it failed."""
         header = frame.header
         kind = header.pop("kind")
-        if kind == "ready":
+        if kind == "more":
+            self._feed(tree)
+        elif kind == "ready":
             tree.note_leftovers()
             self._check(header)
             self._ready = header

@@ -27,6 +27,7 @@ from labkit.spec import Effort, Spec
 MAGIC = b"\x93LABKIT\n"  # no text has it
 END = b"\n"
 _LENGTHS = struct.Struct("<IQ")
+PIECE = 4096  # B of a plan that are on their way at once; MPICH gives up if a rank does not take what it gets
 INPUT = "stdin:"  # instead of a plan, with the thread level or "none" behind it: the plan is a line of standard input
 FAILED = "labkit-rank-failed: "
 ABSENT = "not in this MPI"  # how the reason begins when the library lacks what a benchmark calls

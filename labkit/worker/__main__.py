@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from labkit.errors import LaunchError
-from labkit.worker import INPUT, Plan, failure
+from labkit.worker import INPUT, PIECE, Frame, Plan, failure
 from labkit.worker.group import Together
 from labkit.worker.rank import Worker
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
                 comm.Set_errhandler(mpi.ERRORS_RETURN)
             rank = mpi.COMM_WORLD.rank
         if not word:
-            plan = Plan.decode(_received(mpi))
+            plan = Plan.decode(_received(mpi, out))
         worker = Worker(plan, out, mpi, init_ns)
         worker.run()
         if mpi is not None:
@@ -61,17 +61,16 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _received(mpi: Any) -> str:
-    """Read the plan from standard input on rank 0, and broadcast it."""
-    word = b""
-    if mpi is None or mpi.COMM_WORLD.rank == 0:
-        line = sys.stdin.buffer.readline()
-        word = line.rstrip(b"\n")
-        if not word or word == line:
-            raise LaunchError(
-                f"the launcher passed {len(line):,} B of the plan to rank 0, but not all of it. Use another launcher, "
-                "or measure fewer points at once."
-            )
+def _received(mpi: Any, out: int) -> str:
+    """Read the plan from standard input on rank 0, piece by piece, and broadcast it."""
+    word = bytearray()
+    while (mpi is None or mpi.COMM_WORLD.rank == 0) and not word.endswith(b"\n"):
+        piece = os.read(0, PIECE)
+        if not piece:
+            raise LaunchError(f"the launcher passed only {len(word):,} B of the plan to rank 0. Use another launcher.")
+        for _ in range((len(word) + len(piece)) // PIECE - len(word) // PIECE):
+            os.write(out, Frame({"kind": "more"}).encode())
+        word += piece
     if mpi is None:
         return word.decode()
     ranks = Together(mpi.COMM_WORLD)
