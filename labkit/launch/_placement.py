@@ -202,7 +202,8 @@ def refuse_uneven(placement: Placement, launcher: str) -> None:
     SpecError
         If they do.
     """
-    if any(n != placement.per_host for _, n in placement.shares[:-1]):
+    per_host = placement.per_host  # worked out from all hosts
+    if any(n != per_host for _, n in placement.shares[:-1]):
         counts = ", ".join(f"{n} on {host}" for host, n in placement.shares)
         raise SpecError(
             f"hosts give {counts}, but {launcher} starts the same number on each host. Set ppn=N, or launcher=openmpi."

@@ -11,7 +11,7 @@ from labkit import benchmarks, host, staging, testbeds
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign, fresh
 from labkit.errors import AbsentError, Failed
-from labkit.measuring import interference, lines, programs, ranks
+from labkit.measuring import interference, lines, programs, ranks, volume
 from labkit.measuring.fingerprints import named
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import PROGRESS, Counter, Progress, Report, published
@@ -72,13 +72,15 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
     Raises
     ------
     SpecError
-        If a spec is impossible.
+        If a spec is impossible, or its samples are so large that `Effort.keep` must be set.
     LaunchError
         If what a spec needs is not installed.
     """
+    resolved = list(named(specs, effort))
+    volume.refuse([spec for spec, _, _ in resolved], effort)
     return [
         Point(spec, number, fingerprint, library)
-        for spec, library, fingerprint in named(specs, effort)
+        for spec, library, fingerprint in resolved
         for number in range(effort.launches)
     ]
 

@@ -21,7 +21,7 @@ from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import Counter
 from labkit.samples import Samples
 from labkit.samples.facts import ELAPSED, EVIDENCE, START, VERIFIED, complete, noted
-from labkit.spec import Effort, Spec
+from labkit.spec import Effort, Keep, Spec
 from labkit.testbeds import Testbed
 from labkit.tools import Place
 
@@ -151,7 +151,7 @@ def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
             )
 
 
-def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples, keep: str) -> Samples:
+def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples, keep: Keep) -> Samples:
     """Both phases in one samples file: the times beside the aggressor, and those alone as an extra column."""
     metas: list[dict[str, Any]] = [dict(alone.meta), dict(beside.meta)]
     phases = (alone, beside)

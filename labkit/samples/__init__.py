@@ -259,7 +259,8 @@ def read(path: Path, *, checked: bool = False) -> Raw:
         over = {name: values[~plain] for name, values in cells.items()}
         cells = {name: values[plain] for name, values in cells.items() if name != "kind"}
     rank, iteration = cells["rank"], cells["iteration"]
-    ranks = tuple(dict.fromkeys(rank.tolist()))
+    starts = np.flatnonzero(np.diff(rank, prepend=rank[:1] - 1))  # of runs: a rank has millions of rows
+    ranks = tuple(dict.fromkeys(rank[starts].tolist()))
     iterations = len(rank) // len(ranks) if ranks else 0
     regular = bool(
         iterations * len(ranks) == len(rank)
