@@ -102,6 +102,8 @@ def main() -> None:
             align="r" * 7,
         )
     )
+    judged = list(trials(count // 10, quiet(QUIET), effect=0.05, order="blocked"))
+    print(f"\nBlocked without drift, scatter {100 * QUIET:g} %, 5 % slower: {shares(judged)[3]} % with not enough data")
     print("\nLaunches that are proposed where 6 do not decide, measured anew:\n")
     rows = []
     for scatter, effect in ((0.02, 0.05), (0.05, 0.1), (0.02, 0.0), (0.05, 0.0)):
