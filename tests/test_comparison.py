@@ -267,7 +267,7 @@ def test_levels_of_a_factor_in_one_campaign(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no point has the level rdma"):
         comparison.by_levels(comparison.read(campaign), "transport", ["shm", "rdma"])
     with pytest.raises(SpecError, match="Did you mean transport"):
-        comparison.by_levels(comparison.read(campaign), "transprt")
+        comparison.by_levels(comparison.read(campaign), "transports")
 
 
 def test_a_side_that_mixes_levels_is_refused(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_the_command_prints_a_table_json_and_csv(tmp_path: Path, capsys: pytest.
     ("words", "said"),
     [
         ([], "There is one campaign"),
-        (["--by", "transprt"], "Did you mean transport"),
+        (["--by", "transports"], "Did you mean transport"),
         (["--by", "transport"], "a comparison needs two levels"),
         (["--where", "transport"], "--where 'transport' is not of the form FACTOR=A,B"),
         (["--by", "transport", "--where", "transport=rdma"], "no point has that level. There are: shm."),
