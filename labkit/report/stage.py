@@ -20,13 +20,13 @@ import yaml
 from labkit import project
 from labkit.campaign import Campaign
 from labkit.errors import ReportError
-from labkit.report import artifact, book, campaigns, markdown, methods, notebook, painting, summary
+from labkit.report import artifact, book, campaigns, linting, markdown, methods, notebook, painting, summary
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.report.variables import as_json, key_numbers, variables
 
 TEMPLATES = project.SHIPPED / "templates" / "report"
-BLOCKS = campaigns.BLOCKS | summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS
+BLOCKS = campaigns.BLOCKS | summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS | linting.BLOCKS
 _COPIED = ("assets", "filters", "_extensions")
 MARK = ".labkit-report"  # in a folder that may be deleted
 _GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
