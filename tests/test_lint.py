@@ -112,7 +112,10 @@ def test_a_mean_of_a_tool_is_doubtful_for_rates_ratios_and_costs() -> None:
         *made.values("lost_percent", mean=1.0),
         *made.values("jitter_us", mean=2.0),
     ]
-    reported = [made.samples("sockets.udp_stream", launch=n, reported=values, meta=META) for n in range(6)]
+    reported = [
+        made.samples("sockets.udp_stream", launch=n, reported=values, meta=META | {"fingerprint": "f"})
+        for n in range(6)
+    ]
     assert {"mean-of-rates", "mean-of-ratios", "only-mean", "unsaid-method"} <= codes(check(reported))
 
 
