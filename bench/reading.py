@@ -43,7 +43,7 @@ began = time.perf_counter()
 size = 0
 {code}
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(json.dumps([time.perf_counter() - began, int(peak.split()[1]) / 1024, size]), file=sys.__stdout__)
+print(json.dumps([time.perf_counter() - began, time.process_time(), int(peak.split()[1]) / 1024, size]), file=sys.__stdout__)
 """
 OF_RANKS = {
     "records of all points": "records.table(held)",
@@ -148,12 +148,12 @@ def pairs(launch: int) -> Samples:
 
 
 def ask(code: str, folder: Path, name: str) -> str:
-    """Time and memory of a question to a campaign, with reading it; the size of the figure that it makes."""
+    """Time, processor time and memory of a question to a campaign, with reading it; the size of its figure."""
     whole = (OPEN + code).format(folder=str(folder), name=name)
     done = subprocess.run([sys.executable, "-c", TELL.format(code=whole)], capture_output=True, text=True, check=True)
-    took, memory, size = json.loads(done.stdout.splitlines()[-1])
+    took, processor, memory, size = json.loads(done.stdout.splitlines()[-1])
     figure = f"{size / 1e6:5.2f} MB" if size else ""
-    return f"{took:6.2f} s {memory:6.0f} MiB {figure}"
+    return f"{took:6.2f} s {processor:6.2f} s {memory:6.0f} MiB {figure}"
 
 
 def reading() -> None:

@@ -68,6 +68,7 @@ RANGES: Mapping[str, Range] = {
     "nodes": Range(1, 100_000),
     "time": Range(1, 525_600, "minutes", usual=30),
     "array": Range(1, 1000),
+    "relevant": Range(0, 1, whole=False, between=True, usual=0.02),
     "lifetime": Range(0, 30 * DAY, "s", whole=False, above=True, usual=3600),
 }
 

@@ -151,11 +151,12 @@ def move(fresh: Path, path: Path, *, durable: bool = False) -> None:
 
 def move_all(pairs: Sequence[tuple[Path, Path]]) -> None:
     """Give complete files their names, durably: waits for the contents of all, then for the names in each folder."""
+    fresh_paths = [fresh for fresh, _ in pairs]
     if len(pairs) > 1:
         with ThreadPoolExecutor(min(len(pairs), _WAITING)) as pool:  # what waits at once, the disk writes at once
-            list(pool.map(settle, [fresh for fresh, _ in pairs]))
-    elif pairs:
-        settle(pairs[0][0])
+            list(pool.map(settle, fresh_paths))
+    else:
+        list(map(settle, fresh_paths))
     for fresh, path in pairs:
         fresh.rename(path)
     for folder in {path.parent for _, path in pairs}:

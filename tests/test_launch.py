@@ -230,6 +230,11 @@ def test_srun_refuses_a_library_it_cannot_start() -> None:
         SRUN.command(Placement(ranks=2, library="openmpi", version=(5, 0, 0), pmi=("none", "pmi2")), [])
 
 
+def test_srun_gives_a_plan_that_comes_by_standard_input_to_rank_0_alone() -> None:
+    assert "--input=0" not in SRUN.command(Placement(ranks=2, **PMIX), [])
+    assert "--input=0" in SRUN.command(Placement(ranks=2, by_input=True, **PMIX), [])
+
+
 @pytest.mark.parametrize("launcher", [INTEL, SRUN])
 def test_uneven_hosts_need_a_launcher_that_can(launcher: Launcher) -> None:
     with pytest.raises(

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 from labkit import measuring, records, samples, supervise, testbeds, writing
 from labkit.campaign import Campaign, archive, merging, saving
 from labkit.campaign.events import read
-from labkit.errors import DataError
+from labkit.errors import DataError, LostError
 from labkit.measuring import Point, bounds, lines, ranks
 from labkit.measuring.progress import Counter
 from labkit.samples import Samples, compacted, start
@@ -405,6 +406,31 @@ def test_points_that_wait_are_acknowledged_when_something_else_fails(
         interrupted()
     assert len(campaign.done()) == 1
     assert [event.kind for event in read(campaign.path)] == ["saved"]
+
+
+@pytest.mark.parametrize("good", [0, 1])
+def test_a_full_disk_leaves_nothing_aside_and_no_point_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, good: int
+) -> None:
+    campaign, digest, left = Campaign(tmp_path / "c"), saving.hashlib.sha256, [good]
+
+    def full(content: bytes) -> Any:
+        if left == [0]:
+            raise OSError(28, "No space left on device")
+        left[0] -= 1
+        return digest(content)
+
+    def measured() -> None:
+        with campaign.saving() as group:
+            monkeypatch.setattr(saving, "hashlib", SimpleNamespace(sha256=full))  # asked when the file is written
+            for launch in range(3):
+                group.add(point(launch), "0" * 16)
+
+    with pytest.raises(LostError, match="No space left on device"):
+        measured()
+    assert [launch for *_, launch in campaign.done()] == [0][:good]
+    assert [event.kind for event in read(campaign.path)] == ["saved"][:good]
+    assert not list(campaign.path.rglob(".*")), "nothing is left aside"
 
 
 def test_points_wait_a_fifth_of_a_second_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

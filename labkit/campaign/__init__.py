@@ -16,6 +16,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -157,9 +158,9 @@ class Campaign(Folder):
         """Return a context manager that saves points in groups."""
         return Saving(self)
 
-    @property
+    @cached_property
     def starts(self) -> Starts:
-        """Records of starts, which points refer to."""
+        """Records of starts, which points refer to; each is read once."""
         return Starts(self.path)
 
     def samples(self, benchmark: str = "*", wanted: Collection[tuple[str, int]] | None = None) -> Iterator[Samples]:
@@ -170,16 +171,14 @@ class Campaign(Folder):
         benchmark : name, or a pattern such as ``mpi.*``.
         wanted : fingerprints and launches; all if left out.
         """
-        starts = self.starts
         for name in self.benchmarks(benchmark):
             for path, raw in self.files(name).read(wanted):
-                yield samples.decode(raw, path, starts)
+                yield samples.decode(raw, path, self.starts)
 
     def named(self, benchmark: str) -> Iterator[tuple[str, Samples]]:
         """Yield samples of a benchmark with their fingerprints."""
-        starts = self.starts
         for name, path, raw in self.files(benchmark).named():
-            yield name[0], samples.decode(raw, path, starts)
+            yield name[0], samples.decode(raw, path, self.starts)
 
     def compact(self, least: int = 1) -> dict[str, int]:
         """Put the finished points of every benchmark into one file; an interruption loses nothing.

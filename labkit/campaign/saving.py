@@ -109,11 +109,10 @@ class Saving:
         """
         group, self._written, self._folders = self._written, [], set()
         stack = self._stack.pop_all()
-        if not group:
-            return
         with stack, self._campaign.writing(begun=True):
-            writing.move_all([(one.temporary, one.path) for one in group])
-            self._campaign.acknowledge([Event("saved", {"file": one.name, "sha256": one.sha256}) for one in group])
+            if group:
+                writing.move_all([(one.temporary, one.path) for one in group])
+                self._campaign.acknowledge([Event("saved", {"file": one.name, "sha256": one.sha256}) for one in group])
 
     def __enter__(self) -> Saving:
         return self

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, extras, outside, ranges, show, terminal
-from labkit.cli import campaigns, checks, jobs, measure, pages, streams, testbed
+from labkit.cli import campaigns, checks, compare, jobs, measure, pages, streams, testbed
 from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
@@ -303,6 +303,15 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         campaigns.show_options,
         "Print the results of a campaign.",
         "labkit show quick --benchmark mpi.latency --format csv",
+    ),
+    (
+        "compare",
+        compare.run,
+        compare.options,
+        "Compare campaigns, or levels of a factor, point by point.",
+        "labkit compare before after\n"
+        "labkit compare openmpi mpich --allow library --benchmark mpi.latency\n"
+        "labkit compare quick --by transport=shm,tcp --format json",
     ),
     (
         "lint",

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 
 from labkit import supervise
 from labkit.errors import LabkitError, SpecError
-from labkit.host import filesystems
+from labkit.host import allocation, filesystems
 from labkit.launch import Launcher, Placement
 from labkit.notes import Note, note
 from labkit.staging import archive, node
@@ -118,6 +118,7 @@ class Session:
 
     log: Log
     _failures: dict[str, str] = field(default_factory=dict)  # host → why it has no copy; empty if it has one
+    _touched: list[str] = field(default_factory=list)  # hosts that may have a copy
     _start: tuple[Placement, Launcher] | None = None
     _archive: archive.Archive | None = None
     _no_archive: str = ""
@@ -155,31 +156,33 @@ class Session:
     def _copy(self, source: archive.Archive, placement: Placement, launcher: Launcher, hosts: Sequence[str]) -> None:
         """Make the copies on some hosts, and log where they are or why there are none."""
         began = time.monotonic()
+        self._touched, self._start = [*self._touched, *hosts], (placement, launcher)  # Ctrl-C may end what follows
         sent = _broadcast(source, len(hosts), self.log)
         command = source.on_node("stage", *([sent] if sent else []))
         try:
             answers, problem = _run_on_each(command, _one_task_each(placement, hosts), launcher, answers=True)
         except LabkitError as error:
-            answers, problem, failed = [], error.brief, ""
-            self.log(f"no task could copy before the start: {problem} The first rank of each node copies.")
+            failed = ""
+            self.log(f"no task could copy before the start: {error.brief} The first rank of each node copies.")
         else:
             reasons = [f"{one.host}: {one.reason}" for one in answers if one.reason] or [problem]
             failed = "; ".join(dict.fromkeys(filter(None, reasons)))
-            if failed:
-                self.log(str(not_staged(failed)))
-            else:
-                self.log(_told(source, answers, bool(sent), time.monotonic() - began))
+            line = str(not_staged(failed)) if failed else _told(source, answers, bool(sent), time.monotonic() - began)
+            self.log(line)
+            if failed and not problem and not any(one.folder for one in answers):  # nothing to remove
+                self._touched = [host for host in self._touched if host not in hosts]
         self._failures |= dict.fromkeys(hosts, failed)
-        self._start = (placement, launcher)
 
     def close(self) -> None:
         """Remove the copies."""
-        hosts = [host for host, reason in self._failures.items() if not reason]
+        job = allocation.current()  # without hosts that failed, which would not answer
+        hosts = [host for host in self._touched if not host or job is None or host in job.hosts]
         if self._archive is None or self._start is None or not hosts:
             return
         placement, launcher = self._start
+        command = self._archive.on_node("remove")
         try:
-            answers, problem = _run_on_each(self._archive.on_node("remove"), _one_task_each(placement, hosts), launcher)
+            answers, problem = _run_on_each(command, _one_task_each(placement, hosts), launcher)
         except LabkitError as error:
             answers, problem = [], error.brief
         kept = "; ".join(f"{one.host}: {one.reason}" for one in answers if one.reason) or problem
