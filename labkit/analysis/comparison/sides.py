@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, records
 from labkit.analysis.comparison.judging import DECILES
 from labkit.campaign import Campaign
-from labkit.columns import METRICS
+from labkit.columns import METRICS, statistic_column
 from labkit.errors import SpecError, alike
 from labkit.records import GIVEN
 from labkit.records.factors import NONE
@@ -39,6 +39,12 @@ SETTING = (
 # where and for how long: these must be the same on all sides, but launches of one side may differ in them
 CONDITIONS = ("host", "cpu_model", "nic", "kernel", "effort")
 _UNSTATED = ("transport", "library", "launcher", "engine", "device", "hosts", "ppn", "bind")  # in printed tables
+_NEEDED = (
+    *SETTING,
+    *("benchmark", "message_size_B", "host", "cpu_model", "launch", "fingerprint", "start", "elapsed_s"),
+    *("badges", "warnings"),
+    *(statistic_column(metric, statistic) for metric in METRICS for statistic in records.HEADLINES),
+)
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,9 @@ def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Lau
                 beside[str(FINGERPRINT.of(one.meta)), one.launch] = _conditions(one), _deciles(one, metric)
                 yield one
 
-        for row in records.table(watched(), campaign=campaign.name).to_dict("records"):
+        frame = records.table(watched(), campaign=campaign.name)
+        needed = [name for name in frame if name in _NEEDED or name.startswith(GIVEN)]  # a row has hundreds of columns
+        for row in frame[needed].to_dict("records"):
             conditions, deciles = beside.get((row["fingerprint"], row["launch"]), ({}, {}))
             factors = _factors(row) | conditions
             launches.append(Launch(name, int(row["message_size_B"]), factors, row, deciles))
@@ -95,10 +103,10 @@ def _conditions(one: Samples) -> dict[str, str]:
         return {}
     nics = {
         " ".join(filter(None, map(str, (nic.get("driver"), nic.get("model"), nic.get("speed_Mbps")))))
-        for nic in one.host.get("nics") or []
+        for nic in _tables(one.host.get("nics"))
         if nic.get("physical") and nic.get("state") == "up"
     }
-    devices = {f"{one.get('type')} {one.get('rate')}" for one in one.host.get("rdma_devices") or []}
+    devices = {f"{device.get('type')} {device.get('rate')}" for device in _tables(one.host.get("rdma_devices"))}
     effort = one.effort.as_dict()
     given = [f"{name}={effort[name]}" for name in ("iterations", "warmup") if effort[name] is not None]
     if effort["iterations"] is None:
@@ -108,6 +116,11 @@ def _conditions(one: Samples) -> dict[str, str]:
         "nic": ", ".join(sorted(nics | devices)) or NONE,
         "effort": " ".join(given),
     }
+
+
+def _tables(value: object) -> list[Mapping[str, Any]]:
+    """Return the tables in a list of the host's facts; campaigns of others may hold anything there."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else []
 
 
 def _deciles(one: Samples, metric: str) -> dict[str, NDArray[np.float64]]:
