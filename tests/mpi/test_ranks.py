@@ -60,7 +60,7 @@ def samples(frames: list, *kinds: str) -> list:
 def test_every_benchmark_yields_verified_samples_at_every_size(run_plan: Run) -> None:
     specs = possible(Spec(benchmark=name, size=size) for name in MPI for size in SIZES)
     assert {spec.benchmark for spec in specs} == set(MPI)
-    frames, done = run_plan(specs, Effort(iterations=12))
+    frames, done = run_plan(specs, Effort(iterations=12), timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     failed = samples(frames, "failed")
     assert all("not in this MPI" in frame.header["reason"] for frame in failed), failed[0].header
