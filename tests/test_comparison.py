@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import benchmarks, importing
+from labkit import benchmarks, figures, importing, studies
 from labkit.analysis import comparison
 from labkit.analysis.comparison import judging
 from labkit.analysis.comparison.judging import Launches, Pair, judge
@@ -311,6 +311,50 @@ def test_imported_numbers_of_osu_beside_measured_ones(tmp_path: Path) -> None:
     assert row.judgement.deciles == ()
     unstated = {one.factor for one in outcome.differences if one.unstated}
     assert {"library", "launcher", "host", "kernel", "effort"} <= unstated
+
+
+# ---- figure and study ------------------------------------------------------------------------------------------------
+
+
+def test_the_figure_shows_ratios_with_their_intervals(tmp_path: Path) -> None:
+    base = filled(tmp_path / "a", QUICK, sizes=(0, 8, 64))
+    other = filled(tmp_path / "b", SLOW, sizes=(0, 8, 64), hour=1 / 120)
+    outcome = compared(base, other)
+    figure = figures.shifts(outcome)
+    [trace] = figure.data
+    assert trace.name == "b: slower"
+    assert list(trace.x) == [4, 8, 64]
+    assert trace.y == pytest.approx([1.05] * 3, rel=1e-3)
+    assert all(length > 0 for length in (*trace.error_y.array, *trace.error_y.arrayminus))
+    assert "ratio to a" in figure.layout.yaxis.title.text
+    assert "1.02" in figure.layout.yaxis.ticktext
+    few = compared(filled(tmp_path / "c", QUICK[:3]), filled(tmp_path / "d", SLOW[:3]))
+    assert figures.shifts(few).data[0].error_y.array == (None,)
+    with pytest.raises(DataError, match="no point with a ratio"):
+        figures.shifts(outcome, "mpi.bcast")
+
+
+def test_the_study_compares_the_levels_of_a_recorded_campaign() -> None:
+    study = studies.get("compare")(campaign="data/campaigns/examples/two-cores", measure=False)
+    assert "6 comparisons of tcp against shm" in study.findings()
+    assert "from 3 and 3 launches" in study.findings()
+    assert len(study.table()) == 6
+    assert len(study.figure().data) == 1
+    assert len(study.values_figure().data) == 2
+    other = studies.get("compare")(
+        campaign="data/campaigns/examples/two-cores", measure=False, factor="bind", levels="core,none"
+    )
+    assert other.figure() == other.findings() == studies.LEFT_OUT
+    assert other.table().empty
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"benchmark": "mpi.nosuch"}, "must be one of mpi.latency"), ({"levels": "shm"}, "a comparison needs two")],
+)
+def test_the_study_refuses_what_it_cannot_compare(given: dict[str, str], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        studies.get("compare")(**given)
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
