@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return 0 for success, 1 for an error, 2 if a gate failed, 3 if an interval was not reached."""
+    """Run one command and return its exit code.
+
+    0 for success, 1 for an error, 2 if a gate failed, 3 if an interval was not reached or a gate had too few launches.
+    """
     warnings.showwarning = warn
     streams.settle(restart=arguments is None)
     top = parser()
@@ -316,6 +319,14 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         checks.lint_options,
         "Check a campaign against the twelve rules of Hoefler and Belli and labkit's own; name remedies.",
         "labkit lint quick\nlabkit lint data/campaigns/examples/two-cores --format json",
+    ),
+    (
+        "gate",
+        checks.gate,
+        checks.gate_options,
+        "Compare a campaign with earlier ones; exit with 2 if a point is worse than their launches explain.",
+        "labkit gate today --against data/campaigns/nightly\n"
+        "labkit gate today --against monday tuesday --false-alarms 0.001 --format junit",
     ),
     (
         "compact",
