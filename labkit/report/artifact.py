@@ -101,6 +101,12 @@ def failed(content: Content) -> str:
     )
 
 
+def left_out(content: Content) -> str:
+    """Return a line on what chapters would show, but the campaign does not hold."""
+    items = [f"{c.title}: {', '.join(c.omitted)}" for c in (*content.omitted, *content.chapters.values()) if c.omitted]
+    return f"Left out, because this campaign did not measure it: {'; '.join(items)}." if items else ""
+
+
 def checksums(source: Source) -> str:
     """Return the SHA-256 of every samples file, as ``sha256sum -c`` reads it."""
     lines = [
@@ -164,6 +170,7 @@ BLOCKS = {
     "host": host,
     "parameters": parameters,
     "failed": failed,
+    "left-out": left_out,
     "files": files,
     "rerun": rerun,
 }

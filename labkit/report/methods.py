@@ -24,7 +24,8 @@ def definitions(content: Content) -> str:
     names = sorted({one.spec.benchmark for source in content.sources for one in source.points})
     if not names:
         return "There are no measurements, so there is nothing to define."
-    return "\n\n".join(_definition(name) for name in names)
+    ranks = "In each iteration the time is that of rank 0's clock; where † stands, that of the slowest rank."
+    return "\n\n".join([ranks, *map(_definition, names)])
 
 
 def _definition(name: str) -> str:
@@ -33,12 +34,13 @@ def _definition(name: str) -> str:
         benchmark = benchmarks.get(name)
     except SpecError as error:
         return f"### {escape(name)} {label}\n\n{escape(error)}"
-    counts = "the slowest rank counts" if benchmark.reduce == "max" else "rank 0's clock counts"
     metrics = [
         f"{METRICS[m].label} in {METRICS[m].unit} ({METRICS[m].meaning.rstrip('.')})"
         for m in (*benchmark.metrics, *benchmark.derived)
     ]
-    facts = f"*Metrics:* {'; '.join(metrics)}. *Timing:* {benchmark.cadence}; {counts}."
+    facts = (
+        f"*Metrics:* {'; '.join(metrics)}. *Timing:* {benchmark.cadence}{' †' if benchmark.reduce == 'max' else ''}."
+    )
     return f"### {benchmark.title} ({markdown.code(name)}) {label}\n\n{prose(benchmark.doc)}\n\n{facts}"
 
 

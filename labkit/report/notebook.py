@@ -43,6 +43,8 @@ class Chapter:
     csv : file name → text, the data of its figures.
     parameters : source of the cell that set them.
     warnings : for readers of the report.
+    path : the executed notebook.
+    omitted : headings of sections, and labels of figures and tables, whose measurements the campaign does not hold.
     """
 
     notebook: Any
@@ -52,6 +54,8 @@ class Chapter:
     csv: dict[str, str] = field(default_factory=dict)
     parameters: str = ""
     warnings: list[str] = field(default_factory=list)
+    path: Path = Path()
+    omitted: list[str] = field(default_factory=list)
 
 
 def read(path: Path) -> Any:
@@ -88,7 +92,7 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     ReportError
         If the file is no notebook or a cell's options cannot be read.
     """
-    chapter, stem = Chapter(read(path) if book is None else book), named(path)
+    chapter, stem = Chapter(read(path) if book is None else book, path=path), named(path)
     cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _is_papermill_notice(c) and c.source.strip()]
     if strange := chapter.notebook.metadata.get("labkit_strange"):
         chapter.warnings.append(f"{strange} outputs are omitted: they are not figures that a report can draw")

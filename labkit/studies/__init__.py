@@ -69,6 +69,9 @@ class Parameters:
 class Study:
     """One question, from parameters to sentences.
 
+    `focus` names benchmark and column of the comparisons that the report's first page states, the first that was
+    measured; without it, the most distinct comparison of the study's benchmarks.
+
     Parameters
     ----------
     values : the notebook's parameters.
@@ -81,6 +84,7 @@ class Study:
 
     parameters: ClassVar[type[Parameters]] = Parameters
     benchmarks: ClassVar[tuple[str, ...]] = ()
+    focus: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __init__(self, **values: Any) -> None:
         name = type(self).__module__.rpartition(".")[2]
