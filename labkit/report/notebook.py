@@ -178,7 +178,9 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
     if _WIDGET in data:
         return None
     forms = {kind: clean for kind, value in data.items() if (clean := _form(kind, value))}
-    if figures.PLOTLY in data:
+    if figures.PLOTLY in data and (rows := _single(data[figures.PLOTLY])):
+        forms = {"text/markdown": rows}
+    elif figures.PLOTLY in data:
         if not forms.get(figures.SVG):
             chapter.warnings.append(
                 f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook "
@@ -219,6 +221,14 @@ def _form(kind: str, value: Any) -> str:
     if kind in ("image/png", "image/jpeg"):
         return value if re.fullmatch(r"[A-Za-z0-9+/=\s]+", value) else ""
     return cleaned[kind](value) if kind in cleaned else ""
+
+
+def _single(spec: Mapping[str, Any]) -> str:
+    """Return the table that says more than a figure with one x value; empty for any other figure."""
+    try:
+        return figures.single(spec)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+        return ""  # not real arrays
 
 
 def _figure_forms(spec: Mapping[str, Any], forms: Mapping[str, str], name: str, csv: dict[str, str]) -> dict[str, Any]:

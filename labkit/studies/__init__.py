@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
 EFFORT = ("launches", "ci", "time_cap", "seed")
+_UNLIKE = 2  # settings that warnings name
 LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
 
 
@@ -221,7 +222,10 @@ class Study:
         ]
         absent = self.campaign.facts.get("absent", {})
         lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
-        lines += [f"- left out: {one.text}" for one in self.unlike]
+        lines += [f"- left out: {one.text}" for one in self.unlike[:_UNLIKE]]
+        if more := self.unlike[_UNLIKE:]:
+            count = sum(int(one.value("count") or 0) for one in more)
+            lines.append(f"- left out: {count} more sample files, with {len(more)} other settings")
         return "\n".join(lines) or "No record has a warning."
 
 
