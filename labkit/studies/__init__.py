@@ -215,11 +215,9 @@ class Study:
     def warnings(self) -> str:
         """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
         total = len(self.records)
-        lines = [
-            f"- {text} ({count} of {total} records)"
-            for column in ("badges", "warnings")
-            for text, count in doubts.kinds(self.records[column])
-        ]
+        badges = [f"{text} ({count})" for text, count in doubts.kinds(self.records["badges"])]
+        lines = [f"- badges, with how many of {total} records have them: {', '.join(badges)}"] if badges else []
+        lines += [f"- {text} ({count} of {total} records)" for text, count in doubts.kinds(self.records["warnings"])]
         absent = self.campaign.facts.get("absent", {})
         lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
         lines += [f"- left out: {one.text}" for one in self.unlike[:_UNLIKE]]
