@@ -118,7 +118,7 @@ def ours(name: str, transport: str) -> Results:
     results: Results = {}
     for sizes, count in halves(name):
         specs = [benchmarks.resolve(spec) for spec in sweep(name, sizes=sizes, transport=transport)]
-        plan = Plan(tuple(enumerate(specs)), Effort(iterations=count))
+        plan = Plan(specs, Effort(iterations=count))
         output = start([sys.executable, "-m", "labkit.worker", plan.encode()], specs[0])
         for frame in Reader().feed(output):  # type: ignore[arg-type]
             if frame.header["kind"] == "samples":

@@ -68,7 +68,7 @@ def start(ranks: int, keep: str, folder: Path) -> Start:
     """Measure a barrier and an allreduce with so many ranks, and save the latter."""
     specs = [benchmarks.resolve(Spec(benchmark=f"mpi.{name}", ranks=ranks)) for name in ("barrier", "allreduce")]
     effort = Effort(iterations=ITERATIONS, warmup=1, keep=keep)
-    came = frames(Plan(tuple(enumerate(specs)), effort), specs[0], 300)
+    came = frames(Plan(specs, effort), specs[0], 300)
     ready = next(moment for moment, frame in came if frame.header["kind"] == "ready")
     over = [frame for _, frame in came if frame.header["kind"] == "over ranks"]
     barrier, allreduce = (frame for _, frame in came if frame.header["kind"] == "samples")

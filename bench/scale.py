@@ -1,11 +1,14 @@
 """What labkit costs against the number of ranks. Asserts nothing.
 
 ``python bench/scale.py [ROW…]`` prints the rows that `ROWS` names, those of `USUAL` if none is asked for. A row is a
-function that prints a table. These rows are about starts:
+function that prints a table. The last two are in ``bench/reading.py``, the others are of this file:
 
 calls : file system calls of a rank until it has measured, counted by strace, without and with copies on the nodes
 start : time from the start of the launcher until all ranks have met, on this machine
 nfs : the same and the requests to the server, with the environment on NFS; in a guest, which has the server and the client
+points : time of the parent for each point, in starts of 10 to 50,000 points (`bench/points.py`, docs/performance.md)
+reading : time and memory of questions to points of 16,384 ranks and to all pairs of 1000 hosts
+hosts : time to read lists of 5000 hosts
 """
 
 from __future__ import annotations
@@ -30,10 +33,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.reading import ROWS as READING  # noqa: E402
 from labkit import measuring, staging, supervise  # noqa: E402
 from labkit.host import filesystems  # noqa: E402
-from labkit.measuring import ranks  # noqa: E402
+from labkit.measuring import lines  # noqa: E402
 from labkit.spec import Effort, Spec  # noqa: E402
+from labkit.staging import archive  # noqa: E402
 from labkit.worker import Reader  # noqa: E402
 
 EFFORT = Effort(iterations=10, launches=1)
@@ -58,8 +63,8 @@ def command(count: int, switch: str) -> Iterator[tuple[list[str], dict[str, str]
     try:
         with staging.session(lambda text: None):
             points = measuring.expand([Spec(benchmark="mpi.barrier", ranks=count)], EFFORT)
-            words, variables, _ = ranks.line(points, EFFORT)
-            yield words, os.environ | variables
+            line = lines.of(points, EFFORT)
+            yield list(line.command), {**os.environ, **line.environment}
     finally:
         os.environ.pop(filesystems.SWITCH)
         os.environ |= {filesystems.SWITCH: before} if before else {}
@@ -211,7 +216,9 @@ def start() -> None:
 
 MODULES = ("nfsd", "nfsv4", "veth", "ext4", "loop", "sch_netem", "virtio_console")
 NODE, EXPORT, MIB = Path("/run/nodes/node1"), Path("/run/export"), 700
-DELAYS, COUNTS, REPEATS = ("0ms", "1ms"), (2, 4, 8, 16, 32, 64), 3
+REPEATS = 3
+PLAN = {"0ms": (2, 4, 8, 16, 32, 64), "1ms": (2, 8, 32)}  # delay of each packet on the way to the server: ranks
+LOADED = ("numpy", "numpy.libs", "mpi4py")
 _ASKED = Path("/proc/net/rpc/nfsd")  # requests that the server has had
 
 
@@ -219,11 +226,14 @@ def nfs() -> None:
     """Time until all ranks have met and requests to the server, with the environment on NFS, cold, in a guest."""
     from labkit.testbeds import _guest
 
-    accel = "kvm" if os.access("/dev/kvm", os.W_OK) else "tcg"
-    print(f"guest: 2 processors ({accel}), NFS 4.2, {REPEATS} starts each, caches empty before each", flush=True)
+    accel = os.environ.get("LABKIT_BENCH_ACCEL", "tcg")  # kvm is fast where it works
+    print(
+        f"guest: 2 processors ({accel}), NFS 4.2, {REPEATS} starts each; the client has nothing cached before each",
+        flush=True,
+    )
     with _guest.boot(required=MODULES, cpus=2, memory="6G", accel=accel) as guest:
         here = [*guest.words(), sys.executable, "-B", __file__, "in-guest"]
-        subprocess.run(here, check=True, cwd=ROOT, timeout=3600)
+        subprocess.run(here, check=True, cwd=ROOT, timeout=3 * 3600)
 
 
 def in_guest() -> None:
@@ -238,9 +248,9 @@ def in_guest() -> None:
         f"{'delay':>6} {'ranks':>6}   {'from the environment':>30} {'requests':>9}   {'copying':>8} {'from copies':>30} {'requests':>9}",
         flush=True,
     )
-    for delay in DELAYS:
+    for delay, counts in PLAN.items():
         server.sh(f"nsenter --net=/run/netns/node1 tc qdisc replace dev eth0 root netem delay {delay}")
-        for count in COUNTS:
+        for count in counts:
             _compared(delay, count, python)
 
 
@@ -250,7 +260,7 @@ def _compared(delay: str, count: int, python: Path) -> None:
     requests: dict[str, list[int]] = {"plain": [], "copies": []}
     with command(count, "no") as (words, variables):
         at = own_words(words)
-        variables |= {"LD_LIBRARY_PATH": f"{NODE}/base/lib", "OMPI_MCA_mpi_yield_when_idle": "1"}
+        variables |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
         plain = [*words[:at], str(python), *words[at + 1 :]]
     made = _archive(python, variables)
     for _ in range(REPEATS):
@@ -277,7 +287,8 @@ def environment(export: Path, seen: Path) -> Path:
     for folder in (base / "bin", base / "lib", export / "venv" / "bin", export / "cache", Path("/run/home")):
         folder.mkdir(parents=True)
     program = Path(os.path.realpath(sys.executable))
-    shutil.copy2(program, base / "bin")
+    (base / "bin" / program.name).write_bytes(archive.relocated(program.read_bytes(), "bin/python"))
+    (base / "bin" / program.name).chmod(0o755)
     for path in own.glob("lib/libpython*.so*"):
         shutil.copy2(path, base / "lib")
     left_out = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "config-*", "ensurepip")
@@ -285,16 +296,8 @@ def environment(export: Path, seen: Path) -> Path:
     import labkit
 
     beside = next(Path(path) for path in sys.path if (Path(path) / "numpy").is_dir())
-    for name in (
-        "numpy",
-        "numpy.libs",
-        "mpi4py",
-        "platformdirs",
-        "pydantic",
-        "pydantic_core",
-        "annotated_types",
-        "typing_inspection",
-    ):
+    # ranks need the first three, the making of the archive the others
+    for name in (*LOADED, "platformdirs", "pydantic", "pydantic_core", "annotated_types", "typing_inspection"):
         if (beside / name).is_dir():
             shutil.copytree(beside / name, site / name, ignore=shutil.ignore_patterns("tests"))
     shutil.copytree(Path(labkit.__file__).parent, site / "labkit")
@@ -318,9 +321,11 @@ def _archive(python: Path, variables: dict[str, str]) -> dict[str, Any]:
 
 
 def _cold() -> int:
-    """Forget what client and server have cached; the requests so far."""
-    subprocess.run(["sync"], check=True)
-    Path("/proc/sys/vm/drop_caches").write_text("3")
+    """Mount the export anew, so that the client has nothing cached; the requests so far."""
+    from tests.nfs import server
+
+    server.sh(f"umount {NODE}")
+    server.mount(0, "4.2", "hard")
     return _requests()
 
 
@@ -330,7 +335,12 @@ def _requests() -> int:
     return int(lines["rpc"].split()[0])
 
 
-ROWS: dict[str, Callable[[], None]] = {"calls": calls, "start": start, "nfs": nfs}
+def points() -> None:
+    """What a point costs the process that measures, for starts of 10 to 50,000 points; see `bench/points.py`."""
+    subprocess.run([sys.executable, str(ROOT / "bench" / "points.py")], check=True)
+
+
+ROWS: dict[str, Callable[[], None]] = {"calls": calls, "start": start, "nfs": nfs, "points": points, **READING}
 USUAL = ("calls", "start")
 
 

@@ -34,7 +34,7 @@ def compiled(folder: Path) -> Path:
 
 def one_start(spec: Spec, library: Path, rank: int) -> Samples:
     """Start the ranks once and return the samples; no rank sleeps if `rank` is -1."""
-    plan, launcher = Plan(((0, spec),), EFFORT), launch.get("auto")
+    plan, launcher = Plan([spec], EFFORT), launch.get("auto")
     placement = launch.Placement.of(spec, launcher)
     words = [sys.executable, str(MPI / "delayed_worker.py"), str(library), "late", str(rank), plan.encode()]
     with supervise.start(

@@ -63,10 +63,12 @@ RANGES: Mapping[str, Range] = {
     "time_cap": Range(0, DAY, "s", whole=False, above=True, usual=2),
     "time_limit": Range(0, 7 * DAY, "s", whole=False, above=True, usual=60),
     "seed": Range(-WIDE, WIDE, usual=1),
+    "false_alarms": Range(0, 0.5, whole=False, between=True, usual=0.01),
     "repeats": Range(1, 1000),
     "nodes": Range(1, 100_000),
     "time": Range(1, 525_600, "minutes", usual=30),
     "array": Range(1, 1000),
+    "relevant": Range(0, 1, whole=False, between=True, usual=0.02),
     "lifetime": Range(0, 30 * DAY, "s", whole=False, above=True, usual=3600),
 }
 

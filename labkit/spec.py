@@ -7,13 +7,12 @@ so it is not part of a spec's identity.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 from labkit import complaints, ranges, units
 from labkit.errors import SpecError
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 Scalar = str | int | float | bool | None
 T = TypeVar("T")
 BENCHMARK = re.compile(r"[A-Za-z]\w*\.[A-Za-z]\w*", re.ASCII)  # it becomes the name of a folder
-KEEP = ("auto", "all", "extremes")
+Keep = Literal["auto", "all", "extremes"]
+KEEP: tuple[str, ...] = get_args(Keep)
 BINDINGS = ("auto", "core", "socket", "none")
 STRICT: Any = {"extra": "forbid"}  # pydantic's setting for nested dataclasses: no unknown keys
 _LATER: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # newer fields, in fingerprints only if set
@@ -141,6 +141,8 @@ class Spec:
         identity : what the numbers depend on beside the spec: MPI library or tool with its version, CPU
             model, network interface (`labkit.host.identity`).
         """
+        import hashlib  # inside the function: a rank imports this module and should open few files
+
         text = json.dumps([self.as_dict(), dict(sorted(identity.items()))], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -176,7 +178,7 @@ class Effort:
     time_cap: float = 2.0
     time_limit: float = 60.0
     seed: int = 1
-    keep: str = "auto"
+    keep: Keep = "auto"
 
     def __post_init__(self) -> None:
         if self.keep not in KEEP:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
-from fractions import Fraction
 
 from labkit import ranges
 from labkit.errors import SpecError
@@ -53,6 +51,8 @@ def parse_size(text: str | int) -> int:
     factor = _SIZE.get(match[2].upper()) if match else None
     if not match or factor is None:
         raise SpecError(f"size={ranges.shown(text)} is not a size. Write bytes or a unit, as in 4096, 4Ki, 1MiB, 1MB.")
+    from fractions import Fraction  # inside the function: a rank imports this module and should open few files
+
     value = Fraction(match[1]) * factor if len(match[1]) < 100 else Fraction(ranges.WIDE)
     if value.denominator != 1:
         raise SpecError(f"size={text!r} is {float(value)} B, but a size must be a whole number of bytes.")
@@ -255,6 +255,8 @@ def format_exact(value: float) -> str:
     >>> format_exact(64.0), format_exact(1048577.0), format_exact(0.1 + 0.2), format_exact(1e-5)
     ('64', '1048577', '0.3', '0.00001')
     """
+    from decimal import Decimal  # inside the function, as above
+
     return f"{Decimal(f'{value:.12g}'):f}" if math.isfinite(value) else f"{value:g}"
 
 

@@ -15,7 +15,8 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -25,6 +26,7 @@ from labkit.errors import DataError
 
 Content = bytes | str | Callable[[Path], object]
 STDOUT = "-"
+_WAITING = 16  # files that are waited for at once
 PATIENCE = 10.0  # s that labkit waits for the reader of a FIFO
 _DIRECT = ("/dev/fd/", "/dev/std", "/proc/")  # names of descriptors, which a renamed file would leave empty
 
@@ -145,6 +147,20 @@ def move(fresh: Path, path: Path, *, durable: bool = False) -> None:
     fresh.rename(path)
     if durable:
         settle(path.parent)
+
+
+def move_all(pairs: Sequence[tuple[Path, Path]]) -> None:
+    """Give complete files their names, durably: waits for the contents of all, then for the names in each folder."""
+    fresh_paths = [fresh for fresh, _ in pairs]
+    if len(pairs) > 1:
+        with ThreadPoolExecutor(min(len(pairs), _WAITING)) as pool:  # what waits at once, the disk writes at once
+            list(pool.map(settle, fresh_paths))
+    else:
+        list(map(settle, fresh_paths))
+    for fresh, path in pairs:
+        fresh.rename(path)
+    for folder in {path.parent for _, path in pairs}:
+        settle(folder)
 
 
 def settle(path: Path) -> None:

@@ -101,3 +101,41 @@ def test_the_heat_map_is_ordered_by_switch_and_marks_bad_pairs() -> None:
     assert len(figure.layout.shapes) == 4
     with pytest.raises(DataError, match="there are 3 hosts"):
         figures.pairs(found.seconds, hosts[:3])
+
+
+def many(ranks: int, meetings: int = 6) -> Samples:
+    """A measurement of very many hosts, one of which is slow."""
+    schedule = partners(ranks)
+    times = np.random.default_rng(1).normal(4000, 60, (ranks, len(schedule) * meetings)).astype(np.int64)
+    times[17] += 1500
+    for turn, row in enumerate(schedule):
+        times[row[17], turn :: len(schedule)] += 1500
+    hosts = [f"node{rank}" for rank in range(ranks)]
+    spec = Spec(benchmark="mpi.all_pairs", size=8, ranks=ranks)
+    return made.samples(spec, times, origin="simulated", meta={"rank_hosts": hosts})
+
+
+def test_very_many_pairs_are_judged_and_drawn_in_a_small_figure() -> None:
+    first = many(500)
+    found = all_pairs.bad_pairs(first, replace(first, launch=1))
+    assert set(found.table["cause"]) == {"the card or cable of node17"}
+    assert len(found.table) == 499
+    hosts = all_pairs.hosts_of(first)
+    worst = all_pairs.effects(found.seconds, hosts, {}).nlargest(2, "excess")
+    assert set(worst["part"]) == {"rank 17 on node17"}
+    bad = list(zip(found.table["rank"], found.table["other"], strict=True))
+    heat = figures.pairs(found.seconds, hosts, bad=bad)
+    assert len(heat.data[0].z) == 250
+    assert "a cell is the greatest of 2 × 2 pairs" in heat.layout.xaxis.title.text
+    assert len(heat.to_json()) < 2_000_000
+    causes = {(row.rank, row.other): row.cause for row in found.table.itertuples()}
+    matrix = all_pairs.matrix(first)
+    twice = figures.repeated_pairs(matrix, matrix, hosts, limits=[1, 1], causes=causes)
+    assert "124,750 pairs; of those that fall on one spot one is drawn" in twice.layout.xaxis.title.text
+    assert len(twice.to_json()) < 1_000_000
+    assert len(twice.data[1].x) == 499
+
+
+def test_fewer_measurements_of_many_pairs_are_simulated() -> None:
+    assert all_pairs.false_alarms(many(18)).draws == 400
+    assert all_pairs.false_alarms(many(300, 9)).draws == 74

@@ -24,13 +24,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from labkit.campaign import archive
 from labkit.cli import main
+from labkit.samples import Samples
+from labkit.samples.start import Start
+from labkit.spec import Spec
 
+from . import made as made_by_hand
 from .test_foreign import DEEP, Evil
 from .test_store import filled
 
@@ -97,6 +102,15 @@ NAMES = [
 ]
 
 
+def with_record(launch: int) -> Samples:
+    """A point that refers to the record of its start."""
+    meta = {"rank_hosts": ["a"] * 30, "rank_affinity": [[0, 1]] * 30, "command": ["mpirun", "PLAN"]}
+    spec = Spec(benchmark="mpi.bcast", hosts=tuple(f"host{number}" for number in range(100)))
+    shared = Start.of({"hostname": "n1", "nics": [{"name": "eth0"}]}, meta, spec.as_dict())
+    times = np.arange(launch + 5)
+    return made_by_hand.samples(spec, times, launch=launch, host=shared.host, meta={"engine": "c"} | meta, start=shared)
+
+
 @cache
 def template() -> dict[str, bytes]:
     """Files of a small campaign."""
@@ -106,6 +120,8 @@ def template() -> dict[str, bytes]:
         held = filled(Path(place) / "c", 4)
         held.compact()
         filled(Path(place) / "c", 2, first=40)
+        for launch in range(2):
+            held.save(with_record(launch), "f" * 16)
         return {str(p.relative_to(held.path)): p.read_bytes() for p in held.path.rglob("*") if p.is_file()}
 
 
@@ -243,6 +259,28 @@ def headers(chance: random.Random, folder: Path) -> Path:
     return zipped(files, folder / "c.zip") if chance.random() < 0.5 else laid(files, folder / "c")
 
 
+def starts(chance: random.Random, folder: Path) -> Path:
+    """A record of a start with other bytes, or with another content and the name and the references that belong to it."""
+    (name,) = (name for name in template() if name.startswith("starts/"))
+    content, files = template()[name], {**template(), "log.txt": b"x\n", "events.jsonl": b"x\n"}
+    if chance.random() < 0.4:
+        return laid({**files, name: chance.choice((mutated(content, chance), DEEP, b"", b"[]"))}, folder / "c")
+    content = json.dumps(twisted(json.loads(content), chance)).encode()
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    for path in [path for path in files if path.startswith("samples/mpi.bcast/")]:
+        files[path] = renamed(files[path], name[7:-5], digest)
+    return laid({**files, f"starts/{digest}.json": content}, folder / "c")
+
+
+def renamed(content: bytes, before: str, after: str) -> bytes:
+    """A samples file that refers to another record."""
+    held = pq.read_table(pa.BufferReader(content))
+    text = held.schema.metadata[b"labkit"].replace(before.encode(), after.encode())
+    sink = pa.BufferOutputStream()
+    pq.write_table(held.replace_schema_metadata({b"labkit": text}), sink)
+    return bytes(sink.getvalue())
+
+
 def columns(chance: random.Random, folder: Path) -> Path:
     name = parquet(chance)
     content = table(template()[name], chance, header=False)
@@ -274,6 +312,7 @@ def strange_files(chance: random.Random, folder: Path) -> Path:
             "samples",
             "records/mpi.allreduce.parquet",
             "samples/mpi.allreduce",
+            "starts",
             "origins",
             archive.MANIFEST,
             "notebooks",
@@ -314,7 +353,16 @@ def strange_files(chance: random.Random, folder: Path) -> Path:
 
 KINDS: dict[str, Callable[[random.Random, Path], Path]] = {
     kind.__name__: kind
-    for kind in (an_archive_of_bytes, an_archive_of_names, facts, headers, columns, bytes_of_parquet, strange_files)
+    for kind in (
+        an_archive_of_bytes,
+        an_archive_of_names,
+        facts,
+        headers,
+        starts,
+        columns,
+        bytes_of_parquet,
+        strange_files,
+    )
 }
 
 

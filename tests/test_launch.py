@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from labkit import launch, supervise
 from labkit.errors import LaunchError, SpecError
-from labkit.launch import Launcher, Placement, intelmpi, mpich, openmpi, srun
+from labkit.host import allocation
+from labkit.launch import Launcher, Placement, _hosts, intelmpi, mpich, openmpi, srun
+from labkit.launch._files import file as launcher_file
 from labkit.launch._hosts import allocated
 from labkit.launch._placement import cores
 from labkit.measuring import fingerprints
@@ -226,6 +228,11 @@ def test_libraries_tell_what_they_are() -> None:
 def test_srun_refuses_a_library_it_cannot_start() -> None:
     with pytest.raises(LaunchError, match=r"srun --mpi=list offers none, pmi2, but openmpi needs pmix"):
         SRUN.command(Placement(ranks=2, library="openmpi", version=(5, 0, 0), pmi=("none", "pmi2")), [])
+
+
+def test_srun_gives_a_plan_that_comes_by_standard_input_to_rank_0_alone() -> None:
+    assert "--input=0" not in SRUN.command(Placement(ranks=2, **PMIX), [])
+    assert "--input=0" in SRUN.command(Placement(ranks=2, by_input=True, **PMIX), [])
 
 
 @pytest.mark.parametrize("launcher", [INTEL, SRUN])
@@ -524,3 +531,30 @@ def test_no_descriptor_left_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPa
 def test_hosts_that_are_no_file_are_refused_at_once(name: str) -> None:
     with pytest.raises(SpecError, match=f"hosts={name} cannot be read: .*List hosts with commas"):
         launch.listed(name)
+
+
+def test_very_many_hosts_are_read_and_shared_out(tmp_path: Path) -> None:
+    names = [f"node{k:04d}" for k in range(1, 5001)]
+    file = tmp_path / "hosts"
+    file.write_text("".join(f"{name} slots=64\n" for name in names))
+    hosts = launch.listed(str(file))
+    assert hosts == tuple(f"{name}:64" for name in names)
+    assert launch.listed(",".join(hosts)) == hosts, "a list that is too long for the name of a file"
+    assert allocation.expanded("node[0001-5000]") == names
+    uneven = _hosts.shares(["big:200000", *(f"{name}:1" for name in names)], 200_000, 0)
+    assert uneven[0] == ("big", 195_000)
+    assert len(uneven) == 5001
+    with pytest.raises(SpecError) as caught:
+        launch.listed(",".join([*names, names[0]]))
+    assert len(str(caught.value)) < 300
+
+
+def test_shares_are_worked_out_a_few_times_for_any_number_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    shares = _hosts.shares
+    monkeypatch.setattr(_hosts, "shares", lambda *given: calls.append(given) or shares(*given))
+    placement = Placement(ranks=400, hosts=tuple(f"node{k}" for k in range(200)))
+    for name in ("openmpi", "mpich", "intelmpi"):
+        calls.clear()
+        launcher_file(name).arguments(placement, {})
+        assert len(calls) < 20, name

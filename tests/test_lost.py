@@ -60,14 +60,14 @@ def test_a_campaign_that_is_renamed_stops_the_run_and_keeps_all_in_one_folder(tm
 def test_a_move_while_a_point_is_saved_loses_nothing_and_is_noticed_at_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, save = Campaign(tmp_path / "c"), samples.save
+    held, encoded = Campaign(tmp_path / "c"), samples.encoded
 
-    def moved(point: samples.Samples, path: Path) -> None:
-        save(point, path)
+    def moved(point: samples.Samples) -> bytes:
         (tmp_path / "c").rename(tmp_path / "moved")
+        return encoded(point)
 
     with held.lease():
-        monkeypatch.setattr(samples, "save", moved)
+        monkeypatch.setattr(samples, "encoded", moved)
         held.save(made.samples("mpi.latency", [1, 2]), "0" * 16)
         with pytest.raises(LostError, match="was moved to"):
             held.save(made.samples("mpi.latency", [1, 2]), "1" * 16)

@@ -282,6 +282,13 @@ def test_copies_of_other_contents_go_when_nobody_has_used_them_for_a_while(small
     assert Path(used).exists()
 
 
+def test_a_copy_that_has_lost_files_is_made_again(small: dict[str, Any]) -> None:
+    folder, _ = node.stage(small)
+    Path(folder, "lib/one.pyc").unlink()
+    assert node.stage(small) == (folder, "unpacked")
+    assert Path(folder, "lib/one.pyc").exists()
+
+
 def test_who_waits_too_long_gives_up(small: dict[str, Any]) -> None:
     root = Path(small["places"][0], small["folder"])
     root.mkdir(mode=0o700)
@@ -445,18 +452,60 @@ def test_a_node_that_cannot_copy_is_told_and_noted(
     assert held.script(TWO, anything()) == ""
     assert "n2: /tmp: No space left on device" in told[0]
     assert held.reasons(TWO) == ["n2: /tmp: No space left on device"] * 2
-    assert held.script(HERE, anything()) == ""
+    held.close()
+    assert told[1] == "copies stay: n2: /tmp: No space left on device"  # n1 has one: the removal was tried
 
 
-def test_a_start_that_fails_leaves_the_copying_to_the_first_rank(
+def test_tasks_that_cannot_be_started_leave_the_copying_to_the_first_rank(
+    session: tuple[staging.Session, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise LaunchError("There is no program 'mpirun' on the PATH.")
+
+    held, told = session
+    monkeypatch.setattr(staging, "_run_on_each", refuse)
+    assert held.script(TWO, anything())
+    assert told[0].endswith("There is no program 'mpirun' on the PATH. The first rank of each node copies.")
+    held.close()
+    assert told[1] == "copies stay: There is no program 'mpirun' on the PATH."
+
+
+def test_nodes_that_do_not_answer_get_ranks_of_the_environment(
     session: tuple[staging.Session, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, told = session
-    monkeypatch.setattr(staging, "_run_on_each", lambda *_, **__: ([], "no answer within 120 s"))
+    launcher = replace(anything(), program="/bin/echo")  # it starts nothing
+    assert held.script(TWO, launcher) == ""
+    assert "0 of 2 hosts answered" in told[0]
+    assert len(held.reasons(TWO)) == 2
+
+
+@pytest.mark.parametrize("nodes", ["2", "4"])
+def test_sbcast_sends_where_all_nodes_of_the_job_need_it(
+    session: tuple[staging.Session, list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, nodes: str
+) -> None:
+    held, told = session
+    (tmp_path / "sbcast").write_text('#!/bin/sh\necho "$@" >>"$0.asked"\necho "error: no such job" >&2; exit 1\n')
+    (tmp_path / "sbcast").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", nodes)
+    asked: list[list[str]] = []
+
+    def answer(command: list[str], *_: object, **__: object) -> tuple[list[staging.Result], str]:
+        asked.append(command)
+        return [staging.Result("n1", "/tmp/x", 0.5), staging.Result("n2", "/tmp/x", 0.2)], ""
+
+    monkeypatch.setattr(staging, "_run_on_each", answer)
     assert held.script(TWO, anything())
-    assert told == [
-        "could not copy to the nodes before the start: no answer within 120 s. The first rank of each node copies"
-    ]
+    assert asked[0][-1] == "stage"
+    if nodes == "2":
+        assert (tmp_path / "sbcast.asked").read_text().startswith("--force ")
+        assert "sbcast did not send the archive" in told[0]
+        assert "error: no such job" in told[0]
+    else:
+        assert not (tmp_path / "sbcast.asked").exists()
+    assert " MiB to /tmp/x on 2 hosts in " in told[-1]
+    assert "(0.5 s on the slowest)" in told[-1]
 
 
 def test_an_archive_that_cannot_be_made_is_told_and_noted(

@@ -122,6 +122,18 @@ def test_a_chatty_command_never_blocks_and_its_last_words_are_kept():
         assert tree.stderr_tail(2) == f"199999 {'x' * 50}\nlást\n"
 
 
+def test_a_command_is_fed_only_if_that_is_asked_for():
+    with supervise.start(["cat"], fed=True) as tree:
+        for piece in (b"one", b" two"):
+            tree.stdin.write(piece)
+            assert tree.stdout.read(len(piece)) == piece
+        tree.stdin.close()
+        assert (tree.stdout.read(), tree.wait(10)) == (b"", 0)
+    with supervise.start(["cat"]) as tree:
+        assert tree.stdin is None
+        assert (tree.stdout.read(), tree.wait(10)) == (b"", 0)
+
+
 def test_folder_environment_and_streams(tmp_path):
     (tmp_path / "tool").write_text("#!/bin/sh\npwd; echo $WORD; echo there >&2\n")
     (tmp_path / "tool").chmod(0o755)
@@ -334,7 +346,10 @@ def test_the_program_needs_no_labkit(tmp_path):
     done = subprocess.run([*program, "1", "--", "sleep", "60"], stdin=subprocess.DEVNULL, capture_output=True)
     assert done.returncode == 143
     done = subprocess.run([*program, "1", "true"], stdin=end, capture_output=True)
-    assert (done.returncode, done.stderr) == (2, b"supervise: usage: supervisor.py GRACE [REPORT_FD] -- COMMAND...\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"supervise: usage: supervisor.py GRACE [REPORT_FD [INPUT_FD]] -- COMMAND...\n",
+    )
     os.close(end)
     os.close(start)
 

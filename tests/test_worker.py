@@ -32,20 +32,28 @@ def test_what_is_no_frame_is_kept_aside() -> None:
 
 
 def test_a_plan_survives_the_command_line() -> None:
-    plan = Plan(
-        ((3, Spec(benchmark="mpi.latency", hosts=("a",), options={"timing": "each"})),), Effort(seed=7), mpi=False
-    )
-    word = plan.encode()
-    assert Plan.decode(word) == plan
-    assert word.isascii()
-    assert not set(word) & set(" '\"$\\\n")
-
-
-def test_a_thousand_points_fit_one_word() -> None:
     specs = [
-        Spec(benchmark="mpi.latency", size=size, options={"timing": "each", "hugepages": False}) for size in range(1000)
+        Spec(benchmark="mpi.latency", hosts=("a",), options={"timing": "each"}),
+        Spec(benchmark="mpi.latency", hosts=("a",), size=7, bind="core", options={"timing": "total"}),
+        Spec(benchmark="mpi.bandwidth", hosts=("a",), environment={"B": "1"}),
+        Spec(benchmark="mpi.latency", hosts=("a",), size=7),
     ]
-    assert len(Plan(tuple(enumerate(specs)), Effort()).encode()) < 100_000
+    for count in range(1, len(specs) + 1):
+        plan = Plan(specs[:count], Effort(seed=7), mpi=False)
+        word = plan.encode()
+        decoded = Plan.decode(word)
+        assert list(decoded.specs) == specs[:count]
+        assert (decoded.effort, decoded.mpi) == (plan.effort, plan.mpi)
+        assert word.isascii()
+        assert not set(word) & set(" '\"$\\\n:")
+
+
+def test_ten_thousand_points_fit_one_word() -> None:
+    specs = [
+        Spec(benchmark="mpi.latency", size=size, options={"timing": "each", "hugepages": False})
+        for size in range(10_000)
+    ]
+    assert len(Plan(specs, Effort()).encode()) < 100_000
 
 
 def test_a_rank_says_why_it_gave_up_even_among_noise() -> None:

@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import stats
+from labkit.analysis.pair_causes import ALONE, causes
 from labkit.benchmarks.mpi.all_pairs import NOBODY, partners
 from labkit.errors import DataError
 from labkit.samples import Samples
@@ -28,7 +29,8 @@ from labkit.units import format_share
 
 ALPHA = 0.01  # chance that any pair of a healthy system is suspicious once, with normal scatter between pairs
 LEAST = 0.1  # of the middle pair's time by which a bad pair exceeds it
-MOST = 0.8  # of the pairs of a host or a switch that are bad where it is to blame
+_DRAWS, _FEWEST, _DRAWN = 400, 8, 60_000_000  # simulated measurements; times drawn in all of them
+_NAMED = 20  # pairs that a sentence names
 _MAD = 1.4826  # to the standard deviation of a normal distribution
 
 
@@ -81,12 +83,16 @@ def matrix(samples: Samples, *, low: bool = False) -> NDArray[np.float64]:
         If the samples are of another benchmark.
     """
     times, schedule = _rounds(samples)
-    turns = np.arange(times.shape[1]) % len(schedule)
-    medians = np.full((len(times), len(times)), np.nan)
-    for turn, row in enumerate(schedule):
-        met = np.flatnonzero(row != NOBODY)
-        medians[met, row[met]] = _of_rounds(times[met][:, turns == turn], low) / 2
-    return medians
+    found = [_of_rounds(times[:, turn :: len(schedule)], low) / 2 for turn in range(len(schedule))]
+    return _by_partner(np.array(found), schedule)
+
+
+def _by_partner(values: NDArray[np.float64], schedule: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Values of (rounds, ranks) at the place of each rank and its partner, (ranks, ranks); NaN on the diagonal."""
+    found = np.full((schedule.shape[1],) * 2, np.nan)
+    turns, ranks = np.nonzero(schedule != NOBODY)
+    found[ranks, schedule[turns, ranks]] = values[turns, ranks]
+    return found
 
 
 def _of_rounds(times: NDArray[np.float64], low: bool) -> NDArray[np.float64]:
@@ -159,12 +165,30 @@ def _limit(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray[
 def _middle(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray[np.str_]) -> tuple[float, float]:
     """Median of the chosen pairs and their scatter, s; without the one host that spoils them, if there is one."""
     times = both[chosen]
-    for host in dict.fromkeys(names.tolist()):
-        rest = both[chosen & (names != host)[:, None] & (names != host)[None, :]]
-        if rest.size >= 3 and np.median(rest) * (1 + LEAST) < np.median(both[chosen]):
+    middle = float(np.median(times))
+    for host in _spoilers(both * (1 + LEAST) < middle, chosen, names):
+        kept = names != host
+        rest = both[chosen & kept[:, None] & kept[None, :]]
+        if rest.size >= 3 and np.median(rest) * (1 + LEAST) < middle:
             times = min(times, rest, key=lambda group: float(np.median(group)))
     middle = float(np.median(times))
     return middle, _MAD * float(np.median(np.abs(times - middle)))
+
+
+def _spoilers(fast: NDArray[np.bool_], chosen: NDArray[np.bool_], names: NDArray[np.str_]) -> list[str]:
+    """Hosts without which at least half of the chosen pairs are fast: only without these can the median be."""
+    hosts, host_of = np.unique(names, return_inverse=True)
+    one, other = (host_of[rank] for rank in np.nonzero(chosen))
+    below = fast[chosen]
+
+    def with_host(pairs: NDArray[np.bool_]) -> NDArray[np.int64]:
+        ends = np.bincount(one[pairs], minlength=len(hosts)) + np.bincount(other[pairs], minlength=len(hosts))
+        return ends - np.bincount(one[pairs & (one == other)], minlength=len(hosts))
+
+    left = len(below) - with_host(np.ones(len(below), np.bool_))
+    left_below = int(below.sum()) - with_host(below)
+    found = set(hosts[2 * left_below >= left].tolist())
+    return [host for host in dict.fromkeys(names.tolist()) if host in found]
 
 
 def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Verdict:
@@ -184,54 +208,33 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
         raise DataError(f"'{first.spec}' and '{again.spec}' differ. Take two launches of the same point.")
     hosts = hosts_of(first)
     once, twice = matrix(first), matrix(again)
-    before, now = (suspicious(matrix(one), hosts, matrix(one, low=True)) for one in (first, again))
+    before = suspicious(once, hosts, matrix(first, low=True))
+    now = suspicious(twice, hosts, matrix(again, low=True))
     bad = before & now
     seconds = (once + twice) / 2
-    causes = _causes(bad, hosts, switches or {})
-    names, rows = np.asarray(hosts), []
-    for rank, other in np.argwhere(np.triu(bad)):
-        kind = (names[:, None] == names[None, :]) == (hosts[rank] == hosts[other])
-        middle, _ = _middle((seconds + seconds.T) / 2, np.triu(kind, 1) & ~np.isnan(seconds), names)
-        time = float(np.nanmean([seconds[rank, other], seconds[other, rank]]))
-        rows.append(
-            (int(rank), int(other), hosts[rank], hosts[other], time * 1e6, time / middle - 1, causes[rank, other])
-        )
-    columns = ["rank", "other", "host", "other_host", "latency_us", "excess", "cause"]
-    table = pd.DataFrame(rows, columns=columns)
+    found = causes(bad, hosts, switches or {})
+    table = _table(bad, seconds, hosts, found)
     passing = int(np.triu(before & ~now).sum())
     return Verdict(seconds, table, passing, _sentence(table, passing, int(np.triu(~np.isnan(seconds), 1).sum())))
 
 
-def _causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str, str]) -> dict[tuple[int, int], str]:
-    """Cause of each bad pair: the largest part of the system most of whose pairs are bad."""
-    names = np.asarray(hosts)
-    leaves = np.asarray([switches.get(host, "") for host in hosts])
-    apart = names[:, None] != names[None, :]
-    parts: list[tuple[str, NDArray[np.bool_]]] = []
-    known = sorted(set(leaves[leaves != ""].tolist()))
-    for leaf in known:
-        member = leaves == leaf
-        if len(set(names[member].tolist())) > 1:
-            parts.append((f"the uplink of switch {leaf}", member[:, None] != member[None, :]))
-            parts.append((f"switch {leaf}", member[:, None] & member[None, :] & apart))
-    if len(known) == 2 and len(parts) > 2:  # the pairs between two switches cross both uplinks
-        parts[0] = (f"an uplink of switch {known[0]} or {known[1]}", parts[0][1])
-    if len(set(hosts)) > 2:
-        parts += [
-            (f"the card or cable of {host}", (names == host)[:, None] != (names == host)[None, :])
-            for host in sorted(set(hosts))
-        ]
-    causes: dict[tuple[int, int], str] = {}
-    unexplained = bad.copy()
-    while parts:
-        cause, pairs = max(parts, key=lambda part: int((unexplained & part[1]).sum()))
-        parts = [part for part in parts if part[0] != cause]
-        if (unexplained & pairs).sum() > 2 and (
-            bad & pairs
-        ).sum() >= MOST * pairs.sum():  # both directions of a pair count
-            causes |= {(int(rank), int(other)): cause for rank, other in np.argwhere(unexplained & pairs)}
-            unexplained &= ~pairs
-    return causes | {(int(rank), int(other)): "this pair alone" for rank, other in np.argwhere(unexplained)}
+def _table(
+    bad: NDArray[np.bool_],
+    seconds: NDArray[np.float64],
+    hosts: Sequence[str],
+    found: Mapping[tuple[int, int], str],
+) -> pd.DataFrame:
+    """`Verdict.table` from the bad pairs, the times of all, and the cause of each bad pair."""
+    names, both = np.asarray(hosts), (seconds + seconds.T) / 2
+    near = names[:, None] == names[None, :]
+    middles = {}
+    for kind in {bool(near[pair]) for pair in map(tuple, np.argwhere(bad))}:
+        middles[kind] = _middle(both, np.triu(near == kind, 1) & ~np.isnan(seconds), names)[0]
+    rows = []
+    for rank, other in np.argwhere(np.triu(bad)).tolist():
+        time, middle = float(both[rank, other]), middles[hosts[rank] == hosts[other]]
+        rows.append((rank, other, hosts[rank], hosts[other], time * 1e6, time / middle - 1, found[rank, other]))
+    return pd.DataFrame(rows, columns=["rank", "other", "host", "other_host", "latency_us", "excess", "cause"])
 
 
 def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mapping[str, str]) -> pd.DataFrame:
@@ -257,26 +260,24 @@ def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mappin
     excess = np.full(seconds.shape, np.nan)
     for half in (np.triu(wanted), np.tril(wanted)):  # the lower rank goes first in a round, which may cost another time
         excess[half] = seconds[half] / _middle(seconds, half, names)[0] - 1
-    parts = []
+    excess = np.where(wanted, excess, np.nan)
+    parts: list[tuple[str, str, NDArray[np.float64]]] = []
     for rank in range(ranks):
-        member = np.arange(ranks) == rank
         name = f"rank {rank} on {hosts[rank]}"
-        parts += [("row", name, np.outer(member, ~member)), ("column", name, np.outer(~member, member))]
+        parts += [("row", name, excess[rank]), ("column", name, excess[:, rank])]
     for leaf in sorted(set(leaves[leaves != ""].tolist())):
         member = leaves == leaf
+        across = [excess[member][:, ~member].ravel(), excess[~member][:, member].ravel()]
         parts += [
-            ("inside a switch", leaf, np.outer(member, member)),
-            ("across an uplink", leaf, member[:, None] != member[None, :]),
+            ("inside a switch", leaf, excess[member][:, member].ravel()),
+            ("across an uplink", leaf, np.concatenate(across)),
         ]
-    rows = [
-        (effect, part, int((chosen & wanted).sum()), float(np.median(excess[chosen & wanted])))
-        for effect, part, chosen in parts
-        if (chosen & wanted).any()
-    ]
+    known = [(effect, part, values[~np.isnan(values)]) for effect, part, values in parts]
+    rows = [(effect, part, len(values), float(np.median(values))) for effect, part, values in known if len(values)]
     return pd.DataFrame(rows, columns=["effect", "part", "pairs", "excess"])
 
 
-def false_alarms(samples: Samples, draws: int = 400) -> FalseAlarms:
+def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
     """Simulate healthy systems with the real scatter of a measurement, and count how often the rule finds something.
 
     The times of every pair are divided by their median, so that all pairs are equally fast, and resampled in blocks of
@@ -285,7 +286,7 @@ def false_alarms(samples: Samples, draws: int = 400) -> FalseAlarms:
     Parameters
     ----------
     samples : one launch of `mpi.all_pairs`.
-    draws : measurements to simulate; they are taken in twos.
+    draws : measurements to simulate; they are taken in twos. 0 for 400, or of many pairs as few as a few seconds allow.
 
     Raises
     ------
@@ -297,20 +298,18 @@ def false_alarms(samples: Samples, draws: int = 400) -> FalseAlarms:
     count = times.shape[1] // len(schedule)
     if count < 6:
         raise DataError(f"Each pair met {count} times, but the test needs at least 6. Measure longer: raise time_cap.")
-    relative = times[:, : count * len(schedule)].reshape(len(times), count, len(schedule))
-    relative = relative / np.median(relative, axis=1, keepdims=True)
+    draws = draws or max(_FEWEST, min(_DRAWS, _DRAWN // times.size // 2 * 2))
+    relative = times[:, : count * len(schedule)].reshape(len(times), count, len(schedule)).transpose(1, 2, 0)
+    relative = np.ascontiguousarray(relative / np.median(relative, axis=0))  # (meetings, rounds, ranks)
+    low = (stats.ranks(count) or (1, 1))[0] - 1
     generator, length = np.random.default_rng(1), max(1, round(count ** (1 / 3)))
     alarms = []
     for _ in range(draws):
         starts = generator.integers(0, count, -(-count // length))
         at = ((starts[:, None] + np.arange(length)) % count).ravel()[:count]
-        drawn = relative[:, at].swapaxes(1, 2)  # (ranks, rounds, meetings)
-        estimates = np.full((2, len(times), len(times)), np.nan)
-        for turn, row in enumerate(schedule):
-            met = np.flatnonzero(row != NOBODY)
-            for index, low in enumerate((False, True)):
-                estimates[index, met, row[met]] = _of_rounds(drawn[met, turn], low)
-        alarms.append(suspicious(estimates[0], hosts, estimates[1]))
+        drawn = np.sort(relative[at], axis=0)
+        middle = (drawn[(count - 1) // 2] + drawn[count // 2]) / 2
+        alarms.append(suspicious(_by_partner(middle, schedule), hosts, _by_partner(drawn[low], schedule)))
     once = sum(bool(one.any()) for one in alarms)
     twice = sum(bool((one & other).any()) for one, other in zip(alarms[::2], alarms[1::2], strict=True))
     sentence = (
@@ -332,9 +331,11 @@ def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
         return f"None of {pairs} pairs was slow twice.{passed}{chance}"
     findings = []
     for cause, rows in table.groupby("cause", sort=False):
-        if cause == "this pair alone":
+        if cause == ALONE:
             number = "1 pair is" if len(rows) == 1 else f"{len(rows)} pairs are"
-            hosts = ", ".join(f"{row.host} and {row.other_host}" for row in rows.itertuples())
+            named = [f"{row.host} and {row.other_host}" for row in rows.head(_NAMED).itertuples()]
+            more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+            hosts = ", ".join(named) + more
             findings.append(f"{number} slow when measured alone: {hosts}")
         else:
             excess = format_share(rows["excess"].median())

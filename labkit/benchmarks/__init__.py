@@ -8,7 +8,6 @@ export further forms of its pattern as ``FORMS``: name → benchmark, each with 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable
@@ -138,6 +137,8 @@ def _likely(family: str, name: str) -> tuple[str, ...]:
     if name in files:
         files.remove(name)
         return (name, *files)
+    import difflib  # inside the function: a rank imports this module and should open few files
+
     return tuple(sorted(files, key=lambda file: -difflib.SequenceMatcher(None, name, file).ratio()))
 
 

@@ -3,6 +3,7 @@
 campaign.json   identity, suite, versions, host
 samples/<benchmark>/<fingerprint>-<launch>.parquet
 samples/<benchmark>/compacted-<digest>.parquet   finished points, many in one file
+starts/<digest>.json   what the points of one start of the ranks share: hosts, affinities, command, machine
 notebooks/      executed
 report/         staged copies and results
 events.jsonl    what other processes must know, the acknowledgement of each point among it
@@ -15,18 +16,20 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from labkit import __version__, outside, samples
 from labkit.campaign import derived, lease, names
 from labkit.campaign.anchor import Anchor
-from labkit.campaign.events import Event
 from labkit.campaign.files import Files
 from labkit.campaign.folder import Folder
 from labkit.campaign.places import HOME, find, fresh, root
+from labkit.campaign.saving import Saving
 from labkit.errors import DataError, LostError
 from labkit.samples import Samples, compacted
+from labkit.samples.start import Starts
 
 FORMAT = 1
 __all__ = ["FORMAT", "HOME", "Campaign", "find", "fresh", "root"]
@@ -141,22 +144,24 @@ class Campaign(Folder):
         return Files.of(self.path / "samples" / benchmark)
 
     def save(self, point: Samples, fingerprint: str) -> Path:
-        """Write a point, and acknowledge it in events.jsonl once it is on disk.
+        """Write a point with the record of its start, and acknowledge it in events.jsonl once it is on disk.
 
         Raises
         ------
         LostError
             If the campaign was moved or cannot be written; nothing was written elsewhere.
         """
-        name = names.point(point.spec.benchmark, fingerprint, point.launch)
-        with self.writing():
-            names.inside(self._open_path, name)  # refuses links that lead out
-            path = self._open_path / name  # the open folder: a move at this moment breaks nothing
-            samples.save(point, path)
-            self._event(Event("saved", {"file": name, "sha256": compacted.digest(path)}))
-        if self._anchor:
-            self._anchor.saved += 1
-        return self.path / name
+        with self.saving() as saving:
+            return saving.add(point, fingerprint)
+
+    def saving(self) -> Saving:
+        """Return a context manager that saves points in groups."""
+        return Saving(self)
+
+    @cached_property
+    def starts(self) -> Starts:
+        """Records of starts, which points refer to; each is read once."""
+        return Starts(self.path)
 
     def samples(self, benchmark: str = "*", wanted: Collection[tuple[str, int]] | None = None) -> Iterator[Samples]:
         """Yield samples by benchmark, fingerprint and launch; each once, even if several files hold it.
@@ -168,12 +173,12 @@ class Campaign(Folder):
         """
         for name in self.benchmarks(benchmark):
             for path, raw in self.files(name).read(wanted):
-                yield samples.decode(raw, path)
+                yield samples.decode(raw, path, self.starts)
 
     def named(self, benchmark: str) -> Iterator[tuple[str, Samples]]:
         """Yield samples of a benchmark with their fingerprints."""
         for name, path, raw in self.files(benchmark).named():
-            yield name[0], samples.decode(raw, path)
+            yield name[0], samples.decode(raw, path, self.starts)
 
     def compact(self, least: int = 1) -> dict[str, int]:
         """Put the finished points of every benchmark into one file; an interruption loses nothing.

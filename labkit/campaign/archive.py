@@ -13,7 +13,7 @@ import stat
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,8 @@ from labkit.campaign import Campaign, events, find, names, packing, reading
 from labkit.campaign.packing import BROKEN, PIECE, Limits
 from labkit.errors import DataError, LabkitWarning
 from labkit.notes import joined
-from labkit.samples import compacted
+from labkit.samples import compacted, start
+from labkit.samples.start import Starts
 
 MANIFEST = "manifest-sha256.txt"
 # what an archive leaves out: state of the moment, files of this machine alone, derived files
@@ -55,7 +56,7 @@ def export(campaign: Path, output: str | Path | None = None) -> Path:
     paths, not_archived = files(campaign)
     relative = [path.relative_to(campaign).as_posix() for path in paths]
     problems = [f"{name}: {why}" for name in relative if (why := names.problem(name))]
-    problems += [text for text in not_archived if text.startswith("samples")]
+    problems += [text for text in not_archived if text.startswith(("samples", start.FOLDER))]
     if problems:
         first = notes.joined(names.shown(text) for text in problems[:3])
         raise DataError(
@@ -183,12 +184,14 @@ def _folder(folder: Path, *, unpacked: bool = False) -> Examined:
             with path.open("rb") as file:
                 if _digest(file) != digest:
                     problems.append(f"{name}: changed")
-    seen = set[tuple[str, str, int]]()
+    problems += _invalid_starts(relative, campaign.starts)
+    seen, lacking = set[tuple[str, str, int]](), dict[str, list[str]]()
     source, acknowledged = _acknowledged(folder)
     for name in campaign.benchmarks():
-        points, point_problems = _points(campaign, name, _files_named(problems))
+        points, point_problems = _points(campaign, name, _files_named(problems), lacking)
         seen |= points
         problems += point_problems
+    problems += _lacking_starts(lacking, _files_named(problems))
     named = _files_named(problems)
     for name, digest in acknowledged.items():
         match, path = re.fullmatch(r"samples/([^/]+)/([0-9a-f]{16})-(\d{1,9})\.parquet", name), folder / name
@@ -224,10 +227,41 @@ def _invalid_names(campaign: Campaign) -> list[str]:
     return problems
 
 
-def _points(campaign: Campaign, benchmark: str, named: set[str]) -> tuple[set[tuple[str, str, int]], list[str]]:
-    """Read every point of a benchmark; return those that are valid, and the problems of their files."""
-    seen, problems = set[tuple[str, str, int]](), list[str]()
-    for path, check in campaign.files(benchmark).checks():
+def _invalid_starts(relative: Sequence[str], starts: Starts) -> list[str]:
+    """Return problems of the records of starts: a name or a content that labkit does not write."""
+    problems = []
+    for name in relative:
+        if not name.startswith(f"{start.FOLDER}/"):
+            continue
+        digest = name[len(start.FOLDER) + 1 :].removesuffix(".json")
+        if not start.DIGEST.fullmatch(digest) or name != start.file_name(digest):
+            problems.append(f"{names.shown(name)}: not the name of a start's record. Move it out of {start.FOLDER}/")
+        elif why := starts.get(digest).problem:
+            problems.append(f"{name}: {why}. Restore it from a copy; the numbers of its points are not affected")
+    return problems
+
+
+def _lacking_starts(lacking: Mapping[str, list[str]], named: set[str]) -> list[str]:
+    """Return problems of records that points refer to and that cannot be read, unless a problem names them already."""
+    return [
+        f"{start.file_name(digest)}: missing, but {len(points):,} points refer to it, the first in {points[0]}"
+        for digest, points in sorted(lacking.items())
+        if not {start.FOLDER, start.file_name(digest)} & named
+    ]
+
+
+def _points(
+    campaign: Campaign, benchmark: str, named: set[str], lacking: dict[str, list[str]]
+) -> tuple[set[tuple[str, str, int]], list[str]]:
+    """Read every point of a benchmark; return those that are valid, and the problems of their files.
+
+    Parameters
+    ----------
+    named : files that problems name already.
+    lacking : gets, for each record of a start that cannot be read, the files of points that refer to it.
+    """
+    seen, problems, starts = set[tuple[str, str, int]](), list[str](), campaign.starts
+    for path, check in campaign.files(benchmark).checks(starts):
         short = path.relative_to(campaign.path).as_posix()
         try:
             for name, point in check():
@@ -236,6 +270,8 @@ def _points(campaign: Campaign, benchmark: str, named: set[str]) -> tuple[set[tu
                     content = f"{point.spec.benchmark}, launch {point.launch}"
                     raise DataError(f"holds {content}, but by its name {benchmark}, launch {name[1]}")
                 samples.content(point)
+                if point.start and point.start.problem:
+                    lacking.setdefault(point.start.digest, []).append(names.shown(short))
                 seen.add((benchmark, *name))
         except (DataError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             if short not in named:

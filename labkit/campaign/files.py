@@ -16,6 +16,7 @@ from labkit import outside, samples, writing
 from labkit.errors import DataError
 from labkit.samples import Raw, Samples, compacted
 from labkit.samples.compacted import Name
+from labkit.samples.start import Starts
 
 _POINT = re.compile(r"([0-9a-f]{16})-(0|[1-9]\d{0,8})\.parquet")
 
@@ -80,17 +81,17 @@ class Files:
                 last = name
                 yield name, path, load
 
-    def checks(self) -> Iterator[tuple[Path, Callable[[], Iterator[tuple[Name, Samples]]]]]:
+    def checks(self, starts: Starts) -> Iterator[tuple[Path, Callable[[], Iterator[tuple[Name, Samples]]]]]:
         """Yield every file with a function that reads it, compares its checksums, and yields its named points."""
 
         def packed(path: Path) -> Iterator[tuple[Name, Samples]]:
             if path.name != f"{compacted.PREFIX}{compacted.digest(path)}.parquet":
                 raise DataError("changed: its checksum is not the one in its name")
             for name, raw in compacted.read(path, checked=True):
-                yield name, samples.decode(raw, path)
+                yield name, samples.decode(raw, path, starts)
 
         def single(path: Path, name: Name) -> Iterator[tuple[Name, Samples]]:
-            yield name, samples.decode(samples.read(path, checked=True), path)
+            yield name, samples.decode(samples.read(path, checked=True), path, starts)
 
         def stranger(path: Path) -> Iterator[tuple[Name, Samples]]:
             samples.decode(samples.read(path, checked=True), path)

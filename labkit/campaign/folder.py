@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,10 +42,10 @@ class Folder:
     def facts(self) -> dict[str, Any]:
         """Content of campaign.json."""
         try:
-            facts = reading.table(self._open_path / "campaign.json")
+            facts = reading.table(self.open_path / "campaign.json")
         except (OSError, DataError) as error:
             self.check()
-            message = str(error).replace(str(self._open_path), str(self.path))
+            message = str(error).replace(str(self.open_path), str(self.path))
             raise DataError(
                 f"{self._file} cannot be read: {message} Restore it, or delete it; labkit then creates a new one."
             ) from error
@@ -54,10 +54,10 @@ class Folder:
     @property
     def identity(self) -> str:
         """UUID that stays the same when the folder is renamed, copied or archived."""
-        return identity.of(self.facts, self._open_path)
+        return identity.of(self.facts, self.open_path)
 
     @property
-    def _open_path(self) -> Path:
+    def open_path(self) -> Path:
         """The folder to write to; during a measurement the open one, whatever its name is now."""
         return self._anchor.path if self._anchor else self.path
 
@@ -73,9 +73,15 @@ class Folder:
             self._anchor.check()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Turn errors of writing into one `LostError`."""
-        self.check()
+    def writing(self, *, begun: bool = False) -> Iterator[None]:
+        """Turn errors of writing into one `LostError`.
+
+        Parameters
+        ----------
+        begun : whether the folder was the right one when the writing began; a move since then does no harm.
+        """
+        if not begun:
+            self.check()
         try:
             yield
         except OSError as error:
@@ -91,7 +97,7 @@ class Folder:
             If it cannot be written.
         """
         with self.writing():
-            writing.replace(self._open_path / name, text, durable=durable)
+            writing.replace(self.open_path / name, text, durable=durable)
 
     def update(self, facts: Mapping[str, Any]) -> None:
         """Add facts to campaign.json."""
@@ -100,7 +106,7 @@ class Folder:
     def log(self, text: str) -> None:
         """Write a line with the time to the log, for people; no program reads it."""
         with self.writing():
-            self._line(text)
+            self._lines([text])
 
     def tell(self, kind: str, **facts: Any) -> None:
         """Write an event for other processes, and its line of the log for people.
@@ -111,17 +117,19 @@ class Folder:
         facts : the keys of an event of that kind.
         """
         with self.writing():
-            self._event(events.Event(kind, facts))
+            self.acknowledge([events.Event(kind, facts)])
 
-    def _event(self, event: events.Event) -> None:
-        """Write an event to the open folder, even if it was moved."""
-        path = self._open_path / events.NAME
+    def acknowledge(self, happened: Sequence[events.Event]) -> None:
+        """Write events, and their lines of the log, to the open folder, even if it was moved."""
+        path = self.open_path / events.NAME
         if not self._telling or not path.exists():
             self._begin_events(path)
-            self._telling = True
-        _append(path, event.line())
-        if event.text:
-            self._line(event.text)
+        self._telling = False  # a line that is cut off, as on a full disk, must not have another behind it
+        _append(path, b"".join(event.line() for event in happened))
+        self._telling = True
+        self._lines([event.text for event in happened if event.text])
+        if self._anchor:
+            self._anchor.saved += sum(event.kind == "saved" for event in happened)
 
     def _begin_events(self, path: Path) -> None:
         """Prepare the file of events. A campaign from before there were events gets those in its log."""
@@ -130,21 +138,25 @@ class Folder:
                 _append(path, b"\n")
             return
         log = ""
-        if (self._open_path / old_log.LOG).exists():
-            log = reading.text(self._open_path / old_log.LOG, reading.LOG)
+        if (self.open_path / old_log.LOG).exists():
+            log = reading.text(self.open_path / old_log.LOG, reading.LOG)
         writing.create(path, events.converted(log.encode().splitlines()).decode())
 
-    def _line(self, text: str) -> None:
-        """Write a line of the log to the open folder, even if it was moved."""
-        line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {' '.join(text.split())}\n"
-        _append(self._open_path / old_log.LOG, line.encode(errors="replace"))
+    def _lines(self, texts: Sequence[str]) -> None:
+        """Write lines of the log to the open folder, even if it was moved."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        lines = "".join(f"{now} {' '.join(text.split())}\n" for text in texts)
+        if lines:
+            _append(self.open_path / old_log.LOG, lines.encode(errors="replace"))
 
 
-def _append(path: Path, line: bytes) -> None:
-    """Add a line to a file in one write. Refuse a pipe instead of waiting for it."""
+def _append(path: Path, lines: bytes) -> None:
+    """Add lines to a file, usually in one write. Refuse a pipe instead of waiting for it."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
     with open(os.open(path, flags, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
-        file.write(line)
+        view = memoryview(lines)
+        while view:
+            view = view[file.write(view) :]
 
 
 def _json(facts: Mapping[str, Any]) -> str:

@@ -18,12 +18,12 @@ from typing import Any
 from labkit import samples
 from labkit.campaign import Campaign, archive, identity, names
 from labkit.campaign.packing import Limits
-from labkit.samples import Samples
+from labkit.samples import Samples, start
 from labkit.samples.facts import CAMPAIGN, CAMPAIGN_ID, FIRST_LAUNCH
 
 MARKS = (CAMPAIGN.name, CAMPAIGN_ID.name, FIRST_LAUNCH.name)
 ORIGINS = "origins"
-_NOT_COPIED = ("samples", "report", "records.parquet", "campaign.json", ORIGINS)  # to origins/<name>/
+_NOT_COPIED = ("samples", start.FOLDER, "report", "records.parquet", "campaign.json", ORIGINS)  # to origins/<name>/
 
 
 @dataclass

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from labkit.errors import DataError
 from labkit.samples.compacted import FINGERPRINT
+from labkit.samples.start import DIGEST, file_name
 from labkit.spec import BENCHMARK
 
 LONGEST = 255  # B of one part, as file systems have it
@@ -95,3 +96,16 @@ def point(benchmark: str, fingerprint: str, launch: int) -> str:
     if isinstance(launch, bool) or not isinstance(launch, int) or not 0 <= launch < 2**31:
         raise DataError(f"launch={launch!r}, but it must be a whole number from 0 on.")
     return f"samples/{benchmark}/{fingerprint}-{launch}.parquet"
+
+
+def start(digest: str) -> str:
+    """Return the name of the record of a start below the campaign's folder.
+
+    Raises
+    ------
+    DataError
+        If its digest is not as labkit writes it.
+    """
+    if not DIGEST.fullmatch(digest):
+        raise DataError(f"{shown(digest[:80])!r} is not the name of a start's record: it must be sixteen hex digits.")
+    return file_name(digest)

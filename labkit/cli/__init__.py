@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, extras, outside, ranges, show, terminal
-from labkit.cli import campaigns, jobs, measure, pages, streams, testbed
+from labkit.cli import campaigns, checks, compare, jobs, measure, pages, streams, testbed
 from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return 0 for success, 1 for an error, 2 if a gate failed, 3 if an interval was not reached."""
+    """Run one command and return its exit code.
+
+    0 for success, 1 for an error, 2 if a gate failed, 3 if an interval was not reached or a gate had too few launches.
+    """
     warnings.showwarning = warn
     streams.settle(restart=arguments is None)
     top = parser()
@@ -300,6 +303,30 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         campaigns.show_options,
         "Print the results of a campaign.",
         "labkit show quick --benchmark mpi.latency --format csv",
+    ),
+    (
+        "compare",
+        compare.run,
+        compare.options,
+        "Compare campaigns, or levels of a factor, point by point.",
+        "labkit compare before after\n"
+        "labkit compare openmpi mpich --allow library --benchmark mpi.latency\n"
+        "labkit compare quick --by transport=shm,tcp --format json",
+    ),
+    (
+        "lint",
+        checks.lint,
+        checks.lint_options,
+        "Check a campaign against the twelve rules of Hoefler and Belli and labkit's own; name remedies.",
+        "labkit lint quick\nlabkit lint data/campaigns/examples/two-cores --format json",
+    ),
+    (
+        "gate",
+        checks.gate,
+        checks.gate_options,
+        "Compare a campaign with earlier ones; exit with 2 if a point is worse than their launches explain.",
+        "labkit gate today --against data/campaigns/nightly\n"
+        "labkit gate today --against monday tuesday --false-alarms 0.001 --format junit",
     ),
     (
         "compact",

@@ -14,7 +14,7 @@ from labkit.units import format_duration
 if TYPE_CHECKING:
     from labkit.measuring import Progress
 
-OK, ERROR, INTERVAL = 0, 1, 3
+OK, ERROR, FAILED, INTERVAL = 0, 1, 2, 3  # FAILED: a gate; INTERVAL: not reached, or too few launches for a gate
 RESULTS = ("table", "json", "csv", "parquet", "omb", "imb", "gpcnet")  # formats of results
 
 

@@ -164,6 +164,7 @@ FLAGS: Mapping[str, str] = {
             "time_cap",
             "time_limit",
             "seed",
+            "keep",
             "format",
         )
     },

@@ -102,7 +102,7 @@ class Selection:
                 words += ["--factor", f"{key}={value};"]  # a semicolon keeps commas
             elif value is not None:
                 words += ["-o", f"{key}={value}"]
-        usual = Effort().as_dict()
+        usual = dataclasses.asdict(Effort())
         for name, value in self.effort.as_dict().items():
             if value is not None and value != usual[name]:
                 words += [_FLAGS.get(name, f"--{name}"), str(value)]

@@ -151,7 +151,7 @@ def _laid_out(
     threads = max(1, int(samples.spec.values.get("threads", 1)))
     each = [hosts[rank // threads] if hosts else f"ranks from {rank // _UNKNOWN * _UNKNOWN}" for rank in ranks]
     first = {node: place for place, node in reversed(list(enumerate(each)))}
-    nodes = sorted(first, key=lambda node: (switches.get(node, ""), natural(node) if hosts else [first[node]]))
+    nodes = sorted(first, key=lambda node: (natural(switches.get(node, "")), natural(node) if hosts else [first[node]]))
     row_of = {node: row for row, node in enumerate(nodes)}
     rows = np.array([row_of[node] for node in each], np.int64)
     order = np.argsort(rows, kind="stable")

@@ -12,6 +12,8 @@ from labkit.figures import looks, style
 from labkit.figures._plotly import go
 from labkit.units import format_number
 
+MANY = 5000  # pairs of a kind that are all drawn
+_GRID = 200  # cells of a side, about 3 px
 _SOUND = "not slow twice"
 
 
@@ -40,11 +42,13 @@ def repeated_pairs(
     if first.shape != again.shape or len(first) != len(hosts):
         raise DataError(f"The times have shapes {first.shape} and {again.shape}, but there are {len(hosts)} hosts.")
     x, y = (1e6 * (one + one.T) / 2 for one in (first, again))
-    known = np.argwhere(np.triu(~np.isnan(x + y), 1)).tolist()
+    known = np.triu(~np.isnan(x + y), 1)
     figure = go.Figure()
     names = [_SOUND, *dict.fromkeys(causes.values())]
+    drawn = 0
     for name, look in zip(names, looks.named(names), strict=True):
-        pairs = [(one, other) for one, other in known if causes.get((one, other), _SOUND) == name]
+        pairs = _apart(x, y, _of_cause(name, known, causes))
+        drawn += len(pairs)
         if pairs:
             texts = [f"rank {one} on {hosts[one]} with rank {other} on {hosts[other]}" for one, other in pairs]
             figure.add_scatter(
@@ -61,8 +65,8 @@ def repeated_pairs(
                     again=[format_number(float(y[pair])) for pair in pairs],
                 ),
             )
-    values = [float(one[pair]) for one in (x, y) for pair in map(tuple, known)] + [1e6 * v for v in limits if v == v]
-    ends = [np.log10(min(values)) - 0.06, np.log10(max(values)) + 0.06] if values else [0, 1]
+    values = np.concatenate([x[known], y[known], [1e6 * limit for limit in limits if limit == limit]])
+    ends = [np.log10(values.min()) - 0.06, np.log10(values.max()) + 0.06] if len(values) else [0, 1]
     for limit, draw in zip(limits, (figure.add_vline, figure.add_hline), strict=True):
         if limit == limit:
             draw(1e6 * limit, line={"color": "#555", "width": 1.2, "dash": "dash"})
@@ -75,10 +79,32 @@ def repeated_pairs(
         "ticktext": [format_number(mark, digits=3) for mark in marks],
     }
     small = "mean of both directions; dashed: from here on a pair is suspicious"
+    total = int(known.sum())
+    thinned = f"{total:,} pairs; of those that fall on one spot one is drawn" if drawn < total else ""
     figure.update_layout(
-        xaxis={"title": {"text": style.note("one-way time, first measurement (µs)", small)}, **ticks},
+        xaxis={"title": {"text": style.note("one-way time, first measurement (µs)", small, thinned)}, **ticks},
         yaxis={"title": {"text": "one-way time, again (µs)"}, **ticks},
         showlegend=True,
         hovermode="closest",
     )
     return style.finish(figure)
+
+
+def _of_cause(name: str, known: NDArray[np.bool_], causes: Mapping[tuple[int, int], str]) -> NDArray[np.int64]:
+    """Pairs of a cause, or of none, that have both times, (pairs, 2)."""
+    chosen = known.copy() if name == _SOUND else np.zeros_like(known)
+    for pair, cause in causes.items():
+        chosen[pair] = known[pair] and cause == name
+    return np.argwhere(chosen)
+
+
+def _apart(x: NDArray[np.float64], y: NDArray[np.float64], pairs: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Pairs to draw: all, or of more than `MANY` the first in each cell of a grid that is finer than a mark."""
+    if len(pairs) > MANY:
+        cells = np.zeros(len(pairs), np.int64)
+        for times in (x, y):
+            values = np.log10(np.maximum(times[tuple(pairs.T)], 1e-9))
+            place = (values - values.min()) / max(float(np.ptp(values)), 1e-9) * (_GRID - 1)
+            cells = cells * _GRID + place.astype(np.int64)
+        pairs = pairs[np.sort(np.unique(cells, return_index=True)[1])]
+    return [(one, other) for one, other in pairs.tolist()]

@@ -5,7 +5,7 @@
 """
 
 from labkit.host.checks import Check, badges, checks, warnings_for_run
-from labkit.host.machine import describe, identity, load_snapshot
+from labkit.host.machine import describe, identity, lasting, load_snapshot
 from labkit.host.others import Watch
 from labkit.host.programs import PROGRAMS, VERSION, Program, find, installed, present
 
@@ -21,6 +21,7 @@ __all__ = [
     "find",
     "identity",
     "installed",
+    "lasting",
     "load_snapshot",
     "present",
     "warnings_for_run",

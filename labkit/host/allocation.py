@@ -167,7 +167,8 @@ def current() -> Allocation | None:
     job = _usable_job()
     if job is None or not _part.get():
         return job
-    hosts = tuple(host for host in job.hosts if host in _part.get())
+    part = frozenset(_part.get())
+    hosts = tuple(host for host in job.hosts if host in part)
     return Allocation(job.system, job.job, job.index, hosts, job.tasks, job.leaves)
 
 

@@ -50,6 +50,11 @@ def describe() -> dict[str, Any]:
     return copy.deepcopy(_lasting()) | _passing() | {"load": load_snapshot()}
 
 
+def lasting() -> dict[str, Any]:
+    """Describe what of this machine does not change while this process lives: a part of `describe`."""
+    return copy.deepcopy(_lasting())
+
+
 def identity(spec_library: str) -> dict[str, str]:
     """Return what numbers depend on beside the spec; the same after a reboot and under load.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,11 +33,25 @@ def listed(text: str) -> tuple[str, ...]:
     ('a:4', 'b:2')
     """
     path = Path(text)
-    if text and ("/" in text or path.is_file()):
+    if text and ("/" in text or _is_file(path)):
         return _read(path)
     hosts = tuple(name for name in text.split(",") if name)
     slots(hosts)
     return hosts
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a list of hosts is the name of a file; a long one is a name that no file can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _some(hosts: Sequence[str], most: int = 8) -> str:
+    """Hosts for a message: all of a few, else the first and how many more."""
+    rest = f",… ({len(hosts):,} hosts)" if len(hosts) > most else ""
+    return ",".join(hosts[:most]) + rest
 
 
 def _read(path: Path) -> tuple[str, ...]:
@@ -84,7 +99,7 @@ def slots(hosts: Sequence[str]) -> dict[str, int]:
             raise SpecError(f"hosts: {text!r} is not of the form host or host:slots. Write it like node1:4.")
         if match["name"] in slots_of:
             raise SpecError(
-                f"hosts={','.join(hosts)}, but {match['name']} is given twice. Give it once, with its slots: "
+                f"hosts={_some(hosts)}, but {match['name']} is given twice. Give it once, with its slots: "
                 f"{match['name']}:2."
             )
         slots_of[match["name"]] = int(match["slots"] or 0)
@@ -113,12 +128,13 @@ def shares(hosts: Sequence[str], ranks: int, ppn: int) -> tuple[tuple[str, int],
     room = {name: ppn or ((given or 1) if any(slots_of.values()) else even) for name, given in slots_of.items()}
     total = sum(room.values())
     if total < ranks:
-        what = f"ppn={ppn} on {len(slots_of)} hosts" if ppn else f"the slots of hosts={','.join(hosts)}"
+        what = f"ppn={ppn} on {len(slots_of)} hosts" if ppn else f"the slots of hosts={_some(hosts)}"
         raise SpecError(
             f"ranks={ranks}, but {what} hold {total}. Set ranks={total}, give more slots, or set ppn={even}."
         )
     if not ppn:
-        level = next(n for n in range(even, ranks + 1) if sum(min(n, most) for most in room.values()) >= ranks)
+        levels = range(even, ranks + 1)
+        level = levels[bisect_left(levels, ranks, key=lambda n: sum(min(n, most) for most in room.values()))]
         room = {name: min(level, most) for name, most in room.items()}
     return fill(room, ranks)
 

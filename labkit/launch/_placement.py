@@ -44,6 +44,7 @@ class Placement:
     network : a site's device for TCP between hosts, if the spec names none.
     flags : further arguments of a site for the launcher.
     patience : s that ssh tries to reach a host; 0 leaves it to ssh.
+    by_input : whether rank 0 reads its plan from standard input.
     """
 
     ranks: int
@@ -64,6 +65,7 @@ class Placement:
     network: str = ""
     flags: tuple[str, ...] = ()
     patience: int = 0
+    by_input: bool = False
 
     @cached_property
     def shares(self) -> tuple[tuple[str, int], ...]:
@@ -200,7 +202,8 @@ def refuse_uneven(placement: Placement, launcher: str) -> None:
     SpecError
         If they do.
     """
-    if any(n != placement.per_host for _, n in placement.shares[:-1]):
+    per_host = placement.per_host  # worked out from all hosts
+    if any(n != per_host for _, n in placement.shares[:-1]):
         counts = ", ".join(f"{n} on {host}" for host, n in placement.shares)
         raise SpecError(
             f"hosts give {counts}, but {launcher} starts the same number on each host. Set ppn=N, or launcher=openmpi."

@@ -75,6 +75,7 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
         out += ["--overcommit"]
     if placement.nodes:
         out += ["--overlap"]  # else a step waits for the cores that the job script holds
+    out += ["--input=0"] if placement.by_input else []  # else srun sends it to all ranks
     return [*out, "--kill-on-bad-exit=1", "--export=ALL"]
 
 

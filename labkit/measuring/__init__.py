@@ -11,7 +11,7 @@ from labkit import benchmarks, host, staging, testbeds
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign, fresh
 from labkit.errors import AbsentError, Failed
-from labkit.measuring import interference, programs, ranks
+from labkit.measuring import interference, lines, programs, ranks, volume
 from labkit.measuring.fingerprints import named
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import PROGRESS, Counter, Progress, Report, published
@@ -72,13 +72,15 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
     Raises
     ------
     SpecError
-        If a spec is impossible.
+        If a spec is impossible, or its samples are so large that `Effort.keep` must be set.
     LaunchError
         If what a spec needs is not installed.
     """
+    resolved = list(named(specs, effort))
+    volume.refuse([spec for spec, _, _ in resolved], effort)
     return [
         Point(spec, number, fingerprint, library)
-        for spec, library, fingerprint in named(specs, effort)
+        for spec, library, fingerprint in resolved
         for number in range(effort.launches)
     ]
 
@@ -101,8 +103,11 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
     with ExitStack() as stack:
         opened = testbeds.Opened(stack, counter.note)
         stack.enter_context(staging.session(campaign.log))
-        for number in sorted({point.launch for point in points}):
-            groups = starts([point for point in points if point.launch == number], effort)
+        launches: dict[int, list[Point]] = {}
+        for point in points:
+            launches.setdefault(point.launch, []).append(point)
+        for _, of_launch in sorted(launches.items()):
+            groups = starts(of_launch, effort)
             for batch in concurrent(groups):
                 spec = batch[0][0][0].spec
                 runs = {ToolBenchmark: programs.run, InterferenceBenchmark: interference.run}
@@ -118,12 +123,12 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    lines: list[str] = []
+    found: list[str] = []
     for group in starts([point for point in points if not point.launch], effort):
         benchmark = benchmarks.get(group[0].spec.benchmark)
         shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
-        lines += shells.get(type(benchmark), ranks.shell)(group, effort)
-    return lines
+        found += shells.get(type(benchmark), lines.shell)(group, effort)
+    return found
 
 
 def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:

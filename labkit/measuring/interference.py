@@ -16,12 +16,12 @@ from labkit import benchmarks, notes, supervise, testbeds, tools
 from labkit.benchmarks import InterferenceBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
-from labkit.measuring import programs, ranks
+from labkit.measuring import bounds, lines, programs, ranks
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import Counter
 from labkit.samples import Samples
 from labkit.samples.facts import ELAPSED, EVIDENCE, START, VERIFIED, complete, noted
-from labkit.spec import Effort, Spec
+from labkit.spec import Effort, Keep, Spec
 from labkit.testbeds import Testbed
 from labkit.tools import Place
 
@@ -124,9 +124,9 @@ def _aggressor(point: Point, hosts: Sequence[str], seconds: int, testbed: Testbe
 
 def _ranks(point: Point, seconds: int, testbed: Testbed) -> supervise.Tree:
     """Start ranks that go on until they are ended, for at most so many s."""
-    command, environment, _ = ranks.line([point], _ON)
-    words = ["timeout", f"--kill-after={ranks.GRACE:g}", str(seconds), *testbed.wrap(command)]
-    return supervise.start(words, env=os.environ | environment, stdout=supervise.DEVNULL, grace=ranks.GRACE)
+    line = lines.of([point], _ON)
+    words = ["timeout", f"--kill-after={ranks.GRACE:g}", str(seconds), *testbed.wrap(line.command)]
+    return supervise.start(words, env=os.environ | line.environment, stdout=supervise.DEVNULL, grace=ranks.GRACE)
 
 
 def _place(hosts: Sequence[str], client: int, server: int, testbed: Testbed) -> Place:
@@ -151,7 +151,7 @@ def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
             )
 
 
-def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples, keep: str) -> Samples:
+def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples, keep: Keep) -> Samples:
     """Both phases in one samples file: the times beside the aggressor, and those alone as an extra column."""
     metas: list[dict[str, Any]] = [dict(alone.meta), dict(beside.meta)]
     phases = (alone, beside)
@@ -173,7 +173,7 @@ def _together(point: Point, order: Sequence[str], alone: Samples, beside: Sample
         spec=point.spec,
         effort=replace(beside.effort, keep=keep),
         launch=point.launch,
-        meta=complete(meta, "measured"),
+        meta=complete(meta | bounds.of_point(meta, beside.start.meta if beside.start else ()), "measured"),
         extras={"alone_ns": alone.time_ns},
     )
 
@@ -181,4 +181,4 @@ def _together(point: Point, order: Sequence[str], alone: Samples, beside: Sample
 def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     """The starts of the victims, as a shell takes them."""
     victims = (replace(point, spec=split(point.spec, testbeds.outline(point.spec.testbed))[0]) for point in points)
-    return [line for victim in victims for line in ranks.shell([victim], effort)]
+    return [line for victim in victims for line in lines.shell([victim], effort)]

@@ -60,4 +60,9 @@ class Failure:
 
     def retry(self) -> Point:
         """The point to measure once more, marked with the reason of this failure."""
-        return dataclasses.replace(self.point, retried=self.error.brief)
+        return dataclasses.replace(self.point, retried=_short(self.error.brief))
+
+
+def _short(reason: str, most: int = 160) -> str:
+    """Return a reason in at most so many characters; it is kept with each point."""
+    return reason if len(reason) <= most else f"{reason[: most - 1]}…"

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
+from typing import Any
 
 from labkit import benchmarks, host, tools
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, of_point
 from labkit.host import allocation
-from labkit.measuring import paths
+from labkit.measuring import bounds, paths
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import Counter
 from labkit.samples import Samples
 from labkit.samples.facts import VERIFIED, complete, noted
+from labkit.samples.start import Start
 from labkit.spec import Effort
 from labkit.testbeds import Testbed
+
+COMMANDS = 512  # B of command lines from which they are a part of the start's record
 
 
 def run(
@@ -61,13 +66,18 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     elapsed = perf_counter() - clock
     processes = (2 if invocation.server else 1) * len(invocation.each)  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
+    commands = [list(words) for words in outcome.commands]
+    shared: dict[str, Any] = {"testbed": dict(testbed.facts)} | ({"allocation": batch.facts()} if batch else {})
+    if len(json.dumps(commands)) > COMMANDS:
+        shared["commands"] = commands
+    record = Start.of(host.lasting(), shared, spec.as_dict())
     meta = {
         **outcome.meta,
-        **({"allocation": batch.facts()} if batch else {}),
+        "commands": commands,
+        **record.meta,
         "engine": invocation.tool,
         "library": point.library,
         "verified": VERIFIED.of(outcome.meta),
-        "commands": [list(words) for words in outcome.commands],
         "stopped_by": "tool",
         "timing": "each" if sampled else "",
         "cadence": benchmark.cadence,
@@ -77,7 +87,6 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         "seed": effort.seed,
         "load_start": load,
         "load_end": load_end,
-        "testbed": dict(testbed.facts),
         "evidence": crossed,
         **point.marks[0],
         **noted(
@@ -90,6 +99,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
             [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=processes)],
         ),
     }
+    meta |= bounds.of_point(meta, record.meta)
     origin = "measured" if sampled else "reported"
     samples = Samples(
         spec=spec,
@@ -103,5 +113,6 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         meta=complete(meta, origin),
         source=outcome.source,
         extras=outcome.extras,
+        start=record,
     )
     campaign.save(samples, point.fingerprint)

@@ -6,95 +6,49 @@ import dataclasses
 import json
 import os
 import select
-import shlex
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, host, launch, staging, supervise, testbeds
+from labkit import benchmarks, host, launch, staging, supervise
 from labkit.benchmarks import StartBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
 from labkit.host import allocation
-from labkit.measuring import paths
+from labkit.measuring import bounds, lines, paths
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import Counter
 from labkit.notes import Note, badge, note
 from labkit.samples import Samples
-from labkit.samples.facts import CHUNKS, LOAD_END, RANK_HOSTS, STAGED, TIMING, WARMUP, complete, noted
+from labkit.samples.facts import CHUNKS, RANK_HOSTS, STAGED, TIMING, WARMUP, complete, noted
+from labkit.samples.start import Start as Record
 from labkit.spec import Effort
 from labkit.stats import over_ranks
 from labkit.stats.over_ranks import OverRanks
 from labkit.testbeds import Testbed
 from labkit.units import KiB
-from labkit.worker import ABSENT, Frame, Plan, Reader, links, reported_failure
-
-WORD = 100_000  # bytes of one command-line word that every kernel takes (MAX_ARG_STRLEN is 131072)
+from labkit.worker import ABSENT, PIECE, Frame, Reader, links, reported_failure
 
 STARTING = 10.0  # s; ranks on a busy machine may take that long to meet, however short the time limit is
-CONNECTING = 10.0  # s; ssh itself tries for minutes to reach a host that is down
 ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, when all samples are there
 GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
+_OF_POINTS = ("size", "engine", "library", "timer_overhead_ns")  # stay in the metadata of each point: records need them
 
 
 def run(
     points: Sequence[Point], effort: Effort, campaign: Campaign, testbed: Testbed, counter: Counter
 ) -> Iterator[Failure]:
     """Measure points with one start of the ranks; if a point fails, start them again for the remaining points."""
-    remaining = list(points)
-    while remaining:
-        start = Start(remaining[: _fitting(remaining, effort)], effort, campaign, testbed, counter)
-        yield from start.run()
-        remaining = [point for point in remaining if point not in start.ended]
-
-
-def _fitting(points: Sequence[Point], effort: Effort) -> int:
-    """Return how many points fit into one command line."""
-    count = len(points)
-    while count > 1 and len(_plan(points[:count], effort).encode()) > WORD:
-        count //= 2
-    return count
-
-
-def _plan(points: Sequence[Point], effort: Effort) -> Plan:
-    """The plan that the ranks get on their command line."""
-    mpi = benchmarks.get(points[0].spec.benchmark).mpi
-    return Plan(tuple((i, point.spec) for i, point in enumerate(points)), effort, mpi)
-
-
-def line(points: Sequence[Point], effort: Effort) -> tuple[list[str], dict[str, str], launch.Placement | None]:
-    """Command line of one start, the variables that it adds to the environment, and the placement of its ranks."""
-    plan, spec = _plan(points, effort), points[0].spec
-    rank = [sys.executable, "-m", "labkit.worker", plan.encode()]
-    if not plan.mpi:
-        return rank, dict(spec.environment), None
-    launcher = launch.get(spec.launcher)
-    placement = launch.Placement.of(spec, launcher, testbeds.outline(spec.testbed))
-    placement = dataclasses.replace(placement, patience=int(max(1, min(CONNECTING, effort.time_limit / 2))))
-    if spec.testbed == "local" or placement.remote_shell:  # else the ranks see other folders than this process
-        rank = staging.command(rank, placement, launcher)
-    return launcher.command(placement, rank), launcher.environment(placement), placement
-
-
-def shell(points: Sequence[Point], effort: Effort) -> list[str]:
-    """Command lines of a group's starts with their plans; the ranks send their samples to standard output."""
-    lines, remaining = [], list(points)
-    while remaining:
-        group = remaining[: _fitting(remaining, effort)]
-        command, environment, _ = line(group, effort)
-        lines.append(shlex.join(_with(environment, command)))
-        remaining = remaining[len(group) :]
-    return lines
-
-
-def _with(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:
-    """A command with the variables it runs with."""
-    words = [f"{key}={value}" for key, value in sorted(environment.items())]
-    return [*(["env", *words] if words else []), *command]
+    for part in lines.parts(points, effort):
+        remaining = part
+        while remaining:
+            start = Start(remaining, effort, campaign, testbed, counter)
+            yield from start.run()
+            remaining = start.remaining
 
 
 def _placement_facts(placement: launch.Placement | None, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,6 +68,18 @@ def _placement_facts(placement: launch.Placement | None, facts: Mapping[str, Any
     return {"allocation": job.facts(), "placement": placed}
 
 
+def brief(hosts: Sequence[str]) -> str:
+    """Names of hosts for a message; of many the first ones.
+
+    Examples
+    --------
+    >>> brief(["a", "b"]), brief([f"n{i}" for i in range(100)])
+    ('a, b', 'n0, n1, n2, n3 and 96 more')
+    """
+    shown = ", ".join(hosts[:4] if len(hosts) > 8 else hosts)
+    return f"{shown} and {len(hosts) - 4} more" if len(hosts) > 8 else shown
+
+
 class Start:
     """One start of the ranks.
 
@@ -127,51 +93,71 @@ class Start:
     ) -> None:
         self._points, self._effort, self._campaign = points, effort, campaign
         self._testbed, self._counter = testbed, counter
-        self.ended: list[Point] = []
+        self._ended, self._left, self._index = bytearray(len(points)), len(points), 0
         self._ready: Mapping[str, Any] = {}
         self._reader = Reader()
-        self._current: Point = points[0]
+        self._saving = campaign.saving()
         self._began, self._load, self._watch = datetime.now(UTC), host.load_snapshot(), host.Watch()
         self._doubts: list[Note] = []
         self._finalized: int | None = None
         self._over: OverRanks | None = None
-        self._placement: launch.Placement | None = None
-        self.command, self._environment = self._argv()
+        line = lines.of(points, effort)
+        self._line = dataclasses.replace(line, command=testbed.wrap(line.command))
+        self._plan = memoryview(f"{line.plan}\n".encode())
+        self._machine: Mapping[str, Any] = {}
+        self._record: Record | None = None
 
-    def _argv(self) -> tuple[list[str], dict[str, str]]:
-        """Command line, and the variables that it adds to the environment."""
-        command, environment, self._placement = line(self._points, self._effort)
-        return self._testbed.wrap(command), environment
+    @property
+    def remaining(self) -> list[Point]:
+        """Points that did not end, with samples or without."""
+        return [point for point, ended in zip(self._points, self._ended, strict=True) if not ended]
+
+    @property
+    def _current(self) -> Point:
+        """The point in flight."""
+        return self._points[self._index]
 
     def run(self) -> Iterator[Failure]:
         """Start the ranks, read frames until they end, and yield the points that failed."""
         self._counter.tell(self._current)
-        environment, began = os.environ | self._environment, time.perf_counter_ns()
+        environment, began = os.environ | self._line.environment, time.perf_counter_ns()
         environment |= {links.LINKS: json.dumps(dict(self._testbed.links))} if self._testbed.links else {}
-        with supervise.start(self.command, env=environment, grace=GRACE) as tree:
+        fed = bool(self._line.plan)
+        with supervise.start(self._line.command, env=environment, grace=GRACE, fed=fed) as tree, self._saving:
+            self._feed(tree)
             failure: LabkitError | None = None
             try:
                 for frame in self._frames(tree):
                     yield from self._take(frame, tree)
             except LabkitError as error:
                 failure = of_point(error)
-            if failure is None and len(self.ended) < len(self._points):
+            if failure is None and self._left:
                 failure = self._finish(tree, began)
         if failure is not None:
-            failed = [self._current]
-            if not self._ready:  # ranks that did not connect will not connect for the other points either
-                failed = [point for point in self._points if point not in self.ended]
-            for point in failed:
-                self._end(point)
-                yield Failure(point, failure)
+            failed = [index for index, ended in enumerate(self._ended) if not ended]
+            if self._ready:  # else: ranks that did not connect will not connect for the other points either
+                failed = failed[:1] if self._ended[self._index] else [self._index]
+            for index in failed:
+                self._end(index)
+                yield Failure(self._points[index], failure)
+
+    def _feed(self, tree: supervise.Tree) -> None:
+        """Send the next piece of the plan to rank 0, which asks for it when it has taken the one before."""
+        if tree.stdin is None:
+            return
+        piece, self._plan = self._plan[:PIECE], self._plan[PIECE:]
+        with suppress(BrokenPipeError):  # it ended: its output tells why
+            tree.stdin.write(piece)
+        if not self._plan:
+            tree.stdin.close()
 
     def _frames(self, tree: supervise.Tree) -> Iterator[Frame]:
         """Yield frames as they come; raise an error if none comes for too long."""
         pipe = tree.stdout.fileno()
         while True:
-            over = len(self.ended) == len(self._points)
+            over = not self._left
             limit = self._effort.time_limit if self._ready else max(self._effort.time_limit, STARTING)
-            if not select.select([pipe], [], [], ENDING if over else limit)[0]:
+            if not self._readable(pipe, ENDING if over else limit):
                 tree.stop()
                 if not self._ready:
                     raise self._unconnected(limit, tree.stderr_text())
@@ -181,7 +167,7 @@ class Start:
                 raise LaunchError(
                     f"no progress for {limit:g} s in {benchmarks.label(self._current.spec)}, so labkit killed "
                     "the ranks. Set a longer --time-limit if the point needs it.",
-                    command=self._shown(),
+                    command=self._line.shown,
                     stderr=tree.stderr_text(),
                 )
             piece = os.read(pipe, 1 << 20)
@@ -189,14 +175,26 @@ class Start:
                 return
             yield from self._reader.feed(piece)
 
+    def _readable(self, pipe: int, limit: float) -> bool:
+        """Wait for output of the ranks; meanwhile acknowledge points that have waited long enough."""
+        end = time.monotonic() + limit
+        while True:
+            left, due = end - time.monotonic(), self._saving.remaining
+            if select.select([pipe], [], [], max(left if due is None else min(left, due), 0))[0]:
+                return True
+            if due is not None and due <= left:
+                self._saving.flush()
+            elif left <= 0:
+                return False
+
     def _unconnected(self, limit: float, stderr: str) -> LaunchError:
         """Return the error for ranks that did not connect in time."""
-        hosts = ", ".join(self._points[0].spec.hosts)
+        hosts = brief(self._points[0].spec.hosts)
         advice = f"Check that `ssh HOST true` works for each of {hosts}, or set" if hosts else "Set"
         return LaunchError(
             f"the ranks of {benchmarks.label(self._current.spec)} did not connect within {limit:g} s, so labkit "
             f"killed them. {advice} a longer --time-limit.",
-            command=self._shown(),
+            command=self._line.shown,
             stderr=stderr,
             lasting=bool(hosts),
         )
@@ -205,21 +203,26 @@ class Start:
         """Process one frame from rank 0; yield the point if it failed."""
         header = frame.header
         kind = header.pop("kind")
-        if kind == "ready":
+        if kind == "more":
+            self._feed(tree)
+        elif kind == "ready":
             tree.note_leftovers()
             self._check(header)
             self._ready = header
+            self._describe()
         elif kind == "point":
-            self._current = self._points[header["index"]]
+            self._index = header["index"]
             self._began, self._load = datetime.now(UTC), host.load_snapshot()
             self._watch.look()
             self._counter.tell(self._current)
         elif kind == "progress":
             self._counter.tell(self._current, n=header["n"], ci=header["ci"])
         elif kind == "failed":
-            self._end(self._current)
+            point = self._current
+            self._end(self._index)
+            self._saving.flush()  # whoever is told of the failure finds the points before it
             kind = AbsentError if header["reason"].startswith(ABSENT) else KernelError
-            yield Failure(self._current, kind(f"{benchmarks.label(self._current.spec)}: {header['reason']}"))
+            yield Failure(point, kind(f"{benchmarks.label(point.spec)}: {header['reason']}"))
         elif kind == "over ranks":
             self._over = over_ranks.unpacked(frame.values, **header)
         elif kind == "samples":
@@ -248,44 +251,58 @@ class Start:
             raise LaunchError(
                 f"{ranks} ranks started, but each found {header['size']}: the launcher and mpi4py use different "
                 f"MPI libraries (mpi4py has {header.get('library', 'none')}). Set MPI4PY_MPIABI, or --launcher.",
-                command=self._shown(),
+                command=self._line.shown,
             )
         loaded, expected = launch.library(header.get("library", "")), self._points[0].library
         if loaded not in ("", expected) and expected != "none":
             text = f"the launcher belongs to {expected}, but the ranks loaded {loaded}"
             self._doubts = [note("other-library", text, launcher=expected, loaded=loaded)]
-        self._doubts += staging.doubts(self._placement, STAGED.of(header))
+        self._doubts += staging.doubts(self._line.placement, STAGED.of(header))
+
+    def _describe(self) -> None:
+        """Find out what all points of this start share: the machine, the hosts, the command."""
+        spec, ready = self._points[0].spec, self._ready
+        self._machine = host.describe()
+        shared = {name: value for name, value in ready.items() if name not in _OF_POINTS}
+        shared |= {"command": self._line.shown, "mpi_library": ready.get("library", "")}
+        shared |= {"testbed": dict(self._testbed.facts)} | _placement_facts(self._line.placement, ready)
+        self._record = Record.of(self._machine, shared, spec.as_dict())
 
     def _keep(self, rows: np.ndarray[Any, np.dtype[np.int64]], facts: dict[str, Any]) -> None:
         """Write the samples of the point in flight."""
-        point, spec = self._current, self._current.spec
-        benchmark, options = benchmarks.get(spec.benchmark), dict(spec.options)
+        if self._record is None:
+            self._describe()
+        assert self._record is not None
+        point, spec, machine = self._current, self._current.spec, self._machine
+        benchmark, options = benchmarks.get(spec.benchmark), spec.values
         chunks = CHUNKS.of(facts)
+        load_end = host.load_snapshot() | {"others": self._watch.since(self._load["monotonic_s"])}
+        facts |= {name: self._ready[name] for name in ("engine", "timer_overhead_ns") if name in self._ready}
         facts |= {
+            "library": point.library,
             "timing": options.get("timing", "each"),
             "cadence": options.get("cadence", benchmark.cadence),
             "fingerprint": point.fingerprint,
             "start": self._began.isoformat(timespec="milliseconds"),
-            "command": self._shown(),
             "seed": self._effort.seed,
             "load_start": self._load,
-            "load_end": host.load_snapshot() | {"others": self._watch.since(self._load["monotonic_s"])},
+            "load_end": load_end,
+            **self._record.meta,
         }
-        machine, load = host.describe(), (self._load, LOAD_END.of(facts))
-        facts = {k: v for k, v in self._ready.items() if k != "size"} | {"library": point.library} | facts
-        facts["mpi_library"] = self._ready.get("library", "")
+        load = (self._load, load_end)
         warnings = host.warnings_for_run(machine, *load, ranks=self._local_ranks)
         warnings += self._doubts + paths.doubts(spec, facts) + point.marks[1]
-        facts |= _placement_facts(self._placement, facts) | point.marks[0]
-        facts["testbed"], iterations = dict(self._testbed.facts), sum(chunks) + WARMUP.of(facts) * len(chunks)
-        badges = [*self._testbed.badges, *paths.badges(spec, facts, iterations, self._placement)]
+        facts |= point.marks[0]
+        iterations = sum(chunks) + WARMUP.of(facts) * len(chunks)
+        badges = [*self._testbed.badges, *paths.badges(spec, facts, iterations, self._line.placement)]
         badges += [badge("side by side")] if allocation.shared() else []
-        facts |= noted([*badges, *host.badges(machine, *load)], warnings)
         numbers, times = facts.pop("rows"), rows[0]
+        facts.pop("index", None)
+        facts |= noted([*badges, *host.badges(machine, *load)], warnings)
+        facts |= bounds.of_point(facts, self._record.meta)
         extras: dict[str, Any] = dict(zip(benchmark.phases, rows[1:], strict=False))
         if TIMING.of(facts) == "total":
             extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
-        facts.pop("index", None)
         over, self._over = self._over, None
         samples = Samples(
             spec=spec,
@@ -297,21 +314,23 @@ class Start:
             meta=complete(facts, "measured"),
             extras=extras,
             over=over,
+            start=self._record,
         )
-        self._campaign.save(samples, point.fingerprint)
-        self._end(point)
+        self._saving.add(samples, point.fingerprint)
+        self._end(self._index)
 
     @property
     def _local_ranks(self) -> int:
         """Number of ranks on this machine; all hosts of a virtual cluster are on it."""
-        place, ranks = self._placement, self._points[0].spec.ranks
+        place, ranks = self._line.placement, self._points[0].spec.ranks
         return ranks if place is None or place.remote_shell or not place.shares else place.per_host
 
-    def _end(self, point: Point) -> None:
+    def _end(self, index: int) -> None:
         """Count a point that ended, with or without samples."""
-        self.ended.append(point)
+        self._left -= not self._ended[index]
+        self._ended[index] = True
         self._counter.done += 1
-        self._counter.tell(point)
+        self._counter.tell(self._points[index])
 
     def _died(self, tree: supervise.Tree) -> LabkitError:
         """Return the error for ranks that ended early, with the reason that they reported, if any."""
@@ -323,9 +342,5 @@ class Start:
         when = "in the middle of" if self._ready else "before they had connected, for"
         text = failure["text"] if failure else f"the ranks ended {when} {benchmarks.label(self._current.spec)}."
         return LaunchError(
-            text, command=self._shown(), exit_status=status, rank=failure["rank"] if failure else None, stderr=stderr
+            text, command=self._line.shown, exit_status=status, rank=failure["rank"] if failure else None, stderr=stderr
         )
-
-    def _shown(self) -> list[str]:
-        """The command line without the plan, which nobody can read, and with the variables that matter."""
-        return [*_with(self._environment, self.command[:-1]), "PLAN"]

@@ -23,17 +23,23 @@ def retried(
     run : measures points, and yields those that failed.
     retry : makes of a failure the point to be measured once more.
     """
-    fitting = [point for point in points if _fits(point)]
+    fitting = []
     for point in points:
-        if point not in fitting:
+        if _fits(point):
+            fitting.append(point)
+        else:
             yield Failure(point, LaunchError(f"too few hosts are left: {_job_hosts()}. Submit again with other nodes."))
     failures = list(run(fitting)) if fitting else []
     died = [failure.point.spec for failure in failures if isinstance(failure.error, LaunchError)]
     nodes.left_out(dict.fromkeys(name for spec in died for name in nodes.hosts(spec)), campaign)
-    second = {failure.point: failure for failure in failures if not final(failure.error) and _fits(failure.point)}
-    yield from (failure for failure in failures if failure.point not in second)
+    second = []
+    for failure in failures:
+        if final(failure.error) or not _fits(failure.point):
+            yield failure
+        else:
+            second.append(failure)
     if second:
-        yield from run([retry(failure) for failure in second.values()])
+        yield from run([retry(failure) for failure in second])
 
 
 def final(error: LabkitError) -> bool:

@@ -19,6 +19,7 @@ from labkit import __version__, writing
 from labkit.campaign import Campaign, signatures
 from labkit.errors import DataError
 from labkit.records import tables
+from labkit.samples.start import MISSING
 
 WORTH = 200  # rows; fewer are computed each time
 
@@ -43,7 +44,8 @@ def _benchmark(campaign: Campaign, benchmark: str) -> pd.DataFrame:
     if (frame := _read(path, stamp)) is not None:
         return frame
     frame = records.table(campaign.samples(benchmark), campaign=campaign.name)
-    if len(frame) >= WORTH:
+    lacking = any(one.code == MISSING for notes in frame["warnings"] for one in notes)  # may be there the next time
+    if len(frame) >= WORTH and not lacking:
         _keep(frame, path, stamp)
     return frame
 

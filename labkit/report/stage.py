@@ -27,6 +27,7 @@ from labkit.report import (
     campaigns,
     caveats,
     front,
+    linting,
     markdown,
     methods,
     notebook,
@@ -47,6 +48,7 @@ BLOCKS = (
     | summary.BLOCKS
     | methods.BLOCKS
     | artifact.BLOCKS
+    | linting.BLOCKS
 )
 _COPIED = ("assets", "filters", "_extensions")
 MARK = ".labkit-report"  # in a folder that may be deleted

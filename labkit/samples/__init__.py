@@ -5,7 +5,8 @@ Format 1 (Parquet, zstd)
     iteration and rank. Values a tool reports stand in the metadata, with zero rows. File metadata
     under the key ``labkit``: one JSON object with ``format``, ``spec``, ``effort``, ``host``, ``launch``,
     ``origin``, ``meta``, ``reported``, ``source``. Under ``labkit-sha256`` its checksum, in files that have one; pages
-    of values have Parquet's own.
+    of values have Parquet's own. What all points of a start share need not be in it: then ``start_record`` names
+    a file that has it (`labkit.samples.start`), and `decode` joins the two.
 
 Format 2
     As format 1, with a further column ``kind``: statistics over all ranks beside the samples of some
@@ -14,6 +15,9 @@ Format 2
 History of the format
     1 : first.
     2 : points of many ranks; all others are written in format 1 as before.
+
+    ``start_record`` is newer than either format and changes neither: versions that do not know it read the same
+    numbers, with the host's name and processor, and without the facts that the record holds.
 """
 
 from __future__ import annotations
@@ -31,9 +35,10 @@ from numpy.typing import NDArray
 from labkit import outside, writing
 from labkit.errors import DataError
 from labkit.notes import Note
-from labkit.samples import facts, many_ranks
+from labkit.samples import facts, many_ranks, start
 from labkit.samples import header as headers
 from labkit.samples.header import ORIGINS as ORIGINS
+from labkit.samples.start import Start, Starts
 from labkit.spec import Effort, Reported, Spec
 from labkit.stats.over_ranks import OverRanks
 
@@ -64,6 +69,7 @@ class Samples:
     source : text the tool printed, untouched.
     extras : further columns, each (ranks, iterations).
     over : statistics over all ranks, where `ranks` are only a part of those that were timed; None where they are all.
+    start : record of the start that measured it, which has a part of `host` and `meta`; None for a point without one.
     """
 
     spec: Spec
@@ -78,6 +84,7 @@ class Samples:
     source: str = ""
     extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     over: OverRanks | None = None
+    start: Start | None = None
 
     @property
     def seconds(self) -> NDArray[np.float64]:
@@ -102,8 +109,8 @@ class Samples:
 
     @property
     def warnings(self) -> tuple[Note, ...]:
-        """Warnings during the measurement."""
-        return facts.warnings(self.meta)
+        """Warnings during the measurement, and one where the record of its start cannot be read."""
+        return facts.warnings(self.meta) + (self.start.notes if self.start else ())
 
     @property
     def n(self) -> int:
@@ -112,7 +119,19 @@ class Samples:
 
 
 def save(samples: Samples, path: Path) -> None:
-    """Write a samples file, whole and durable (`labkit.writing`). The campaign acknowledges it afterwards."""
+    """Write a samples file, whole and durable (`labkit.writing`); the campaign writes the record of its start."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writing.replace(path, encoded(samples), durable=True)
+
+
+def encoded(samples: Samples) -> bytes:
+    """Return the content of the samples file of a point.
+
+    Raises
+    ------
+    DataError
+        If its origin is unknown.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -129,30 +148,23 @@ def save(samples: Samples, path: Path) -> None:
         columns["kind"] = np.zeros(rows * iterations, np.int8)
         further = many_ranks.columns(samples)
         columns = {name: np.concatenate([values, further[name]]) for name, values in columns.items()}
-    table, text = pa.table(columns), json.dumps(metadata(samples), allow_nan=False).encode()
+    table = pa.table(columns)
+    text = json.dumps(metadata(samples), allow_nan=False, separators=(",", ":")).encode()
     keys = {_KEY: text, _SUM: hashlib.sha256(text).hexdigest().encode()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with writing.aside(path) as temporary:
-        # store_schema=False: else pyarrow keeps the metadata a second time, as part of its own schema
-        with (
-            temporary.open("xb") as file,
-            pq.ParquetWriter(
-                file,
-                table.schema,
-                compression="zstd",
-                use_dictionary=["rank"],
-                store_schema=False,
-                write_page_checksum=True,
-            ) as out,
-        ):
-            out.write_table(table)
-            out.add_key_value_metadata(keys)
-        writing.move(temporary, path, durable=True)
+    sink = pa.BufferOutputStream()
+    # store_schema=False: else pyarrow keeps the metadata a second time, as part of its own schema
+    with pq.ParquetWriter(
+        sink, table.schema, compression="zstd", use_dictionary=["rank"], store_schema=False, write_page_checksum=True
+    ) as out:
+        out.write_table(table)
+        out.add_key_value_metadata(keys)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def metadata(samples: Samples) -> dict[str, Any]:
     """Return the metadata that the samples file of a point holds."""
-    return {
+    whole = {
         "format": OF_MANY_RANKS if samples.over else FORMAT,
         "spec": samples.spec.as_dict(),
         "effort": samples.effort.as_dict(),
@@ -163,6 +175,7 @@ def metadata(samples: Samples) -> dict[str, Any]:
         "reported": [value.as_dict() for value in samples.reported],
         "source": samples.source,
     }
+    return samples.start.apart(whole) if samples.start else whole
 
 
 def content(samples: Samples, without: Collection[str] = ()) -> str:
@@ -246,7 +259,8 @@ def read(path: Path, *, checked: bool = False) -> Raw:
         over = {name: values[~plain] for name, values in cells.items()}
         cells = {name: values[plain] for name, values in cells.items() if name != "kind"}
     rank, iteration = cells["rank"], cells["iteration"]
-    ranks = tuple(dict.fromkeys(rank.tolist()))
+    starts = np.flatnonzero(np.diff(rank, prepend=rank[:1] - 1))  # of runs: a rank has millions of rows
+    ranks = tuple(dict.fromkeys(rank[starts].tolist()))
     iterations = len(rank) // len(ranks) if ranks else 0
     regular = bool(
         iterations * len(ranks) == len(rank)
@@ -288,12 +302,13 @@ def numbers(array: pa.Array) -> NDArray[Any]:
     return np.frombuffer(buffer, kind, len(array), array.offset * kind.itemsize) if buffer else np.empty(0, kind)
 
 
-def decode(raw: Raw, where: object) -> Samples:
+def decode(raw: Raw, where: object, starts: Starts | None = None) -> Samples:
     """Decode the content of a samples file.
 
     Parameters
     ----------
     where : name of the file in errors.
+    starts : records of starts of its campaign; without them, the facts of the start count as missing.
 
     Raises
     ------
@@ -302,6 +317,9 @@ def decode(raw: Raw, where: object) -> Samples:
     """
     header = headers.parsed(raw.header, where)
     _readable(header, where)
+    record = start.of(header, where, starts)
+    if record:
+        header = record.joined(header)
     if "time_ns" not in raw.columns:
         raise DataError(f"{where} lacks one of the columns {', '.join(FIXED)}. Restore it, or delete it.")
     iterations = len(raw.columns["time_ns"]) // len(raw.ranks) if raw.ranks else 0
@@ -323,7 +341,12 @@ def decode(raw: Raw, where: object) -> Samples:
                 f"{where}: {error}, as labkit writes them. Restore it from a copy, or delete it."
             ) from error
     return Samples(
-        time_ns=columns.pop("time_ns"), ranks=raw.ranks, extras=columns, over=over, **headers.checked(header, where)
+        time_ns=columns.pop("time_ns"),
+        ranks=raw.ranks,
+        extras=columns,
+        over=over,
+        start=record,
+        **headers.checked(header, where),
     )
 
 
@@ -338,11 +361,11 @@ def _readable(header: Mapping[str, Any], where: object) -> None:
 
 
 def load(path: Path) -> Samples:
-    """Read a samples file.
+    """Read a samples file of a campaign.
 
     Raises
     ------
     DataError
         If the file is unreadable, not labkit's, or of another format.
     """
-    return decode(read(path), path)
+    return decode(read(path), path, start.beside(path))

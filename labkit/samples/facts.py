@@ -107,7 +107,9 @@ RANK_HOSTS = Fact[list[str]]("rank_hosts", [], "", "Host of each rank.")
 RANK_AFFINITY = Fact[list[list[int]]]("rank_affinity", [], "", "Processors that each rank could run on.")
 STAGED = Fact[list[str]]("staged", [], "", "Folders of their own nodes that ranks were loaded from.")
 INTERFACE_B = Fact[dict[str, int]]("interface_B", {}, "B", "What each network interface of rank 0's host received.")
-HOST_B = Fact[dict[str, Any]]("host_B", {}, "B", "What each interface of each host received and sent.")
+HOST_B = Fact[dict[str, Any]](
+    "host_B", {}, "B", "What each interface of each host received and sent; of many hosts totals, least and most."
+)
 INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Times that rank 0 lost its processor.")
 SLOT_NS = Fact("slot_ns", 0, "ns", "Length of the windows between synchronised starts.")
 CLOCK_ERROR_NS = Fact("clock_error_ns", 0, "ns", "Error of the synchronised clocks.")
@@ -211,7 +213,9 @@ def dictionary() -> str:
 ## Metadata of samples
 
 Printed from `labkit/samples/facts.py` by `labkit.samples.facts.dictionary()`; edit there. A samples file keeps
-these keys under `meta`. A key must be there if the origin of the point is one of those named.
+these keys under `meta`. A key must be there if the origin of the point is one of those named. Keys that all points of
+a start share (hosts, affinities, command, testbed, batch job) stand in the record of the start, `starts/<digest>.json`,
+which the samples file names as `start_record`; `labkit.samples.load` and `Campaign.samples` join the two.
 
 {table(("key", "type", "unit", "must be there if", "meaning"), rows)}
 """

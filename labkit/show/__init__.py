@@ -87,6 +87,7 @@ def doctor(form: str) -> tuple[str, bool]:
 def plan(points: Sequence[Point], effort: Effort) -> str:
     """Return the points of a measurement with the settings that differ, and the command lines that start them."""
     from labkit import measuring
+    from labkit.measuring import volume
 
     first = [p for p in points if p.launch == 0]
     names = dict.fromkeys(name for p in first for name in p.spec.setting if name != "transport")  # in the label
@@ -97,11 +98,13 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
         for p in first
     ]
     longest = len(points) * (effort.time_cap + 0.1)
+    size = sum(volume.volume(p.spec, effort).kept for p in first) * effort.launches
     return "\n".join(
         [
             text_table(head, rows),
             "",
             f"{len(rows)} points × {effort.launches} launches; at most {format_duration(longest)} of timed iterations.",
+            f"Samples: {_volume(size)}.",
             "Starts of a launch, in the order of the first launch:",
             "",
             *measuring.commands(points, effort),
@@ -109,8 +112,20 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
     )
 
 
+def _volume(size: int) -> str:
+    """Estimated bytes in words, with how wrong they may be."""
+    from labkit.measuring import volume
+
+    return (
+        f"about {volume.size(size)} on disk, an estimate: 2 B for a time and as many iterations as a point may have; "
+        f"it may be far less, at most {volume.WRONG} times as much"
+    )
+
+
 def suite(planned: Sequence[Planned], seed: int | None) -> str:
     """Return the notebooks of a suite in the order of execution: points, places, times and the source of the times."""
+    from labkit.measuring import volume
+
     rows = []
     for notebook in planned:
         source = "nothing to do"
@@ -122,19 +137,21 @@ def suite(planned: Sequence[Planned], seed: int | None) -> str:
                 notebook.entry.name,
                 f"{notebook.missing} of {notebook.points}",
                 format_duration(notebook.seconds),
+                volume.size(notebook.bytes),
                 notebook.problem or source,
                 ", ".join(notebook.on) or "-",
                 ", ".join(f"{k}={v}" for k, v in parameters.items()),
             )
         )
-    head = ("notebook", "points to measure", "time", "time from", "on", "parameters")
+    head = ("notebook", "points to measure", "time", "samples", "time from", "on", "parameters")
     total, missing = sum(notebook.seconds for notebook in planned), sum(notebook.missing for notebook in planned)
     known = sum(notebook.known for notebook in planned)
     lines = [
-        text_table(head, rows, right=(1, 2)),
+        text_table(head, rows, right=(1, 2, 3)),
         "",
         f"{missing} points to measure, about {format_duration(total)} of timed work: {known} points timed from earlier "
         f"campaigns, {missing - known} from their time cap. Starts and figures take extra time.",
+        f"Samples: {_volume(sum(notebook.bytes for notebook in planned))}.",
     ]
     if seed is not None:
         lines.append(f"Swept notebooks run in random order, seed {seed}.")

@@ -118,6 +118,7 @@ class Session:
 
     log: Log
     _failures: dict[str, str] = field(default_factory=dict)  # host → why it has no copy; empty if it has one
+    _touched: list[str] = field(default_factory=list)  # hosts that may have a copy
     _start: tuple[Placement, Launcher] | None = None
     _archive: archive.Archive | None = None
     _no_archive: str = ""
@@ -154,32 +155,36 @@ class Session:
 
     def _copy(self, source: archive.Archive, placement: Placement, launcher: Launcher, hosts: Sequence[str]) -> None:
         """Make the copies on some hosts, and log where they are or why there are none."""
-        sent = _broadcast(source, self.log) if len(hosts) > 1 else ""
-        command = source.on_node("stage", *([sent] if sent else []))
         began = time.monotonic()
-        answers, problem = _run_on_each(command, _one_task_each(placement, hosts), launcher, answers=True)
-        failed = "; ".join(dict.fromkeys(f"{one.host}: {one.reason}" for one in answers if one.reason))
-        if failed:
-            self.log(str(not_staged(failed)))
-        elif problem:
-            self.log(f"could not copy to the nodes before the start: {problem}. The first rank of each node copies")
+        self._touched, self._start = [*self._touched, *hosts], (placement, launcher)  # Ctrl-C may end what follows
+        sent = _broadcast(source, len(hosts), self.log)
+        command = source.on_node("stage", *([sent] if sent else []))
+        try:
+            answers, problem = _run_on_each(command, _one_task_each(placement, hosts), launcher, answers=True)
+        except LabkitError as error:
+            failed = ""
+            self.log(f"no task could copy before the start: {error.brief} The first rank of each node copies.")
         else:
-            folders = ", ".join(sorted({one.folder for one in answers}))
-            slowest = max(one.seconds for one in answers)
-            self.log(
-                f"staged {source.size / MiB:.0f} MiB to {folders} on {_count(hosts)} in "
-                f"{time.monotonic() - began:.1f} s ({slowest:.1f} s on the slowest). Ranks load from there"
-            )
+            reasons = [f"{one.host}: {one.reason}" for one in answers if one.reason] or [problem]
+            failed = "; ".join(dict.fromkeys(filter(None, reasons)))
+            line = str(not_staged(failed)) if failed else _told(source, answers, bool(sent), time.monotonic() - began)
+            self.log(line)
+            if failed and not problem and not any(one.folder for one in answers):  # nothing to remove
+                self._touched = [host for host in self._touched if host not in hosts]
         self._failures |= dict.fromkeys(hosts, failed)
-        self._start = (placement, launcher)
 
     def close(self) -> None:
         """Remove the copies."""
-        hosts = [host for host, reason in self._failures.items() if not reason]
+        job = allocation.current()  # without hosts that failed, which would not answer
+        hosts = [host for host in self._touched if not host or job is None or host in job.hosts]
         if self._archive is None or self._start is None or not hosts:
             return
         placement, launcher = self._start
-        answers, problem = _run_on_each(self._archive.on_node("remove"), _one_task_each(placement, hosts), launcher)
+        command = self._archive.on_node("remove")
+        try:
+            answers, problem = _run_on_each(command, _one_task_each(placement, hosts), launcher)
+        except LabkitError as error:
+            answers, problem = [], error.brief
         kept = "; ".join(f"{one.host}: {one.reason}" for one in answers if one.reason) or problem
         self.log(f"copies stay: {kept}" if kept else f"removed the copies on {_count(hosts)}")
 
@@ -191,8 +196,18 @@ def not_staged(reason: str) -> Note:
     return note("not-staged", text, reason=reason)
 
 
-def _count(hosts: Sequence[str]) -> str:
+def _count(hosts: Sequence[object]) -> str:
     return f"{len(hosts)} host{'' if len(hosts) == 1 else 's'}"
+
+
+def _told(source: archive.Archive, answers: Sequence[Result], sent: bool, seconds: float) -> str:
+    """Return the line of the log on copies that were made."""
+    folders = ", ".join(sorted({one.folder for one in answers}))
+    slowest = max(one.seconds for one in answers)
+    return (
+        f"staged {source.size / MiB:.0f} MiB{' by sbcast' if sent else ''} to {folders} on {_count(answers)} in "
+        f"{seconds:.1f} s ({slowest:.1f} s on the slowest). Ranks load from there"
+    )
 
 
 def _hosts(placement: Placement) -> list[str]:
@@ -219,18 +234,20 @@ def _run_on_each(
     Parameters
     ----------
     answers : whether each host must answer.
+
+    Raises
+    ------
+    LabkitError
+        If the launcher cannot start such tasks.
     """
     variables = dict(os.environ)
-    try:
-        if placement is not None:
-            variables |= launcher.environment(placement)
-            command = launcher.command(placement, command)
-        with supervise.start(command, env=variables) as tree:
-            output, ended = _read(tree, time.monotonic() + TASKS_S)
-            status = tree.wait(10) if ended else None
-            stderr = tree.stderr_tail(5).strip()
-    except LabkitError as error:
-        return [], error.brief
+    if placement is not None:
+        variables |= launcher.environment(placement)
+        command = launcher.command(placement, command)
+    with supervise.start(command, env=variables) as tree:
+        output, ended = _read(tree, time.monotonic() + TASKS_S)
+        status = tree.wait(10) if ended else None
+        stderr = tree.stderr_tail(5).strip()
     found, wanted = results(output), placement.ranks if placement is not None else 1
     if not ended:
         return found, f"no answer within {TASKS_S:g} s"
@@ -251,10 +268,15 @@ def _read(tree: supervise.Tree, until: float) -> tuple[str, bool]:
     return output.decode(errors="replace"), False
 
 
-def _broadcast(source: archive.Archive, log: Log) -> str:
-    """Send the archive to all nodes of a Slurm job, and return its name there; empty if it was not sent."""
-    job, program = allocation.current(), shutil.which("sbcast")
-    if job is None or job.system != "slurm" or program is None:
+def _broadcast(source: archive.Archive, hosts: int, log: Log) -> str:
+    """Send the archive to all nodes of a Slurm job, and return its name there; empty if it was not sent.
+
+    Parameters
+    ----------
+    hosts : that need a copy. sbcast sends to all nodes of a job, so it must be as many.
+    """
+    program = shutil.which("sbcast")
+    if program is None or hosts < 2 or os.environ.get("SLURM_JOB_NUM_NODES") != str(hosts):
         return ""
     target = f"/tmp/labkit-staged-{os.geteuid()}-{secrets.token_hex(8)}.tar"  # a name that nobody can guess
     try:

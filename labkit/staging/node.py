@@ -26,6 +26,7 @@ COMPLETE = "complete"  # file in a copy; ranks set its time
 STAGED, FAILED = "labkit-staged", "labkit-not-staged"  # first word of the line that tells the result
 NO_COPY = "no: "  # how the variable LABKIT_STAGED begins in a rank that has no copy
 PATIENCE = 60.0  # s to wait for another process that makes the copy
+ENDING = 1.0  # s that ranks may need to end, before a copy counts as in use
 UNUSED = 3600.0  # s after which a copy of other content is removed if nobody uses it
 SPARE = 16 * 2**20  # B that stay free
 PIECE = 2**20  # B that are copied at once
@@ -165,7 +166,7 @@ def existing(parameters: Mapping[str, Any]) -> str:
     for place in places(parameters):
         root = f"{place}/{parameters['folder']}"
         try:
-            if is_own(root) and _is_complete(f"{root}/{parameters['name']}"):
+            if is_own(root) and _is_whole(f"{root}/{parameters['name']}", parameters["members"]):
                 return f"{root}/{parameters['name']}"
         except Refused:
             continue
@@ -174,6 +175,11 @@ def existing(parameters: Mapping[str, Any]) -> str:
 
 def _is_complete(copy: str) -> bool:
     return os.path.exists(f"{copy}/{COMPLETE}")
+
+
+def _is_whole(copy: str, members: int) -> bool:
+    """Return whether a copy has all its files: systems remove old files from /tmp one by one."""
+    return _is_complete(copy) and sum(len(files) for _, _, files in os.walk(copy)) == members + 1
 
 
 def _made(root: str, parameters: Mapping[str, Any], broadcast: str) -> tuple[str, str]:
@@ -186,7 +192,7 @@ def _made(root: str, parameters: Mapping[str, Any], broadcast: str) -> tuple[str
     name = parameters["name"]
     copy, part = f"{root}/{name}", f"{root}/{name}.part"
     with Lock(f"{copy}.lock", parameters.get("patience", PATIENCE)):
-        if _is_complete(copy):
+        if _is_whole(copy, parameters["members"]):
             return copy, "reused"
         try:
             remove_tree(part)  # left by a process that was killed
@@ -267,7 +273,7 @@ def remove(parameters: Mapping[str, Any]) -> list[str]:
         root = f"{place}/{parameters['folder']}"
         try:
             there = is_own(root) and os.path.exists(f"{root}/{name}.lock")
-            if there and not _remove_copy(root, name, unused=0.0):
+            if there and not _remove_copy(root, name, unused=0.0, patience=ENDING) and _is_complete(f"{root}/{name}"):
                 in_use.append(f"{root}/{name}")
             _remove_if_empty(root)
         except (OSError, Refused):
@@ -275,11 +281,16 @@ def remove(parameters: Mapping[str, Any]) -> list[str]:
     return in_use
 
 
-def _remove_copy(root: str, name: str, unused: float = UNUSED) -> bool:
-    """Remove a copy that nobody has used for so many s, and return whether it is gone."""
+def _remove_copy(root: str, name: str, *, unused: float = UNUSED, patience: float = 0.0) -> bool:
+    """Remove a copy that nobody has used for so many s, and return whether it is gone.
+
+    Parameters
+    ----------
+    patience : s to wait for processes that hold it.
+    """
     copy = f"{root}/{name}"
     try:
-        with Lock(f"{copy}.lock", 0.0):
+        with Lock(f"{copy}.lock", patience):
             if _is_complete(copy):
                 if unused and time.time() - os.stat(f"{copy}/{COMPLETE}").st_mtime < unused:
                     return False

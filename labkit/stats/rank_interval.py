@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from statistics import NormalDist
 
 from labkit.errors import DataError
 
@@ -65,6 +64,8 @@ def ranks(n: int, q: float = 0.5, level: float = LEVEL) -> tuple[int, int] | Non
         if q > 0.5:
             low, high = n + 1 - high, n + 1 - low
     else:
+        from statistics import NormalDist  # inside the function: a rank imports this module and should open few files
+
         half = NormalDist().inv_cdf(1 - tail) * math.sqrt(n * q * (1 - q))
         low, high = math.floor(n * q - half), math.ceil(n * q + half) + 1
     return (low, high) if low >= 1 and high <= n else None

@@ -22,7 +22,7 @@ from labkit.campaign import Campaign
 from labkit.errors import SpecError, known
 from labkit.notes import Note
 from labkit.samples import Samples
-from labkit.spec import Effort, Spec, validated
+from labkit.spec import Effort, Keep, Spec, validated
 from labkit.studies._derived import derived, of_samples
 from labkit.studies._reading import matching
 from labkit.studies._sentences import above as above
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
-EFFORT = ("launches", "ci", "time_cap", "seed")
+EFFORT = ("launches", "ci", "time_cap", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
 
@@ -56,6 +56,7 @@ class Parameters:
     ci : stop a point when its interval is narrower than this part of the median.
     time_cap : s of timed iterations for a point and launch.
     seed : of the random order.
+    keep : samples to keep of many ranks, as in `labkit.spec.Effort`: auto, all or extremes.
     measure : False to show only what the campaign already holds.
     """
 
@@ -64,6 +65,7 @@ class Parameters:
     ci: float = Effort.ci
     time_cap: float = 1.0  # below that of Effort: a notebook has many points
     seed: int = Effort.seed
+    keep: Keep = Effort.keep
     measure: bool = True
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labkit import figures, launch, measuring, studies, testbeds
 from labkit.analysis import all_pairs
@@ -130,14 +131,11 @@ class Study(studies.Study):
             return []
         hosts = all_pairs.hosts_of(samples[0])
         seconds = all_pairs.matrix(samples[0])
-        both = np.triu(seconds + seconds.T, 1)
+        both, names = np.triu(seconds + seconds.T, 1), np.asarray(hosts)
         slow = all_pairs.suspicious(seconds, hosts, all_pairs.matrix(samples[0], low=True))
-        order = sorted(
-            ((int(one), int(other)) for one, other in np.argwhere(both > 0) if hosts[one] != hosts[other]),
-            key=lambda pair: both[pair],
-        )
-        bad = [pair for pair in order if slow[pair]][::-1][: self.values.retests]
-        sound = [pair for pair in order if not slow[pair]][:_SOUND]
+        apart = (both > 0) & (names[:, None] != names[None, :])
+        bad = _ordered(both, apart & slow)[::-1][: self.values.retests]
+        sound = _ordered(both, apart & ~slow)[:_SOUND]
         if not bad:
             return []
         chosen = [f"{hosts[one]},{hosts[other]}" for one, other in [*bad, *sound]]
@@ -192,7 +190,7 @@ class Study(studies.Study):
 
         hosts, seconds = all_pairs.hosts_of(self.pairs(size)[0]), self.verdicts[size].seconds
         both, (middle, _) = np.triu((seconds + seconds.T) / 2, 1), all_pairs.limits(seconds, hosts)
-        worst = sorted(np.argwhere(both > 0).tolist(), key=lambda pair: -both[tuple(pair)])[:3]
+        worst = _ordered(-both, both > 0)[:3]
         rows = [
             (
                 one,
@@ -278,3 +276,9 @@ class Study(studies.Study):
                     yield f"{size_words(size)}: {all_pairs.false_alarms(first).sentence}"
                 except DataError as error:
                     yield f"{size_words(size)}: no rate of false alarms can be given. {error}"
+
+
+def _ordered(times: NDArray[np.float64], chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Chosen pairs of ranks by their times; those that take as long in the order of their ranks."""
+    pairs = np.argwhere(chosen)[np.argsort(times[chosen], kind="stable")]
+    return [(one, other) for one, other in pairs.tolist()]

@@ -48,7 +48,7 @@ def _result(campaign: Campaign, name: str) -> str:
         path = names.inside(campaign.path, name)
         if not path.exists():
             return ""  # compacted since
-        point = samples.load(path)
+        point = samples.decode(samples.read(path), path, campaign.starts)
         row = records.table([point]).iloc[0]
         label = f"{benchmarks.label(point.spec)}, launch {point.launch + 1}"
         for metric in benchmarks.get(point.spec.benchmark).metrics:

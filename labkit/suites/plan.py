@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labkit.campaign import Campaign, root
 from labkit.errors import LabkitError
-from labkit.measuring import Point
+from labkit.measuring import Point, volume
 from labkit.suites.definition import Entry, Suite
 
 
@@ -24,6 +24,7 @@ class Planned:
     on : library or tool and testbed, each once.
     seconds : how long the missing points take: their time in earlier campaigns, else their limit.
     known : number of missing points whose time is known from earlier campaigns.
+    bytes : estimated size of the samples of the missing points; see `labkit.measuring.volume`.
     problem : why it cannot run; empty if it can.
     """
 
@@ -33,6 +34,7 @@ class Planned:
     on: tuple[str, ...] = ()
     seconds: float = 0.0
     known: int = 0
+    bytes: int = 0
     problem: str = ""
 
 
@@ -52,9 +54,9 @@ def plan(suite: Suite, into: str | Path | None = None) -> list[Planned]:
         present |= {(p.spec.benchmark, p.fingerprint, p.launch) for p in missing}
         known = [times[p.fingerprint] for p in missing if p.fingerprint in times]
         limit = (len(missing) - len(known)) * study.effort.time_cap
-        planned.append(
-            Planned(entry, len(study.points), len(missing), _on(study.points), sum(known) + limit, len(known))
-        )
+        size = sum(volume.volume(p.spec, study.effort).kept for p in missing)
+        seconds = sum(known) + limit
+        planned.append(Planned(entry, len(study.points), len(missing), _on(study.points), seconds, len(known), size))
     return planned
 
 

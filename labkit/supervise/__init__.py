@@ -57,10 +57,18 @@ class Tree:
         elsewhere.
     """
 
-    def __init__(self, argv: Sequence[str], process: subprocess.Popen[bytes], lifetime: IO[bytes], watcher: Watcher):
+    def __init__(
+        self,
+        argv: Sequence[str],
+        process: subprocess.Popen[bytes],
+        lifetime: IO[bytes],
+        watcher: Watcher,
+        stdin: int = -1,
+    ) -> None:
         self.argv = tuple(argv)
         self.pid = process.pid
         self.stdout: IO[bytes] = process.stdout or open(os.devnull, "rb", buffering=0)  # noqa: SIM115, PTH123
+        self.stdin: IO[bytes] | None = open(stdin, "wb", buffering=0) if stdin >= 0 else None  # noqa: SIM115
         self._lifetime, self._watcher, self._owner = lifetime, watcher, os.getpid()
 
     @property
@@ -147,6 +155,8 @@ class Tree:
             self.stop()
         finally:
             self.stdout.close()
+            if self.stdin:
+                self.stdin.close()
 
 
 _trees: weakref.WeakSet[Tree] = weakref.WeakSet()
@@ -195,6 +205,7 @@ def start(
     stdout: int | IO[bytes] | None = PIPE,
     stderr: int | IO[bytes] | None = PIPE,
     grace: float = 2.0,
+    fed: bool = False,
 ) -> Tree:
     """Start a command that ends, with everything it starts, when this process does.
 
@@ -208,6 +219,7 @@ def start(
     stdout : `PIPE` for `Tree.stdout`, which must then be read, or as in `subprocess.Popen`.
     stderr : `PIPE` to keep its end for `Tree.stderr_tail`, or as in `subprocess.Popen`.
     grace : s between SIGTERM and SIGKILL.
+    fed : whether its standard input is `Tree.stdin`; else it is empty.
 
     Raises
     ------
@@ -228,10 +240,12 @@ def start(
     _sweep_once()
     environment[MARK] = mark = secrets.token_hex(8)
     lifetime_end, write, report, report_end = _pipes(command)
+    fed_ends = os.pipe() if fed else ()
     lifetime = open(write, "wb", buffering=0)  # noqa: SIM115, PTH123 (closed even if Ctrl-C comes before the Tree is made)
+    passed = [report_end, *fed_ends[:1]]
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", supervisor.__file__, str(grace), str(report_end), "--", *command],
+            [sys.executable, "-I", "-S", supervisor.__file__, str(grace), *map(str, passed), "--", *command],
             stdin=lifetime_end,
             stdout=stdout,
             stderr=stderr,
@@ -239,19 +253,22 @@ def start(
             env=environment,
             cwd=cwd,
             start_new_session=True,
-            pass_fds=[report_end],
+            pass_fds=passed,
         )
     except BaseException as error:
         lifetime.close()
         os.close(report)
+        for fd in fed_ends[1:]:
+            os.close(fd)
         if isinstance(error, OSError):
             raise LaunchError(_cannot_start(error), command=command) from error
         raise
     finally:
         os.close(lifetime_end)
-        os.close(report_end)
+        for fd in passed:
+            os.close(fd)
     watcher = Watcher(process, report, grace, mark)
-    tree = Tree(command, process, lifetime, watcher)
+    tree = Tree(command, process, lifetime, watcher, fed_ends[1] if fed_ends else -1)
     process.stdout = None  # only the tree keeps it
     _trees.add(tree)
     watcher.start()

@@ -191,8 +191,13 @@ def _fork(run: Callable[[], int]) -> int:
         os._exit(status)
 
 
-def _execute(command: Sequence[str]) -> int:
-    """Become the command, in its own session and without input; return only if that fails."""
+def _execute(command: Sequence[str], given: int) -> int:
+    """Become the command, in its own session; return only if that fails.
+
+    Parameters
+    ----------
+    given : file of its standard input; -1 for none.
+    """
     reaper = os.getppid()
     signal.set_wakeup_fd(-1)
     for number in (*_ENDING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
@@ -202,7 +207,7 @@ def _execute(command: Sequence[str]) -> int:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != reaper:
         return _KILLED
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(given if given >= 0 else os.open(os.devnull, os.O_RDONLY), 0)
     try:
         os.execvp(command[0], list(command))
     except OSError as error:
@@ -227,10 +232,10 @@ def _tell(report: int, status: int, survivors: Sequence[int]) -> int:
     return status
 
 
-def _run_reaper(command: Sequence[str], grace: float, report: int, supervisor: int) -> int:
+def _run_reaper(command: Sequence[str], grace: float, report: int, supervisor: int, given: int) -> int:
     """Run the command, and end all descendants when the command, the owner or the supervisor ends."""
     family = _Subreaper()
-    family.child = _fork(lambda: _execute(command))
+    family.child = _fork(lambda: _execute(command, given))
     _leave_output()
     family.wait(ends=(0, supervisor))
     survivors = family.end(grace)
@@ -238,14 +243,14 @@ def _run_reaper(command: Sequence[str], grace: float, report: int, supervisor: i
     return _tell(report, status if status >= 0 else 128 - status, survivors)
 
 
-def _run_supervisor(command: Sequence[str], grace: float, report: int) -> int:
+def _run_supervisor(command: Sequence[str], grace: float, report: int, given: int) -> int:
     """Run the reaper, and do its work if it dies or hangs."""
     family = _Subreaper()
     reaper_end, supervisor_end = os.pipe()
 
     def reaper() -> int:
         os.close(supervisor_end)
-        return _run_reaper(command, grace, report, reaper_end)
+        return _run_reaper(command, grace, report, reaper_end, given)
 
     family.child = _fork(reaper)
     os.close(reaper_end)
@@ -260,21 +265,22 @@ def _run_supervisor(command: Sequence[str], grace: float, report: int) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``GRACE [REPORT_FD] -- COMMAND...``.
+    """Run ``GRACE [REPORT_FD [INPUT_FD]] -- COMMAND...``.
 
     Returns
     -------
     Exit status of the command, 128+n if signal n ended it, 137 if supervisor or reaper was killed.
     """
     if "--" not in arguments[1:-1]:
-        _say("usage: supervisor.py GRACE [REPORT_FD] -- COMMAND...")
+        _say("usage: supervisor.py GRACE [REPORT_FD [INPUT_FD]] -- COMMAND...")
         return 2
     cut = arguments.index("--")
-    grace, *reports = arguments[:cut]
-    report = int(reports[0]) if reports else -1
-    if report >= 0:
-        os.set_inheritable(report, False)
-    return _run_supervisor(arguments[cut + 1 :], float(grace), report)
+    grace, *files = arguments[:cut]
+    report, given = (int(files[place]) if len(files) > place else -1 for place in (0, 1))
+    for file in (report, given):
+        if file >= 0:
+            os.set_inheritable(file, False)
+    return _run_supervisor(arguments[cut + 1 :], float(grace), report, given)
 
 
 if __name__ == "__main__":

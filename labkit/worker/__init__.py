@@ -1,9 +1,11 @@
 """What runs in every rank: takes a plan, runs its points, and sends frames to the parent.
 
-``python -m labkit.worker PLAN``. A frame is `MAGIC`, the lengths of header and payload, a JSON header, raw int64 and
-`END`, because Open MPI 5 holds back output that ends in the middle of a line. Only rank 0 sends frames, on its original
-standard output. Everything else that is printed goes to standard error, as does the line with which a rank says why it
-failed. A rank loads the standard library, numpy and mpi4py, nothing else. Parent and ranks share this module.
+``python -m labkit.worker PLAN``; a plan that is too long for a word comes by standard input, which every launcher
+connects to rank 0 (`INPUT`), and rank 0 broadcasts it. A frame is `MAGIC`, the lengths of header and payload, a JSON
+header, raw int64 and `END`, because Open MPI 5 holds back output that ends in the middle of a line. Only rank 0 sends
+frames, on its original standard output. Everything else that is printed goes to standard error, as does the line with
+which a rank says why it failed. A rank loads the standard library, numpy and mpi4py, nothing else. Parent and ranks
+share this module.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ import base64
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,8 @@ from labkit.spec import Effort, Spec
 MAGIC = b"\x93LABKIT\n"  # no text has it
 END = b"\n"
 _LENGTHS = struct.Struct("<IQ")
+PIECE = 4096  # B of a plan that are on their way at once; MPICH gives up if a rank does not take what it gets
+INPUT = "stdin:"  # instead of a plan, with the thread level or "none" behind it: the plan is a line of standard input
 FAILED = "labkit-rank-failed: "
 ABSENT = "not in this MPI"  # how the reason begins when the library lacks what a benchmark calls
 
@@ -76,27 +80,75 @@ class Reader:
 
 @dataclass(frozen=True)
 class Plan:
-    """Points for one start of the ranks, in the order they are to be run."""
+    """Points for one start of the ranks, in the order they are to be run.
 
-    points: tuple[tuple[int, Spec], ...]
+    Parameters
+    ----------
+    specs : of the points; a plan that was decoded makes each when it is asked for, so that a rank stays small.
+    mpi : whether the ranks need MPI.
+    """
+
+    specs: Sequence[Spec]
     effort: Effort
     mpi: bool = True
 
     def encode(self) -> str:
-        """Encode the plan as one word of a command line, which reaches every rank on every host."""
-        values = {
-            "points": [[i, s.as_dict()] for i, s in self.points],
-            "effort": self.effort.as_dict(),
-            "mpi": self.mpi,
+        """Encode the plan as one word of letters, digits, ``-``, ``_``, ``=``. What does not change is in it once."""
+        fields: dict[str, tuple[list[Any], dict[str, int], list[int]]] = {}
+        for row, spec in enumerate(self.specs):
+            for name, value in spec.as_dict().items():
+                values, places, column = fields.setdefault(name, ([], {}, []))
+                key = value if isinstance(value, str) else json.dumps(value)
+                place = places.setdefault(key, len(values))
+                if place == len(values):
+                    values.append(value)
+                column += [-1] * (row - len(column)) + [place]
+        columns = {
+            name: [values, column if len(values) > 1 or len(column) < len(self.specs) or -1 in column else []]
+            for name, (values, _, column) in fields.items()
         }
-        return base64.urlsafe_b64encode(zlib.compress(json.dumps(values).encode(), 9)).decode()
+        plan = {"points": len(self.specs), "columns": columns, "effort": self.effort.as_dict(), "mpi": self.mpi}
+        text = json.dumps(plan, separators=(",", ":")).encode()
+        return base64.urlsafe_b64encode(zlib.compress(text, 9)).decode()
 
     @classmethod
     def decode(cls, word: str) -> Plan:
         """Decode a word from `encode`."""
-        values = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)))
-        points = tuple((i, Spec.from_dict(spec)) for i, spec in values["points"])
-        return cls(points, Effort(**values["effort"]), values["mpi"])
+        plan = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)))
+        return cls(_Specs(plan["points"], plan["columns"]), Effort(**plan["effort"]), plan["mpi"])
+
+    @property
+    def threaded(self) -> bool:
+        """Whether a rank has several threads; all points of a start have as many."""
+        return bool(self.specs) and self.specs[0].values.get("threads", 1) > 1
+
+
+class _Specs(Sequence[Spec]):
+    """Specs as columns: distinct values of each field, and the place of each point's among them, -1 for none."""
+
+    def __init__(self, count: int, columns: Mapping[str, tuple[list[Any], list[int]]]) -> None:
+        self._count = count
+        self._columns = {
+            name: (values, np.pad(np.array(places, np.int32), (0, count - len(places)), constant_values=-1))
+            for name, (values, places) in columns.items()
+            if places
+        }
+        self._common = {name: values[0] for name, (values, places) in columns.items() if not places}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, row: int) -> Spec: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[Spec]: ...
+    def __getitem__(self, row: int | slice) -> Spec | Sequence[Spec]:
+        if isinstance(row, slice):
+            return [self[one] for one in range(*row.indices(self._count))]
+        if not -self._count <= row < self._count:
+            raise IndexError(row)
+        own = {name: values[column[row]] for name, (values, column) in self._columns.items() if column[row] >= 0}
+        return Spec.from_dict(self._common | own)
 
 
 def failure(rank: int | None, error: BaseException) -> str:

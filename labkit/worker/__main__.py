@@ -1,4 +1,4 @@
-"""Entry of a rank: ``python -m labkit.worker PLAN``."""
+"""Entry of a rank: ``python -m labkit.worker PLAN``, or ``stdin:LEVEL`` for a plan that comes by standard input."""
 
 from __future__ import annotations
 
@@ -8,25 +8,33 @@ from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any
 
-from labkit.worker import Plan, failure
+import numpy as np
+
+from labkit.errors import LaunchError
+from labkit.worker import INPUT, PIECE, Frame, Plan, failure
+from labkit.worker.group import Together
 from labkit.worker.rank import Worker
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the plan given as the one argument."""
+    """Run the plan that the one argument is, or announces."""
     out = os.dup(1)
     os.dup2(2, 1)  # whatever an MPI library prints must not fall between the frames
     mpi: Any = None
     rank: int | None = None
     init_ns = 0
     try:
-        plan = Plan.decode(arguments[0])
-        if plan.mpi:
+        word, level = arguments[0], "none"
+        if word.startswith(INPUT):
+            word, level = "", word.removeprefix(INPUT)
+        else:
+            plan = Plan.decode(word)
+            if plan.mpi:
+                # as OSU does; mpi4py's default, multiple, costs 25 % at 8 B
+                level = "multiple" if plan.threaded else "single"
+        if level != "none":
             import mpi4py
 
-            threaded = any(spec.values.get("threads", 1) > 1 for _, spec in plan.points)
-            # as OSU does; mpi4py's default, multiple, costs 25 % at 8 B
-            level = "multiple" if threaded else "single"
             mpi4py.rc.initialize = mpi4py.rc.finalize = False  # both are timed here
             from mpi4py import MPI
 
@@ -37,6 +45,8 @@ def main(arguments: Sequence[str]) -> int:
             for comm in (mpi.COMM_WORLD, mpi.COMM_SELF):
                 comm.Set_errhandler(mpi.ERRORS_RETURN)
             rank = mpi.COMM_WORLD.rank
+        if not word:
+            plan = Plan.decode(_received(mpi, out))
         worker = Worker(plan, out, mpi, init_ns)
         worker.run()
         if mpi is not None:
@@ -49,6 +59,26 @@ def main(arguments: Sequence[str]) -> int:
             mpi.COMM_WORLD.Abort(1)
         return 1
     return 0
+
+
+def _received(mpi: Any, out: int) -> str:
+    """Read the plan from standard input on rank 0, piece by piece, and broadcast it."""
+    word = bytearray()
+    while (mpi is None or mpi.COMM_WORLD.rank == 0) and not word.endswith(b"\n"):
+        piece = os.read(0, PIECE)
+        if not piece:
+            raise LaunchError(f"the launcher passed only {len(word):,} B of the plan to rank 0. Use another launcher.")
+        for _ in range((len(word) + len(piece)) // PIECE - len(word) // PIECE):
+            os.write(out, Frame({"kind": "more"}).encode())
+        word += piece
+    if mpi is None:
+        return word.decode()
+    ranks = Together(mpi.COMM_WORLD)
+    plan = np.empty(ranks.bcast(len(word)), np.uint8)
+    if ranks.rank == 0:
+        plan[:] = np.frombuffer(word, np.uint8)
+    mpi.COMM_WORLD.Bcast(plan, 0)
+    return plan.tobytes().decode()
 
 
 if __name__ == "__main__":

@@ -29,11 +29,26 @@ class Alone:
         """The one row."""
         return values[None, :]
 
+    def any(self, flags: Sequence[bool]) -> list[bool]:
+        """The flags."""
+        return list(flags)
+
+    def texts(self, text: str) -> list[str]:
+        """The one text."""
+        return [text]
+
+    def text(self, text: str) -> str:
+        """The text."""
+        return text
+
+    def leaders(self, hosts: Sequence[str]) -> None:
+        """Nobody: there is one host."""
+
 
 class Together:
     """The ranks of a communicator."""
 
-    def __init__(self, comm: MPI.Intracomm) -> None:
+    def __init__(self, comm: MPI.Comm) -> None:
         self._comm, self.rank, self.size = comm, comm.rank, comm.size
 
     def barrier(self) -> None:
@@ -51,6 +66,51 @@ class Together:
         rows = np.empty((self.size, len(values)), np.int64)
         self._comm.Gather(values, rows if self.rank == 0 else None, 0)
         return rows
+
+    def any(self, flags: Sequence[bool]) -> list[bool]:
+        """For each flag whether it is set on any rank, on all ranks."""
+        from mpi4py import MPI
+
+        buffer = np.array(flags, np.int64)
+        self._comm.Allreduce(MPI.IN_PLACE, buffer, MPI.MAX)
+        return [bool(flag) for flag in buffer]
+
+    def texts(self, text: str) -> list[str]:
+        """The texts of all ranks, on rank 0; empty on the others."""
+        own = np.frombuffer(text.encode(), np.uint8)
+        lengths = self.gather(np.array([len(own)], np.int64))[:, 0]
+        joined = np.empty(int(lengths.sum()) if self.rank == 0 else 0, np.uint8)
+        self._comm.Gatherv(own, (joined, lengths.tolist()) if self.rank == 0 else None, 0)
+        if self.rank:
+            return []
+        ends = np.cumsum(lengths)
+        return [joined[end - length : end].tobytes().decode() for length, end in zip(lengths, ends, strict=True)]
+
+    def text(self, text: str) -> str:
+        """Rank 0's text, on all ranks."""
+        own = np.frombuffer(text.encode(), np.uint8)
+        buffer = own.copy() if self.rank == 0 else np.empty(0, np.uint8)
+        buffer = np.resize(buffer, self.bcast(len(own)))
+        self._comm.Bcast(buffer, 0)
+        return buffer.tobytes().decode()
+
+    def leaders(self, hosts: Sequence[str]) -> Together | None:
+        """The first rank of each host, on these ranks; None on the others, and on all ranks of a single host.
+
+        Parameters
+        ----------
+        hosts : of all ranks, on rank 0.
+        """
+        from mpi4py import MPI
+
+        first = {host: rank for rank, host in reversed(list(enumerate(hosts)))}
+        if self.bcast(len(first)) < 2:
+            return None
+        leads, mine = np.zeros(self.size, np.int64), np.zeros(1, np.int64)
+        leads[list(first.values())] = 1
+        self._comm.Scatter(leads if self.rank == 0 else None, mine, 0)
+        comm = self._comm.Split(0 if mine[0] else MPI.UNDEFINED, self.rank)
+        return Together(comm) if mine[0] else None
 
     def total(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Sum over ranks of each value, on rank 0."""

@@ -35,6 +35,7 @@ class Worker:
         self.ranks: Alone | Together = Together(mpi.COMM_WORLD) if mpi is not None else Alone()
         self._engine, self._loops = kernels.engine(mpi), kernels.python_loops(mpi)
         self._buffers: dict[tuple[str, bool], NDArray[np.uint8]] = {}
+        self._leaders: Together | None = None  # one rank of each host, where there are several
         self._links: Mapping[str, list[str]] = json.loads(os.environ.get(links.LINKS, "{}"))
 
     def send(self, kind: str, values: NDArray[np.int64] | None = None, **header: Any) -> None:
@@ -48,7 +49,7 @@ class Worker:
     def run(self) -> None:
         """Run all points of the plan, then send a last frame."""
         self.send("ready", **self._describe())
-        for index, spec in self._plan.points:
+        for index, spec in enumerate(self._plan.specs):
             self.send("point", index=index)
             self._point(index, spec)
         self.ranks.barrier()
@@ -61,7 +62,8 @@ class Worker:
         facts["timer_overhead_ns"] = self._timer_overhead()
         if self.mpi is None:
             return facts
-        hosts = self.mpi.COMM_WORLD.gather((self.mpi.Get_processor_name(), sorted(os.sched_getaffinity(0))))
+        hosts = [json.loads(text) for text in self.ranks.texts(self._whereabouts())]
+        self._leaders = self.ranks.leaders([host for host, _ in hosts])
         levels = {
             self.mpi.THREAD_SINGLE: "single",
             self.mpi.THREAD_FUNNELED: "funneled",
@@ -71,11 +73,15 @@ class Worker:
         facts["thread_level"] = levels[self.mpi.Query_thread()]
         facts["library"] = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
         facts["mpi_standard"] = ".".join(map(str, self.mpi.Get_version()))
-        facts["rank_hosts"] = [host for host, _ in hosts] if hosts else []
-        facts["rank_affinity"] = [cpus for _, cpus in hosts] if hosts else []
+        facts["rank_hosts"] = [host for host, _ in hosts]
+        facts["rank_affinity"] = [cpus for _, cpus in hosts]
         if "LABKIT_STAGED" in os.environ:  # then all ranks have it
-            facts["staged"] = sorted(set(self.mpi.COMM_WORLD.gather(os.environ["LABKIT_STAGED"]) or []))
+            facts["staged"] = sorted(set(self.ranks.texts(os.environ["LABKIT_STAGED"])))
         return facts
+
+    def _whereabouts(self) -> str:
+        """Host and processors of this rank, as JSON."""
+        return json.dumps([self.mpi.Get_processor_name(), sorted(os.sched_getaffinity(0))])
 
     def _timer_overhead(self) -> float | None:
         """Median cost of the pair of clock reads around an iteration, ns."""
@@ -128,10 +134,10 @@ class Worker:
 
     def _by_host(self, carried: dict[str, tuple[int, int]]) -> dict[str, dict[str, tuple[int, int]]]:
         """Host → interface → B received and sent, on rank 0; empty where all ranks are on one host."""
-        if self.mpi is None:
+        if self._leaders is None:
             return {}
-        by_host = dict(self.mpi.COMM_WORLD.gather((self.mpi.Get_processor_name(), carried)) or ())
-        return by_host if len(by_host) > 1 else {}
+        own = json.dumps([self.mpi.Get_processor_name(), carried])
+        return dict(json.loads(text) for text in self._leaders.texts(own))
 
     def _start(self, index: int, benchmark: StartBenchmark) -> None:
         """Send the time of MPI_Init; the parent measures and keeps the time of the end of a start."""
@@ -153,10 +159,12 @@ class Worker:
 
     def _agreed(self, complaint: str, compared: bool) -> tuple[str, bool]:
         """Return, on all ranks, the first complaint of any rank, and whether any rank compared bytes."""
-        if self.mpi is None:
-            return complaint, compared
-        answers = self.mpi.COMM_WORLD.allgather((complaint, compared))
-        return next((c for c, _ in answers if c), ""), any(one for _, one in answers)
+        complaining, comparing = self.ranks.any([bool(complaint), compared])
+        if not complaining:
+            return "", comparing
+        texts = self.ranks.texts(complaint)
+        first = next((text for text in texts if text), "")
+        return self.ranks.text(first), comparing
 
     @contextmanager
     def prepared(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import os
-import socket
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -277,6 +274,10 @@ class Setting:
 
     def _file(self, comm: Any) -> dict[str, Any]:
         """An open file: one for all, or one for each rank."""
+        import glob  # inside the function: few points need files, and a rank should open few
+        import socket
+        import tempfile
+
         mpi, options, spec = self._mpi, self._options, self._spec
         alone = options.get("access") == "single" or options.get("pointer") == "private"
         folder, prefix = options["directory"] or tempfile.gettempdir(), f"labkit-mpi-io-{socket.gethostname()}-"

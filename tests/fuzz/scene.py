@@ -28,6 +28,7 @@ import numpy as np
 from labkit import cli, launch, samples
 from labkit.campaign import Campaign, archive
 from labkit.samples import Samples
+from labkit.samples.start import Start
 from labkit.spec import Effort, Reported, Spec
 
 from .. import made
@@ -81,7 +82,9 @@ def point(benchmark: str, size: int, launch: int, **more: Any) -> Samples:
         "badges": [],
         "warnings": [],
     }
-    return made.samples(spec, times, launch=launch, effort=Effort(launches=2), host={"cpu": "x"}, meta=meta, **more)
+    shared = Start.of({"cpu": "x"}, {"rank_hosts": ["x"] * 20, "command": ["mpirun", "PLAN"]}, spec.as_dict())
+    more = {"host": shared.host, "meta": meta | shared.meta, "start": shared} | more
+    return made.samples(spec, times, launch=launch, effort=Effort(launches=2), **more)
 
 
 def campaign(folder: Path) -> Campaign:

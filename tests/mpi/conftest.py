@@ -54,7 +54,7 @@ def run_plan() -> Run:
         timeout: float = 60,
     ) -> tuple[list[Frame], Ended]:
         resolved = [benchmarks.resolve(spec) for spec in specs]
-        plan = Plan(tuple(enumerate(resolved)), effort or Effort(time_cap=0.05))
+        plan = Plan(resolved, effort or Effort(time_cap=0.05))
         launcher = launch.get("auto")
         placement = launch.Placement.of(resolved[0], launcher)
         command = launcher.command(placement, [sys.executable, *program, plan.encode()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +21,25 @@ import pytest
 from labkit import cli, launch, measuring, records
 from labkit.campaign import Campaign
 from labkit.errors import KernelError, LaunchError
-from labkit.measuring import ranks
+from labkit.measuring import Point, lines, ranks
 from labkit.records.factors import differing
 from labkit.show import results
 from labkit.spec import Effort, Spec, sweep
+from labkit.worker import Reader
 
 pytestmark = pytest.mark.mpi
 QUICK = Effort(launches=2, time_cap=0.05)
+
+
+def replace_command(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[str]], list[str]]) -> None:
+    """Have ranks started by another command line."""
+    genuine = lines.of
+
+    def changed(points: Sequence[Point], effort: Effort) -> lines.Line:
+        line = genuine(points, effort)
+        return dataclasses.replace(line, command=change(list(line.command)))
+
+    monkeypatch.setattr(lines, "of", changed)
 
 
 @pytest.fixture(scope="module")
@@ -146,10 +160,8 @@ def test_oversubscribed_ranks_yield_and_are_marked(tmp_path: Path) -> None:
 
 def test_silence_ends_the_ranks_and_keeps_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A point that hangs is ended at its time limit; what came before is kept and what follows is measured."""
-    genuine = ranks.Start._argv
 
-    def hanging(start: ranks.Start) -> tuple[list[str], dict[str, str]]:
-        command, environment = genuine(start)
+    def hanging(command: list[str]) -> list[str]:
         at = command.index("-m")
         script = (
             "import sys, time\nfrom labkit.worker import rank\nfrom labkit.worker.__main__ import main\n"
@@ -159,9 +171,9 @@ def test_silence_ends_the_ranks_and_keeps_the_others(tmp_path: Path, monkeypatch
             "    genuine(self, index, spec)\n"
             "rank.Worker._point = point\nsys.exit(main(sys.argv[1:]))\n"
         )
-        return [*command[:at], "-c", script, command[-1]], environment
+        return [*command[:at], "-c", script, command[-1]]
 
-    monkeypatch.setattr(ranks.Start, "_argv", hanging)
+    replace_command(monkeypatch, hanging)
     effort = Effort(launches=1, iterations=10, time_limit=3)
     began = time.monotonic()
     with pytest.raises(LaunchError, match=r"1 of 3 points failed.*no progress for 3 s in mpi.latency 64 B"):
@@ -171,10 +183,7 @@ def test_silence_ends_the_ranks_and_keeps_the_others(tmp_path: Path, monkeypatch
 
 
 def test_a_rank_that_dies_is_named_with_the_end_of_its_stderr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    genuine = ranks.Start._argv
-
-    def dying(start: ranks.Start) -> tuple[list[str], dict[str, str]]:
-        command, environment = genuine(start)
+    def dying(command: list[str]) -> list[str]:
         at = command.index("-m")
         script = (
             "import os, sys\nfrom labkit.worker import rank\nfrom labkit.worker.__main__ import main\n"
@@ -183,9 +192,9 @@ def test_a_rank_that_dies_is_named_with_the_end_of_its_stderr(tmp_path: Path, mo
             "    self.ranks.barrier()\n"
             "rank.Worker._point = point\nsys.exit(main(sys.argv[1:]))\n"
         )
-        return [*command[:at], "-c", script, command[-1]], environment
+        return [*command[:at], "-c", script, command[-1]]
 
-    monkeypatch.setattr(ranks.Start, "_argv", dying)
+    replace_command(monkeypatch, dying)
     with pytest.raises(LaunchError) as caught:
         measuring.measure(Spec(benchmark="mpi.latency"), Effort(launches=1, time_limit=10), into=tmp_path)
     cause = caught.value.__cause__
@@ -228,15 +237,12 @@ def test_ranks_that_never_meet_are_ended_at_the_time_limit(tmp_path: Path, monke
 
 
 def test_wrong_bytes_fail_the_point_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutants: Path) -> None:
-    genuine = ranks.Start._argv
-
-    def faulty(start: ranks.Start) -> tuple[list[str], dict[str, str]]:
-        command, environment = genuine(start)
+    def faulty(command: list[str]) -> list[str]:
         at = command.index("-m")
         program = [str(Path(__file__).parent / "mutant_worker.py"), str(mutants), "drop_last"]
-        return [*command[:at], *program, command[-1]], environment
+        return [*command[:at], *program, command[-1]]
 
-    monkeypatch.setattr(ranks.Start, "_argv", faulty)
+    replace_command(monkeypatch, faulty)
     with pytest.raises(KernelError, match=r"1 of 2 points failed.*wrong bytes on rank"):
         measuring.measure(sweep("mpi.latency", sizes="0,4096"), Effort(launches=1, iterations=5), into=tmp_path)
     assert [s.spec.size for s in Campaign(tmp_path).samples()] == [0]
@@ -379,3 +385,30 @@ def test_one_sided_calls_keep_the_time_of_their_loop_and_points_what_others_took
     assert row.loc["mpi.put_latency", "latency_us_osu_mean"] >= row.loc["mpi.put_latency", "latency_us_mean"]
     bandwidth = row.loc["mpi.get_bandwidth"]
     assert bandwidth["bandwidth_MBps_osu_mean"] <= bandwidth["bandwidth_MBps_mean"]
+
+
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_a_plan_too_long_for_a_word_comes_by_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str
+) -> None:
+    monkeypatch.setattr(lines, "WORD", 100)
+    specs = [*sweep("mpi.latency", sizes="1:1Ki", transport=transport), Spec(benchmark="micro.clock", ranks=1)]
+    held = measuring.measure(specs, Effort(launches=1, iterations=10), into=tmp_path / "c")
+    found = list(held.samples())
+    assert len(found) == 12
+    assert all(one.meta["command"][-1] == "PLAN" for one in found)
+    assert len(list((held.path / "starts").iterdir())) == 2, "one record for each start"
+
+
+def test_command_lines_for_a_shell_have_plans_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs, effort = sweep("mpi.latency", sizes="8:64", transport="shm"), Effort(launches=1, iterations=10)
+    points = measuring.expand(specs, effort)
+    assert len(measuring.commands(points, effort)) == 1
+    monkeypatch.setattr(lines, "WORD", len(measuring.commands(points, effort)[0].split()[-1]) - 1)
+    commands = measuring.commands(points, effort)
+    assert len(commands) > 1
+    sizes = 0
+    for line in commands:
+        done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=tmp_path, timeout=60, check=True)
+        sizes += sum(frame.header["kind"] == "samples" for frame in Reader().feed(done.stdout))
+    assert sizes == 4

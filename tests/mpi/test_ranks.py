@@ -426,3 +426,19 @@ def test_the_loops_without_a_compiler_give_the_same_bytes(run_plan: Run, tmp_pat
     assert len(reasons) == len(others)
     assert all("needs the compiled kernels" in reason for reason in reasons)
     assert np.concatenate([frame.values for frame in samples(frames)]).min() > 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_ranks_tell_one_another_texts_and_flags(count: int) -> None:
+    launcher = launch.get("auto")
+    placement = launch.Placement.of(Spec(benchmark="mpi.allreduce", ranks=count), launcher)
+    done = subprocess.run(
+        launcher.command(placement, [sys.executable, str(HERE / "gathering_ranks.py")]),
+        env={**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "all agree" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -108,8 +109,10 @@ def test_ranks_copy_again_what_went_away(place: Path, tmp_path: Path, monkeypatc
 
 
 def test_a_rank_leaves_shared_file_systems_alone(place: Path, scale: ModuleType) -> None:
-    if why := scale.untraceable():
-        pytest.skip(why)
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    if why := scale.untraceable():  # no fault of the set-up: containers may forbid it
+        pytest.xfail(why)
     folders = [os.path.realpath(path) for path in scale.shared().values()]
     environment, copies = scale.traced(2, "no"), scale.traced(2, "yes")
     assert len(environment) == len(copies) == 2

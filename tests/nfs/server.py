@@ -73,6 +73,14 @@ def node(number: int, version: str, options: str) -> None:
         f"ip addr add {net}.1/24 dev up{number} && ip link set up{number} up",
         f"ip -n {name} addr add {net}.2/24 dev eth0 && ip -n {name} link set eth0 up && ip -n {name} link set lo up",
         f"mkdir -p /run/nodes/{name}",
+    )
+    mount(number, version, options)
+
+
+def mount(number: int, version: str, options: str) -> None:
+    """Mount the export on a host."""
+    name, net = NODES[number], f"10.98.{number}"
+    sh(
         f"nsenter --net=/run/netns/{name} unshare --uts sh -c 'hostname {name} && mount -i -t nfs4 -o "
         f"vers={version},addr={net}.1,clientaddr={net}.2,{options} {net}.1:/ /run/nodes/{name}'",
     )

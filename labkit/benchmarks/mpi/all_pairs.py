@@ -27,12 +27,10 @@ def partners(ranks: int) -> Values:
     [[3, 2, 1, 0], [2, 3, 0, 1], [1, 0, 3, 2]]
     """
     even = ranks + ranks % 2
+    turns = np.arange(even - 1, dtype=np.int32)
     table = np.full((even - 1, even), NOBODY, np.int32)
-    for turn, row in enumerate(table):
-        row[turn], row[even - 1] = even - 1, turn
-        for k in range(1, even // 2):
-            first, second = (turn + k) % (even - 1), (turn - k) % (even - 1)
-            row[first], row[second] = second, first
+    table[:, :-1] = (2 * turns[:, None] - turns) % (even - 1)  # turn + k meets turn - k
+    table[turns, turns], table[:, -1] = even - 1, turns  # and turn, which would meet itself, the last one
     return np.where(table < ranks, table, NOBODY)[:, :ranks]
 
 

@@ -1,0 +1,129 @@
+"""Print how often `labkit compare` errs: false alarms, power by launches and effect, a bimodal and a drifting machine. Asserts nothing.
+
+All values are simulated: each launch has one value, lognormal around the true one, with the scatter of launches given.
+``python bench/comparing.py [TRIALS]`` (default 1000); docs/statistics.md has the tables.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.analysis.comparison.judging import FASTER, SAME, SLOWER, UNDECIDED, Judgement, Launches, Pair, judge
+from labkit.markdown import table
+
+SIZES = 20  # points of a comparison, all in one correction
+LAUNCHES = 6  # default of labkit
+QUIET = 0.01  # scatter of launches on a quiet machine, as a part of the value
+Values = Callable[[np.random.Generator, NDArray[np.float64]], NDArray[np.float64]]
+
+
+def quiet(scatter: float) -> Values:
+    """Launches that differ by chance alone."""
+    return lambda chance, when: np.exp(chance.normal(0, scatter, when.shape))
+
+
+def bimodal(chance: np.random.Generator, when: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Launches of which each third is 20 % slower, as with an unlucky placement."""
+    return quiet(QUIET)(chance, when) * np.where(chance.random(when.shape) < 1 / 3, 1.2, 1.0)
+
+
+def drifting(chance: np.random.Generator, when: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A machine that gets slower, by 10 % from the first launch to the last."""
+    return quiet(QUIET)(chance, when) * (1 + 0.1 * when)
+
+
+def moments(n: int, order: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """When the launches of both sides are, 0 to 1: in turns, or one side after the other."""
+    every = np.linspace(0, 1, 2 * n)
+    return (every[::2], every[1::2]) if order == "interleaved" else (every[:n], every[n:])
+
+
+def trials(
+    count: int, values: Values, *, n: int = LAUNCHES, effect: float = 0.0, order: str = "interleaved", **rules: float
+) -> Iterator[list[Judgement]]:
+    """Judgements of as many comparisons of `SIZES` points, whose true values differ by `effect`."""
+    chance = np.random.default_rng(1)
+    when = moments(n, order)
+    starts = [[f"{moment:.6f}" for moment in side] for side in when]
+    for _ in range(count):
+        pairs = []
+        for _ in range(SIZES):
+            base, other = (10 * values(chance, side) for side in when)
+            pairs.append(Pair(Launches(base.tolist(), starts[0]), Launches((other * (1 + effect)).tolist(), starts[1])))
+        yield judge(pairs, **rules)
+
+
+def shares(judged: list[list[Judgement]]) -> list[str]:
+    """Share of comparisons with any difference, and shares of verdicts over all points, in %."""
+    differ = (FASTER, SLOWER)
+    alarms = np.mean([any(one.verdict in differ for one in trial) for trial in judged])
+    every = [one.verdict for trial in judged for one in trial]
+    return [
+        f"{100 * share:.1f}"
+        for share in (alarms, *(np.mean([v == w for v in every]) for w in (SLOWER, SAME, UNDECIDED)))
+    ]
+
+
+def main() -> None:
+    """Print the tables."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    head = ["any difference (%)", "slower (%)", "same (%)", "not enough data (%)"]
+    print(
+        f"Simulated: {SIZES} points a comparison, {count} comparisons a row, seed 1.\n\nBoth sides alike, {LAUNCHES} launches a side:\n"
+    )
+    rows = []
+    for name, values in (
+        *((f"scatter {100 * s:g} %", quiet(s)) for s in (0.005, QUIET, 0.02, 0.05)),
+        ("bimodal", bimodal),
+        ("drifting", drifting),
+    ):
+        for order in ("interleaved", "blocked") if values is drifting else ("interleaved",):
+            for relevant in (0.02, 1e-9):
+                judged = list(trials(count, values, order=order, relevant=relevant))
+                rows.append([name, order, f"{100 * relevant:.0f}", *shares(judged)])
+    print(table(["launches", "order", "relevant (%)", *head], rows, align="llrrrrr"))
+    print("\nOne side slower:\n")
+    rows = []
+    for scatter in (0.005, QUIET, 0.02, 0.05):
+        for effect in (0.03, 0.05, 0.1):
+            cells = [shares(list(trials(count // 5, quiet(scatter), n=n, effect=effect)))[1] for n in (4, 6, 8, 10, 20)]
+            rows.append([f"{100 * scatter:g}", f"{100 * effect:g}", *cells])
+    rows.append(
+        ["bimodal", "5", *(shares(list(trials(count // 5, bimodal, n=n, effect=0.05)))[1] for n in (4, 6, 8, 10, 20))]
+    )
+    print(
+        table(
+            ["scatter (%)", "slower by (%)", *(f"found with {n} launches (%)" for n in (4, 6, 8, 10, 20))],
+            rows,
+            align="r" * 7,
+        )
+    )
+    judged = list(trials(count // 10, quiet(QUIET), effect=0.05, order="blocked"))
+    print(f"\nBlocked without drift, scatter {100 * QUIET:g} %, 5 % slower: {shares(judged)[3]} % with not enough data")
+    print("\nLaunches that are proposed where 6 do not decide, measured anew:\n")
+    rows = []
+    for scatter, effect in ((0.02, 0.05), (0.05, 0.1), (0.02, 0.0), (0.05, 0.0)):
+        first = [one for trial in trials(count // 10, quiet(scatter), effect=effect) for one in trial]
+        proposed = sorted(one.launches_needed or 1001 for one in first if one.verdict == UNDECIDED)
+        n = int(np.median(proposed))
+        again = [one for trial in trials(count // 10, quiet(scatter), n=n, effect=effect) for one in trial]
+        decided = np.mean([one.verdict != UNDECIDED for one in again])
+        low, high = np.percentile(proposed, (25, 75))
+        rows.append(
+            [f"{100 * scatter:g}", f"{100 * effect:g}", f"{n} ({low:.0f} to {high:.0f})", f"{100 * decided:.0f}"]
+        )
+    print(
+        table(
+            ["scatter (%)", "slower by (%)", "proposed, median (quartiles)", "decided by the median (%)"],
+            rows,
+            align="rrrr",
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What a point costs the process that measures, beside the wait for the disk: for starts of few and of many points.
+
+``python bench/points.py [POINTS...]`` measures starts of that many points (10, 100, 1,000, 10,000 and 50,000 unless
+told otherwise), and writes the table of docs/performance.md. Instead of ranks, a program sends the frames of points
+that took no time; everything else is as in a measurement: plan, pipe, samples files, events, log, progress.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from labkit import measuring, testbeds, writing
+from labkit.campaign import Campaign
+from labkit.markdown import table
+from labkit.measuring import Point, lines, ranks
+from labkit.measuring.progress import Counter, published
+from labkit.spec import Effort, Spec
+from labkit.worker import INPUT, Frame, Plan
+from labkit.worker.__main__ import _received
+
+ROOT = Path(__file__).resolve().parent.parent
+DISK = ROOT / "build"  # git ignores it; the folder for temporary files may be in memory, where fsync costs nothing
+BEGIN, END = "<!-- points: begin -->", "<!-- points: end -->"
+COUNTS = (10, 100, 1000, 10_000, 50_000)
+ITERATIONS = 1000
+
+
+def stub(word: str) -> None:
+    """Send what rank 0 sends of a plan whose points take no time."""
+    plan = Plan.decode(_received(None, 1) if word.startswith(INPUT) else word)
+    out = sys.stdout.buffer
+    times = np.random.default_rng(1).integers(200, 400, ITERATIONS)
+    ready = {"engine": "c", "size": 1, "affinity": [0, 1], "timer_overhead_ns": 20.0}
+    out.write(Frame({"kind": "ready"} | ready).encode())
+    facts = {"stopped_by": "ci", "warmup": 10, "chunks": [ITERATIONS], "timed_s": 0.0, "evidence": {}}
+    facts |= {"interface_B": {"lo": 0, "eth0": 0}, "host_B": {}, "involuntary_switches": 0}
+    facts |= {"verified": True, "elapsed": 0.0, "rows": [0], "shape": [1, 1, ITERATIONS]}
+    for index in range(len(plan.specs)):
+        out.write(Frame({"kind": "point", "index": index}).encode())
+        out.write(Frame({"kind": "samples", "index": index} | facts, times).encode())
+    out.write(Frame({"kind": "done", "peak_rss": 1 << 20}).encode())
+
+
+class Disk:
+    """Counts the waits for the disk, and how long they take."""
+
+    def __init__(self) -> None:
+        self.count, self.seconds, self.processor = 0, 0.0, 0.0
+        self._sync = os.fsync
+
+    def __enter__(self) -> Disk:
+        os.fsync = self._timed  # type: ignore[assignment]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.fsync = self._sync
+
+    def _timed(self, handle: int) -> None:
+        began, processor = time.perf_counter(), time.thread_time()
+        self._sync(handle)
+        self.count += 1
+        self.seconds += time.perf_counter() - began
+        self.processor += time.thread_time() - processor
+
+
+def points(count: int) -> list[Point]:
+    """Points that differ in size only."""
+    (one,) = measuring.expand([Spec(benchmark="micro.clock", ranks=1)], Effort(launches=1))
+    return [Point(one.spec.replace(size=size), 0, f"{size:016x}", one.library) for size in range(count)]
+
+
+def measured(count: int, folder: Path) -> list[str]:
+    """One start of so many points, as a row of the table."""
+    real, effort, some = lines.of, Effort(launches=1), points(count)
+
+    def of(given: Sequence[Point], effort: Effort) -> lines.Line:
+        line = real(given, effort)
+        return lines.Line([sys.executable, __file__, "--stub", line.command[-1]], {}, None, line.plan)
+
+    lines.of = of
+    campaign = Campaign(folder)
+    try:
+        with campaign.lease(), Disk() as disk:
+            counter = Counter(count, published(campaign, None))
+            began, processor = time.perf_counter(), time.process_time()
+            failures = list(ranks.run(some, effort, campaign, testbeds.Testbed("local"), counter))
+            seconds, processor = time.perf_counter() - began, time.process_time() - processor
+    finally:
+        lines.of = real
+    assert not failures
+    assert len(campaign.done()) == count
+    each = 1000 / count
+    numbers = [(processor - disk.processor) * each, seconds * each, disk.count / count, disk.seconds * each]
+    return [f"{count:,}", *(f"{number:.2f}" for number in numbers)]
+
+
+def main(words: Sequence[str]) -> None:
+    """Measure, print, and write the table."""
+    if words[:1] == ["--stub"]:
+        stub(words[1])
+        return
+    rows = []
+    DISK.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="labkit-points-", dir=DISK) as folder:
+        measured(2, Path(folder) / "c")  # loads what every process loads once
+    for count in map(int, words) if words else COUNTS:
+        with tempfile.TemporaryDirectory(prefix="labkit-points-", dir=DISK) as folder:
+            rows.append(measured(count, Path(folder) / "c"))
+        print(*rows[-1], flush=True)
+    head = ["points of a start", "processor (ms)", "elapsed (ms)", "fsync calls", "in fsync (ms)"]
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    about = f"`bench/points.py`, {when}, {platform.node()}, {os.cpu_count()} cores, load average "
+    about += f"{os.getloadavg()[0]:.1f} at its end; all numbers per point, of the process that measures alone:"
+    if not words:
+        page = ROOT / "docs" / "performance.md"
+        before, _, rest = page.read_text().partition(BEGIN)
+        text = f"{before}{BEGIN}\n{about}\n\n{table(head, rows, align='rrrrr')}\n{END}{rest.partition(END)[2]}"
+        writing.replace(page, text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

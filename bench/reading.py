@@ -1,0 +1,215 @@
+"""What reading costs at scale: points of 16,384 ranks, all pairs of 1000 hosts, lists of 5000 hosts. Asserts nothing.
+
+``python bench/scale.py reading hosts`` prints both tables. The samples are random numbers of a healthy system with one
+late rank, or one slow host: nothing was measured. Every question is asked by a process of its own, as a user does.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from labkit import benchmarks, launch
+from labkit.benchmarks.mpi.all_pairs import partners
+from labkit.campaign import Campaign
+from labkit.host import allocation
+from labkit.launch import Placement
+from labkit.samples import Samples
+from labkit.spec import Effort, Spec
+from labkit.stats import histogram, over_ranks
+
+RANKS, IN_A_NODE, ITERATIONS, POINTS = 16_384, 64, 2000, 6
+HOSTS, MEETINGS, LISTED = 1000, 7, 5000
+_BLOCK = 100  # iterations that are made at once
+_BUCKETS = 1 << 13
+OPEN = """
+from labkit.campaign import Campaign
+held = list(Campaign({folder!r}).samples({name!r}))
+one = held[0]
+from labkit import analysis, figures, records
+from labkit.records import per_rank
+from labkit.analysis import all_pairs
+"""
+TELL = """
+import json, sys, time
+began = time.perf_counter()
+size = 0
+{code}
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps([time.perf_counter() - began, time.process_time(), int(peak.split()[1]) / 1024, size]), file=sys.__stdout__)
+"""
+OF_RANKS = {
+    "records of all points": "records.table(held)",
+    "slow ranks": "analysis.slow_ranks(one)",
+    "map of ranks": "size = len(figures.rank_map(held, 'p99').to_json())",
+    "bands of ranks": "size = len(figures.per_rank(held).to_json())",
+    "iterations": "size = len(figures.over_iterations(one).to_json())",
+    "distribution": "size = len(figures.distribution(held, 'latency_us').to_json())",
+    "OMB layout": "from labkit import equivalents; equivalents.text(held, 'omb', full=True)",
+}
+PAIRS = "switches, hosts = per_rank.switches(one), all_pairs.hosts_of(one); "
+VERDICT = PAIRS + "found = all_pairs.bad_pairs(held[0], held[1], switches); "
+OF_PAIRS = {
+    "verdict": VERDICT,
+    "effects": PAIRS + "all_pairs.effects(all_pairs.matrix(one), hosts, switches)",
+    "map of pairs, with the verdict": VERDICT
+    + "bad = list(zip(found.table['rank'], found.table['other'], strict=True)); "
+    + "size = len(figures.pairs(found.seconds, hosts, switches, bad=bad).to_json())",
+    "measured twice": PAIRS
+    + "first, again = all_pairs.matrix(held[0]), all_pairs.matrix(held[1]); "
+    + "size = len(figures.repeated_pairs(first, again, hosts, limits=[3, 3], causes={{}}).to_json())",
+    "false alarms": "all_pairs.false_alarms(one)",
+}
+
+
+# ---- samples ---------------------------------------------------------------------------------------------------------
+
+
+def blocks(launch: int) -> Iterator[np.ndarray]:
+    """Times of many ranks, (ranks, iterations) ns, block by block; one rank is late in every tenth iteration."""
+    chance = np.random.default_rng(launch)
+    level = np.random.default_rng(0).normal(50_000, 2000, (RANKS, 1))
+    for _ in range(0, ITERATIONS, _BLOCK):
+        times = level + chance.exponential(2000, (RANKS, _BLOCK))
+        times[:, ::10] += 400_000
+        times[4711, ::10] -= 400_000
+        yield times.astype(np.int64)
+
+
+def over(launch: int) -> over_ranks.OverRanks:
+    """Statistics over ranks of such a point, as its ranks reduce them; medians are the middles of histograms."""
+    counts = np.zeros((RANKS, _BUCKETS), np.int32)
+    least, most, total = np.full(RANKS, 1 << 62), np.zeros(RANKS, np.int64), np.zeros(RANKS, np.int64)
+    for times in blocks(launch):
+        buckets = histogram.bucket(times)
+        for column in buckets.T:
+            counts[np.arange(RANKS), column] += 1
+        least, most = np.minimum(least, times.min(axis=1)), np.maximum(most, times.max(axis=1))
+        total += times.sum(axis=1)
+    places, buckets = np.nonzero(counts)
+    rows = np.array([places, buckets, counts[places, buckets]], np.int64)
+    middle = (counts.cumsum(axis=1) * 2 >= ITERATIONS).argmax(axis=1)
+    p50 = histogram.middle(middle).astype(np.int64)
+    parts = [over_ranks.columns(times, p50) for times in blocks(launch)]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in over_ranks.OF_ITERATION}
+    slowest = np.bincount(columns["slowest_rank"], minlength=RANKS).astype(np.int64)
+    of_rank = {"slowest_count": slowest, "p50": p50, "min": least, "max": most}
+    named = over_ranks.named(columns, range(RANKS))
+    return over_ranks.OverRanks(tuple(range(RANKS)), named, of_rank, {"time_ns": total}, {}, rows)
+
+
+def many_ranks(launch: int) -> Samples:
+    """A launch of an allreduce on very many ranks; of the last 16 every time is kept."""
+    hosts = [f"node{rank // IN_A_NODE:04d}" for rank in range(RANKS)]
+    leaves = {host: f"leaf{int(host[4:]) // 16:02d}" for host in dict.fromkeys(hosts)}
+    spec = benchmarks.resolve(Spec(benchmark="mpi.allreduce", size=8, ranks=RANKS)).replace(launcher="openmpi")
+    return Samples(
+        spec=spec,
+        effort=Effort(),
+        host={"name": "simulated"},
+        launch=launch,
+        origin="simulated",
+        time_ns=np.concatenate([times[-16:] for times in blocks(launch)], axis=1),
+        ranks=tuple(range(RANKS - 16, RANKS)),
+        meta={"fingerprint": "0" * 16, "rank_hosts": hosts, "placement": {"leaves": leaves}},
+        over=over(launch),
+    )
+
+
+def pairs(launch: int) -> Samples:
+    """A launch of all pairs of very many hosts, of which one is slow."""
+    schedule, chance = partners(HOSTS), np.random.default_rng(launch)
+    times = chance.normal(4000, 60, (HOSTS, len(schedule) * MEETINGS)).astype(np.int64)
+    times[17] += 1500
+    for turn, row in enumerate(schedule):
+        times[row[17], turn :: len(schedule)] += 1500
+    hosts = [f"node{rank:04d}" for rank in range(HOSTS)]
+    leaves = {host: f"leaf{k // 32:02d}" for k, host in enumerate(hosts)}
+    return Samples(
+        spec=benchmarks.resolve(Spec(benchmark="mpi.all_pairs", size=8, ranks=HOSTS)).replace(launcher="openmpi"),
+        effort=Effort(),
+        host={"name": "simulated"},
+        launch=launch,
+        origin="simulated",
+        time_ns=times,
+        ranks=tuple(range(HOSTS)),
+        meta={"fingerprint": "1" * 16, "rank_hosts": hosts, "placement": {"leaves": leaves}},
+    )
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def ask(code: str, folder: Path, name: str) -> str:
+    """Time, processor time and memory of a question to a campaign, with reading it; the size of its figure."""
+    whole = (OPEN + code).format(folder=str(folder), name=name)
+    done = subprocess.run([sys.executable, "-c", TELL.format(code=whole)], capture_output=True, text=True, check=True)
+    took, processor, memory, size = json.loads(done.stdout.splitlines()[-1])
+    figure = f"{size / 1e6:5.2f} MB" if size else ""
+    return f"{took:6.2f} s {processor:6.2f} s {memory:6.0f} MiB {figure}"
+
+
+def reading() -> None:
+    """Points of very many ranks, and all pairs of very many hosts."""
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as place:
+        held = Campaign(Path(place) / "c")
+        for number in range(POINTS):
+            held.save(many_ranks(number), "0" * 16)
+        for number in range(2):
+            held.save(pairs(number), "1" * 16)
+        for name, questions in (("mpi.allreduce", OF_RANKS), ("mpi.all_pairs", OF_PAIRS)):
+            sizes = [path.stat().st_size / 1e6 for path in (held.path / "samples" / name).glob("*.parquet")]
+            what = f"{RANKS:,} ranks, {ITERATIONS:,} iterations" if questions is OF_RANKS else f"{HOSTS:,} hosts"
+            print(f"{name}, {what}, {len(sizes)} launches of {max(sizes):.1f} MB; times with reading the campaign")
+            print(f"{'reading alone':32} {ask('', held.path, name)}", flush=True)
+            for question, code in questions.items():
+                print(f"{question:32} {ask(code, held.path, name)}", flush=True)
+            print()
+
+
+def hosts() -> None:
+    """Lists of very many hosts."""
+    names = [f"node{k:04d}" for k in range(1, LISTED + 1)]
+    leaves = "\n".join(
+        f"SwitchName=leaf{k:03d} Level=0 LinkSpeed=1 Nodes=node[{k * 20 + 1:04d}-{k * 20 + 20:04d}]"
+        for k in range(LISTED // 20)
+    )
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as place:
+        file = Path(place) / "hosts"
+        file.write_text("".join(f"{name} slots=64\n" for name in names))
+        nodefile = Path(place) / "nodes"
+        nodefile.write_text("".join(f"{name}\n" * 64 for name in names))
+        placement = Placement(ranks=LISTED * 64, hosts=launch.listed(str(file)))
+        rows: dict[str, Callable[[], object]] = {
+            f"hostfile of {LISTED:,} lines": lambda: launch.listed(str(file)),
+            f"nodefile of {LISTED * 64:,} lines": lambda: launch.listed(str(nodefile)),
+            f"list of {LISTED:,} names": lambda: launch.listed(",".join(names)),
+            f"node[0001-{LISTED}] of Slurm": lambda: allocation.expanded(f"node[0001-{LISTED}]"),
+            "scontrol show topology": lambda: allocation.leaves(leaves),
+            f"{LISTED * 64:,} ranks to {LISTED:,} hosts": lambda: placement.shares,
+            f"rounds of {HOSTS:,} hosts": lambda: partners.__wrapped__(HOSTS),
+        }
+        for what, call in rows.items():
+            began = time.perf_counter()
+            call()
+            print(f"{what:40} {time.perf_counter() - began:7.3f} s", flush=True)
+
+
+ROWS: dict[str, Callable[[], None]] = {"reading": reading, "hosts": hosts}
+
+
+def main() -> None:
+    """Print both tables."""
+    for row in ROWS.values():
+        row()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""Whether two sets of launches differ: test, shift with its interval, deciles, and a verdict for each point.
+
+A launch gives one value, usually its median. Values of launches are compared by their ranks, so nothing is assumed
+about how they are distributed; `docs/statistics.md` has the measured error rates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.columns import METRICS
+from labkit.stats.rank_interval import LEVEL
+from labkit.stats.shift import holm, least_launches, rank_sum_p, shift, trend
+
+RELEVANT = 0.02  # smallest difference that matters, as a part of the value
+DECILES = tuple(range(10, 100, 10))
+FASTER, SLOWER, SAME, UNDECIDED = "faster", "slower", "same", "not enough data"
+BETTER, WORSE = "better", "worse"  # of shares
+INTERLEAVED, BLOCKED, MIXED, UNKNOWN = "interleaved", "blocked", "partly interleaved", "unknown"
+MOST = 1000  # launches a side; more are not proposed
+_POWER = 0.8  # chance to decide with the launches proposed
+_EFFICIENCY = math.pi / 3  # launches that a rank test needs for each that a t test needs, of normal values
+
+
+Trend = tuple[float, float]  # Kendall's tau and its p
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Values of one side at a point.
+
+    Parameters
+    ----------
+    values : of each launch, in the metric's unit.
+    starts : when each launch started, ISO 8601; empty where that is not known.
+    deciles : (launches, 9) of the iterations of each launch, the slow side last; None without samples.
+    """
+
+    values: Sequence[float]
+    starts: Sequence[str] = ()
+    deciles: NDArray[np.float64] | None = None
+
+    @property
+    def in_order(self) -> NDArray[np.float64]:
+        """Values in the order of their starts; as they are where that is not known."""
+        values = np.asarray(self.values, np.float64)
+        return (
+            values[np.argsort(np.asarray(self.starts), kind="stable")] if all(self.starts) and self.starts else values
+        )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sides of a point, each with one launch or more.
+
+    Parameters
+    ----------
+    base, other : what is compared with what.
+    metric : as in `labkit.columns.METRICS`.
+    """
+
+    base: Launches
+    other: Launches
+    metric: str = "latency_us"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What the launches say about a pair.
+
+    Parameters
+    ----------
+    verdict : faster, slower, same, not enough data; better or worse for a share.
+    base, value : medians over launches of both sides, in the metric's unit.
+    shift, shift_low, shift_high : Hodges-Lehmann shift from the base and its 95 % interval, in the metric's unit.
+    ratio, ratio_low, ratio_high : the same as a factor; NaN for shares and for values that are not positive.
+    p, p_adjusted : of the Mann-Whitney test, alone and by Holm's correction over all pairs.
+    deciles : of every decile of the iterations, its median over launches as a factor of the base's.
+    design : order of the launches.
+    reason : why nothing was decided; empty otherwise.
+    launches_needed : launches a side that would decide with 80 %; 0 if decided, None above `MOST`.
+    """
+
+    verdict: str
+    base: float
+    value: float
+    shift: float
+    shift_low: float
+    shift_high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    p: float
+    p_adjusted: float
+    deciles: tuple[float, ...] = field(default=())
+    design: str = UNKNOWN
+    reason: str = ""
+    launches_needed: int | None = 0
+
+
+def design(starts: Sequence[Sequence[str]]) -> str:
+    """Say in which order the launches of several sides started.
+
+    Returns
+    -------
+    ``interleaved`` if the sides took turns, ``blocked`` if each side ended before the next began, ``partly
+    interleaved`` between these, ``unknown`` without start times or with a single launch a side.
+    """
+    least = min((len(side) for side in starts), default=0)
+    if least < 2 or len(starts) < 2 or not all(start for side in starts for start in side):
+        return UNKNOWN
+    order = [side for _, side in sorted((start, n) for n, side in enumerate(starts) for start in side)]
+    changes = sum(one != other for one, other in pairwise(order))
+    if changes == len(starts) - 1:
+        return BLOCKED
+    return INTERLEAVED if changes >= least * (len(starts) - 1) else MIXED
+
+
+def judge(pairs: Sequence[Pair], *, relevant: float = RELEVANT, level: float = LEVEL) -> list[Judgement]:
+    """Judge pairs of launches; the chance of any false difference among them is at most 1 - `level`.
+
+    Parameters
+    ----------
+    relevant : smallest difference that matters, as a part of the value; of a share, 0.02 is 2 percentage points.
+    level : of the intervals and of the verdicts.
+
+    Notes
+    -----
+    *same*: the interval of the shift lies within the relevant difference. *faster*, *slower*: the adjusted p is at most
+    1 - `level`, and the shift is larger than the relevant difference. Else the launches do not decide. Neither do they
+    where one side was measured before the other and a side itself drifts in the direction of the shift, at that point
+    or on average over all points.
+    """
+    p = [rank_sum_p(pair.base.values, pair.other.values) for pair in pairs]
+    adjusted = holm(p)
+    common = _common_trends(pairs)
+    return [_judged(*parts, len(pairs), relevant, level, common) for parts in zip(pairs, p, adjusted, strict=True)]
+
+
+def _judged(
+    pair: Pair, p: float, adjusted: float, tests: int, relevant: float, level: float, common: Sequence[Trend]
+) -> Judgement:
+    """Judge one pair of several."""
+    base, other = (np.asarray(side.values, np.float64) for side in (pair.base, pair.other))
+    absolute = shift(base, other, level)
+    share = METRICS[pair.metric].kind in ("share", "loss")
+    positive = bool((base > 0).all() and (other > 0).all())
+    ratio = (math.nan,) * 3
+    scaled, ends = absolute, (-100 * relevant, 100 * relevant)
+    one, two = base, other
+    if not share and positive:
+        one, two = np.log(base), np.log(other)
+        scaled, ends = shift(one, two, level), (math.log1p(-relevant), math.log1p(relevant))
+        ratio = (math.exp(scaled[0]), math.exp(scaled[1]), math.exp(scaled[2]))
+    verdict, reason = _verdict(scaled, ends, adjusted, 1 - level)
+    order = design((pair.base.starts, pair.other.starts))
+    if not share and not positive:
+        verdict, reason = UNDECIDED, "values that are not positive have no ratio"
+    elif verdict == "differs":
+        verdict = _direction(pair.metric, scaled[0])
+        if order == BLOCKED and _drifts(pair, scaled[0], common):
+            verdict, reason = UNDECIDED, "one side was measured before the other, and a side itself drifts"
+    needed: int | None = 0
+    if verdict == UNDECIDED and (share or positive):
+        needed = launches_needed(scaled[0], scatter(one, two), ends, tests, level)
+    return Judgement(
+        verdict=verdict,
+        base=float(np.median(base)),
+        value=float(np.median(other)),
+        shift=absolute[0],
+        shift_low=absolute[1],
+        shift_high=absolute[2],
+        ratio=ratio[0],
+        ratio_low=ratio[1],
+        ratio_high=ratio[2],
+        p=p,
+        p_adjusted=adjusted,
+        deciles=_deciles(pair),
+        design=order,
+        reason=reason,
+        launches_needed=needed,
+    )
+
+
+def _verdict(
+    estimate: tuple[float, float, float], ends: tuple[float, float], adjusted: float, alpha: float
+) -> tuple[str, str]:
+    """Return ``same``, ``differs`` or ``not enough data``, and the reason for the last."""
+    centre, low, high = estimate
+    if math.isnan(low):
+        return UNDECIDED, "too few launches for an interval"
+    if ends[0] <= low and high <= ends[1]:
+        return SAME, ""
+    if adjusted <= alpha and not ends[0] <= centre <= ends[1]:
+        return "differs", ""
+    if adjusted <= alpha:
+        return UNDECIDED, "there is a difference, but it may be too small to matter"
+    return UNDECIDED, "the interval decides neither for a difference nor against one"
+
+
+def _direction(metric: str, change: float) -> str:
+    """Return the word for a change of a metric."""
+    definition = METRICS[metric]
+    better = (change < 0) == (definition.better == "lower")
+    if definition.kind in ("share", "loss"):
+        return BETTER if better else WORSE
+    return FASTER if better else SLOWER
+
+
+def _drifts(pair: Pair, change: float, common: Sequence[Trend]) -> bool:
+    """Return whether a side rises or falls, here or on average, in the direction that the shift has in time."""
+    later = change if max(pair.base.starts) <= min(pair.other.starts) else -change
+    trends = [*common, *(trend(side.in_order) for side in (pair.base, pair.other))]
+    return any(p <= (1 - LEVEL) / 2 and tau * later > 0 for tau, p in trends)
+
+
+def _common_trends(pairs: Sequence[Pair]) -> list[Trend]:
+    """Trend of each side over its launches, on average over the points: a machine drifts at all of them alike."""
+    trends = []
+    for sides in ([pair.base for pair in pairs], [pair.other for pair in pairs]):
+        known = [one.in_order for one in sides if one.starts and all(one.starts) and min(one.values) > 0]
+        count = max((len(one) for one in known), key=[len(one) for one in known].count, default=0)
+        same = [np.log(one) for one in known if len(one) == count]
+        if len(same) > 1:
+            trends.append(trend(np.mean([one - one.mean() for one in same], axis=0)))
+    return trends
+
+
+def drifts(side: Launches) -> bool:
+    """Return whether the launches of a side rise or fall in the order of their starts (Kendall's test, 5 %)."""
+    return bool(side.starts) and all(side.starts) and trend(side.in_order)[1] <= 1 - LEVEL
+
+
+def _deciles(pair: Pair) -> tuple[float, ...]:
+    """Return the median over launches of every decile, as a factor of the base's; empty without samples."""
+    base, other = pair.base.deciles, pair.other.deciles
+    if base is None or other is None or not len(base) or not len(other):
+        return ()
+    below, above = np.nanmedian(base, axis=0), np.nanmedian(other, axis=0)
+    return tuple(float(two / one) if one > 0 else math.nan for one, two in zip(below, above, strict=True))
+
+
+def scatter(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return the standard deviation of launches within both sides; NaN if neither has two."""
+    freedom = one.size + other.size - 2
+    if freedom < 1:
+        return math.nan
+    return math.sqrt(float(((one - one.mean()) ** 2).sum() + ((other - other.mean()) ** 2).sum()) / freedom)
+
+
+def launches_needed(
+    change: float, spread: float, ends: tuple[float, float], tests: int = 1, level: float = LEVEL
+) -> int | None:
+    """Estimate how many launches a side would decide with 80 %, if shift and scatter stay as they are.
+
+    Parameters
+    ----------
+    change : shift that was estimated, as a logarithm (or in percentage points).
+    spread : standard deviation of the launches of a side, in the same unit; NaN if unknown.
+    ends : of the relevant difference.
+    tests : pairs that Holm's correction counts.
+
+    Returns
+    -------
+    At least what the correction needs; None if more than `MOST`.
+
+    Notes
+    -----
+    Normal approximation for the sum of ranks: n = 2 (π/3) (z s / d)², where s is the scatter. d is the shift if that is
+    larger than the relevant difference, else the distance to the relevant difference.
+    """
+    least = least_launches(tests, level)
+    if math.isnan(spread):
+        return least
+    z = NormalDist().inv_cdf
+    if ends[0] <= change <= ends[1]:
+        steps = [(z(1 - (1 - level) / 2) + z((1 + _POWER) / 2), min(change - ends[0], ends[1] - change))]
+    else:
+        beyond = ends[0] - change if change < 0 else change - ends[1]
+        steps = [(z(1 - (1 - level) / 2 / tests) + z(_POWER), abs(change)), (z(_POWER), beyond)]
+    needed = float(least)
+    for quantile, distance in steps:
+        needed = max(needed, 2 * _EFFICIENCY * (quantile * spread / distance) ** 2 if distance > 0 else math.inf)
+    return math.ceil(needed) if needed <= MOST else None

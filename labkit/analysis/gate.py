@@ -1,0 +1,307 @@
+"""Judge a campaign by earlier ones: which points are worse than the launches of the past explain.
+
+The chance of a false alarm is chosen for the whole gate and divided among its comparisons (Bonferroni), so that each
+point has a limit that depends on no other point. `labkit.stats.limits` makes the limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from labkit import benchmarks, notes
+from labkit.columns import METRICS, STATISTICS, statistic_column
+from labkit.errors import DataError
+from labkit.records import GIVEN, HEADLINES
+from labkit.records.factors import level, named
+from labkit.stats import limits
+from labkit.units import format_number, format_share, format_size
+
+Outcome = Literal["pass", "fail", "not enough history", "not measured"]
+OUTCOMES: tuple[Outcome, ...] = ("fail", "pass", "not enough history", "not measured")
+# what makes two points comparable: everything that was asked for, and how it was timed
+_SAME = (
+    "benchmark", "message_size_B", "ranks", "ppn", "transport", "launcher", "device", "hosts", "bind", "testbed",
+    "origin", "cadence", "timing", "options",
+)  # fmt: skip
+_SETTING = ("ranks", "transport", "launcher", "device", "hosts", "testbed")  # named in a label if they differ
+_FOUND = ("library", "engine", "host", "cpu_model")  # may differ from the past; the verdict says so
+_TAIL = "p99"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the gate says about one statistic of a point.
+
+    Parameters
+    ----------
+    benchmark, point : which; `point` is its size and settings.
+    metric, statistic : as in `labkit.columns`.
+    outcome : the verdict.
+    value, launches : median over the new launches, and how many they are.
+    usual : median over the launches of the past.
+    limit : what the past allows.
+    beyond : new launches that are worse than the limit; `limit.beyond` of them fail.
+    differs : what is not as in the past, such as the library.
+    """
+
+    benchmark: str
+    point: str
+    metric: str
+    statistic: str
+    outcome: Outcome
+    value: float
+    launches: int
+    usual: float
+    limit: limits.Limit
+    beyond: int
+    differs: tuple[str, ...] = ()
+
+    @property
+    def change(self) -> float:
+        """Relative change of the median; NaN where the past has none."""
+        return (self.value - self.usual) / abs(self.usual) if self.usual else math.nan
+
+    @property
+    def name(self) -> str:
+        """Point and statistic in words."""
+        statistic = STATISTICS[self.statistic].label if self.statistic in STATISTICS else self.statistic
+        return ", ".join(filter(None, [self.point, METRICS[self.metric].label, statistic]))
+
+    @property
+    def sentence(self) -> str:
+        """The verdict with its numbers."""
+        unit = METRICS[self.metric].unit
+        past = f"{self.limit.launches} launches of {self.limit.campaigns} campaigns"
+        if self.outcome == "not measured":
+            return f"not measured; the past has {past}"
+        if self.outcome == "not enough history":
+            return f"{past}, but {self.launches} new launches need {self.limit.needed} earlier launches"
+        number = [format_number(value, unit) for value in (self.value, self.usual, self.limit.value)]
+        return (
+            f"{number[0]} ({format_share(self.change, sign=True)} from {number[1]}), limit {number[2]}: "
+            f"{self.beyond} of {self.launches} launches beyond it, {self.limit.beyond} fail; {past}"
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `gate` says about a campaign.
+
+    Parameters
+    ----------
+    name : of the campaign.
+    verdicts : failed ones first.
+    chance : of a false alarm in the whole gate.
+    comparisons : among which it is divided.
+    history : names of the campaigns of the past.
+    """
+
+    name: str
+    verdicts: tuple[Verdict, ...]
+    chance: float
+    comparisons: int
+    history: tuple[str, ...]
+
+    def count(self, outcome: Outcome) -> int:
+        """Return how many verdicts have an outcome."""
+        return sum(one.outcome == outcome for one in self.verdicts)
+
+    @property
+    def failed(self) -> bool:
+        """Whether any point is worse than the past explains."""
+        return bool(self.count("fail"))
+
+    @property
+    def judged(self) -> bool:
+        """Whether at least one comparison had enough launches."""
+        return self.failed or bool(self.count("pass"))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What limits the verdicts, and what to do."""
+        texts = []
+        if short := sum(
+            one.limit.campaigns < limits.CAMPAIGNS for one in self.verdicts if one.outcome != "not measured"
+        ):
+            texts.append(
+                f"{short} comparisons have fewer than {limits.CAMPAIGNS} earlier campaigns: differences between days "
+                "look like slower points. Add campaigns to the history."
+            )
+        if absent := self.count("not measured"):
+            texts.append(f"{absent} points of the history are not measured in {self.name}; they cannot fail.")
+        if not self.judged:
+            texts.append("no point has enough history for a verdict. Add campaigns, or measure more launches.")
+        return texts
+
+    @property
+    def sentence(self) -> str:
+        """Counts, and the chance of a false alarm."""
+        counts = ", ".join(f"{count} {outcome}" for outcome in OUTCOMES if (count := self.count(outcome)))
+        return (
+            f"{self.name}: {counts}. {self.comparisons} comparisons with {len(self.history)} earlier campaigns; "
+            f"chance of any false alarm {format_share(self.chance)} (Bonferroni)."
+        )
+
+
+def gate(name: str, new: pd.DataFrame, history: Sequence[tuple[str, pd.DataFrame]], *, chance: float = 0.01) -> Result:
+    """Compare the launches of a campaign with those of earlier ones.
+
+    Parameters
+    ----------
+    name, new : the campaign and its records.
+    history : names and records of earlier campaigns.
+    chance : of a false alarm in the whole gate, if nothing has changed.
+
+    Returns
+    -------
+    A verdict for the headline statistic and for the 99th percentile of each point.
+
+    Raises
+    ------
+    DataError
+        If the campaigns have no point in common.
+    """
+    past = [frame.assign(campaign=f"{label}/" + frame["campaign"].astype(str)) for label, frame in history]
+    past = [frame for frame in past if len(frame)]
+    keys = _keys(new, past)
+    groups = _groups(_joined(past), keys) if past else {}
+    points = {key: rows for key, rows in _groups(new, keys).items() if key in groups}
+    if not points:
+        names = ", ".join(label for label, _ in history) or "the history"
+        raise DataError(
+            f"{name} has no point in common with {names}. Name campaigns of the same benchmarks, sizes and settings."
+        )
+    wanted = [(key, *which) for key, rows in points.items() for which in _statistics(rows, groups[key])]
+    labels = _labels(points, keys)
+    share = chance / max(len(wanted), 1)
+    verdicts = [
+        _verdict(labels[key], points[key], groups[key], metric, statistic, share) for key, metric, statistic in wanted
+    ]
+    verdicts += _absent(groups, points, keys, len(past))
+    verdicts.sort(key=lambda one: OUTCOMES.index(one.outcome))
+    return Result(name, tuple(verdicts), chance, len(wanted), tuple(label for label, _ in history))
+
+
+Key = tuple[str, ...]
+
+
+def _keys(new: pd.DataFrame, past: Sequence[pd.DataFrame]) -> list[str]:
+    """Return the columns that identify a point, in each of the campaigns."""
+    given = {c for frame in (new, *past) for c in frame if str(c).startswith(GIVEN[1])}
+    keys = [*_SAME, *sorted(given)]
+    for more in ([], ["library", "engine"], ["host", "cpu_model"], ["fingerprint"]):
+        keys += more
+        if not len(new) or max(rows["fingerprint"].nunique() for rows in _groups(new, keys).values()) == 1:
+            break
+    return keys
+
+
+def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of several campaigns, which need not have the same columns."""
+    return pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
+
+
+def _groups(frame: pd.DataFrame, keys: Sequence[str]) -> dict[Key, pd.DataFrame]:
+    """Return the rows of each point."""
+    texts = pd.DataFrame({c: frame[c].map(level) if c in frame else level(None) for c in keys}, index=frame.index)
+    names = list(texts.itertuples(index=False, name=None))
+    places: dict[Key, list[int]] = {}
+    for place, key in enumerate(names):
+        places.setdefault(tuple(map(str, key)), []).append(place)
+    return {key: frame.iloc[rows] for key, rows in places.items()}
+
+
+def _statistics(new: pd.DataFrame, past: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield metric and statistic of the comparisons of a point: its first metric, and the tail of it."""
+    for metric in benchmarks.get(str(new["benchmark"].iloc[0])).metrics:
+        for statistic in HEADLINES:
+            if _have(new, past, metric, statistic):
+                yield metric, statistic
+                if statistic != _TAIL and _have(new, past, metric, _TAIL):
+                    yield metric, _TAIL
+                return
+
+
+def _have(new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str) -> bool:
+    """Return whether both sides have a statistic."""
+    column = statistic_column(metric, statistic)
+    return all(column in rows and rows[column].notna().any() for rows in (new, past))
+
+
+def _verdict(label: str, new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str, share: float) -> Verdict:
+    """Compare one statistic of a point."""
+    column, higher = statistic_column(metric, statistic), METRICS[metric].better == "lower"
+    values = new[column].dropna().to_numpy(np.float64)
+    campaigns = [rows[column].dropna().to_numpy(np.float64) for _, rows in past.groupby("campaign", sort=False)]
+    limit = limits.limit(campaigns, len(values), share, higher=higher)
+    beyond = int(np.count_nonzero(values > limit.value if higher else values < limit.value))
+    outcome: Outcome = "not enough history" if math.isnan(limit.value) else "pass"
+    if beyond >= limit.beyond and outcome == "pass":
+        outcome = "fail"
+    return Verdict(
+        benchmark=str(new["benchmark"].iloc[0]),
+        point=label,
+        metric=metric,
+        statistic=statistic,
+        outcome=outcome,
+        value=float(np.median(values)),
+        launches=len(values),
+        usual=float(np.median(np.concatenate(campaigns))),
+        limit=limit,
+        beyond=beyond,
+        differs=_differs(new, past),
+    )
+
+
+def _differs(new: pd.DataFrame, past: pd.DataFrame) -> tuple[str, ...]:
+    """Return what of the new launches none of the past had: libraries, hosts, badges."""
+    texts = []
+    for column in _FOUND:
+        if fresh := sorted({*new[column].map(level)} - {*past[column].map(level)}):
+            earlier = ", ".join(sorted({*past[column].map(level)})[:2])
+            texts.append(f"{named(column)} {', '.join(fresh[:2])} instead of {earlier}")
+    before = {one.code for cell in past["badges"] for one in cell}
+    texts += [one.text for one in notes.once(new["badges"]) if one.code not in before]
+    return tuple(texts)
+
+
+def _labels(points: Mapping[Key, pd.DataFrame], keys: Sequence[str]) -> dict[Key, str]:
+    """Return size and settings of each point; settings that all points of the benchmark share are left out."""
+    firsts: dict[str, dict[Key, Mapping[str, Any]]] = {}
+    for key, rows in points.items():
+        firsts.setdefault(key[0], {})[key] = rows.iloc[0]
+    labels = {}
+    for of_benchmark in firsts.values():
+        names = [*_SETTING, *keys[len(_SAME) :], *_options(next(iter(points.values())))]
+        varied = [c for c in names if len({level(row.get(c)) for row in of_benchmark.values()}) > 1]
+        for key, row in of_benchmark.items():
+            size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
+            labels[key] = ", ".join(dict.fromkeys([*size, *(f"{named(c)}={level(row.get(c))}" for c in varied)]))
+    return labels
+
+
+def _options(rows: pd.DataFrame) -> list[str]:
+    """Return the columns of options."""
+    return [str(c) for c in rows if str(c).startswith(GIVEN[0])]
+
+
+def _absent(
+    groups: Mapping[Key, pd.DataFrame], points: Mapping[Key, Any], keys: Sequence[str], campaigns: int
+) -> Iterator[Verdict]:
+    """Yield a verdict for each point that every earlier campaign has and the new one lacks."""
+    absent = {k: g for k, g in groups.items() if k not in points and g["campaign"].nunique() >= campaigns}
+    labels = _labels(absent, keys)
+    for key, past in absent.items():
+        for metric, statistic in _statistics(past, past):
+            if statistic == _TAIL:
+                continue
+            values = past[statistic_column(metric, statistic)].dropna().to_numpy(np.float64)
+            limit = limits.Limit(math.nan, 0, len(values), past["campaign"].nunique(), 0)
+            usual = float(np.median(values))
+            yield Verdict(key[0], labels[key], metric, statistic, "not measured", math.nan, 0, usual, limit, 0)

@@ -1,0 +1,119 @@
+"""What a rule is, and what it sees of a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import pandas as pd
+
+from labkit.records.factors import differing, level, named
+from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT
+from labkit.units import format_size
+
+Level = Literal["error", "warning", "note"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A place where a rule is broken.
+
+    Parameters
+    ----------
+    benchmark : its name; empty for the whole campaign.
+    point : size and settings of the point; empty for the whole benchmark.
+    what : what is there, in a few words with its numbers.
+    """
+
+    benchmark: str
+    point: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that rules see of a campaign. It is data: nothing of it is executed.
+
+    Parameters
+    ----------
+    name : of the campaign.
+    points : samples; their values may be left out, only specs, hosts and metadata are read.
+    records : a row per point and launch, from `labkit.records.table`.
+    summary : a row per point, from `labkit.records.summary`.
+    failed : what was skipped or failed, with the reason.
+    """
+
+    name: str
+    points: Sequence[Samples]
+    records: pd.DataFrame
+    summary: pd.DataFrame
+    failed: Sequence[tuple[str, str]] = ()
+
+    @cached_property
+    def factors(self) -> dict[str, list[str]]:
+        """Benchmark → columns beside the size in which its points differ."""
+        return {name: differing(rows, skip=("fingerprint", "campaign")) for name, rows in self.by_benchmark()}
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Fingerprint → size and settings that tell a point from the others of its benchmark."""
+        labels: dict[str, str] = {}
+        for name, rows in self.by_benchmark():
+            for row in rows.to_dict("records"):
+                size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
+                settings = [f"{named(c)}={level(row[c])}" for c in self.factors[name]]
+                labels[str(row["fingerprint"])] = ", ".join([*size, *settings])
+        return labels
+
+    @cached_property
+    def specs(self) -> dict[str, Samples]:
+        """Fingerprint → one of its samples."""
+        return {FINGERPRINT.of(one.meta): one for one in self.points}
+
+    def by_benchmark(self, *, launches: bool = False) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield the name and the rows of each benchmark: of the summary, or of the records."""
+        frame = self.records if launches else self.summary
+        if len(frame):
+            for name, rows in frame.groupby("benchmark", sort=True):
+                yield str(name), rows
+
+    def each(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the row of each point."""
+        for row in self.summary.to_dict("records"):
+            yield {str(name): value for name, value in row.items()}
+
+    def breach(self, row: Mapping[str, Any], what: str) -> Breach:
+        """Say what is wrong with the point of a row."""
+        return Breach(str(row["benchmark"]), self.labels.get(str(row["fingerprint"]), ""), what)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Something that must hold for the data of a campaign.
+
+    Parameters
+    ----------
+    code : name for programs.
+    level : ``error`` if a broken rule makes a statement wrong or unusable, ``warning`` if it makes it doubtful,
+        ``note`` if the reader should know.
+    source : number of the rule of Hoefler and Belli; 0 for labkit's own.
+    must : what must be.
+    remedy : what to do.
+    check : yields the places where it is broken.
+    """
+
+    code: str
+    level: Level
+    source: int
+    must: str
+    remedy: str
+    check: Callable[[Evidence], Iterator[Breach]]
+
+    @property
+    def origin(self) -> str:
+        """Where the rule comes from, in words."""
+        return f"Hoefler and Belli, rule {self.source}" if self.source else "labkit"

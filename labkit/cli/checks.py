@@ -1,0 +1,97 @@
+"""The commands that judge a campaign: by rules, and by earlier campaigns."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labkit import ranges
+from labkit.cli.console import ERROR, FAILED, INTERVAL, OK, formats, warn
+from labkit.errors import DataError
+
+if TYPE_CHECKING:
+    from labkit.campaign import Campaign
+
+
+def lint_options(verb: argparse.ArgumentParser) -> None:
+    """Add the options of `labkit lint`."""
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
+    formats(verb, "table", "json")
+
+
+def lint(options: argparse.Namespace) -> int:
+    """Check a campaign against the rules; 1 if it breaks one of level error, as labkit doctor and labkit verify do."""
+    from labkit.analysis.lint import Evidence
+    from labkit.analysis.lint import lint as check
+    from labkit.campaign import find
+    from labkit.report import sources
+    from labkit.show import linted
+
+    source = sources.read(find(options.campaign))
+    result = check(Evidence(source.name, source.points, source.records, source.summary, source.failed))
+    print(linted.as_json(result) if options.format == "json" else linted.text(result))
+    return OK if result.sound else ERROR
+
+
+def gate_options(verb: argparse.ArgumentParser) -> None:
+    """Add the options of `labkit gate`."""
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
+    verb.add_argument(
+        "--against",
+        nargs="+",
+        required=True,
+        metavar="HISTORY",
+        help="earlier campaigns, or folders that contain campaigns; the campaign itself is left out",
+    )
+    verb.add_argument(
+        "--false-alarms",
+        type=float,
+        default=0.01,
+        metavar="P",
+        help="chance that the gate fails although nothing has changed (default: %(default)s)",
+    )
+    verb.add_argument(
+        "--benchmark", default="*", help="judge only this benchmark, or those that match a pattern such as 'mpi.*'"
+    )
+    formats(verb, "table", "json", "junit", "markdown", "github")
+
+
+def gate(options: argparse.Namespace) -> int:
+    """Compare a campaign with earlier ones; 2 if a point is worse, 3 if the history is too short for any verdict."""
+    from labkit.analysis import gate as gates
+    from labkit.campaign import Campaign, find
+    from labkit.records import cached
+    from labkit.show import gated
+
+    ranges.check("false_alarms", options.false_alarms, word="--false-alarms ")
+    campaign = Campaign.existing(find(options.campaign))
+    earlier = [one for one in _history(options.against) if one.identity != campaign.identity]
+    if not earlier:
+        raise DataError(
+            f"--against {' '.join(options.against)} names no campaign but {campaign.path} itself. Name others."
+        )
+    history = [(one.name, cached.of(one, options.benchmark)) for one in earlier]
+    new = cached.of(campaign, options.benchmark)
+    result = gates.gate(campaign.name, new, history, chance=options.false_alarms)
+    print(gated.FORMATS[options.format](result))
+    for words in result.warnings:
+        warn(words)
+    if not result.judged:
+        return INTERVAL
+    return FAILED if result.failed else OK
+
+
+def _history(names: list[str]) -> list[Campaign]:
+    """Return the campaigns that names and folders of campaigns stand for, each identity once."""
+    from labkit.campaign import Campaign, find, root
+
+    campaigns: dict[str, Campaign] = {}
+    for name in names:
+        folders = [folder for folder in (Path(name), root() / name) if folder.is_dir()]
+        within = sorted(file.parent for folder in folders[:1] for file in folder.glob("*/campaign.json"))
+        single = not folders or (folders[0] / "campaign.json").exists() or not within
+        for path in [find(name)] if single else within:
+            one = Campaign.existing(path)
+            campaigns.setdefault(one.identity, one)
+    return list(campaigns.values())

@@ -1,0 +1,39 @@
+"""Generate the part of the artifact appendix on the rules of measurement."""
+
+from __future__ import annotations
+
+from labkit.analysis.lint import JUDGEMENT, Evidence, lint
+from labkit.report import markdown
+from labkit.report.content import Content
+from labkit.report.markdown import code, escape
+from labkit.report.sources import Source
+
+
+def rules(content: Content) -> str:
+    """Return a table of the rules that the data break, with remedies, and what only the author can judge."""
+    rows: list[tuple[Source, list[str]]] = []
+    sentences = []
+    for source in content.sources:
+        result = lint(Evidence(source.name, source.points, source.records, source.summary, source.failed))
+        prefix = f"{escape(source.name)}: " if content.several else ""
+        sentences.append(prefix + result.sentence)
+        for rule in result.broken:
+            groups = [group for group in result.groups if group.first.rule.code == rule.code]
+            places = sum(len(group.findings) for group in groups)
+            first = f"{groups[0].first.breach.benchmark} {groups[0].first.breach.what}".strip()
+            cells = [rule.level, code(rule.code), str(places), escape(first), escape(f"{rule.must}. {rule.remedy}")]
+            rows.append((source, cells))
+    table = content.table(
+        ["level", "rule", "places", "first place: what is", "what must be, and the remedy"],
+        rows,
+        align="llrll",
+        caption="Rules of measurement that the data break. {#tbl-rules}",
+        empty="",
+    )
+    duties = markdown.bullets(f"Rule {one.number}: {one.text} {one.author}" for one in JUDGEMENT if one.author)
+    return "\n\n".join(
+        filter(None, ["\n\n".join(sentences), table, f"Data cannot show these; the author must:\n\n{duties}"])
+    )
+
+
+BLOCKS = {"rules": rules}

@@ -1,0 +1,164 @@
+"""Limits that new launches pass only with a chance that was chosen before, from the launches of the past.
+
+Two limits, of which the farther one counts. The first is the distribution-free limit for new values of one
+population, an order statistic of the past (exceedance test) [1]_. It is exact if launches of all campaigns are
+exchangeable. Campaigns of other days may differ by more than their launches do. The second limit therefore takes one
+value of each campaign, and is Student's prediction limit of their logarithms. It needs `CAMPAIGNS` campaigns.
+
+References
+----------
+.. [1] G. J. Hahn, W. Q. Meeker, Statistical Intervals, Wiley 1991, ch. 5.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+CAMPAIGNS = 5  # from so many on, the limit from the campaigns counts too
+_EXPONENT = 700.0  # of the largest limit, which stands for none
+_MOST = 100_000  # launches of the past that `needed` tries
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What new launches are compared with.
+
+    Parameters
+    ----------
+    value : the limit, in the unit of the launches; NaN if there are too few of them.
+    beyond : so many of the new launches must be beyond it to say that they are worse.
+    launches, campaigns : of the past.
+    needed : launches of the past without which there is no limit.
+    by_campaigns : whether the spread of campaigns set the limit.
+    """
+
+    value: float
+    beyond: int
+    launches: int
+    campaigns: int
+    needed: int
+    by_campaigns: bool = False
+
+
+@lru_cache(maxsize=4096)
+def chance_beyond(past: int, new: int, rank: int, beyond: int) -> float:
+    """Return the chance that at least `beyond` of the new values exceed the rank-th smallest of the past ones.
+
+    Exact for values of one continuous population, whatever it is; less with ties.
+
+    Examples
+    --------
+    >>> chance_beyond(1, 1, 1, 1), round(chance_beyond(12, 6, 12, 6) * math.comb(18, 6), 9)
+    (0.5, 1.0)
+    """
+    ways = sum(math.comb(past - rank + k, k) * math.comb(rank - 1 + new - k, new - k) for k in range(beyond, new + 1))
+    return ways / math.comb(past + new, new)
+
+
+@lru_cache(maxsize=4096)
+def order(past: int, new: int, chance: float) -> tuple[int, int] | None:
+    """Return rank and number beyond it, such that the chance of `chance_beyond` is at most the given one.
+
+    More than half of the new values, if so many suffice; else up to all of them. The rank is the smallest possible.
+    """
+    for beyond in range(new // 2 + 1, new + 1):
+        if past and chance_beyond(past, new, past, beyond) <= chance:
+            low, high = 1, past  # the chance falls with the rank
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if chance_beyond(past, new, middle, beyond) <= chance else (middle + 1, high)
+            return low, beyond
+    return None
+
+
+@lru_cache(maxsize=1024)
+def needed(new: int, chance: float) -> int:
+    """Return how many values of the past a limit for so many new ones needs at least."""
+    low, high = 1, _MOST
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if order(middle, new, chance) else (middle + 1, high)
+    return low
+
+
+@lru_cache(maxsize=1024)
+def student(chance: float, freedom: int) -> float:
+    """Return the value that Student's t exceeds with this chance (below 1/2), for whole degrees of freedom.
+
+    Examples
+    --------
+    >>> round(student(0.025, 4), 3), round(student(0.0001, 9), 2)
+    (2.776, 6.01)
+    """
+    low, high = 0.0, 1.0
+    while _tail(high, freedom) > chance:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _tail(middle, freedom) > chance else (low, middle)
+    return high
+
+
+def _tail(t: float, freedom: int) -> float:
+    """Return the chance that Student's t exceeds a value, by the finite series of whole degrees of freedom.
+
+    The series gives the middle part, so tails below about 1e-13 are lost; no chance here is as small.
+    """
+    angle = math.atan2(t, math.sqrt(freedom))
+    cosine2 = math.cos(angle) ** 2
+    total = term = 1.0 if freedom % 2 == 0 else math.cos(angle)
+    for k in range(2 if freedom % 2 == 0 else 3, freedom - 1, 2):
+        term *= cosine2 * (k - 1) / k
+        total += term
+    if freedom % 2 == 0:
+        middle = math.sin(angle) * total
+    else:
+        middle = 2 / math.pi * (angle + (math.sin(angle) * total if freedom > 1 else 0.0))
+    return (1 - middle) / 2
+
+
+def limit(past: Sequence[ArrayLike], new: int, chance: float, *, higher: bool) -> Limit:
+    """Return the limit that new launches pass with at most this chance if nothing has changed.
+
+    Parameters
+    ----------
+    past : values of the launches of each campaign.
+    new : number of new launches.
+    chance : of a false alarm.
+    higher : whether higher values are worse.
+    """
+    sign = 1.0 if higher else -1.0
+    campaigns = [sign * array for values in past if (array := np.asarray(values, np.float64).ravel()).size]
+    every = np.sort(np.concatenate(campaigns)) if campaigns else np.empty(0)
+    place, least = order(every.size, new, chance), needed(new, chance)
+    if place is None:
+        return Limit(math.nan, new // 2 + 1, int(every.size), len(campaigns), least)
+    value, by_campaigns = float(every[place[0] - 1]), False
+    if len(campaigns) >= CAMPAIGNS:
+        predicted = _predicted([float(np.median(values)) for values in campaigns], chance)
+        value, by_campaigns = max(value, predicted), predicted > value
+    return Limit(sign * value, place[1], int(every.size), len(campaigns), least, by_campaigns)
+
+
+def _predicted(medians: Sequence[float], chance: float) -> float:
+    """Return Student's prediction limit of the next of these values, of their logarithms if all have one sign."""
+    signs = {math.copysign(1.0, value) if value else 0.0 for value in medians}
+    if signs in ({1.0}, {-1.0}):
+        sign = signs.pop()
+        logs = [sign * math.log(abs(value)) for value in medians]
+        return sign * math.exp(min(sign * _upper(logs, chance), _EXPONENT))
+    return _upper(medians, chance)
+
+
+def _upper(values: Sequence[float], chance: float) -> float:
+    """Return the upper prediction limit of the next value of a normal population."""
+    count = len(values)
+    reach = student(chance, count - 1) * statistics.stdev(values) * math.sqrt(1 + 1 / count)
+    return statistics.fmean(values) + reach

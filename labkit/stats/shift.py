@@ -1,0 +1,214 @@
+"""Rank tests and shifts between groups of launches. Pure functions over few independent values, exact for small groups.
+
+No test here assumes a distribution. Each asks how often a random assignment of the values to the groups gives a
+difference as large as the one observed; ties are part of that count. Groups are launches, never iterations.
+
+References
+----------
+.. [1] M. Hollander, D. A. Wolfe, E. Chicken, Nonparametric Statistical Methods, Wiley 2014, ch. 4, 6 and 8.
+.. [2] S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statistics 6 (1979).
+.. [3] B. Phipson, G. K. Smyth, Permutation P-values should never be zero, Stat. Appl. Genet. Mol. Biol. 9 (2010).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labkit.stats.rank_interval import LEVEL
+
+EXACT = 2500  # pairs of values up to which the distribution of the rank sum is counted out: 50 launches a side
+_ALL = 40_000  # arrangements of several groups that are all looked at; of more, as many as follows are drawn
+_DRAWN = 99_999
+_SEED = 20261122
+_TOLERANCE = 1e-9  # relative: sums of ranks are compared as floats
+
+
+def midranks(values: ArrayLike) -> NDArray[np.float64]:
+    """Rank of each value from 1; equal values share their mean rank.
+
+    Examples
+    --------
+    >>> midranks([3.0, 1.0, 3.0]).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, inverse, counts = np.unique(np.asarray(values, np.float64), return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[inverse], np.float64)
+
+
+@lru_cache(maxsize=1024)
+def _sums(doubled: tuple[int, ...], chosen: int) -> NDArray[np.float64]:
+    """Return the probability of every sum of ``chosen`` of the doubled ranks, drawn without replacement."""
+    ways = np.zeros((chosen + 1, sum(sorted(doubled)[-chosen:]) + 1))
+    ways[0, 0] = 1
+    for rank in doubled:
+        for count in range(chosen, 0, -1):
+            ways[count, rank:] += ways[count - 1, : ways.shape[1] - rank]
+    return np.asarray(ways[chosen] / ways[chosen].sum())
+
+
+def rank_sum_p(first: ArrayLike, second: ArrayLike) -> float:
+    """Two-sided p of the Mann-Whitney test: exact, ties included, up to `EXACT` pairs; else its normal approximation.
+
+    Examples
+    --------
+    >>> round(rank_sum_p([1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]) * 924, 6)
+    2.0
+    """
+    one, other = np.ravel(np.asarray(first, np.float64)), np.ravel(np.asarray(second, np.float64))
+    n, m = one.size, other.size
+    ranks = midranks(np.concatenate([one, other]))
+    if n * m <= EXACT:
+        doubled = np.rint(2 * ranks).astype(int)
+        probability = _sums(tuple(sorted(doubled.tolist())), n)
+        expected = n * (n + m + 1)
+        far = np.abs(np.arange(len(probability)) - expected) >= abs(int(doubled[:n].sum()) - expected)
+        return min(1.0, float(probability[far].sum()))
+    _, ties = np.unique(ranks, return_counts=True)
+    total = n + m
+    variance = n * m / 12 * (total + 1 - float((ties**3 - ties).sum()) / (total * (total - 1)))
+    distance = abs(float(ranks[:n].sum()) - n * (total + 1) / 2) - 0.5
+    if variance <= 0 or distance <= 0:
+        return 1.0
+    return min(1.0, 2 * (1 - NormalDist().cdf(distance / math.sqrt(variance))))
+
+
+def several_p(groups: Sequence[ArrayLike]) -> float:
+    """P of the Kruskal-Wallis test that several groups are alike.
+
+    Notes
+    -----
+    All arrangements of the ranks up to 40,000 are counted; of more, 99,999 are drawn with a fixed seed, and the one
+    observed counts as drawn, so that the test keeps its level [3]_.
+    """
+    arrays = [np.ravel(np.asarray(group, np.float64)) for group in groups]
+    ranks = midranks(np.concatenate(arrays))
+    sizes = tuple(array.size for array in arrays)
+    observed = _weight(ranks[None], sizes)[0]
+    null, drawn = _arrangements(tuple(sorted(ranks.tolist())), sizes)
+    beyond = len(null) - int(np.searchsorted(null, observed * (1 - _TOLERANCE), side="left"))
+    return (beyond + drawn) / (len(null) + drawn)
+
+
+def _weight(ranks: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+    """Return the part of the Kruskal-Wallis statistic that depends on the arrangement, (arrangements, ranks)."""
+    ends = np.cumsum(sizes)
+    parts = [ranks[:, end - size : end].sum(axis=1) ** 2 / size for size, end in zip(sizes, ends, strict=True)]
+    return np.asarray(sum(parts), np.float64)
+
+
+@lru_cache(maxsize=64)
+def _arrangements(ranks: tuple[float, ...], sizes: tuple[int, ...]) -> tuple[NDArray[np.float64], int]:
+    """Return the statistic of all arrangements or of those drawn, sorted, and whether (1) they were drawn."""
+    every = math.factorial(len(ranks)) // math.prod(math.factorial(size) for size in sizes)
+    values = np.asarray(ranks)
+    if every <= _ALL:
+        rows = [values[list(row)] for row in _orders(tuple(range(len(ranks))), sizes)]
+        return np.sort(_weight(np.array(rows), sizes)), 0
+    chance, parts = np.random.default_rng(_SEED), []
+    for count in [10_000] * (_DRAWN // 10_000) + [_DRAWN % 10_000]:
+        parts.append(_weight(chance.permuted(np.tile(values, (count, 1)), axis=1), sizes))
+    return np.sort(np.concatenate(parts)), 1
+
+
+def _orders(places: tuple[int, ...], sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return every way to deal places to groups of these sizes."""
+    if len(sizes) == 1:
+        return [places]
+    return [
+        first + rest
+        for first in combinations(places, sizes[0])
+        for rest in _orders(tuple(place for place in places if place not in first), sizes[1:])
+    ]
+
+
+def holm(probabilities: Sequence[float]) -> list[float]:
+    """Adjust the p of several tests by Holm's method, which limits the chance of any false alarm; NaN stays NaN.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted((p, place) for place, p in enumerate(probabilities) if not math.isnan(p))
+    adjusted, least = [math.nan] * len(probabilities), 0.0
+    for done, (p, place) in enumerate(order):
+        least = max(least, min(1.0, p * (len(order) - done)))
+        adjusted[place] = least
+    return adjusted
+
+
+@lru_cache(maxsize=1024)
+def _left_out(n: int, m: int, level: float) -> int:
+    """Return how many differences the interval leaves out at each end, plus 1; 0 if none reaches the level."""
+    tail = (1 - level) / 2
+    if n * m <= EXACT:
+        probability = _sums(tuple(range(2, 2 * (n + m) + 1, 2)), n)[n * (n + 1) :: 2]
+        return int(np.searchsorted(np.cumsum(probability), tail * (1 + _TOLERANCE), side="right"))
+    half = NormalDist().inv_cdf(1 - tail) * math.sqrt(n * m * (n + m + 1) / 12)
+    return max(0, math.floor(n * m / 2 - half))
+
+
+def shift(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> tuple[float, float, float]:
+    """Hodges-Lehmann shift from the first group to the second, and the ends of its interval.
+
+    The shift is the median of all differences between a value of the second and one of the first. The interval
+    contains the shifts that the Mann-Whitney test does not reject; its ends are NaN if there are too few values, such
+    as 3 in each group at 95 %.
+
+    Examples
+    --------
+    >>> shift([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0])
+    (1.0, -2.0, 4.0)
+    """
+    one, other = np.ravel(np.asarray(first, np.float64)), np.ravel(np.asarray(second, np.float64))
+    differences = np.sort((other[:, None] - one[None, :]).ravel())
+    centre = float(np.median(differences))
+    place = _left_out(one.size, other.size, level)
+    if not place:
+        return centre, math.nan, math.nan
+    return centre, float(differences[place - 1]), float(differences[-place])
+
+
+def trend(values: ArrayLike) -> tuple[float, float]:
+    """Kendall's tau of values in the order of time, and its two-sided exact p; ties make the p cautious.
+
+    Examples
+    --------
+    >>> tau, p = trend([1, 2, 3, 4, 5, 6])
+    >>> tau, round(p * 720, 6)
+    (1.0, 2.0)
+    """
+    array = np.ravel(np.asarray(values, np.float64))
+    n = array.size
+    if n < 2:
+        return 0.0, 1.0
+    pairs = n * (n - 1) // 2
+    score = int(np.sign(np.subtract.outer(array, array))[np.tril_indices(n, -1)].sum())
+    ways = np.ones(1)
+    for more in range(2, n + 1):
+        ways = np.convolve(ways, np.ones(more) / more)  # places that the next value can take
+    far = np.abs(pairs - 2 * np.arange(len(ways))) >= abs(score)
+    return score / pairs, min(1.0, float(ways[far].sum()))
+
+
+@lru_cache(maxsize=256)
+def least_launches(tests: int, level: float = LEVEL) -> int:
+    """Fewest launches a side with which one of several tests can show a difference, after Holm's correction.
+
+    Examples
+    --------
+    >>> least_launches(1), least_launches(23), least_launches(24)
+    (4, 6, 7)
+    """
+    n = 2
+    while 2 * tests > (1 - level) * (1 + _TOLERANCE) * math.comb(2 * n, n):
+        n += 1
+    return n

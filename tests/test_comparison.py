@@ -1,0 +1,404 @@
+"""Comparisons: what matches, what stops them, what they say, and how often they err."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labkit import benchmarks, figures, importing, studies
+from labkit.analysis import comparison
+from labkit.analysis.comparison import judging
+from labkit.analysis.comparison.judging import Launches, Pair, judge
+from labkit.campaign import Campaign
+from labkit.cli import main
+from labkit.errors import DataError, SpecError
+from labkit.notes import badge
+from labkit.samples import facts
+from labkit.spec import Effort, Spec
+
+from . import made
+
+HOST = {"hostname": "n1", "cpu_model": "x", "kernel": "6.1", "nics": []}
+
+
+def filled(
+    folder: Path,
+    medians: Sequence[float],
+    *,
+    hour: float = 0,
+    step: float = 1 / 60,
+    sizes: Sequence[int] = (8,),
+    library: str = "Open MPI 4.1.4",
+    badges: Sequence[str] = (),
+    host: dict[str, object] = HOST,
+    effort: Effort | None = None,
+    **spec: object,
+) -> Campaign:
+    """A campaign of latencies with these medians of the launches, µs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    campaign = Campaign(folder)
+    for size in sizes:
+        given = {"launcher": "openmpi", "transport": "shm"} | spec
+        point = benchmarks.resolve(Spec(benchmark="mpi.latency", size=size, **given))
+        name = point.fingerprint({"library": library})
+        for launch, median in enumerate(medians):
+            when = hour + launch * step
+            meta = {
+                "engine": "c",
+                "library": library,
+                "fingerprint": name,
+                "timing": "each",
+                "start": f"2026-11-22T{int(when):02d}:{when % 1 * 60:05.2f}+00:00",
+                "elapsed": 1.0 + launch,
+                **facts.noted([badge(text) for text in badges], []),
+            }
+            times = np.round(np.linspace(0.9, 1.1, 101) * median * 2000)  # a round trip is twice the latency
+            campaign.save(
+                made.samples(point, times, launch=launch, host=host, meta=meta, effort=effort or Effort()), name
+            )
+    return campaign
+
+
+def compared(*campaigns: Campaign, **rules: object) -> comparison.Comparison:
+    return comparison.compare({one.name: comparison.read(one) for one in campaigns}, **rules)
+
+
+SLOW, QUICK = [10.5, 10.51, 10.49, 10.52, 10.48, 10.5], [10.0, 10.01, 9.99, 10.02, 9.98, 10.0]
+
+
+# ---- verdicts --------------------------------------------------------------------------------------------------------
+
+
+def test_a_slower_campaign_with_shift_interval_and_deciles(tmp_path: Path) -> None:
+    base, other = filled(tmp_path / "a", QUICK), filled(tmp_path / "b", SLOW, hour=1 / 120)
+    outcome = compared(base, other)
+    [row] = outcome.rows
+    one = row.judgement
+    assert (one.verdict, one.design, row.launches, row.statistic) == ("slower", "interleaved", (6, 6), "p50")
+    assert one.p == pytest.approx(2 / 924)
+    assert one.ratio == pytest.approx(1.05, rel=1e-3)
+    assert 1.04 < one.ratio_low <= one.ratio <= one.ratio_high < 1.06
+    assert one.shift == pytest.approx(0.5, rel=0.01)
+    assert one.deciles == pytest.approx([1.05] * 9, rel=2e-3)
+    assert compared(other, base).rows[0].judgement.verdict == "faster"
+    assert "1 comparison of b against a: 1 slower. Order of launches: interleaved." in outcome.sentence
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "metric", "verdict"),
+    [
+        (QUICK, QUICK, "latency_us", "same"),
+        (QUICK, SLOW, "bandwidth_MBps", "faster"),
+        (SLOW, QUICK, "bandwidth_MBps", "slower"),
+        (QUICK[:3], SLOW[:3], "latency_us", "not enough data"),
+        (QUICK[:1], SLOW[:1], "latency_us", "not enough data"),
+        ([10, 11, 12, 13, 14, 15], [10.1, 11.2, 12.1, 13.2, 14.1, 15.2], "latency_us", "not enough data"),
+        ([50, 51, 52, 51, 50, 51], [60, 61, 60, 61, 62, 61], "overlap_osu_percent", "better"),
+        ([0, 0, 0, 0, 0, 0], [3, 4, 5, 3, 4, 5], "lost_percent", "worse"),
+        ([0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1], "lost_percent", "same"),
+        ([0, 0, 0, 0, 0, 0], [3, 4, 5, 3, 4, 5], "latency_us", "not enough data"),
+    ],
+)
+def test_verdicts(base: list[float], other: list[float], metric: str, verdict: str) -> None:
+    [one] = judge([Pair(Launches(base), Launches(other), metric)])
+    assert one.verdict == verdict
+    assert (one.reason == "") == (verdict != "not enough data")
+
+
+def test_the_relevant_difference_decides_between_same_and_slower() -> None:
+    pair = Pair(Launches(QUICK), Launches(SLOW))
+    assert judge([pair], relevant=0.1)[0].verdict == "same"
+    assert judge([pair], relevant=0.01)[0].verdict == "slower"
+    between = judge([pair], relevant=0.05)[0]
+    assert between.verdict == "not enough data"
+    assert between.launches_needed is None or between.launches_needed > 6
+
+
+def test_many_points_need_more_launches() -> None:
+    """24 points are one too many for six launches, and the proposal says so."""
+    pair = Pair(Launches(QUICK), Launches(SLOW))
+    assert {one.verdict for one in judge([pair] * 23)} == {"slower"}
+    many = judge([pair] * 24)
+    assert {one.verdict for one in many} == {"not enough data"}
+    assert many[0].launches_needed == 7
+
+
+def test_orders_of_launches() -> None:
+    assert judging.design((["1", "3", "5"], ["2", "4", "6"])) == "interleaved"
+    assert judging.design((["1", "4", "5"], ["2", "3", "6"])) == "interleaved"
+    assert judging.design((["1", "2", "3"], ["4", "5", "6"])) == "blocked"
+    assert judging.design((["4", "5"], ["1", "2"], ["7", "8"])) == "blocked"
+    assert judging.design((["1", "2", "3", "6"], ["4", "5", "7", "8"])) == "partly interleaved"
+    assert judging.design((["1", ""], ["2", "3"])) == "unknown"
+
+
+def test_a_blocked_design_with_drift_is_not_taken_for_a_difference() -> None:
+    """The first side rises steadily, and the second goes on from there."""
+    rise = [10 * 1.01**n for n in range(12)]
+    starts = [f"{n:02d}" for n in range(12)]
+    blocked = Pair(Launches(rise[:6], starts[:6]), Launches(rise[6:], starts[6:]))
+    [one] = judge([blocked])
+    assert one.verdict == "not enough data"
+    assert "drifts" in one.reason
+    step = Pair(Launches(QUICK, starts[:6]), Launches(SLOW, starts[6:]))
+    assert judge([step])[0].verdict == "slower"
+
+
+def test_drift_is_found_over_all_points_where_single_ones_do_not_show_it() -> None:
+    chance = np.random.default_rng(3)
+    rise, starts = np.linspace(1, 1.1, 12), [f"{n:02d}" for n in range(12)]
+    pairs = []
+    for _ in range(20):
+        values = rise * np.exp(chance.normal(0, 0.01, 12))
+        pairs.append(Pair(Launches(values[:6].tolist(), starts[:6]), Launches(values[6:].tolist(), starts[6:])))
+    assert {one.verdict for one in judge(pairs)} == {"not enough data"}
+
+
+# ---- error rates -----------------------------------------------------------------------------------------------------
+
+
+def trials(count: int, scatter: float, effect: float, points: int = 10) -> list[set[str]]:
+    """Verdicts of simulated comparisons with six launches a side."""
+    chance = np.random.default_rng(7)
+    return [
+        {
+            one.verdict
+            for one in judge(
+                [
+                    Pair(Launches(a.tolist()), Launches(b.tolist()))
+                    for a, b in zip(
+                        np.exp(chance.normal(0, scatter, (points, 6))),
+                        (1 + effect) * np.exp(chance.normal(0, scatter, (points, 6))),
+                        strict=True,
+                    )
+                ]
+            )
+        }
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("scatter", [0.005, 0.02, 0.1])
+def test_equal_sides_give_at_most_one_false_alarm_in_20(scatter: float) -> None:
+    alarms = sum(bool(verdicts & {"faster", "slower"}) for verdicts in trials(200, scatter, 0))
+    assert alarms <= 20, "5 % of 200 and three standard deviations"
+
+
+def test_5_percent_are_found_on_a_quiet_machine() -> None:
+    assert sum(verdicts == {"slower"} for verdicts in trials(100, 0.01, 0.05)) >= 95
+
+
+def test_the_launches_proposed_decide() -> None:
+    """Of pairs that six launches leave undecided, most are decided with as many as the true scatter needs."""
+    ends = (np.log1p(-0.02), np.log1p(0.02))
+    needed = judging.launches_needed(np.log1p(0.05), 0.03, ends)
+    assert needed is not None
+    chance = np.random.default_rng(5)
+    slower = 0
+    for _ in range(200):
+        a, b = np.exp(chance.normal(0, 0.03, needed)), 1.05 * np.exp(chance.normal(0, 0.03, needed))
+        slower += judge([Pair(Launches(a.tolist()), Launches(b.tolist()))])[0].verdict == "slower"
+    assert slower >= 140, "80 % and the scatter of 200 trials"
+
+
+# ---- what can be compared --------------------------------------------------------------------------------------------
+
+
+def test_undeclared_factors_stop_a_comparison_in_one_error(tmp_path: Path) -> None:
+    base = filled(tmp_path / "a", QUICK)
+    other = filled(
+        tmp_path / "b",
+        SLOW,
+        hour=1,
+        library="MPICH 4.2",
+        launcher="mpich",
+        host={**HOST, "hostname": "n2", "kernel": "6.2"},
+        effort=Effort(time_cap=1.0),
+        bind="none",
+        environment={"UCX_TLS": "tcp"},
+    )
+    with pytest.raises(SpecError) as raised:
+        compared(base, other)
+    text = str(raised.value)
+    assert "library (Open MPI 4.1.4 | MPICH 4.2)" in text
+    assert "kernel (6.1 | 6.2)" in text
+    assert "env.UCX_TLS (none | tcp)" in text
+    for name in ("launcher", "host", "effort", "bind"):
+        assert f"{name} (" in text
+    assert "--allow " in text
+    names = ["library", "host", "kernel", "effort", "bind", "env.UCX_TLS"]
+    outcome = compared(base, other, allow=names)
+    assert outcome.rows[0].judgement.verdict == "slower"
+    assert not outcome.forced
+    assert {one.factor for one in outcome.differences} == {*names, "launcher"}
+
+
+def test_forced_comparisons_carry_a_badge(tmp_path: Path) -> None:
+    base, other = filled(tmp_path / "a", QUICK), filled(tmp_path / "b", SLOW, library="MPICH 4.2")
+    outcome = compared(base, other, force=True)
+    assert outcome.forced
+    assert "not comparable: library" in outcome.rows[0].badges
+
+
+def test_points_match_by_common_factors_and_others_are_named(tmp_path: Path) -> None:
+    base = filled(tmp_path / "a", QUICK, sizes=(8, 16))
+    filled(tmp_path / "a", SLOW, transport="tcp", hour=2)
+    other = filled(tmp_path / "b", QUICK, sizes=(8, 32), hour=4)
+    filled(tmp_path / "b", QUICK, transport="tcp", hour=6)
+    outcome = compared(base, other)
+    assert [(one.size, one.setting["transport"]) for one in outcome.rows] == [(8, "shm"), (8, "tcp")]
+    assert outcome.unmatched == (
+        ("mpi.latency 16 B, transport=shm", ("a",)),
+        ("mpi.latency 32 B, transport=shm", ("b",)),
+    )
+
+
+def test_levels_of_a_factor_in_one_campaign(tmp_path: Path) -> None:
+    campaign = filled(tmp_path / "a", QUICK)
+    filled(tmp_path / "a", SLOW, transport="tcp", hour=1 / 120)
+    sides = comparison.by_levels(comparison.read(campaign), "transport", ["tcp", "shm"])
+    outcome = comparison.compare(sides, by="transport")
+    assert [one.judgement.verdict for one in outcome.rows] == ["faster"]
+    assert outcome.sides == ("tcp", "shm")
+    with pytest.raises(SpecError, match="no point has the level rdma"):
+        comparison.by_levels(comparison.read(campaign), "transport", ["shm", "rdma"])
+    with pytest.raises(SpecError, match="Did you mean transport"):
+        comparison.by_levels(comparison.read(campaign), "transports")
+
+
+def test_a_side_that_mixes_levels_is_refused(tmp_path: Path) -> None:
+    base = filled(tmp_path / "a", QUICK)
+    other = filled(tmp_path / "b", SLOW, transport="tcp")
+    filled(tmp_path / "b", SLOW, transport="auto", hour=2)
+    with pytest.raises(SpecError, match="b has 2 levels of transport"):
+        compared(base, other, allow=["transport"])
+
+
+def test_more_than_two_sides(tmp_path: Path) -> None:
+    campaigns = [
+        filled(tmp_path / name, values, hour=n)
+        for n, (name, values) in enumerate([("a", QUICK), ("b", SLOW), ("c", QUICK)])
+    ]
+    outcome = compared(*campaigns)
+    assert [(one.side, one.judgement.verdict) for one in outcome.rows] == [("b", "slower"), ("c", "same")]
+    assert all(one.p_any < 0.01 for one in outcome.rows)
+
+
+def test_nothing_in_common_and_the_same_launches(tmp_path: Path) -> None:
+    base, other = filled(tmp_path / "a", QUICK), filled(tmp_path / "b", QUICK, sizes=(64,))
+    with pytest.raises(DataError, match="have no point in common"):
+        compared(base, other)
+    twice = comparison.compare({"a": comparison.read(base), "again": comparison.read(base)})
+    assert "6 launches are on several sides" in twice.warnings[0]
+
+
+def test_imported_numbers_of_osu_beside_measured_ones(tmp_path: Path) -> None:
+    text = "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n8 {}\n"
+    for n, value in enumerate([10.5, 10.6, 10.5, 10.4, 10.5, 10.6]):
+        (tmp_path / f"{n}.txt").write_text(text.format(f"{value:.2f}"))
+    files = [tmp_path / f"{n}.txt" for n in range(6)]
+    imported = importing.bring(files, into=tmp_path / "osu", testbed="other").campaign
+    base = filled(tmp_path / "a", QUICK)
+    with pytest.raises(SpecError, match="--allow origin,testbed"):
+        compared(base, imported)
+    outcome = compared(base, imported, allow=["origin", "testbed"])
+    [row] = outcome.rows
+    assert (row.statistic, row.judgement.verdict, row.judgement.design) == ("mean", "slower", "unknown")
+    assert row.judgement.deciles == ()
+    unstated = {one.factor for one in outcome.differences if one.unstated}
+    assert {"library", "launcher", "host", "kernel", "effort"} <= unstated
+
+
+# ---- figure and study ------------------------------------------------------------------------------------------------
+
+
+def test_the_figure_shows_ratios_with_their_intervals(tmp_path: Path) -> None:
+    base = filled(tmp_path / "a", QUICK, sizes=(0, 8, 64))
+    other = filled(tmp_path / "b", SLOW, sizes=(0, 8, 64), hour=1 / 120)
+    outcome = compared(base, other)
+    figure = figures.shifts(outcome)
+    [trace] = figure.data
+    assert trace.name == "b: slower"
+    assert list(trace.x) == [4, 8, 64]
+    assert trace.y == pytest.approx([1.05] * 3, rel=1e-3)
+    assert all(length > 0 for length in (*trace.error_y.array, *trace.error_y.arrayminus))
+    assert "ratio to a" in figure.layout.yaxis.title.text
+    assert "1.02" in figure.layout.yaxis.ticktext
+    few = compared(filled(tmp_path / "c", QUICK[:3]), filled(tmp_path / "d", SLOW[:3]))
+    assert figures.shifts(few).data[0].error_y.array == (None,)
+    with pytest.raises(DataError, match="no point with a ratio"):
+        figures.shifts(outcome, "mpi.bcast")
+
+
+def test_the_study_compares_the_levels_of_a_recorded_campaign() -> None:
+    study = studies.get("compare")(campaign="data/campaigns/examples/two-cores", measure=False)
+    assert "6 comparisons of tcp against shm" in study.findings()
+    assert "from 3 and 3 launches" in study.findings()
+    assert len(study.table()) == 6
+    assert len(study.figure().data) == 1
+    assert len(study.values_figure().data) == 2
+    other = studies.get("compare")(
+        campaign="data/campaigns/examples/two-cores", measure=False, factor="bind", levels="core,none"
+    )
+    assert other.figure() == other.findings() == studies.LEFT_OUT
+    assert other.table().empty
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"benchmark": "mpi.nosuch"}, "must be one of mpi.latency"), ({"levels": "shm"}, "a comparison needs two")],
+)
+def test_the_study_refuses_what_it_cannot_compare(given: dict[str, str], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        studies.get("compare")(**given)
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_a_table_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = filled(tmp_path / "a", QUICK, badges=["loopback"])
+    other = filled(tmp_path / "b", SLOW, hour=1 / 120, sizes=(8, 16))
+    words = ["compare", str(base.path), str(other.path)]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "slower" in text
+    assert "badge: loopback (6 of 6 launches in a, 0 of 6 launches in b), 1 point" in text
+    assert "only in b: mpi.latency 16 B" in text
+    assert main([*words, "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    [record] = document["records"]
+    assert (record["verdict"], record["message_size_B"], record["launches"]) == ("slower", 8, 6)
+    assert record["p_any"] is None
+    assert record["ratio_d90"] == pytest.approx(1.05, rel=2e-3)
+    assert document["comparison"]["unmatched"] == [{"point": "mpi.latency 16 B", "sides": ["b"]}]
+    target = tmp_path / "out.csv"
+    assert main([*words, "--format", "csv", "--output", str(target)]) == 0
+    [row] = csv.DictReader(io.StringIO(target.read_text()))
+    assert row["verdict"] == "slower"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "There is one campaign"),
+        (["--by", "transports"], "Did you mean transport"),
+        (["--by", "transport"], "a comparison needs two levels"),
+        (["--where", "transport"], "--where 'transport' is not of the form FACTOR=A,B"),
+        (["--by", "transport", "--where", "transport=rdma"], "no point has that level. There are: shm."),
+        (["--relevant", "2"], "--relevant 2.0, but it must be a number between 0 and 1"),
+        (["--metric", "latncy_us"], "There is no metric 'latncy_us'. Did you mean latency_us"),
+        (["--by", "transport", "--benchmark", "mpi.bcast"], "no points of benchmark 'mpi.bcast'"),
+    ],
+)
+def test_wrong_requests_are_one_error(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(filled(tmp_path / "a", QUICK).path), *words]) == 1
+    printed = capsys.readouterr()
+    assert said in " ".join(printed.err.split())
+    assert printed.out == ""

@@ -1,0 +1,180 @@
+"""The gate: exact limits, a declared chance of false alarms, verdicts, formats and exit codes."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from bench import gate as simulation
+from labkit import cli, records
+from labkit.analysis import gate as gates
+from labkit.campaign import Campaign
+from labkit.errors import DataError
+from labkit.samples import Samples
+from labkit.samples.facts import FACTS, MEASURED
+from labkit.show import gated
+from labkit.spec import Spec
+from labkit.stats import limits
+from tests import made
+
+META = {f.name: f.empty for f in FACTS.values() if set(f.needed) & set(MEASURED)} | {"elapsed": 1.0}
+
+
+def campaign(day: int, *, factor: float = 1.0, sizes: tuple[int, ...] = (8, 64), **meta: Any) -> list[Samples]:
+    """Six launches of mpi.latency at some sizes; the first size is slower by a factor."""
+    random, points = np.random.default_rng(day), []
+    for size in sizes:
+        for launch in range(6):
+            middle = 2000 * (factor if size == sizes[0] else 1.0) * math.exp(0.01 * random.standard_normal())
+            times = (middle * (1 + 0.01 * random.random((2, 200)))).astype(int)
+            own = {"fingerprint": f"{size:016x}", "timing": "each", "cadence": "streaming", "library": "Open MPI 5.0.8"}
+            points.append(
+                made.samples(Spec(benchmark="mpi.latency", size=size), times, launch=launch, meta=META | own | meta)
+            )
+    return points
+
+
+HISTORY = [(f"day{day}", records.table(campaign(day))) for day in range(8)]
+
+
+def judge(points: list[Samples], **options: Any) -> gates.Result:
+    """What the gate says with eight days of history."""
+    return gates.gate("today", records.table(points), HISTORY, **options)
+
+
+def test_the_chance_of_values_beyond_is_that_of_all_orders() -> None:
+    past, new = 3, 3
+    orders = list(permutations(range(past + new)))
+    for rank in range(1, past + 1):
+        for beyond in range(1, new + 1):
+            count = sum(sum(v > sorted(o[:past])[rank - 1] for v in o[past:]) >= beyond for o in orders)
+            assert limits.chance_beyond(past, new, rank, beyond) == pytest.approx(count / len(orders))
+
+
+@pytest.mark.parametrize(("new", "chance"), [(1, 0.01), (3, 1e-3), (6, 1e-4), (10, 1e-5)])
+def test_the_least_history_is_just_enough(new: int, chance: float) -> None:
+    least = limits.needed(new, chance)
+    assert limits.order(least, new, chance) is not None
+    assert limits.order(least - 1, new, chance) is None
+
+
+@pytest.mark.parametrize(
+    ("chance", "freedom", "value"),
+    [(0.025, 4, 2.776445), (0.0001, 9, 6.010132), (0.05, 1, 6.313752), (0.01, 2, 6.964557), (0.001, 30, 3.385185)],
+)
+def test_student_is_that_of_the_tables(chance: float, freedom: int, value: float) -> None:
+    assert limits.student(chance, freedom) == pytest.approx(value, abs=1e-6)
+
+
+def test_a_limit_for_rates_lies_below_and_mirrors_that_for_costs() -> None:
+    past = [np.exp(0.02 * np.random.default_rng(day).standard_normal(6)) for day in range(8)]
+    upper = limits.limit(past, 6, 1e-3, higher=True)
+    lower = limits.limit([1 / values for values in past], 6, 1e-3, higher=False)
+    assert lower.value == pytest.approx(1 / upper.value, rel=1e-3)  # the middle of an even number is no mirror
+    assert upper.value > np.median(np.concatenate(past))
+
+
+def test_too_little_history_gives_no_limit_and_says_how_much_is_needed() -> None:
+    limit = limits.limit([np.ones(6)], 6, 1e-6, higher=True)
+    assert math.isnan(limit.value)
+    assert limit.needed > 6
+
+
+def test_the_same_system_passes_and_a_slower_point_fails() -> None:
+    same = judge(campaign(100))
+    assert not same.failed
+    assert same.warnings == []
+    result = judge(campaign(100, factor=1.5))
+    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    assert {(one.point, one.statistic) for one in failed} == {("8 B", "p50"), ("8 B", "p99")}
+    assert failed[0].change == pytest.approx(0.5, abs=0.05)
+    assert failed[0].value > failed[0].limit.value > failed[0].usual
+    assert result.comparisons == 4
+
+
+def test_a_faster_point_passes() -> None:
+    assert not judge(campaign(100, factor=0.5)).failed
+
+
+def test_what_differs_from_the_past_is_named() -> None:
+    result = judge(campaign(100, library="Open MPI 6.0", badges=["busy machine"]))
+    assert result.verdicts[0].differs == ("library Open MPI 6.0 instead of Open MPI 5.0.8", "busy machine")
+
+
+def test_a_point_of_all_the_past_that_is_missing_is_listed() -> None:
+    result = judge(campaign(100, sizes=(8,)))
+    assert [(one.point, one.outcome) for one in result.verdicts if one.outcome == "not measured"] == [
+        ("64 B", "not measured")
+    ]
+    assert not result.failed
+    assert "1 points of the history are not measured" in result.warnings[0]
+
+
+def test_campaigns_without_a_common_point_are_an_error() -> None:
+    with pytest.raises(DataError, match="no point in common"):
+        judge(campaign(100, sizes=(4096,)))
+
+
+def test_short_history_is_no_verdict() -> None:
+    result = gates.gate("today", records.table(campaign(100)), HISTORY[:1], chance=1e-6)
+    assert {one.outcome for one in result.verdicts} == {"not enough history"}
+    assert not result.judged
+    assert "need" in result.verdicts[0].sentence
+    assert "fewer than 5 earlier campaigns" in result.warnings[0]
+
+
+def test_every_format_holds_every_failure() -> None:
+    result = judge(campaign(100, factor=1.5, library="evil\x1b[31m|`\n::error::x<&>"))
+    texts = {name: write(result) for name, write in gated.FORMATS.items()}
+    whole = json.loads(texts["json"])
+    assert [one["verdict"] for one in whole["verdicts"]] == ["fail", "fail", "pass", "pass"]
+    assert whole["failed"]
+    root = ET.fromstring(texts["junit"])
+    assert root.attrib["failures"] == "2"
+    assert len(root.findall("./testsuite/testcase/failure")) == 2
+    lines = texts["github"].splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::notice"]
+    assert texts["markdown"].count("| fail |") == 2
+    assert texts["table"].count("fail  ") == 2
+    assert all("\x1b" not in text for name, text in texts.items() if name != "json")
+    assert not any(line.startswith("::error::x") for text in texts.values() for line in text.splitlines())
+
+
+def kept(folder: Path, points: list[Samples]) -> Path:
+    """A campaign with these points."""
+    one = Campaign(folder)
+    for point in points:
+        one.save(point, point.meta["fingerprint"])
+    return folder
+
+
+def test_exit_codes_and_folders_of_campaigns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for day in range(4):
+        kept(tmp_path / "nightly" / f"day{day}", campaign(day))
+    same, slow = kept(tmp_path / "same", campaign(100)), kept(tmp_path / "nightly" / "slow", campaign(101, factor=2))
+    history = str(tmp_path / "nightly")
+    assert cli.main(["gate", str(slow), "--against", history, "--format", "json"]) == 2
+    result = json.loads(capsys.readouterr().out)
+    assert result["history"] == ["day0", "day1", "day2", "day3"]  # without itself
+    days = [str(tmp_path / "nightly" / f"day{day}") for day in range(4)]
+    assert cli.main(["gate", str(same), "--against", *days]) == 0
+    assert cli.main(["gate", str(same), "--against", days[0], "--false-alarms", "0.000001"]) == 3
+    assert cli.main(["gate", str(same), "--against", str(same)]) == 1
+    assert cli.main(["gate", str(same), "--against", history, "--false-alarms", "2"]) == 1
+    assert "--false-alarms 2" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", simulation.SHAPES)
+def test_false_alarms_are_as_rare_as_declared(shape: str) -> None:
+    alarms, *found = simulation.rates(10, shape, 0.0, 300)
+    assert alarms <= 0.03  # 1 % declared; more than 9 of 300 would have a chance of 0.1 %
+    if shape == "lognormal":
+        assert found[-1] > 0.9

@@ -1,0 +1,172 @@
+"""The rules of sound benchmarking: each fires where it must, and nowhere else; the examples say what they lack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labkit import cli, records
+from labkit.analysis import lint
+from labkit.report import linting
+from labkit.report.content import Content
+from labkit.report.sources import Source
+from labkit.samples import Samples
+from labkit.samples.facts import FACTS, MEASURED
+from labkit.show import linted
+from labkit.spec import Effort, Spec
+from labkit.terminal import plainly
+from tests import made
+
+EXAMPLES = Path(__file__).parents[1] / "data" / "campaigns" / "examples"
+META = {
+    **{fact.name: fact.empty for fact in FACTS.values() if set(fact.needed) & set(MEASURED)},
+    "engine": "c", "library": "Open MPI 5.0.8", "verified": True, "stopped_by": "ci", "timing": "each",
+    "cadence": "streaming", "elapsed": 1.0, "timer_overhead_ns": 20.0, "warmup": 10,
+}  # fmt: skip
+HOST = {
+    "hostname": "a", "cpu_model": "EPYC", "kernel": "6.1", "distribution": "Debian", "memory_total_B": 1,
+    "versions": {"commit": "abc"},
+}  # fmt: skip
+
+
+def point(
+    launch: int = 0, *, size: int = 8, n: int = 2000, meta: dict[str, Any] | None = None, **fields: Any
+) -> Samples:
+    """A launch of mpi.latency that breaks no rule."""
+    spec = Spec(benchmark="mpi.latency", size=size, **{"transport": "shm", **fields.pop("spec", {})})
+    own = {
+        "fingerprint": f"{spec.transport}-{size}-{spec.ranks}",
+        "start": f"2026-01-01T00:00:{launch:02}",
+        **(meta or {}),
+    }
+    times = np.random.default_rng(launch).integers(2000, 2100, (2, n))
+    return made.samples(spec, times, launch=launch, meta=META | own, **{"host": HOST, "effort": Effort(), **fields})
+
+
+def six(**fields: Any) -> list[Samples]:
+    """Six launches of a point."""
+    return [point(launch, **fields) for launch in range(6)]
+
+
+def check(points: Sequence[Samples], failed: Sequence[tuple[str, str]] = ()) -> lint.Result:
+    """What the rules say about points."""
+    table = records.table(points)
+    return lint.lint(lint.Evidence("c", points, table, records.summary(table), failed))
+
+
+def codes(result: lint.Result) -> set[str]:
+    """Rules that are broken."""
+    return {rule.code for rule in result.broken}
+
+
+def test_a_sound_campaign_breaks_no_rule() -> None:
+    result = check(six())
+    assert result.findings == ()
+    assert result.sound
+    assert "break none of the" in result.sentence
+
+
+@pytest.mark.parametrize(
+    ("code", "points"),
+    [
+        ("one-launch", [point()]),
+        ("few-launches", six()[:3]),
+        ("no-tail", six(n=50)),
+        ("doubtful-tail", six(n=500)),
+        ("unverified", six(meta={"verified": False})),
+        ("timer-cost", six(meta={"timer_overhead_ns": 500.0})),
+        ("undocumented", six(host={})),
+        ("uncommitted", six(host=HOST | {"versions": {"commit": "abc-dirty"}})),
+        ("no-warmup", six(meta={"warmup": 0})),
+        ("disturbed", six(meta={"badges": ["busy machine"]})),
+        ("interval-not-reached", six(meta={"stopped_by": "cap"}, effort=Effort(ci=1e-6))),
+        ("sparse-sizes", [*six(size=8), *six(size=16), *six(size=4096)]),
+        ("uneven-sizes", [*six(), *six(size=16), *six(spec={"transport": "tcp"})]),
+        ("made-up", six(origin="modelled")),
+    ],
+)
+def test_each_rule_finds_its_breach(code: str, points: list[Samples]) -> None:
+    result = check(points)
+    assert code in codes(result)
+    finding = next(one for one in result.findings if one.rule.code == code)
+    assert finding.breach.what
+    assert finding.rule.must
+    assert finding.rule.remedy
+    assert result.sound == all(rule.level != "error" for rule in result.broken)
+
+
+def test_levels_measured_one_after_the_other_are_named() -> None:
+    first = six()
+    later = [point(n, spec={"transport": "tcp"}, meta={"start": f"2026-01-02T00:00:{n:02}"}) for n in range(6)]
+    breach = next(one.breach for one in check([*first, *later]).findings if one.rule.code == "time-order")
+    assert breach.what == "transport: all points of shm before tcp"
+    in_turn = [point(n, spec={"transport": "tcp"}) for n in range(6)]
+    assert "time-order" not in codes(check([*first, *in_turn]))
+
+
+def test_a_mean_of_a_tool_is_doubtful_for_rates_ratios_and_costs() -> None:
+    values = [
+        *made.values("bandwidth_MBps", mean=100.0),
+        *made.values("lost_percent", mean=1.0),
+        *made.values("jitter_us", mean=2.0),
+    ]
+    reported = [
+        made.samples("sockets.udp_stream", launch=n, reported=values, meta=META | {"fingerprint": "f"})
+        for n in range(6)
+    ]
+    assert {"mean-of-rates", "mean-of-ratios", "only-mean", "unsaid-method"} <= codes(check(reported))
+
+
+def test_what_is_missing_without_a_reason_is_an_error() -> None:
+    assert not check(six(), [("mpi.latency", "no reason was recorded")]).sound
+    result = check(six(), [("mpi.latency", "two ranks need two cores")])
+    assert result.sound
+    assert codes(result) == {"failed"}
+
+
+@pytest.mark.parametrize("name", ["two-cores", "two-cores-labs", "virtual-cluster"])
+def test_the_examples_pass_or_say_why_not(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status = cli.main(["lint", str(EXAMPLES / name), "--format", "json"])
+    result = json.loads(capsys.readouterr().out)
+    errors = [one for one in result["findings"] if one["level"] == "error"]
+    assert status == (1 if errors else 0)
+    assert result["sound"] == (not errors)
+    # the verbs of the example were measured once, in a guest that shows that everything works and not how fast it is
+    assert {one["rule"] for one in errors} == ({"one-launch"} if name == "two-cores" else set())
+    assert all(one["benchmark"].startswith("verbs.") for one in errors)
+    assert all(one["is"] and one["must"] and one["remedy"] for one in result["findings"])
+    assert result["not_checkable"]
+
+
+def test_the_text_names_rule_place_and_remedy() -> None:
+    text = linted.text(check(six()[:3]))
+    assert "warning few-launches. Required: at least 6 launches" in text
+    assert "not checkable here" in text
+
+
+def test_the_report_has_a_table_of_broken_rules() -> None:
+    table = records.table(six()[:3])
+    source = Source(Path("c"), {}, tuple(six()[:3]), table, records.summary(table), 0, 0, ())
+    text = linting.rules(Content([source], {}))
+    assert "{#tbl-rules}" in text
+    assert "`few-launches`" in text
+    assert "the author must" in text
+
+
+def test_every_rule_is_in_the_documentation() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+    assert lint.described() in page, "docs/statistics.md: paste what labkit.analysis.lint.described() returns"
+
+
+def test_hostile_names_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    result = check(six(), [("a\x1b[31m\nb", "no reason was recorded")])
+    with plainly():
+        print(linted.text(result))
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "campaign: a b:" in out.replace("a[31m", "a")
