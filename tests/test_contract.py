@@ -53,7 +53,7 @@ def verdict(**changes: Any) -> contract.Verdict:
         ({"where": {"timing": "each"}, "bound": 10}, 3, 3, True),
         ({"benchmark": "mpi.*", "bound": 10}, 3, 3, True),
         ({"benchmark": "mpi.bandwidth"}, 0, 0, False),
-        ({"where": {"transprt": "shm"}}, 0, 0, False),
+        ({"where": {"colour": "shm"}}, 0, 0, False),
         ({"bound": 10, "launches": 6}, 3, 0, False),
         ({"bound": 10, "basis": "interval"}, 3, 3, True),
         ({"statistic": "latency_us_p999", "bound": 10}, 3, 0, False),
@@ -68,7 +68,7 @@ def test_clauses_select_and_compare(changes: dict[str, Any], points: int, fulfil
 def test_evidence_names_the_worst_point_first() -> None:
     assert verdict().evidence[0].startswith("mpi.latency 8 B [")
     assert "4.0" in verdict().evidence[0]
-    assert "no point has 'transprt'" in verdict(where={"transprt": "shm"}).sentence
+    assert "no point has 'colour'" in verdict(where={"colour": "shm"}).sentence
 
 
 @pytest.mark.parametrize(
