@@ -41,7 +41,7 @@ def _cells(one: Verdict) -> tuple[str, ...]:
         format_share(one.change, sign=True, none="-"),
         numbers[2],
         beyond,
-        f"{one.limit.launches} launches, {one.limit.campaigns} campaigns",
+        one.limit.past,
     )
 
 
