@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import benchmarks, importing
+from labkit import benchmarks, figures, importing, studies
 from labkit.analysis import comparison
 from labkit.analysis.comparison import judging
 from labkit.analysis.comparison.judging import Launches, Pair, judge
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError, SpecError
-from labkit.notes import badge
+from labkit.notes import badge, note
 from labkit.samples import facts
 from labkit.spec import Effort, Spec
 
@@ -36,6 +36,7 @@ def filled(
     badges: Sequence[str] = (),
     host: dict[str, object] = HOST,
     effort: Effort | None = None,
+    origin: str = "measured",
     **spec: object,
 ) -> Campaign:
     """A campaign of latencies with these medians of the launches, µs."""
@@ -58,7 +59,10 @@ def filled(
             }
             times = np.round(np.linspace(0.9, 1.1, 101) * median * 2000)  # a round trip is twice the latency
             campaign.save(
-                made.samples(point, times, launch=launch, host=host, meta=meta, effort=effort or Effort()), name
+                made.samples(
+                    point, times, launch=launch, host=host, meta=meta, effort=effort or Effort(), origin=origin
+                ),
+                name,
             )
     return campaign
 
@@ -311,6 +315,76 @@ def test_imported_numbers_of_osu_beside_measured_ones(tmp_path: Path) -> None:
     assert row.judgement.deciles == ()
     unstated = {one.factor for one in outcome.differences if one.unstated}
     assert {"library", "launcher", "host", "kernel", "effort"} <= unstated
+
+
+def test_simulated_numbers_must_be_declared(tmp_path: Path) -> None:
+    base = filled(tmp_path / "a", QUICK)
+    other = filled(tmp_path / "b", SLOW, origin="simulated", host={}, hour=1 / 120)
+    with pytest.raises(SpecError, match=r"origin \(measured | simulated\)"):
+        compared(base, other)
+    outcome = compared(base, other, allow=["origin"])
+    assert outcome.rows[0].judgement.verdict == "slower"
+    assert {one.factor for one in outcome.differences if one.unstated} >= {"kernel", "cpu_model"}
+
+
+def test_a_test_that_is_not_quite_the_same_is_named(tmp_path: Path) -> None:
+    """IMB's Window does more than labkit's; the comparison repeats what the import said."""
+    launches = comparison.read(filled(tmp_path / "a", QUICK))
+    text = "IMB-EXT Window is not quite mpi.window_create: it also fences once more"
+    for one in launches:
+        one.row["warnings"] = (note("unlike", text),)
+    outcome = comparison.compare({"a": comparison.read(filled(tmp_path / "b", QUICK)), "imb": launches})
+    assert f"definitions differ: {text}" in outcome.warnings
+
+
+def test_hosts_described_by_others_do_no_harm(tmp_path: Path) -> None:
+    strange = {**HOST, "nics": "none", "rdma_devices": [3, {"type": "mlx5", "rate": 100}]}
+    [launch, *_] = comparison.read(filled(tmp_path / "a", QUICK, host=strange))
+    assert launch.factors["nic"] == "mlx5 100"
+
+
+# ---- figure and study ------------------------------------------------------------------------------------------------
+
+
+def test_the_figure_shows_ratios_with_their_intervals(tmp_path: Path) -> None:
+    base = filled(tmp_path / "a", QUICK, sizes=(0, 8, 64))
+    other = filled(tmp_path / "b", SLOW, sizes=(0, 8, 64), hour=1 / 120)
+    outcome = compared(base, other)
+    figure = figures.shifts(outcome)
+    [trace] = figure.data
+    assert trace.name == "b: slower"
+    assert list(trace.x) == [4, 8, 64]
+    assert trace.y == pytest.approx([1.05] * 3, rel=1e-3)
+    assert all(length > 0 for length in (*trace.error_y.array, *trace.error_y.arrayminus))
+    assert "ratio to a" in figure.layout.yaxis.title.text
+    assert "1.02" in figure.layout.yaxis.ticktext
+    few = compared(filled(tmp_path / "c", QUICK[:3]), filled(tmp_path / "d", SLOW[:3]))
+    assert figures.shifts(few).data[0].error_y.array == (None,)
+    with pytest.raises(DataError, match="no point with a ratio"):
+        figures.shifts(outcome, "mpi.bcast")
+
+
+def test_the_study_compares_the_levels_of_a_recorded_campaign() -> None:
+    study = studies.get("compare")(campaign="data/campaigns/examples/two-cores", measure=False)
+    assert "6 comparisons of tcp against shm" in study.findings()
+    assert "from 3 and 3 launches" in study.findings()
+    assert len(study.table()) == 6
+    assert len(study.figure().data) == 1
+    assert len(study.values_figure().data) == 2
+    other = studies.get("compare")(
+        campaign="data/campaigns/examples/two-cores", measure=False, factor="bind", levels="core,none"
+    )
+    assert other.figure() == other.findings() == studies.LEFT_OUT
+    assert other.table().empty
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"benchmark": "mpi.nosuch"}, "must be one of mpi.latency"), ({"levels": "shm"}, "a comparison needs two")],
+)
+def test_the_study_refuses_what_it_cannot_compare(given: dict[str, str], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        studies.get("compare")(**given)
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------

@@ -305,7 +305,7 @@ def test_numbers_of_figures_tables_equations_and_chapters(built: report.Built) -
         ("20-bandwidth.html", "fig-bandwidth", "Figure 2.1: Bandwidth against size."),
         ("20-bandwidth.html", "fig-broken", "Figure 2.3: Never drawn."),
         ("20-bandwidth.html", "tbl-after", "Table 2.1: Never computed."),
-        ("index.html", "tbl-key", "Table 1: Key numbers"),
+        ("index.html", "tbl-key", "Table 2: Key numbers"),
         ("artifact.html", "tbl-versions", "Table A.1: Campaign and software."),
         ("methods.html", "eq-rank", "(3.2)"),
     ]:
@@ -361,7 +361,7 @@ def test_tables_keep_their_rows(built: report.Built, pdf: str) -> None:
 
 def test_intervals_say_what_they_are(built: report.Built) -> None:
     front = pages(built)["index.html"].text
-    assert "A 95 % interval needs 6 launches." in front
+    assert "95 % intervals of the median from 6 launches on, and else the range of launches" in front
     rows = {
         (row["interval"], row["launches"])
         for row in json.loads((built.html.parents[1] / "key-numbers.json").read_text())
@@ -388,7 +388,7 @@ def test_missing_svg_is_a_note_in_the_pdf_and_a_plot_in_html(built: report.Built
 
 def test_warnings_badges_and_failures_stand_in_front(built: report.Built) -> None:
     page = pages(built)["index.html"].text
-    assert "synthetic: 18 of 18 launches" in page
+    assert "18 of 18 – synthetic." in pages(built)["methods.html"].text
     assert "1 point skipped or failed" in page
     assert "no memory left" in pages(built)["artifact.html"].text
     assert "10-latency.ipynb: load average 13 on 2 cores" in built.warnings

@@ -76,6 +76,18 @@ def test_data_of_typed_arrays_errors_and_heat_maps() -> None:
     assert figures.as_csv({"data": [{"type": "sankey"}]}) == ""
 
 
+def test_a_figure_with_one_x_value_becomes_a_table() -> None:
+    one = {"type": "scatter", "name": "shm", "x": [8], "y": [2.5], "error_y": {"array": [0.5], "arrayminus": [0.25]}}
+    layout = {"yaxis": {"title": {"text": "latency (µs)<br>small"}}}
+    text = figures.single({"data": [one, {**one, "name": "tail", "showlegend": False}], "layout": layout})
+    assert "latency (µs)" in text
+    assert "| shm" in text
+    assert "2.25 to 3" in text
+    assert "tail" not in text
+    for other in ({"x": [8, 16], "y": [1, 2]}, {"x": ["a"]}, {"type": "bar"}):
+        assert figures.single({"data": [{**one, **other}], "layout": layout}) == ""
+
+
 def test_two_dimensional_typed_array() -> None:
     z = {"dtype": "i4", "bdata": base64.b64encode(np.arange(6, dtype="i4")).decode(), "shape": "2, 3"}
     assert figures.values(z) == [[0, 1, 2], [3, 4, 5]]

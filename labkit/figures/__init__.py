@@ -19,6 +19,7 @@ from labkit.figures.ranks import per_rank
 from labkit.figures.ratios import ratios
 from labkit.figures.repeated_pairs import repeated_pairs
 from labkit.figures.several_metrics import several_metrics
+from labkit.figures.shifts import shifts
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
@@ -49,6 +50,7 @@ __all__ = [
     "saving",
     "scatter",
     "several_metrics",
+    "shifts",
     "stacked",
     "svgs",
     "topology",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
+import textwrap
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +21,10 @@ from labkit.report.variables import plural
 from labkit.samples.facts import COMMAND, COMMANDS
 
 CHECKSUMS = "checksums.txt"
-_COMMANDS = 20  # are shown; every samples file holds its own
+_COMMANDS = 12  # are shown; every samples file holds its own
+_WIDTH = 84  # characters of a line of code in the PDF
+_PLAN = '"$PLAN"'
+_LONG = 160  # characters of a word of a command that is data, such as the plan of the ranks
 
 
 def versions(content: Content) -> str:
@@ -59,12 +64,41 @@ def commands(content: Content) -> str:
 
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     paragraphs = [
-        f"For {plural(count, 'samples file')}{example_of(command)}:\n\n{markdown.block(command)}"
+        f"For {plural(count, 'samples file')}{example_of(command)}:\n\n{markdown.block(folded(command))}"
         for command, count in ordered[:_COMMANDS]
     ]
     if len(ordered) > _COMMANDS:
         paragraphs.append(f"{len(ordered) - _COMMANDS} more command lines are in the samples files under `command`.")
+    if any(_PLAN in paragraph for paragraph in paragraphs):
+        paragraphs.append(
+            f"`{_PLAN}` stands for a long argument, such as the plan of the ranks; samples files hold it."
+        )
     return "\n\n".join(paragraphs)
+
+
+def folded(command: str) -> str:
+    r"""Return command lines as a shell reads them, folded to the width of the page; long data become ``$PLAN``.
+
+    Examples
+    --------
+    >>> print(folded("mpirun -n 2 python -m labkit.worker " + "x" * 200))
+    mpirun -n 2 python -m labkit.worker "$PLAN"
+    """
+    return "\n".join(_folded(line) for line in command.splitlines())
+
+
+def _folded(command: str) -> str:
+    """Return a command line with a backslash at the end of all but its last line."""
+    try:
+        words = [_PLAN if len(word) > _LONG else shlex.quote(word) for word in shlex.split(command)]
+    except ValueError:  # no command line of a shell
+        return command[: 10 * _LONG]
+    lines = [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + len(word) + 3 > _WIDTH:
+            lines.append("   ")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return " \\\n".join(lines)
 
 
 def host(content: Content) -> str:
@@ -83,11 +117,21 @@ def host(content: Content) -> str:
 def parameters(content: Content) -> str:
     """Return the parameters of every notebook."""
     shown = [
-        f"@{c.label} (`{name}`):\n\n{markdown.block(c.parameters, 'python')}"
+        f"@{c.label} (`{name}`):\n\n{markdown.block(_compact(c.parameters), 'python')}"
         for name, c in content.chapters.items()
         if c.parameters
     ]
     return "\n\n".join(shown) or "The notebooks had no parameters."
+
+
+def _compact(source: str) -> str:
+    """Return the statements of a cell without their comments, several on a line."""
+    statements = []
+    for line in source.splitlines():
+        quoted = re.match(r"""((?:[^#"']|"[^"]*"|'[^']*')*)""", line)
+        statements.append(quoted[1].strip() if quoted else line)
+    text = "; ".join(statement for statement in statements if statement)
+    return "\n".join(line.removesuffix(";") for line in textwrap.wrap(text, _WIDTH, break_long_words=False))
 
 
 def failed(content: Content) -> str:
@@ -99,6 +143,12 @@ def failed(content: Content) -> str:
         caption="Points that were skipped or failed. {#tbl-failed}",
         empty="No point was skipped or failed.",
     )
+
+
+def left_out(content: Content) -> str:
+    """Return a line on what chapters would show, but the campaign does not hold."""
+    items = [f"{c.title}: {', '.join(c.omitted)}" for c in (*content.omitted, *content.chapters.values()) if c.omitted]
+    return f"Left out, because this campaign did not measure it: {'; '.join(items)}." if items else ""
 
 
 def checksums(source: Source) -> str:
@@ -120,12 +170,13 @@ def files(content: Content) -> str:
     rows: list[tuple[Source, list[str]]] = []
     notes = []
     for source in content.sources:
-        folders: dict[str, list[Path]] = {}
+        families: dict[str, list[Path]] = {}
         for file in source.files:
-            folders.setdefault(file.parent.name, []).append(file)
-        for name, paths in sorted(folders.items()):
+            families.setdefault(file.parent.name.partition(".")[0], []).append(file)
+        for name, paths in sorted(families.items()):
             size = sum(file.stat().st_size for file in paths)
-            rows.append((source, [code(f"samples/{name}"), str(len(paths)), f"{size:,}"]))
+            folders = len({file.parent for file in paths})
+            rows.append((source, [code(f"samples/{name}.*"), str(folders), str(len(paths)), f"{size:,}"]))
         digest = hashlib.sha256(checksums(source).encode()).hexdigest()
         name = checksum_file(source, content)
         notes.append(
@@ -133,9 +184,9 @@ def files(content: Content) -> str:
             f"whose own SHA-256 is {code(digest)}."
         )
     table = content.table(
-        ["folder", "files", "bytes"],
+        ["folders", "number", "files", "bytes"],
         rows,
-        align="lrr",
+        align="lrrr",
         caption="Samples files. {#tbl-files}",
         empty="There are no samples files.",
     )
@@ -164,6 +215,7 @@ BLOCKS = {
     "host": host,
     "parameters": parameters,
     "failed": failed,
+    "left-out": left_out,
     "files": files,
     "rerun": rerun,
 }

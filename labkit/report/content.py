@@ -18,10 +18,14 @@ class Content:
     ----------
     sources : the campaigns.
     chapters : staged file → notebook made ready, in reading order.
+    omitted : chapters of which the campaign holds nothing, and which are therefore left out.
+    caption : of the picture on the first page; empty where there is none.
     """
 
     sources: Sequence[Source]
     chapters: dict[str, Chapter]
+    omitted: Sequence[Chapter] = ()
+    caption: str = ""
 
     @property
     def several(self) -> bool:

@@ -6,6 +6,7 @@ import base64
 import html
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 
 from labkit import spreadsheet
 from labkit.figures.style import MIME
+from labkit.report import markdown
+from labkit.units import format_number, format_range
 
 PLOTLY = MIME
 SVG = "image/svg+xml"
@@ -81,6 +84,45 @@ def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
             "z": list(itertools.chain.from_iterable(rows)),
         }
     return columns
+
+
+def single(spec: Mapping[str, Any]) -> str:
+    """Return a table in the place of a figure whose lines have one x value; empty where it has several.
+
+    Parameters
+    ----------
+    spec : plotly figure. Bars, heat maps and distributions stay figures.
+    """
+    traces = [trace for trace in spec.get("data", []) if trace.get("showlegend") is not False]
+    places = {x for trace in spec.get("data", []) for x in values(trace.get("x")) if x is not None}
+    plain = all(trace.get("type", "scatter") == "scatter" for trace in traces)
+    if not traces or not plain or len(places) != 1 or isinstance(next(iter(places)), str):
+        return ""
+    rows = [row for trace in traces if (row := _single(trace))]
+    layout = spec.get("layout", {})
+    upward, right = (_title(layout.get(axis, {})) for axis in ("yaxis", "xaxis"))
+    ticks = values(layout.get("xaxis", {}).get("ticktext"))
+    where = f" at {right} {ticks[0]}" if len(ticks) == 1 and right else ""
+    return (
+        markdown.table(["series", markdown.escape(f"{upward}{where}"), "interval"], rows, align="lrl") if rows else ""
+    )
+
+
+def _single(trace: Mapping[str, Any]) -> list[str]:
+    """Return name, value and interval of a trace with one point; nothing where it has none or several."""
+    heights = [y for y in values(trace.get("y")) if isinstance(y, int | float)]
+    if len(heights) != 1:
+        return []
+    error = trace.get("error_y") or {}
+    up, down = (values(error.get(name)) for name in ("array", "arrayminus"))
+    ends = (heights[0] - down[0], heights[0] + up[0]) if up and down else (math.nan, math.nan)
+    return [markdown.escape(trace.get("name") or "–"), format_number(heights[0]), format_range(*ends)]
+
+
+def _title(axis: Mapping[str, Any]) -> str:
+    """Return the title of an axis without its small print."""
+    title = axis.get("title") or {}
+    return str(title.get("text", "") if isinstance(title, Mapping) else title).partition("<br>")[0]
 
 
 def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

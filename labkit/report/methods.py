@@ -18,13 +18,25 @@ from labkit.report.variables import plural
 from labkit.stats import histogram
 from labkit.units import format_share
 
+_TIMED = ("engine", "library", "timing", "cadence")  # benchmarks that share these share a row
+
 
 def definitions(content: Content) -> str:
     """Return a section for each benchmark that was measured, from its own file."""
     names = sorted({one.spec.benchmark for source in content.sources for one in source.points})
     if not names:
         return "There are no measurements, so there is nothing to define."
-    return "\n\n".join(_definition(name) for name in names)
+    ranks = "In each iteration the time is that of rank 0's clock; where † stands, that of the slowest rank."
+    return "\n\n".join([ranks, _metrics(names), *map(_definition, names)])
+
+
+def _metrics(names: list[str]) -> str:
+    """Return a table of what the metrics mean, each once."""
+    known = [benchmarks.get(name) for name in names if name in benchmarks.find()]
+    used = dict.fromkeys(metric for one in known for metric in (*one.metrics, *one.derived))
+    rows = [[escape(METRICS[m].label), escape(METRICS[m].unit), escape(METRICS[m].meaning)] for m in used]
+    caption = "Metrics of the benchmarks. {#tbl-metrics}"
+    return markdown.table(["metric", "unit", "meaning"], rows, caption=caption) if rows else ""
 
 
 def _definition(name: str) -> str:
@@ -32,14 +44,12 @@ def _definition(name: str) -> str:
     try:
         benchmark = benchmarks.get(name)
     except SpecError as error:
-        return f"### {escape(name)} {label}\n\n{escape(error)}"
-    counts = "the slowest rank counts" if benchmark.reduce == "max" else "rank 0's clock counts"
-    metrics = [
-        f"{METRICS[m].label} in {METRICS[m].unit} ({METRICS[m].meaning.rstrip('.')})"
-        for m in (*benchmark.metrics, *benchmark.derived)
-    ]
-    facts = f"*Metrics:* {'; '.join(metrics)}. *Timing:* {benchmark.cadence}; {counts}."
-    return f"### {benchmark.title} ({markdown.code(name)}) {label}\n\n{prose(benchmark.doc)}\n\n{facts}"
+        return f"#### {escape(name)} {label}\n\n{escape(error)}"
+    metrics = [f"{METRICS[m].label} in {METRICS[m].unit}" for m in (*benchmark.metrics, *benchmark.derived)]
+    facts = (
+        f"*Metrics:* {', '.join(metrics)}. *Timing:* {benchmark.cadence}{' †' if benchmark.reduce == 'max' else ''}."
+    )
+    return f"#### {benchmark.title} ({markdown.code(name)}) {label}\n\n{prose(benchmark.doc)} {facts}"
 
 
 def prose(docstring: str) -> str:
@@ -79,20 +89,24 @@ def timing(content: Content) -> str:
     """Return a table of how each benchmark was timed, and why measuring ended."""
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
-        for name, group in source.by_benchmark():
+        alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
+        for _, group in source.by_benchmark():
+            key = tuple(", ".join(sorted({str(v) or "not recorded" for v in group[c]})) for c in _TIMED)
+            alike.setdefault(key, []).append(group)
+        for key, groups in alike.items():
+            group = pd.concat(groups)
             overhead = group["timer_overhead_ns"].dropna()
             cost = f"{overhead.min():.0f} to {overhead.max():.0f}" if len(overhead) else "not recorded"
-            verified = f"{int(group['verified'].sum())} of {len(group)}"
             cells = [
-                markdown.code(name),
-                *(_counts(group[c]) for c in ("engine", "library", "timing", "cadence")),
+                ", ".join(markdown.code(one["benchmark"].iloc[0]) for one in groups),
+                *map(escape, key),
                 cost,
-                verified,
+                f"{int(group['verified'].sum())} of {len(group)}",
                 _counts(group["stopped_by"]),
             ]
             rows.append((source, cells))
     return content.table(
-        ["benchmark", "engine", "library", "timed", "cadence", "timer pair (ns)", "verified", "stopped by"],
+        ["benchmarks", "engine", "library", "timed", "cadence", "timer pair (ns)", "verified", "stopped by"],
         rows,
         caption="Timing of the samples. Numbers in parentheses count launches. {#tbl-timing}",
         empty="There are no samples.",

@@ -43,6 +43,8 @@ class Chapter:
     csv : file name → text, the data of its figures.
     parameters : source of the cell that set them.
     warnings : for readers of the report.
+    path : the executed notebook.
+    omitted : headings of sections, and labels of figures and tables, whose measurements the campaign does not hold.
     """
 
     notebook: Any
@@ -52,6 +54,8 @@ class Chapter:
     csv: dict[str, str] = field(default_factory=dict)
     parameters: str = ""
     warnings: list[str] = field(default_factory=list)
+    path: Path = Path()
+    omitted: list[str] = field(default_factory=list)
 
 
 def read(path: Path) -> Any:
@@ -88,7 +92,7 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     ReportError
         If the file is no notebook or a cell's options cannot be read.
     """
-    chapter, stem = Chapter(read(path) if book is None else book), named(path)
+    chapter, stem = Chapter(read(path) if book is None else book, path=path), named(path)
     cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _is_papermill_notice(c) and c.source.strip()]
     if strange := chapter.notebook.metadata.get("labkit_strange"):
         chapter.warnings.append(f"{strange} outputs are omitted: they are not figures that a report can draw")
@@ -174,7 +178,9 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
     if _WIDGET in data:
         return None
     forms = {kind: clean for kind, value in data.items() if (clean := _form(kind, value))}
-    if figures.PLOTLY in data:
+    if figures.PLOTLY in data and (rows := _single(data[figures.PLOTLY])):
+        forms = {"text/markdown": rows}
+    elif figures.PLOTLY in data:
         if not forms.get(figures.SVG):
             chapter.warnings.append(
                 f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook "
@@ -215,6 +221,14 @@ def _form(kind: str, value: Any) -> str:
     if kind in ("image/png", "image/jpeg"):
         return value if re.fullmatch(r"[A-Za-z0-9+/=\s]+", value) else ""
     return cleaned[kind](value) if kind in cleaned else ""
+
+
+def _single(spec: Mapping[str, Any]) -> str:
+    """Return the table that says more than a figure with one x value; empty for any other figure."""
+    try:
+        return figures.single(spec)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+        return ""  # not real arrays
 
 
 def _figure_forms(spec: Mapping[str, Any], forms: Mapping[str, str], name: str, csv: dict[str, str]) -> dict[str, Any]:

@@ -20,13 +20,36 @@ import yaml
 from labkit import project
 from labkit.campaign import Campaign
 from labkit.errors import ReportError
-from labkit.report import artifact, book, campaigns, linting, markdown, methods, notebook, painting, summary
+from labkit.report import (
+    abstract,
+    artifact,
+    book,
+    campaigns,
+    caveats,
+    front,
+    linting,
+    markdown,
+    methods,
+    notebook,
+    omitting,
+    painting,
+    summary,
+)
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.report.variables import as_json, key_numbers, variables
 
 TEMPLATES = project.SHIPPED / "templates" / "report"
-BLOCKS = campaigns.BLOCKS | summary.BLOCKS | methods.BLOCKS | artifact.BLOCKS | linting.BLOCKS
+BLOCKS = (
+    abstract.BLOCKS
+    | front.BLOCKS
+    | caveats.BLOCKS
+    | campaigns.BLOCKS
+    | summary.BLOCKS
+    | methods.BLOCKS
+    | artifact.BLOCKS
+    | linting.BLOCKS
+)
 _COPIED = ("assets", "filters", "_extensions")
 MARK = ".labkit-report"  # in a folder that may be deleted
 _GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
@@ -53,8 +76,14 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
     config = merged(_yaml(project.config()), _style(style))
     folder = _empty(Campaign(sources[0].path).derived / "report")
     chapters, warnings = _notebooks(sources)
+    empty = omitting.omit([*chapters.values()])
+    chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     config = {**config, book.SEAL: _sealed(chapters)}
-    content = Content(sources, chapters)
+    svg, caption = front.picture(Content(sources, chapters))
+    content = Content(sources, chapters, empty, caption)
+    if svg:
+        (folder / front.FILE).parent.mkdir()
+        (folder / front.FILE).write_text(svg)
     for name in _COPIED:
         shutil.copytree(TEMPLATES / name, folder / name)
     _plotly(folder / "assets")

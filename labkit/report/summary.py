@@ -1,18 +1,35 @@
-"""Generate the parts of the first pages: caveats, key numbers, systems, measurements."""
+"""Generate the parts of the summary: key numbers, systems, measurements."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit import stats, units
-from labkit.analysis import doubts
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import KeyNumber, key_numbers, plural, sized, title
+from labkit.report.variables import KeyNumber, key_numbers, sized, title
 
+_LINES = 36  # of the table of key numbers: more do not fit on a page
+_WIDE = (20, 24)  # characters of a line of its columns quantity and setting
+_OPEN = "auto"  # a path that the library chose
+_TWICE = ("mpi.latency", "mpi.bandwidth")  # shown on every path
+_BEFORE = (  # what readers look for first
+    "mpi.latency",
+    "mpi.bandwidth",
+    "mpi.multi_bandwidth",
+    "mpi.allreduce",
+    "mpi.alltoall",
+    "sockets.tcp_rr",
+    "sockets.tcp_stream",
+    "verbs.write_latency",
+    "verbs.write_bandwidth",
+    "storage.read",
+    "storage.write",
+)
 _HOST_FIRST = (
     "name",
     "hostname",
@@ -32,54 +49,54 @@ _HOST_FIRST = (
 )
 
 
-def warnings(content: Content) -> str:
-    """Return callouts for failures, badges and warnings; a sentence when there are none."""
-    parts = [_failures(content), _badges(content)]
-    shown = "\n\n".join(part for part in parts if part)
-    return shown or "No notebook or point failed, and no point has a badge or a warning."
-
-
-def _failures(content: Content) -> str:
-    failed = [f"@{c.label} stopped at {escape(c.error)}" for c in content.chapters.values() if c.error]
-    count = sum(len(source.failed) for source in content.sources)
-    if count:
-        failed.append(f"{plural(count, 'point')} skipped or failed; see @tbl-failed for the reasons.")
-    return markdown.callout("important", "Incomplete", markdown.bullets(failed)) if failed else ""
-
-
-def _badges(content: Content) -> str:
-    """Return every kind of badge and warning with the number of launches that have it."""
-    items = []
-    for source in content.sources:
-        if not len(source.records):
-            continue
-        prefix = f"{escape(source.name)}: " if content.several else ""
-        for column in ("badges", "warnings"):
-            for text, count in doubts.kinds(source.records[column]):
-                items.append(f"{prefix}**{escape(text.rstrip('.'))}**: {count} of {len(source.records)} launches")
-    return markdown.callout("warning", "Caveats", markdown.bullets(items)) if items else ""
-
-
 def key_table(content: Content) -> str:
-    """Return a table of the key numbers."""
-    numbers = [(source, number) for source in content.sources for number in key_numbers(source)]
-    rows = [(source, _key_row(number)) for source, number in numbers]
-    interval = _interval([number for _, number in numbers])
+    """Return a table of the most important key numbers, at most a page long."""
+    total = 0
+    rows = []
+    for source in content.sources:
+        numbers = key_numbers(source)
+        total += len(numbers)
+        rows += [(source, _key_row(number)) for number in _leading(numbers, _LINES // len(content.sources))]
+    rest = f" {len(rows)} of {total} key numbers; key-numbers.json has all." if len(rows) < total else ""
     return content.table(
-        ["quantity", "path", "ranks", "setting", "size", "value", interval, "launches", "n"],
+        ["quantity", "path", "ranks", "setting", "size", "value", "interval", "launches", "n"],
         rows,
         align="llrlrrlrr",
-        caption="Key numbers: the headline metric of each benchmark at its smallest and largest size. "
-        f"A {100 * stats.LEVEL:.0f} % interval needs {stats.LAUNCHES} launches. {{#tbl-key}}",
+        caption=f"Key numbers.{rest} Intervals are {100 * stats.LEVEL:.0f} % intervals of the median from "
+        f"{stats.LAUNCHES} launches on, and else the range of launches. {{#tbl-key}}",
         empty="This campaign has no samples yet, so there are no key numbers.",
     )
 
 
-def _interval(numbers: Sequence[KeyNumber]) -> str:
-    """Return the header of the column with the intervals, which says what they are."""
-    enough = {one.launches >= stats.LAUNCHES for one in numbers}
-    names = {True: f"{100 * stats.LEVEL:.0f} % interval", False: "range of launches"}
-    return f"{names[True]} or range" if len(enough) > 1 else names[enough.pop() if enough else True]
+def _leading(numbers: Sequence[KeyNumber], most: int) -> list[KeyNumber]:
+    """Return the numbers of the most important curves: one curve of each benchmark, then the second of each.
+
+    Benchmarks count in the order of `_BEFORE`; a curve keeps both of its ends.
+    """
+    curves: dict[tuple[Any, ...], list[KeyNumber]] = {}
+    for one in numbers:
+        curves.setdefault((one.benchmark, one.transport, one.ranks, one.setting, one.origin), []).append(one)
+    turn: Counter[str] = Counter()
+    ranked = []
+    for (benchmark, *_), ends in sorted(curves.items(), key=lambda item: item[0][1] == _OPEN):
+        named = benchmark in _TWICE and ends[0].transport != _OPEN
+        ranked.append((turn[benchmark] - 2 * named, _place(benchmark), benchmark, ends))
+        turn[benchmark] += 1
+    chosen: list[KeyNumber] = []
+    room = most
+    for *_, ends in sorted(ranked, key=lambda one: one[:3]):
+        room -= len(ends) * max(
+            -(-len(text) // wide) for text, wide in zip((ends[0].title, ends[0].setting), _WIDE, strict=True)
+        )
+        if room < 0:
+            break
+        chosen += ends
+    return sorted(chosen, key=lambda one: _place(one.benchmark))
+
+
+def _place(benchmark: str) -> int:
+    """Return the place of a benchmark in the table: those that readers look for stand first."""
+    return _BEFORE.index(benchmark) if benchmark in _BEFORE else len(_BEFORE)
 
 
 def _key_row(number: KeyNumber) -> list[str]:
@@ -91,9 +108,9 @@ def _key_row(number: KeyNumber) -> list[str]:
         escape(number.setting) or "–",
         _size(number.size) if sized(number.benchmark) else "–",
         f"**{number.text}**\u00a0{number.unit}",
-        number.range,
+        number.range.replace(" ", "\u00a0"),
         str(number.launches),
-        units.format_count(number.n),
+        units.format_count(number.n) if number.n else "–",
     ]
 
 
@@ -190,9 +207,4 @@ def measured(content: Content) -> str:
     )
 
 
-def chapters(content: Content) -> str:
-    """Return a list of the chapters with their questions."""
-    return markdown.bullets(f"@{chapter.label}: {chapter.title}" for chapter in content.chapters.values())
-
-
-BLOCKS = {"warnings": warnings, "key-numbers": key_table, "hosts": hosts, "measured": measured, "chapters": chapters}
+BLOCKS = {"key-numbers": key_table, "hosts": hosts, "measured": measured}

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
 EFFORT = ("launches", "ci", "time_cap", "seed", "keep")
+_UNLIKE = 2  # settings that warnings name
 LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
 
 
@@ -71,6 +72,9 @@ class Parameters:
 class Study:
     """One question, from parameters to sentences.
 
+    `focus` names benchmark and column of the comparisons that the report's first page states, the first that was
+    measured; without it, the most distinct comparison of the study's benchmarks.
+
     Parameters
     ----------
     values : the notebook's parameters.
@@ -83,6 +87,7 @@ class Study:
 
     parameters: ClassVar[type[Parameters]] = Parameters
     benchmarks: ClassVar[tuple[str, ...]] = ()
+    focus: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __init__(self, **values: Any) -> None:
         name = type(self).__module__.rpartition(".")[2]
@@ -212,14 +217,15 @@ class Study:
     def warnings(self) -> str:
         """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
         total = len(self.records)
-        lines = [
-            f"- {text} ({count} of {total} records)"
-            for column in ("badges", "warnings")
-            for text, count in doubts.kinds(self.records[column])
-        ]
+        badges = [f"{text} ({count})" for text, count in doubts.kinds(self.records["badges"])]
+        lines = [f"- badges, with how many of {total} records have them: {', '.join(badges)}"] if badges else []
+        lines += [f"- {text} ({count} of {total} records)" for text, count in doubts.kinds(self.records["warnings"])]
         absent = self.campaign.facts.get("absent", {})
         lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
-        lines += [f"- left out: {one.text}" for one in self.unlike]
+        lines += [f"- left out: {one.text}" for one in self.unlike[:_UNLIKE]]
+        if more := self.unlike[_UNLIKE:]:
+            count = sum(int(one.value("count") or 0) for one in more)
+            lines.append(f"- left out: {count} more sample files, with {len(more)} other settings")
         return "\n".join(lines) or "No record has a warning."
 
 

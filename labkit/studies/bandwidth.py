@@ -43,6 +43,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = ("mpi.bandwidth", "sockets.tcp_stream", "sockets.tcp_rr")
+    focus: ClassVar = (("mpi.bandwidth", "transport"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

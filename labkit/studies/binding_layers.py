@@ -44,6 +44,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = BOUND
+    focus: ClassVar = (("mpi.latency", "option_binding"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

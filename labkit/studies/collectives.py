@@ -84,6 +84,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = tuple(f"mpi.{name}" for name in BLOCKING)
+    focus: ClassVar = (("mpi.allreduce", "transport"),)
     values: Parameters
 
     @property

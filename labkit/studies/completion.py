@@ -52,6 +52,7 @@ class Study(_rdma.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = ("verbs.write_latency", "verbs.send_latency", "verbs.send_bandwidth")
+    focus: ClassVar = (("verbs.send_latency", "option_completion"), ("verbs.write_latency", "option_completion"))
     values: Parameters
 
     def specs(self) -> list[Spec]:

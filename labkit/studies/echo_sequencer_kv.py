@@ -45,6 +45,7 @@ class Study(_rdma.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = _OURS
+    focus: ClassVar = (("verbs.echo", "option_connection"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

@@ -46,6 +46,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = ("mpi.latency", "mpi.allreduce", "micro.clock")
+    focus: ClassVar = (("mpi.latency", "transport"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

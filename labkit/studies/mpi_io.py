@@ -68,6 +68,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (*PLAIN, *BEHIND, "mpi.file_open_close")
+    focus: ClassVar = (("mpi.file_write", "option_sync"), ("mpi.file_write", "option_access"))
     values: Parameters
 
     def specs(self) -> list[Spec]:

@@ -47,6 +47,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = ("mpi.latency", "mpi.bandwidth", *CALLS, *RATES, *ATOMICS, "mpi.passive_put")
+    focus: ClassVar = (("mpi.put_latency", "option_synchronisation"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

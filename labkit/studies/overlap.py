@@ -48,6 +48,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (*(n for n, b in benchmarks.find().items() if n.startswith("mpi.i") and b.phases), *FORMS)
+    focus: ClassVar = (("mpi.iallreduce", "option_overlap"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

@@ -52,6 +52,7 @@ class Study(_rdma.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = ("verbs.registration", "verbs.setup", "verbs.send_latency", "verbs.write_bandwidth")
+    focus: ClassVar = (("verbs.send_latency", "option_reuse"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

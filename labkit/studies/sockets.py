@@ -67,6 +67,7 @@ class Study(studies.Study):
         "sockets.fabric_pingpong",
         "sockets.netpipe",
     )
+    focus: ClassVar = (("sockets.tcp_stream", "option_socket_buffer"), ("sockets.under_load", "option_message_rate"))
     values: Parameters
 
     def specs(self) -> list[Spec]:

@@ -38,6 +38,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = ("storage.read", "storage.write", "storage.iozone")
+    focus: ClassVar = (("storage.write", "option_sync"), ("storage.read", "option_pattern"))
     values: Parameters
 
     def specs(self) -> list[Spec]:

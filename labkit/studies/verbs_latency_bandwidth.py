@@ -53,6 +53,7 @@ class Study(_rdma.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = tuple(f"verbs.{one}_{kind}" for kind in ("latency", "bandwidth") for one in OPERATIONS)
+    focus: ClassVar = (("verbs.write_latency", "option_connection"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

@@ -57,6 +57,7 @@ class Study(_rdma.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (READ, WRITE)
+    focus: ClassVar = (("verbs.read_latency", "testbed"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

@@ -32,14 +32,14 @@ from labkit.analysis.comparison.judging import (
     judge,
 )
 from labkit.analysis.comparison.matching import Difference, Point, match, undeclared
-from labkit.analysis.comparison.sides import Launch, by_levels, known, read, restricted
+from labkit.analysis.comparison.sides import Launch, by_levels, known, of_samples, read, restricted
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import DataError, SpecError
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, least_launches, several_p
 from labkit.units import format_share, format_size
 
-__all__ = ["Compared", "Comparison", "Launch", "by_levels", "compare", "read", "restricted"]
+__all__ = ["Compared", "Comparison", "Launch", "by_levels", "compare", "of_samples", "read", "restricted"]
 
 
 @dataclass(frozen=True)

@@ -200,6 +200,8 @@ def _verdict(
         return SAME, ""
     if adjusted <= alpha and not ends[0] <= centre <= ends[1]:
         return "differs", ""
+    if adjusted <= alpha:
+        return UNDECIDED, "there is a difference, but it may be too small to matter"
     return UNDECIDED, "the interval decides neither for a difference nor against one"
 
 

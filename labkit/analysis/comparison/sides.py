@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,21 +79,35 @@ def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Lau
     ----------
     metric : to take deciles of (default: the first of each benchmark).
     """
+    return [
+        launch
+        for name in campaign.benchmarks(benchmark)
+        for launch in of_samples(campaign.samples(name), campaign.name, metric)
+    ]
+
+
+def of_samples(samples: Iterable[Samples], campaign: str = "", metric: str = "") -> list[Launch]:
+    """Make the launches of a comparison from samples, which are read once and not kept.
+
+    Parameters
+    ----------
+    campaign : name of the campaign they are from.
+    metric : to take deciles of (default: the first of each benchmark).
+    """
+    beside: dict[tuple[str, int], tuple[dict[str, str], dict[str, NDArray[np.float64]]]] = {}
+
+    def watched() -> Iterator[Samples]:
+        for one in samples:
+            beside[str(FINGERPRINT.of(one.meta)), one.launch] = _conditions(one), _deciles(one, metric)
+            yield one
+
+    frame = records.table(watched(), campaign=campaign)
+    needed = [name for name in frame if name in _NEEDED or name.startswith(GIVEN)]  # a row has hundreds of columns
     launches = []
-    for name in campaign.benchmarks(benchmark):
-        beside: dict[tuple[str, int], tuple[dict[str, str], dict[str, NDArray[np.float64]]]] = {}
-
-        def watched(name: str = name, beside: dict[Any, Any] = beside) -> Iterator[Samples]:
-            for one in campaign.samples(name):
-                beside[str(FINGERPRINT.of(one.meta)), one.launch] = _conditions(one), _deciles(one, metric)
-                yield one
-
-        frame = records.table(watched(), campaign=campaign.name)
-        needed = [name for name in frame if name in _NEEDED or name.startswith(GIVEN)]  # a row has hundreds of columns
-        for row in frame[needed].to_dict("records"):
-            conditions, deciles = beside.get((row["fingerprint"], row["launch"]), ({}, {}))
-            factors = _factors(row) | conditions
-            launches.append(Launch(name, int(row["message_size_B"]), factors, row, deciles))
+    for row in frame[needed].to_dict("records"):
+        conditions, deciles = beside.get((row["fingerprint"], row["launch"]), ({}, {}))
+        factors = _factors(row) | conditions
+        launches.append(Launch(row["benchmark"], int(row["message_size_B"]), factors, row, deciles))
     return launches
 
 

@@ -1,0 +1,156 @@
+"""Compares the levels of one factor at a common size: which costs more, how many times, and whether that is certain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from labkit.columns import METRICS, statistic_column
+from labkit.records import Value, headline_statistic, value_of
+from labkit.records.factors import NONE, differing, level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHIFT = 2.0  # a ratio that changes by this between the smallest and the largest size depends on the size
+_APART = ("origin", "campaign", "host", "cpu_model")  # never compared with one another unless someone asks for it
+_OPEN = "auto"  # a level that only says that the library chose
+
+
+@dataclass(frozen=True)
+class End:
+    """The two extreme levels at one size.
+
+    Parameters
+    ----------
+    size : B.
+    best, worst : level of the factor with the better and with the worse value.
+    good, bad : their values.
+    rows : their summary rows.
+    """
+
+    size: int
+    best: str
+    worst: str
+    good: Value
+    bad: Value
+    rows: tuple[Mapping[str, Any], Mapping[str, Any]]
+
+    @property
+    def ratio(self) -> float:
+        """The greater value over the smaller one."""
+        values = sorted((self.good.value, self.bad.value))
+        return values[1] / values[0] if values[0] > 0 else math.nan
+
+    @property
+    def apart(self) -> bool | None:
+        """Whether the intervals do not overlap; None where either has none."""
+        low, high = sorted((self.good, self.bad), key=lambda one: one.value)
+        if math.isnan(low.high) or math.isnan(high.low):
+            return None
+        return low.high < high.low
+
+    @property
+    def launches(self) -> int:
+        """The fewer launches of the two."""
+        return min(int(row["launches"]) for row in self.rows)
+
+    @property
+    def n(self) -> int:
+        """The fewer samples of the two; 0 where a tool reported the value."""
+        return min(int(row["n"]) for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Levels of one factor of a benchmark, all else equal.
+
+    Parameters
+    ----------
+    benchmark, factor, metric : what is compared.
+    main : at the size that the metric is usually stated for: the smallest for a cost, the largest for a rate.
+    other : the same two levels at the other end of the sizes; None where there is one size.
+    """
+
+    benchmark: str
+    factor: str
+    metric: str
+    main: End
+    other: End | None
+
+    @property
+    def trend(self) -> str:
+        """How the ratio changes with the size: ``small`` or ``large`` messages show it more, ``even``, or nothing."""
+        if self.other is None:
+            return ""
+        ends = sorted((self.main, self.other), key=lambda end: end.size)
+        same = ends[0].worst == ends[1].worst
+        first, last = (end.ratio if end.worst == ends[0].worst else 1 / end.ratio for end in ends)
+        if not same:
+            return "reversed"
+        return "small" if first > SHIFT * last else "large" if last > SHIFT * first else "even"
+
+
+def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Contrast | None:
+    """Return the contrast of the first factor that has two comparable levels; None where there is none.
+
+    Points are comparable if they differ in nothing but the factor and the size.
+
+    Parameters
+    ----------
+    rows : of one benchmark, from `labkit.records.summary`.
+    metric : as in `labkit.columns.METRICS`.
+    factors : columns to look at, in this order; those in which the rows differ when left out.
+    """
+    statistic = headline_statistic(rows, metric)
+    column = statistic_column(metric, statistic)
+    if column not in rows:
+        return None
+    rows = rows[rows[column] > 0]
+    varied = [name for name in differing(rows) if name != "fingerprint"] if len(rows) else []
+    for factor in factors or [name for name in varied if name not in _APART]:
+        others = [name for name in varied if name != factor]
+        if factor in varied and (best := _widest(rows, factor, others)) is not None:
+            return _of_levels(best, factor, metric, statistic)
+    return None
+
+
+def _widest(rows: pd.DataFrame, factor: str, others: Sequence[str]) -> pd.DataFrame | None:
+    """Return the rows equal in all else, with the most levels, then the most points; at sizes that all levels have."""
+    found: list[tuple[int, int, pd.DataFrame]] = []
+    texts = rows.assign(level=rows[factor].map(level))
+    groups = texts.groupby([texts[name].map(level) for name in others], sort=False) if others else [("", texts)]
+    for _, group in groups:
+        chosen = group[~group["level"].isin([_OPEN, NONE])]
+        chosen = chosen if chosen["level"].nunique() > 1 else group
+        at = chosen.groupby("message_size_B")["level"].nunique()
+        if len(at) and (most := int(at.max())) > 1:
+            chosen = chosen[chosen["message_size_B"].isin(at[at == most].index)]
+            found.append((most, len(chosen), chosen))
+    return max(found, key=lambda one: one[:2])[2] if found else None
+
+
+def _of_levels(rows: pd.DataFrame, factor: str, metric: str, statistic: str) -> Contrast:
+    """Return the contrast at both ends of the sizes."""
+    sizes = sorted({int(size) for size in rows["message_size_B"]})
+    positive = [size for size in sizes if size > 0] or sizes
+    first, last = positive[0], positive[-1]
+    rate = METRICS[metric].kind == "rate" and METRICS[metric].unit != "1/s"
+    at, beyond = (last, first) if rate else (first, last)
+    main = _end(rows, at, metric, statistic)
+    levels = {main.best, main.worst}
+    other = _end(rows[rows["level"].isin(levels)], beyond, metric, statistic) if beyond != at else None
+    return Contrast(str(rows["benchmark"].iloc[0]), factor, metric, main, other)
+
+
+def _end(rows: pd.DataFrame, size: int, metric: str, statistic: str) -> End:
+    """Return the levels with the best and the worst value at a size."""
+    present = rows[rows["message_size_B"] == size].drop_duplicates("level").to_dict("records")
+    order = sorted(present, key=lambda row: value_of(row, metric, statistic).value)
+    if METRICS[metric].kind in ("rate", "share"):
+        order.reverse()
+    good, bad = order[0], order[-1]
+    values = value_of(good, metric, statistic), value_of(bad, metric, statistic)
+    return End(size, str(good["level"]), str(bad["level"]), *values, rows=(good, bad))

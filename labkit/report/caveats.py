@@ -1,0 +1,151 @@
+"""Explain badges, warnings and failures once, in groups with their remedies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from labkit.analysis import doubts
+from labkit.notes import Note
+from labkit.report import markdown
+from labkit.report.content import Content
+from labkit.report.markdown import escape
+from labkit.report.sources import Source
+from labkit.report.variables import plural, title
+
+_NAMED = 3  # benchmarks that a row names
+
+
+@dataclass(frozen=True)
+class Group:
+    """Notes that mean the same for a reader.
+
+    Parameters
+    ----------
+    pattern : of the texts or codes that belong to it.
+    name : of the group.
+    remedy : what it means and what to do.
+    """
+
+    pattern: str
+    name: str
+    remedy: str
+
+
+GROUPS = (
+    Group(r"functional", "emulated device", "Shows function, not performance. Measure on a real RDMA device."),
+    Group(
+        r"path.mismatch",
+        "path mismatch",
+        "The messages took another path than requested. Check the launcher's settings.",
+    ),
+    Group(r"loopback", "loopback", "No network is involved. Name two hosts for numbers of a network."),
+    Group(
+        r"shared.memory|Unix socket",
+        "within one host",
+        "The numbers are those of memory. Name two hosts for numbers of a network.",
+    ),
+    Group(
+        r"emulated|virtual.cluster",
+        "emulated link",
+        "Delay and rate are set, not measured. Compare shapes, not values.",
+    ),
+    Group(
+        r"oversubscri|leave none for the system",
+        "no core left",
+        "The system interrupts the ranks, so tails may be false. Use fewer ranks than cores.",
+    ),
+    Group(
+        r"busy.machine|tasks waited|load average",
+        "busy machine",
+        "Other tasks took processor time, so latency and tails may be false. Repeat when idle.",
+    ),
+    Group(
+        r"hypervisor|virtual machine",
+        "virtual machine",
+        "The hypervisor may interrupt a measurement. Measure on a bare machine for tails.",
+    ),
+    Group(r"time.cap", "time cap", "Measuring ended before the interval was narrow. Raise time_cap."),
+    Group(r"few|unreliable", "few iterations", "Percentiles are unreliable. Raise time_cap or iterations."),
+    Group(
+        r"stand.?s? ?in|stand-in",
+        "another tool",
+        "The preferred tool is missing, and another took its place. Compare tools with care.",
+    ),
+    Group(
+        r"page.cache|memory file system",
+        "page cache",
+        "The data did not reach the device. Use direct I/O or larger files.",
+    ),
+    Group(
+        r"governor|frequency",
+        "processor frequency",
+        "The frequency may change during a measurement. Set the governor performance.",
+    ),
+    Group(
+        r"below.resolution|resolution",
+        "below resolution",
+        "A time is too short for the clock. Trust only the order of magnitude.",
+    ),
+)
+
+
+def caveats(content: Content) -> str:
+    """Return a table of what may be doubtful; a sentence when there is nothing."""
+    return _table(content) or "No point has a badge or a warning."
+
+
+def group(note: Note) -> Group | None:
+    """Return the group of a note; None for one that stands alone."""
+    for one in GROUPS:
+        if re.search(one.pattern, note.code) or re.search(one.pattern, note.text):
+            return one
+    return None
+
+
+def failures(content: Content) -> str:
+    """Return a callout on what failed; empty when nothing did."""
+    failed = [f"@{c.label} stopped at {escape(c.error)}" for c in content.chapters.values() if c.error]
+    count = sum(len(source.failed) for source in content.sources)
+    if count:
+        failed.append(f"{plural(count, 'point')} skipped or failed; see @tbl-failed for the reasons.")
+    return markdown.callout("important", "Incomplete", markdown.bullets(failed)) if failed else ""
+
+
+def _table(content: Content) -> str:
+    """Return a row for every group, with its launches, its benchmarks, its meaning and its remedy."""
+    rows = [(source, row) for source in content.sources if len(source.records) for row in _rows(source)]
+    return content.table(
+        ["condition", "launches", "where", "meaning and remedy"],
+        rows,
+        align="lrll",
+        caption="Conditions that may spoil a number, and what to do. Each chapter names its own. {#tbl-caveats}",
+        empty="",
+    )
+
+
+def _rows(source: Source) -> Iterator[list[str]]:
+    """Yield the groups of a campaign in their fixed order, then the notes that stand alone."""
+    total = len(source.records)
+    points = [(str(row["benchmark"]), [*row["badges"], *row["warnings"]]) for row in source.records.to_dict("records")]
+    for one in GROUPS:
+        if names := [name for name, notes in points if any(group(note) is one for note in notes)]:
+            yield [one.name, f"{len(names)} of {total}", _where(names, points), one.remedy]
+    alone = [[note for note in notes if group(note) is None and note.text] for _, notes in points]
+    for text, count in doubts.kinds(alone):
+        yield ["other", f"{count} of {total}", "–", escape(text.rstrip(".")) + "."]
+
+
+def _where(names: list[str], points: list[tuple[str, list[Note]]]) -> str:
+    """Name the benchmarks of a group, or count them."""
+    distinct = sorted(set(names))
+    if distinct == sorted({name for name, _ in points}):
+        return "everywhere"
+    if len(distinct) <= _NAMED:
+        return ", ".join(escape(title(name)) for name in distinct)
+    families = sorted({name.partition(".")[0] for name in distinct})
+    return f"{len(distinct)} benchmarks of {', '.join(families)}"
+
+
+BLOCKS = {"warnings": caveats, "failures": failures}

@@ -1,0 +1,199 @@
+"""Sentences on what a campaign found: each follows from a rule over its records, with n, launches and interval."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from labkit.analysis.contrast import Contrast, End, contrast
+from labkit.columns import METRICS
+from labkit.records import Value, headline_statistic, value_of
+from labkit.records.factors import named
+from labkit.report.markdown import escape
+from labkit.report.variables import headline_metric, plural, sized, title
+from labkit.units import format_count, format_number, format_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LEVELS = {
+    "shm": "shared memory",
+    "tcp": "TCP",
+    "c": "C",
+    "buffers": "mpi4py with buffers",
+    "pickle": "mpi4py with pickle",
+    "osync": "O_SYNC",
+}
+_TREND = {
+    "small": "a cost per message, not per byte",
+    "large": "a cost per byte, not per message",
+    "even": "at all sizes",
+}
+_NEAR = 1.05  # times: below, values are nearly the same
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence in Markdown, and what decides whether it matters.
+
+    Parameters
+    ----------
+    text : the sentence.
+    weight : how far apart the values are, as the logarithm of their ratio; 0 where that is not certain.
+    certain : whether the intervals are apart; None where there are none.
+    launches : the fewest launches behind it.
+    """
+
+    text: str
+    weight: float
+    certain: bool | None
+    launches: int
+
+
+def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[tuple[str, str]] = ()) -> Finding | None:
+    """Return what matters most of a topic; None where nothing of it was measured.
+
+    The first contrast in `focus` that the rows allow is taken, else the most distinct one of its benchmarks, else how
+    the first curve runs.
+
+    Parameters
+    ----------
+    summary : from `labkit.records.summary`.
+    benchmarks : of the topic, the most important first.
+    focus : benchmark and factor to look at first.
+    """
+    tables = {
+        name: summary[summary["benchmark"] == name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks])
+    }
+    tables = {name: rows for name, rows in tables.items() if len(rows)}
+    for name, factor in focus:
+        if name in tables and (first := _contrast(tables[name], (factor,))):
+            return of_contrast(first)
+    contrasts = [of_contrast(each) for rows in tables.values() if (each := _contrast(rows))]
+    if contrasts:
+        return max(contrasts, key=lambda one: one.weight)
+    runs = [one for name, rows in tables.items() if (one := _run(name, rows))]
+    return runs[0] if runs else None
+
+
+def _contrast(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Contrast | None:
+    metric = headline_metric(str(rows["benchmark"].iloc[0]), rows)
+    return contrast(rows, metric, factors) if metric else None
+
+
+def of_contrast(one: Contrast) -> Finding:
+    """Say which level costs more, how many times, how sure that is, and whether it depends on the size."""
+    end, what = one.main, _what(one.benchmark, one.main.size)
+    best, worst = (_level(one.factor, level) for level in (end.best, end.worst))
+    weight = abs(math.log(end.ratio)) if end.apart and end.ratio > 0 else 0.0
+    numbers = f"{_number(end.bad)} against {_number(end.good)}; {_counts(end)}"
+    if end.apart is False:
+        verb = "do not differ beyond their intervals"
+        return Finding(f"{what}: {best} and {worst} {verb} ({numbers}).", 0.0, False, end.launches)
+    times = _times(end.ratio)
+    if METRICS[one.metric].kind == "rate":
+        text = f"{what}: {best} reaches {times} the {METRICS[one.metric].label} of {worst}"
+        numbers = f"{_number(end.good)} against {_number(end.bad)}; {_counts(end)}"
+    elif METRICS[one.metric].kind == "cost":
+        text = f"{what}: {worst} takes {times} as long as {best}"
+    else:
+        text = f"{what}: {METRICS[one.metric].label} differs most between {best} and {worst}"
+    text += f" ({numbers})"
+    return Finding(f"{text}{_and_then(one)}.", weight, end.apart, end.launches)
+
+
+def _and_then(one: Contrast) -> str:
+    """Compare with the other end of the sizes, and interpret."""
+    if one.other is None or one.other.apart is False:
+        size = f"; at {format_size(one.other.size)} they do not differ beyond their intervals" if one.other else ""
+        return _hard(size)
+    at = _hard(format_size(one.other.size))
+    if one.trend == "reversed":
+        return f"; at {at} the order is reversed ({_times(one.other.ratio)})"
+    much = _times(one.other.ratio) if one.other.ratio >= _NEAR else "nearly the same"
+    return f"; at {at} {much}: {_TREND[one.trend]}"
+
+
+def _run(name: str, rows: pd.DataFrame) -> Finding | None:
+    """Say how the headline metric runs over the sizes, or what it is where there is one."""
+    metric = headline_metric(name, rows)
+    if not metric:
+        return None
+    statistic = headline_statistic(rows, metric)
+    known = [row for row in rows.to_dict("records") if value_of(row, metric, statistic).value > 0]
+    if not known:
+        return None
+    ends = sorted(known, key=lambda row: int(row["message_size_B"]))
+    first, last = value_of(ends[0], metric, statistic), value_of(ends[-1], metric, statistic)
+    counts = _counts_of(ends[:1] + ends[-1:])
+    launches = min(int(row["launches"]) for row in (ends[0], ends[-1]))
+    if int(ends[0]["message_size_B"]) == int(ends[-1]["message_size_B"]):
+        text = f"{_what(name, int(ends[0]['message_size_B']))}: {_number(first)} ({counts})."
+        return Finding(text, 0.0, None, launches)
+    grown = int(ends[-1]["message_size_B"]) / max(int(ends[0]["message_size_B"]), 1)
+    text = (
+        f"{escape(_capital(title(name)))}: {_number(first)} at {_hard(format_size(int(ends[0]['message_size_B'])))}, "
+        f"{_number(last)} at {_hard(format_size(int(ends[-1]['message_size_B'])))} ({counts}): "
+        f"{_times(last.value / first.value)} for {_times(grown)} the size."
+    )
+    return Finding(text, 0.0, None, launches)
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def _what(benchmark: str, size: int) -> str:
+    name = escape(_capital(title(benchmark)))
+    return f"{name}, {_hard(format_size(size))}" if sized(benchmark) else name
+
+
+def _level(factor: str, level: str) -> str:
+    """Return a level in words; with its factor where the level alone says nothing."""
+    if level in _LEVELS:
+        return _LEVELS[level]
+    bare = factor in ("transport", "testbed", "library", "launcher", "engine", "device")
+    return escape(level if bare else f"{named(factor)}={level}")
+
+
+def _number(value: Value) -> str:
+    """Return a value with its unit and, in brackets, its interval."""
+    interval = f"\u00a0{escape(f'[{value.range}]')}" if value.low == value.low else ""
+    return _hard(f"{value.text} {escape(value.unit)}") + interval
+
+
+def _counts(end: End) -> str:
+    return _counts_of(end.rows)
+
+
+def _counts_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the fewest launches and samples; a tool's values have no samples of labkit's."""
+    launches, n = (min(int(row[name]) for row in rows) for name in ("launches", "n"))
+    samples = f"n\u00a0≥\u00a0{format_count(n)}" if n else "reported by a tool"
+    return _hard(f"{plural(launches, 'launch', 'launches')}, {samples}")
+
+
+def _times(ratio: float) -> str:
+    """Return a ratio in words."""
+    if not math.isfinite(ratio):
+        return "an unknown number of times"
+    return f"{format_number(ratio, digits=2 if ratio >= _NEAR else 3)}\u00a0times"
+
+
+def _hard(text: str) -> str:
+    """Return a text that is not broken between a number and its unit."""
+    return re.sub(r"(?<=\d) (?=[^\W\d])", "\u00a0", text)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,136 @@
+"""Does a setting make a difference, at which sizes, and how large is it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import pandas as pd
+
+from labkit import figures, studies
+from labkit.analysis import comparison
+from labkit.analysis.comparison import Comparison
+from labkit.analysis.comparison.judging import RELEVANT
+from labkit.errors import LabkitError, SpecError
+from labkit.records.factors import NONE
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, words
+from labkit.studies._derived import of_samples
+from labkit.units import format_range
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+OFFERED = ("mpi.latency", "mpi.bandwidth", "mpi.allreduce", "mpi.bcast", "mpi.alltoall")
+COLUMNS = ["message_size_B", "side", "ratio", "interval", "p (Holm)", "order", "verdict", "launches needed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on comparisons.
+
+    Parameters
+    ----------
+    benchmark : to measure: mpi.latency, mpi.bandwidth, mpi.allreduce, mpi.bcast or mpi.alltoall.
+    sizes : of the messages, MIN:MAX or a list.
+    factor : setting that is compared: transport, launcher, bind, an option of the benchmark, or env.NAME.
+    levels : of the factor; the first is the base.
+    allow : further factors that may differ, such as library where launchers are compared.
+    relevant : smallest difference that matters, as a part of the value.
+    testbed : where the ranks run.
+    """
+
+    benchmark: str = "mpi.latency"
+    sizes: str = "8:64Ki:*8"
+    factor: str = "transport"
+    levels: str = "shm,tcp"
+    allow: str = ""
+    relevant: float = RELEVANT
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Levels of a factor, measured in turns and compared by their launches."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = OFFERED
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Every size at every level."""
+        v = self.values
+        if v.benchmark not in OFFERED:
+            raise SpecError(f"benchmark={v.benchmark!r}, but it must be one of {', '.join(OFFERED)}. Set one of these.")
+        if len(set(words(v.levels))) < 2:
+            raise SpecError(f"levels={v.levels!r}, but a comparison needs two. Set for example levels='shm,tcp'.")
+        return sweep(v.benchmark, sizes=v.sizes, **{"testbed": v.testbed, v.factor: words(v.levels)})
+
+    @of_samples
+    def compared(self) -> Comparison | str:
+        """The comparison, or why there is none."""
+        v = self.values
+        launches = [one for one in comparison.of_samples(self.samples) if one.benchmark == v.benchmark]
+        present = {one.factors.get(v.factor, NONE) for one in launches}
+        levels = [level for level in words(v.levels) if level in present]
+        if len(levels) < 2:
+            return studies.LEFT_OUT
+        try:
+            sides = comparison.by_levels(launches, v.factor, levels)
+            return comparison.compare(sides, by=v.factor, allow=words(v.allow), relevant=v.relevant)
+        except LabkitError as error:
+            return f"*No comparison: {error}*"
+
+    def figure(self) -> go.Figure | str:
+        """Ratio to the base with its interval, against message size."""
+        return self.compared if isinstance(self.compared, str) else figures.shifts(self.compared)
+
+    def values_figure(self) -> go.Figure | str:
+        """What is compared: a line for each level."""
+        rows = self.of(self.values.benchmark)
+        metric = "bandwidth_MBps" if self.values.benchmark == "mpi.bandwidth" else "latency_us"
+        column = next((c for c in (self.values.factor, f"option_{self.values.factor}") if c in rows), "")
+        column = column or self.values.factor.replace("env.", "env_", 1)
+        return self.drawn(figures.versus_size, rows, metric, tail=None, series=[column] if column in rows else [])
+
+    def table(self) -> pd.DataFrame:
+        """A row for each size and level but the base: ratio, interval, p, order of launches, verdict."""
+        if isinstance(self.compared, str):
+            return pd.DataFrame(columns=COLUMNS)
+        rows = [
+            (
+                one.size,
+                one.side,
+                one.judgement.ratio,
+                format_range(one.judgement.ratio_low, one.judgement.ratio_high),
+                one.judgement.p_adjusted,
+                one.judgement.design,
+                one.judgement.verdict,
+                _needed(one.judgement.launches_needed),
+            )
+            for one in self.compared.rows
+        ]
+        return pd.DataFrame(rows, columns=COLUMNS)
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        if isinstance(self.compared, str):
+            return self.compared
+        rows = self.compared.rows
+        sentences = [self.compared.sentence]
+        for side in self.compared.sides[1:]:
+            part = [one for one in rows if one.side == side]
+            least, most = (pick(part, key=lambda one: one.judgement.ratio) for pick in (min, max))
+            sentences.append(
+                f"{side} has {number(least.judgement.ratio)} times the value of {self.compared.sides[0]} at "
+                f"{size_words(least.size)}, and {number(most.judgement.ratio)} times at {size_words(most.size)}: the "
+                f"smallest and the largest ratio of {len(part)} sizes, from {least.launches[0]} and "
+                f"{least.launches[1]} launches."
+            )
+        return markdown_list([*sentences, *self.compared.warnings])
+
+
+def _needed(launches: int | None) -> str:
+    """How many launches a side would decide, in a table."""
+    if launches is None:
+        return "more than 1000"
+    return str(launches) if launches else NONE

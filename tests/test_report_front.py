@@ -1,0 +1,199 @@
+"""The first page: comparisons, sentences that follow from records, what is left out, and caveats in groups."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from labkit import records
+from labkit.analysis.contrast import contrast
+from labkit.notes import Note, badge
+from labkit.report import abstract, caveats, findings, front, notebook, omitting
+from labkit.report.content import Content
+from labkit.report.sources import Source
+from labkit.samples import Samples
+from labkit.spec import Spec
+from labkit.studies import LEFT_OUT
+
+from . import made
+
+HOST = {"hostname": "vm", "cpu_model": "made up", "cpu_cores": 2}
+
+
+def point(size: int, path: str, launch: int, ns: float, **changes: Any) -> Samples:
+    """A ping-pong whose round trips take twice as long as given, with a spread of 1 %."""
+    times = 2 * ns * np.linspace(0.995, 1.005, 101) * (1 + 0.002 * launch)
+    spec = Spec(benchmark=changes.pop("benchmark", "mpi.latency"), size=size, transport=path)
+    meta = {"fingerprint": spec.fingerprint({}), "badges": changes.pop("badges", []), **changes}
+    return made.samples(spec, times, launch=launch, host=HOST, meta=meta)
+
+
+def rows(points: list[Samples]) -> Any:
+    return records.summary(records.table(points))
+
+
+def per_message(launches: int = 6) -> list[Samples]:
+    cost = {("shm", 8): 100, ("tcp", 8): 4000, ("shm", 65536): 10000, ("tcp", 65536): 14000}
+    return [point(size, path, n, ns) for (path, size), ns in cost.items() for n in range(launches)]
+
+
+def test_levels_are_compared_at_the_ends_of_the_sizes_they_share() -> None:
+    one = contrast(rows([*per_message(), point(1, "shm", 0, 90)]), "latency_us", ("transport",))
+    assert one is not None
+    assert one.other is not None
+    assert (one.main.size, one.main.best, one.main.worst, one.other.size) == (8, "shm", "tcp", 65536)
+    assert one.main.ratio == pytest.approx(40, rel=0.01)
+    assert one.main.apart
+    assert one.trend == "small"
+    assert contrast(rows([point(8, "shm", 0, 90)]), "latency_us") is None
+
+
+@pytest.mark.parametrize(
+    ("large", "trend"), [((10000, 14000), "small"), ((10, 1600), "large"), ((10, 400), "even"), ((900, 30), "reversed")]
+)
+def test_the_trend_compares_both_ends(large: tuple[int, int], trend: str) -> None:
+    cost = {("shm", 8): 100, ("tcp", 8): 4000, ("shm", 64): large[0] * 100, ("tcp", 64): large[1] * 100}
+    one = contrast(rows([point(s, p, n, ns) for (p, s), ns in cost.items() for n in range(3)]), "latency_us")
+    assert one is not None
+    assert one.trend == trend
+
+
+def test_a_sentence_compares_interprets_and_says_how_sure() -> None:
+    one = findings.of_topic(rows(per_message()), ("mpi.latency",))
+    assert one is not None
+    text = one.text.replace("\xa0", " ").replace("\\", "")
+    assert text.startswith("Latency, 8 B: TCP takes 40 times as long as shared memory (4.020 µs [4.000 to 4.040]")
+    assert "6 launches, n ≥ 606); at 64 KiB 1.4 times: a cost per message, not per byte." in text
+    assert one.certain
+
+
+def test_values_whose_intervals_overlap_do_not_differ() -> None:
+    points = [point(8, path, n, ns * (1 + n)) for path, ns in (("shm", 100), ("tcp", 110)) for n in range(3)]
+    one = findings.of_topic(rows(points), ("mpi.latency",))
+    assert one is not None
+    assert "do not differ beyond their intervals" in one.text
+    assert one.weight == 0
+
+
+def test_one_launch_has_no_interval_and_no_weight() -> None:
+    one = findings.of_topic(rows(per_message(1)), ("mpi.latency",))
+    assert one is not None
+    assert "[" not in one.text
+    assert (one.weight, one.certain, one.launches) == (0.0, None, 1)
+
+
+def test_one_curve_says_how_it_runs_and_nothing_measured_says_nothing() -> None:
+    points = [point(size, "shm", n, 100 + size) for size in (8, 65536) for n in range(3)]
+    one = findings.of_topic(rows(points), ("mpi.latency",))
+    assert one is not None
+    assert "times for 8,192\xa0times the size" in one.text
+    assert findings.of_topic(rows(points), ("mpi.bandwidth",)) is None
+
+
+def test_the_focus_of_a_topic_comes_first() -> None:
+    both = [*per_message(3), *(point(8, "shm", n, 100, benchmark="mpi.allreduce") for n in range(3))]
+    one = findings.of_topic(rows(both), ("mpi.allreduce",), (("mpi.latency", "transport"),))
+    assert one is not None
+    assert "TCP" in one.text
+
+
+def test_the_abstract_takes_the_first_topic_and_the_certain_ones() -> None:
+    def finding(text: str, weight: float) -> findings.Finding:
+        return findings.Finding(text, weight, weight > 0, 3)
+
+    topics = [finding("first", 0.0), *(finding(f"t{n}", n) for n in range(6)), finding("t5", 5)]
+    assert [one.text for one in abstract.chosen(topics)] == ["first", "t3", "t4", "t5"]
+    assert [one.text for one in abstract.chosen(topics[:2])] == ["first", "t0"]
+
+
+def source(points: list[Samples], folder: Path) -> Source:
+    table = records.table(points)
+    facts = {"name": "made", "created": "2026-11-20", "host": HOST}
+    return Source(folder, facts, tuple(points), table, records.summary(table), 1, 0, ())
+
+
+def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Path) -> None:
+    points = [point(8, "tcp", n, 4000, badges=["busy machine"]) for n in range(3)] + [point(64, "tcp", 0, 4000)]
+    text = abstract.abstract(Content([source(points, tmp_path)], {}))
+    for words in (
+        "labkit measured vm (made up, 2 processors) on 2026-11-20.",
+        "what MPI costs here",
+        "2 points in 4 launches",
+        "ranges of launches, without a confidence level: 95 % intervals need 6",
+        "1 point (50 %) has a single launch",
+        "a busy machine (75 % of launches)",
+    ):
+        assert words in text
+
+
+def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Path) -> None:
+    nothing = Source(tmp_path, {"name": "made"}, (), records.table([]), records.table([]), 0, 0, ())
+    assert "nothing was found" in abstract.abstract(Content([nothing], {}))
+    assert front.picture(Content([nothing], {})) == ("", "")
+
+
+def test_notes_are_in_one_group_with_a_remedy() -> None:
+    texts = ["load average 4.0 on 2 cores, latency may be false", "tasks waited for a processor in 24 % of the time"]
+    assert {caveats.group(Note("", text)) for text in texts} == {caveats.group(badge("busy machine"))}
+    assert caveats.group(badge("a new one")) is None
+    assert all(re.search(r"\. [A-Z]", one.remedy) for one in caveats.GROUPS)
+
+
+def shown(label: str, text: str) -> Any:
+    kind = label[:3]
+    output = new_output("display_data", data={"text/markdown": text})
+    return new_code_cell(f'#| label: {label}\n#| {kind}-cap: "A caption."\nx', outputs=[output])
+
+
+def chapter(folder: Path, *cells: Any) -> notebook.Chapter:
+    path = folder / "10-x.ipynb"
+    nbformat.write(new_notebook(cells=list(cells)), path)
+    return notebook.finish(path)
+
+
+def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) -> None:
+    one = chapter(
+        tmp_path,
+        new_markdown_cell("# X {#sec-x}\n\nSee @fig-there. More is in @fig-gone and @sec-gone. The end."),
+        new_markdown_cell("## There {#sec-there}\n\nProse."),
+        shown("fig-there", "A figure."),
+        shown("tbl-lost", LEFT_OUT),
+        new_markdown_cell("## Gone {#sec-gone}\n\nOf @fig-gone."),
+        shown("fig-gone", LEFT_OUT),
+        new_markdown_cell("## Last {#sec-last}\n\n@tbl-lost."),
+        shown("tbl-last", "| a |\n|---|\n| 1 |"),
+    )
+    assert omitting.omit([one]) == []
+    text = "\n".join(cell.source for cell in one.notebook.cells)
+    assert "See @fig-there. The end." in text
+    assert "gone" not in text.lower()
+    assert "lost" not in text
+    assert "## There" in text
+    assert "## Last" in text
+    assert one.omitted == ["tbl-lost", "Gone"]
+
+
+def test_a_chapter_of_nothing_goes_and_a_result_keeps_its_section(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    empty = chapter(tmp_path / "a", new_markdown_cell("# X {#sec-x}"), shown("fig-x", LEFT_OUT))
+    result = new_code_cell("say()", outputs=[new_output("display_data", data={"text/markdown": "It is fast."})])
+    kept = chapter(
+        tmp_path / "b",
+        new_markdown_cell("# Y {#sec-y}"),
+        shown("fig-y", "A figure."),
+        new_markdown_cell("## Section {#sec-s}\n\nAs in @sec-x."),
+        shown("fig-z", LEFT_OUT),
+        result,
+    )
+    assert omitting.omit([empty, kept]) == [empty]
+    text = "\n".join(cell.source for cell in kept.notebook.cells)
+    assert "## Section" in text
+    assert "sec-x" not in text
+    assert kept.omitted == ["fig-z"]
