@@ -143,7 +143,7 @@ def _bands(timed: Sequence[Samples]) -> go.Figure:
 def _banded(figure: go.Figure, timed: Sequence[Samples], steps: int) -> go.Figure:
     """The axes of the bands, with what they show."""
     ranks = len(of_ranks.ranks(timed[0]))
-    each = f"; each of {steps} steps stands for {ranks / steps:.3g} ranks" if steps < ranks else ""
+    each = f"; each of {steps} steps stands for {format_number(ranks / steps)} ranks" if steps < ranks else ""
     extreme = ": their median, lowest lower and highest upper percentile" if each else ""
     what = "bands: quartiles, and 1st to 99th percentile" if len(timed) == 1 else "dotted: 99th percentile"
     small = f"line: median of a rank; {what}{each}{extreme}; n={timed[0].n:,} in launch {timed[0].launch}"

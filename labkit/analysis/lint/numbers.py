@@ -117,7 +117,7 @@ NUMBERS = (
         "timer-cost",
         "warning",
         0,
-        f"clock reads take at most {TIMER_SHARE:.0%} of an iteration".replace("%", " %"),
+        f"clock reads take at most {format_share(TIMER_SHARE)} of an iteration",
         "Time more work at once: a larger window, or timing=total.",
         timer_cost,
     ),
