@@ -16,7 +16,7 @@ from labkit.analysis.comparison.judging import Launches, Pair, judge
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError, SpecError
-from labkit.notes import badge
+from labkit.notes import badge, note
 from labkit.samples import facts
 from labkit.spec import Effort, Spec
 
@@ -36,6 +36,7 @@ def filled(
     badges: Sequence[str] = (),
     host: dict[str, object] = HOST,
     effort: Effort | None = None,
+    origin: str = "measured",
     **spec: object,
 ) -> Campaign:
     """A campaign of latencies with these medians of the launches, µs."""
@@ -58,7 +59,10 @@ def filled(
             }
             times = np.round(np.linspace(0.9, 1.1, 101) * median * 2000)  # a round trip is twice the latency
             campaign.save(
-                made.samples(point, times, launch=launch, host=host, meta=meta, effort=effort or Effort()), name
+                made.samples(
+                    point, times, launch=launch, host=host, meta=meta, effort=effort or Effort(), origin=origin
+                ),
+                name,
             )
     return campaign
 
@@ -311,6 +315,32 @@ def test_imported_numbers_of_osu_beside_measured_ones(tmp_path: Path) -> None:
     assert row.judgement.deciles == ()
     unstated = {one.factor for one in outcome.differences if one.unstated}
     assert {"library", "launcher", "host", "kernel", "effort"} <= unstated
+
+
+def test_simulated_numbers_must_be_declared(tmp_path: Path) -> None:
+    base = filled(tmp_path / "a", QUICK)
+    other = filled(tmp_path / "b", SLOW, origin="simulated", host={}, hour=1 / 120)
+    with pytest.raises(SpecError, match=r"origin \(measured | simulated\)"):
+        compared(base, other)
+    outcome = compared(base, other, allow=["origin"])
+    assert outcome.rows[0].judgement.verdict == "slower"
+    assert {one.factor for one in outcome.differences if one.unstated} >= {"kernel", "cpu_model"}
+
+
+def test_a_test_that_is_not_quite_the_same_is_named(tmp_path: Path) -> None:
+    """IMB's Window does more than labkit's; the comparison repeats what the import said."""
+    launches = comparison.read(filled(tmp_path / "a", QUICK))
+    text = "IMB-EXT Window is not quite mpi.window_create: it also fences once more"
+    for one in launches:
+        one.row["warnings"] = (note("unlike", text),)
+    outcome = comparison.compare({"a": comparison.read(filled(tmp_path / "b", QUICK)), "imb": launches})
+    assert f"definitions differ: {text}" in outcome.warnings
+
+
+def test_hosts_described_by_others_do_no_harm(tmp_path: Path) -> None:
+    strange = {**HOST, "nics": "none", "rdma_devices": [3, {"type": "mlx5", "rate": 100}]}
+    [launch, *_] = comparison.read(filled(tmp_path / "a", QUICK, host=strange))
+    assert launch.factors["nic"] == "mlx5 100"
 
 
 # ---- figure and study ------------------------------------------------------------------------------------------------

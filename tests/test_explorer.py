@@ -23,7 +23,7 @@ from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
 from labkit.explorer import availability, export, live, measurement, panels, server, store, view
 from labkit.explorer.form import Choices, Form, levels
-from labkit.explorer.panels import compare
+from labkit.explorer.panels import compare, verdict
 from labkit.explorer.panels.measure import _Measure as Measure
 from labkit.explorer.panels.point import _edges
 from labkit.explorer.selection import Selection
@@ -281,12 +281,42 @@ def test_axes_grow_with_the_points_of_a_run_unless_the_reader_zoomed() -> None:
 
 
 def test_panels_are_files_and_the_page_holds_them_all() -> None:
-    assert [p.__name__.rpartition(".")[2] for p in panels.find()] == ["compare", "measure", "point", "export"]
+    assert [p.__name__.rpartition(".")[2] for p in panels.find()] == [
+        "compare",
+        "measure",
+        "point",
+        "export",
+        "verdict",
+    ]
     explorer._open.clear()
     first = explorer.open("two-cores")
     assert explorer.open() is first
     with pytest.raises(DataError, match="There is no campaign 'nowhere'"):
         explorer.shown("nowhere")
+
+
+def test_the_launches_of_a_campaign_are_compared_by_a_factor() -> None:
+    """The panel says what `labkit compare` says; what it cannot compare is a sentence."""
+    session = Session(["two-cores"])
+    panel = verdict.build(session)
+    (base, by, allow, relevant, test), result = panel.children[0].children, panel.children[1]
+    test.click()
+    assert "Plot A shows no benchmark" in result.value
+    session.views["A"] = View(benchmark="mpi.latency")
+    test.click()
+    assert "a comparison needs two" in result.value
+    by.value = "transport=shm,tcp"
+    test.click()
+    assert base.value == "two-cores"
+    assert "6 comparisons of tcp against shm: 6 with not enough data" in result.value
+    assert result.value.count("<tr>") == 7
+    allow.value = "<b>"
+    test.click()
+    assert "there is no such factor" in result.value
+    assert "<b>" not in result.value
+    relevant.value = 2
+    test.click()
+    assert "between 0 and 1" in result.value
 
 
 def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:
@@ -462,7 +492,7 @@ def test_a_statistic_that_was_chosen_is_never_replaced_by_another() -> None:
     for panel in panels.find():
         panel.build(session)
     session.tell("campaigns")
-    (plot,) = [p for p in session._listeners["data"] if getattr(p.__self__, "_letter", "") == "A"]  # type: ignore[attr-defined]
+    (plot,) = [p for p in session._listeners["data"] if getattr(getattr(p, "__self__", None), "_letter", "") == "A"]  # type: ignore[attr-defined]
     fields = plot.__self__  # type: ignore[attr-defined]
     fields.benchmark.value = "sockets.tcp_stream"
     assert session.views["A"].statistic == "mean"  # all that its source gives

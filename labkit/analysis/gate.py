@@ -77,15 +77,14 @@ class Verdict:
     def sentence(self) -> str:
         """The verdict with its numbers."""
         unit = METRICS[self.metric].unit
-        past = f"{self.limit.launches} launches of {self.limit.campaigns} campaigns"
         if self.outcome == "not measured":
-            return f"not measured; the past has {past}"
+            return f"not measured; the past has {self.limit.past}"
         if self.outcome == "not enough history":
-            return f"{past}, but {self.launches} new launches need {self.limit.needed} earlier launches"
+            return f"{self.limit.past}, but {self.launches} new ones need {self.limit.needed} launches of the past"
         number = [format_number(value, unit) for value in (self.value, self.usual, self.limit.value)]
         return (
             f"{number[0]} ({format_share(self.change, sign=True)} from {number[1]}), limit {number[2]}: "
-            f"{self.beyond} of {self.launches} launches beyond it, {self.limit.beyond} fail; {past}"
+            f"{self.beyond} of {self.launches} launches beyond it, {self.limit.beyond} fail; {self.limit.past}"
         )
 
 

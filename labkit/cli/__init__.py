@@ -324,9 +324,10 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         "gate",
         checks.gate,
         checks.gate_options,
-        "Compare a campaign with earlier ones; exit with 2 if a point is worse than their launches explain.",
+        "Judge a campaign by earlier ones or by a contract; exit with 2 if a point is worse or a clause not fulfilled.",
         "labkit gate today --against data/campaigns/nightly\n"
-        "labkit gate today --against monday tuesday --false-alarms 0.001 --format junit",
+        "labkit gate today --against monday tuesday --false-alarms 0.001 --format junit\n"
+        "labkit gate today --contract acceptance.toml",
     ),
     (
         "compact",

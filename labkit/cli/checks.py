@@ -37,13 +37,14 @@ def lint(options: argparse.Namespace) -> int:
 def gate_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit gate`."""
     verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
-    verb.add_argument(
+    by = verb.add_mutually_exclusive_group(required=True)
+    by.add_argument(
         "--against",
         nargs="+",
-        required=True,
         metavar="HISTORY",
         help="earlier campaigns, or folders that contain campaigns; the campaign itself is left out",
     )
+    by.add_argument("--contract", metavar="FILE", help="TOML file with clauses that the campaign must fulfil")
     verb.add_argument(
         "--false-alarms",
         type=float,
@@ -64,8 +65,10 @@ def gate(options: argparse.Namespace) -> int:
     from labkit.records import cached
     from labkit.show import gated
 
-    ranges.check("false_alarms", options.false_alarms, word="--false-alarms ")
     campaign = Campaign.existing(find(options.campaign))
+    if options.contract:
+        return _by_contract(campaign, options)
+    ranges.check("false_alarms", options.false_alarms, word="--false-alarms ")
     earlier = [one for one in _history(options.against) if one.identity != campaign.identity]
     if not earlier:
         raise DataError(
@@ -80,6 +83,20 @@ def gate(options: argparse.Namespace) -> int:
     if not result.judged:
         return INTERVAL
     return FAILED if result.failed else OK
+
+
+def _by_contract(campaign: Campaign, options: argparse.Namespace) -> int:
+    """Judge a campaign by the clauses of a contract."""
+    from labkit import records
+    from labkit.analysis import contract
+    from labkit.records import cached
+    from labkit.show import contracted
+
+    clauses = contract.load(Path(options.contract))
+    table = cached.of(campaign, options.benchmark)
+    verdicts = contract.judge(clauses, records.summary(table) if len(table) else table)
+    print(contracted.FORMATS[options.format](verdicts))
+    return OK if all(one.passed for one in verdicts) else FAILED
 
 
 def _history(names: list[str]) -> list[Campaign]:

@@ -8,6 +8,8 @@ from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 
+_WIDTH = 64  # characters
+
 
 def rules(content: Content) -> str:
     """Return a table of the rules that the data break, with remedies, and what only the author can judge."""
@@ -20,7 +22,7 @@ def rules(content: Content) -> str:
         for rule in result.broken:
             groups = [group for group in result.groups if group.first.rule.code == rule.code]
             places = sum(len(group.findings) for group in groups)
-            first = f"{groups[0].first.breach.benchmark} {groups[0].first.breach.what}".strip()
+            first = _short(f"{groups[0].first.breach.benchmark} {groups[0].first.breach.what}".strip())
             cells = [rule.level, code(rule.code), str(places), escape(first), escape(f"{rule.must}. {rule.remedy}")]
             rows.append((source, cells))
     table = content.table(
@@ -34,6 +36,11 @@ def rules(content: Content) -> str:
     return "\n\n".join(
         filter(None, ["\n\n".join(sentences), table, f"Data cannot show these; the author must:\n\n{duties}"])
     )
+
+
+def _short(text: str) -> str:
+    """Return a text cut to the width of a column; `labkit lint` prints all of it."""
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 
 BLOCKS = {"rules": rules}

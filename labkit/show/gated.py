@@ -22,7 +22,7 @@ _HEAD = ("verdict", "benchmark", "point", "new", "usual", "change", "limit", "la
 _NO_XML = re.compile(r"[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def _line(text: object) -> str:
+def line(text: object) -> str:
     """Return a text on one line, without anything that a terminal or a page acts on."""
     return " ".join(_NO_XML.sub("", plain(str(text))).split())
 
@@ -35,25 +35,25 @@ def _cells(one: Verdict) -> tuple[str, ...]:
     return (
         one.outcome,
         one.benchmark,
-        _line(one.name),
+        line(one.name),
         numbers[0],
         numbers[1],
         format_share(one.change, sign=True, none="-"),
         numbers[2],
         beyond,
-        f"{one.limit.launches} launches, {one.limit.campaigns} campaigns",
+        one.limit.past,
     )
 
 
 def text(result: Result) -> str:
     """Return the verdicts as a table, with what differs from the past below it."""
-    parts = [text_table(_HEAD, [_cells(one) for one in result.verdicts], right=(3, 4, 5, 6, 7)), _line(result.sentence)]
+    parts = [text_table(_HEAD, [_cells(one) for one in result.verdicts], right=(3, 4, 5, 6, 7)), line(result.sentence)]
     if short := next((one for one in result.verdicts if one.outcome == "not enough history"), None):
-        parts.append(_line(f"not enough history: {short.sentence}"))
+        parts.append(line(f"not enough history: {short.sentence}"))
     differences: dict[str, int] = {}
     for one in result.verdicts:
         for words in one.differs:
-            differences[_line(words)] = differences.get(_line(words), 0) + 1
+            differences[line(words)] = differences.get(line(words), 0) + 1
     parts += [f"unlike the past: {words} ({count} verdicts)" for words, count in differences.items()]
     return "\n\n".join([parts[0], "\n".join(parts[1:])])
 
@@ -103,63 +103,73 @@ def _number(value: float) -> float | None:
 
 def junit(result: Result) -> str:
     """Return the verdicts as JUnit's XML: a suite for each benchmark, a case for each statistic of a point."""
-    root = ET.Element("testsuites", {"name": f"labkit gate {_line(result.name)}", **_counts(result.verdicts)})
-    for benchmark in dict.fromkeys(one.benchmark for one in result.verdicts):
-        verdicts = [one for one in result.verdicts if one.benchmark == benchmark]
-        suite = ET.SubElement(root, "testsuite", {"name": benchmark, **_counts(verdicts)})
-        for one in verdicts:
-            case = ET.SubElement(suite, "testcase", {"classname": benchmark, "name": _line(one.name)})
-            if one.outcome == "fail":
-                failure = ET.SubElement(case, "failure", {"message": _line(one.sentence)})
-                failure.text = _line("; ".join(one.differs))
-            elif one.outcome == "pass":
-                ET.SubElement(case, "system-out").text = _line(one.sentence)
+    rows = [(one.benchmark, one.name, one.outcome, one.sentence, "; ".join(one.differs)) for one in result.verdicts]
+    return cases(f"labkit gate {result.name}", rows)
+
+
+def cases(name: str, rows: Sequence[tuple[str, str, str, str, str]]) -> str:
+    """Return JUnit's XML.
+
+    Parameters
+    ----------
+    name : of the whole.
+    rows : suite, case, verdict, a sentence on it, and details of a failure.
+    """
+    root = ET.Element("testsuites", {"name": line(name), **_counts(rows)})
+    for suite_name in dict.fromkeys(row[0] for row in rows):
+        within = [row for row in rows if row[0] == suite_name]
+        suite = ET.SubElement(root, "testsuite", {"name": line(suite_name), **_counts(within)})
+        for _, case_name, outcome, sentence, details in within:
+            case = ET.SubElement(suite, "testcase", {"classname": line(suite_name), "name": line(case_name)})
+            if outcome == "fail":
+                ET.SubElement(case, "failure", {"message": line(sentence)}).text = line(details)
+            elif outcome == "pass":
+                ET.SubElement(case, "system-out").text = line(sentence)
             else:
-                ET.SubElement(case, "skipped", {"message": _line(f"{one.outcome}: {one.sentence}")})
+                ET.SubElement(case, "skipped", {"message": line(f"{outcome}: {sentence}")})
     ET.indent(root, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode")
 
 
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, str]:
+def _counts(rows: Sequence[tuple[str, ...]]) -> dict[str, str]:
     """Return what JUnit counts."""
-    failures = sum(one.outcome == "fail" for one in verdicts)
-    skipped = sum(one.outcome not in ("pass", "fail") for one in verdicts)
-    return {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
+    failures = sum(row[2] == "fail" for row in rows)
+    skipped = sum(row[2] not in ("pass", "fail") for row in rows)
+    return {"tests": str(len(rows)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
 
 
 def as_markdown(result: Result) -> str:
     """Return the verdicts as a pipe table, for the summary of a job or a comment; names are code."""
     rows = [
-        [_code(cell) if place in (1, 2) else cell for place, cell in enumerate(_cells(one))] for one in result.verdicts
+        [verdict, in_code(benchmark), in_code(point), *numbers]
+        for verdict, benchmark, point, *numbers in map(_cells, result.verdicts)
     ]
     title = f"**labkit gate: {'failed' if result.failed else 'passed' if result.judged else 'no verdict'}**"
-    return f"{title} {_code(result.sentence)}\n\n{markdown.table(_HEAD, rows, align='lllrrrrrl')}"
+    return f"{title} {in_code(result.sentence)}\n\n{markdown.table(_HEAD, rows, align='lllrrrrrl')}"
 
 
-def _code(text: str) -> str:
+def in_code(text: str) -> str:
     """Return a text as code, in which nothing acts; a bar becomes a slash, because GitHub ends cells there."""
-    return f"`{_line(text).replace('`', chr(39)).replace('|', '/')}`"
+    return f"`{line(text).replace('`', chr(39)).replace('|', '/')}`"
 
 
 def github(result: Result) -> str:
     """Return an annotation of GitHub's workflows for each failure and a notice with the counts."""
-    lines = [
-        f"::error title={_property(f'{one.benchmark} {one.name}')}::{_message(one.sentence)}"
-        for one in result.verdicts
-        if one.outcome == "fail"
-    ]
-    kind = "notice" if result.judged else "warning"
-    return "\n".join([*lines, f"::{kind} title=labkit gate::{_message(result.sentence)}"])
+    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    lines = [annotation("error", f"{one.benchmark} {one.name}", one.sentence) for one in failed]
+    return "\n".join([*lines, annotation("notice" if result.judged else "warning", "labkit gate", result.sentence)])
 
 
-def _message(text: str) -> str:
-    """Escape the text of an annotation."""
-    return _line(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def annotation(kind: str, title: str, words: str) -> str:
+    """Return an annotation of GitHub's workflows on one line, with everything escaped that ends a part of it.
 
-
-def _property(text: str) -> str:
-    """Escape a property of an annotation."""
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
+    Examples
+    --------
+    >>> annotation("error", "a: 8 B, p50", "5 % slower")
+    '::error title=a%3A 8 B%2C p50::5 %25 slower'
+    """
+    head, body = (line(part).replace("%", "%25") for part in (title, words))
+    return f"::{kind} title={head.replace(':', '%3A').replace(',', '%2C')}::{body}"
 
 
 FORMATS: Mapping[str, Callable[[Result], str]] = {

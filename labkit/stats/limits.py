@@ -46,6 +46,12 @@ class Limit:
     needed: int
     by_campaigns: bool = False
 
+    @property
+    def past(self) -> str:
+        """Launches and campaigns of the past, in words."""
+        words = (("launch", "launches", self.launches), ("campaign", "campaigns", self.campaigns))
+        return " of ".join(f"{count} {one if count == 1 else many}" for one, many, count in words)
+
 
 @lru_cache(maxsize=4096)
 def chance_beyond(past: int, new: int, rank: int, beyond: int) -> float:

@@ -38,7 +38,7 @@ def iteration_s(evidence: Evidence, row: Mapping[str, Any]) -> float:
 def unverified(evidence: Evidence) -> Iterator[Breach]:
     """Yield points of labkit's kernels that moved bytes which nobody verified."""
     for row in evidence.each():
-        moves = row["engine"] == "c" and row["message_size_B"] and row["benchmark"].startswith("mpi.")
+        moves = row["engine"] == "c" and row["message_size_B"] and benchmarks.get(row["benchmark"]).mpi
         if moves and row["origin"] == "measured" and not row["verified"]:
             yield evidence.breach(row, "the bytes were not verified")
 

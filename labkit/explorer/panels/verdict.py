@@ -1,0 +1,109 @@
+"""Whether the campaigns on show differ at the benchmark of plot A, by a test of their launches (`labkit compare`)."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import ipywidgets as widgets
+
+from labkit.analysis import comparison
+from labkit.analysis.comparison import Compared, Comparison
+from labkit.analysis.comparison.judging import MOST, RELEVANT
+from labkit.errors import LabkitError, SpecError
+from labkit.explorer import store
+from labkit.explorer.session import Session
+from labkit.units import format_number, format_range, format_size
+
+TITLE, PLACE, ORDER = "Verdict", "main", 3
+_CAMPAIGN = "campaign"
+_HEAD = ("size", "setting", "side", "ratio", "95 % interval", "p (Holm)", "order", "verdict", "launches needed")
+
+
+def build(session: Session) -> Any:
+    """The panel."""
+    style = {"description_width": "initial"}
+    base = widgets.Dropdown(description="base", style=style, layout={"width": "260px"})
+    by = widgets.Text(_CAMPAIGN, description="by", style=style, layout={"width": "180px"})
+    allow = widgets.Text(description="allow", placeholder="library, host, …", style=style, layout={"width": "260px"})
+    relevant = widgets.FloatText(RELEVANT, description="relevant", step=0.01, style=style, layout={"width": "150px"})
+    test = widgets.Button(description="Test launches", tooltip="compare the campaigns on show at plot A's benchmark")
+    result = widgets.HTML(layout={"max_height": "420px", "overflow": "auto"})
+
+    def offered() -> None:
+        before = base.value
+        base.options = list(session.campaigns)
+        base.value = before if before in session.campaigns else next(iter(session.campaigns), None)
+
+    def tested(button: Any) -> None:
+        view = session.views.get("A")
+        try:
+            words = [word.strip() for word in allow.value.split(",") if word.strip()]
+            result.value = _html(
+                _compared(session, view.benchmark if view else "", base.value, by.value, words, relevant.value)
+            )
+        except (LabkitError, OSError) as error:
+            result.value = html.escape(str(error))
+
+    test.on_click(tested)
+    session.on("campaigns", offered)
+    session.on("data", offered)
+    offered()
+    for widget, name in ((base, "base"), (by, "by"), (allow, "allow"), (relevant, "relevant"), (test, "test")):
+        widget.add_class(f"lab-verdict-{name}")
+    row = widgets.HBox([base, by, allow, relevant, test], layout={"flex_flow": "row wrap"})
+    return widgets.VBox([row, result.add_class("lab-verdict-result")])
+
+
+def _compared(
+    session: Session, benchmark: str, base: str | None, by: str, allow: list[str], relevant: float
+) -> Comparison:
+    """Compare the campaigns on show, or the levels of a factor in them; the base comes first."""
+    if not 0 < relevant < 1:
+        raise SpecError(f"relevant={relevant:g}, but it must be a number between 0 and 1. Set 0.02.")
+    if not benchmark or base is None:
+        raise SpecError("Plot A shows no benchmark. Select a campaign and a benchmark above.")
+    factor, _, levels = (by.strip() or _CAMPAIGN).partition("=")
+    names = [base, *(name for name in session.campaigns if name != base)]
+    sides = {name: comparison.read(store.opened(name), benchmark) for name in names}
+    sides = {name: launches for name, launches in sides.items() if launches}
+    if factor != _CAMPAIGN:
+        pooled = [launch for launches in sides.values() for launch in launches]
+        sides = comparison.by_levels(pooled, factor, [level for level in levels.split(",") if level])
+    if len(sides) < 2:
+        raise SpecError(
+            f"One campaign on show has {benchmark}, but a comparison needs two. Select another, or compare levels of a "
+            "factor: write its name after by, such as transport."
+        )
+    return comparison.compare(sides, by=factor, allow=allow, relevant=relevant)
+
+
+def _html(outcome: Comparison) -> str:
+    """Return the result as a table with a sentence above and warnings below."""
+    head = "".join(f"<th style='text-align: left; padding-right: 12px'>{name}</th>" for name in _HEAD)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _cells(one))}</tr>" for one in outcome.rows
+    )
+    notes = [f"differs: {one}" for one in outcome.differences] + list(outcome.warnings)
+    if outcome.unmatched:
+        notes.append(f"{len(outcome.unmatched)} points are not on all sides, such as {outcome.unmatched[0][0]}")
+    items = "".join(f"<li>{html.escape(text)}</li>" for text in notes)
+    sentence = f"<p>{html.escape(outcome.sentence)}</p>"
+    return f"{sentence}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{items}</ul>"
+
+
+def _cells(one: Compared) -> list[str]:
+    """Return the cells of a row."""
+    judged, needed = one.judgement, one.judgement.launches_needed
+    width = judged.ratio_high - judged.ratio_low
+    return [
+        format_size(one.size),
+        ", ".join(f"{name}={level}" for name, level in one.setting.items()),
+        one.side,
+        format_number(judged.ratio, width=width),
+        format_range(judged.ratio_low, judged.ratio_high),
+        format_number(judged.p_adjusted, digits=2),
+        judged.design,
+        judged.verdict,
+        f"> {MOST}" if needed is None else str(needed or "–"),
+    ]

@@ -1,0 +1,86 @@
+"""Write the verdicts on the clauses of an acceptance contract, in the formats of a gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from labkit import markdown
+from labkit.show.gated import annotation, cases, in_code, line
+from labkit.show.results import text_table
+
+if TYPE_CHECKING:
+    from labkit.analysis.contract import Verdict
+
+_HEAD = ("verdict", "clause", "requires", "points", "fulfil it")
+
+
+def _outcome(one: Verdict) -> str:
+    return "pass" if one.passed else "fail"
+
+
+def _cells(one: Verdict) -> tuple[str, ...]:
+    """Return a verdict as the cells of a row."""
+    return _outcome(one), line(one.clause.name), line(one.clause.text), str(one.points), str(one.fulfilled)
+
+
+def sentence(verdicts: Sequence[Verdict]) -> str:
+    """Return how many clauses are fulfilled."""
+    return f"{sum(one.passed for one in verdicts)} of {len(verdicts)} clauses are fulfilled."
+
+
+def text(verdicts: Sequence[Verdict]) -> str:
+    """Return a table, then the evidence of each clause."""
+    table = text_table(_HEAD, [_cells(one) for one in verdicts], right=(3, 4))
+    lines = [f"{_outcome(one)} {line(one.clause.name)}: {line(one.sentence)}" for one in verdicts]
+    return "\n\n".join([table, "\n".join(lines), sentence(verdicts)])
+
+
+def as_json(verdicts: Sequence[Verdict]) -> str:
+    """Return ``{"failed", "clauses", "warnings"}``."""
+    clauses = [
+        {
+            "name": one.clause.name,
+            "requires": one.clause.text,
+            "verdict": _outcome(one),
+            "points": one.points,
+            "fulfilled": one.fulfilled,
+            "share": one.clause.share,
+            "evidence": list(one.evidence),
+        }
+        for one in verdicts
+    ]
+    failed = not all(one.passed for one in verdicts)
+    return json.dumps({"failed": failed, "clauses": clauses, "warnings": []}, indent=1, allow_nan=False)
+
+
+def junit(verdicts: Sequence[Verdict]) -> str:
+    """Return JUnit's XML with a test case for each clause."""
+    rows = [("contract", one.clause.name, _outcome(one), one.sentence, one.clause.text) for one in verdicts]
+    return cases("labkit gate --contract", rows)
+
+
+def as_markdown(verdicts: Sequence[Verdict]) -> str:
+    """Return a pipe table with the evidence; names are code."""
+    rows = [
+        [cell if place in (0, 3, 4) else in_code(cell) for place, cell in enumerate(_cells(one))] for one in verdicts
+    ]
+    table = markdown.table(_HEAD, rows, align="lllrr")
+    lines = [f"- {_outcome(one)} {in_code(one.clause.name)}: {in_code(one.sentence)}" for one in verdicts]
+    return "\n\n".join([f"**{sentence(verdicts)}**", table, "\n".join(lines)])
+
+
+def github(verdicts: Sequence[Verdict]) -> str:
+    """Return an annotation of GitHub's workflows for each clause that is not fulfilled, and a notice."""
+    lines = [annotation("error", one.clause.name, one.sentence) for one in verdicts if not one.passed]
+    return "\n".join([*lines, annotation("notice", "labkit gate", sentence(verdicts))])
+
+
+FORMATS: Mapping[str, Callable[[Sequence[Verdict]], str]] = {
+    "table": text,
+    "json": as_json,
+    "junit": junit,
+    "markdown": as_markdown,
+    "github": github,
+}

@@ -1,0 +1,112 @@
+"""Acceptance contracts: clauses select points, compare them, and fail where nothing shows that they are fulfilled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from labkit import cli, records
+from labkit.analysis import contract
+from labkit.errors import DataError, SpecError
+from labkit.show import contracted
+from labkit.spec import Spec
+from tests import made
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "two-cores-labs"
+# medians of 1, 2 and 4 µs (a ping-pong takes twice as long)
+POINTS = [
+    made.samples(
+        Spec(benchmark="mpi.latency", size=size, transport=transport),
+        [[time * 2000 + n for n in range(200)]] * 2,
+        launch=launch,
+    )
+    for size, transport, time in ((8, "shm", 1), (1024, "shm", 2), (8, "tcp", 4))
+    for launch in range(2)
+]
+SUMMARY = records.summary(records.table(POINTS))
+
+
+def verdict(**changes: Any) -> contract.Verdict:
+    """The verdict on a clause about all points of mpi.latency."""
+    fields: dict[str, Any] = {
+        "name": "fast", "benchmark": "mpi.latency", "statistic": "latency_us_p50", "relation": "<=", "bound": 3.0,
+    }  # fmt: skip
+    [result] = contract.judge([contract.Clause(**fields | changes)], SUMMARY)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("changes", "points", "fulfilled", "passed"),
+    [
+        ({}, 3, 2, False),
+        ({"share": 66}, 3, 2, True),
+        ({"share": 67}, 3, 2, False),
+        ({"relation": ">="}, 3, 1, False),
+        ({"where": {"transport": "shm"}}, 2, 2, True),
+        ({"where": {"transport": ["shm", "tcp"], "size": 8}}, 2, 1, False),
+        ({"where": {"size": "9:4Ki"}}, 1, 1, True),
+        ({"where": {"size": "1,1Ki"}}, 1, 1, True),
+        ({"where": {"timing": "each"}, "bound": 10}, 3, 3, True),
+        ({"benchmark": "mpi.*", "bound": 10}, 3, 3, True),
+        ({"benchmark": "mpi.bandwidth"}, 0, 0, False),
+        ({"where": {"colour": "shm"}}, 0, 0, False),
+        ({"bound": 10, "launches": 6}, 3, 0, False),
+        ({"bound": 10, "basis": "interval"}, 3, 3, True),
+        ({"statistic": "latency_us_p999", "bound": 10}, 3, 0, False),
+    ],
+)
+def test_clauses_select_and_compare(changes: dict[str, Any], points: int, fulfilled: int, passed: bool) -> None:
+    result = verdict(**changes)
+    assert (result.points, result.fulfilled, result.passed) == (points, fulfilled, passed)
+    assert result.sentence
+
+
+def test_evidence_names_the_worst_point_first() -> None:
+    assert verdict().evidence[0].startswith("mpi.latency 8 B [")
+    assert "4.0" in verdict().evidence[0]
+    assert "no point has 'colour'" in verdict(where={"colour": "shm"}).sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("", DataError, r"no \[\[clause\]\]"),
+        ("[[clause]]\nnme='a'", SpecError, "Did you mean name"),
+        ("clauses = 1\n[[clause]]\nname='a'", DataError, "'clauses'"),
+        ("[[clause]]\nname='a'\nbenchmark='b'\nstatistic='fast'\nrelation='<='\nbound=1", SpecError, "no statistic"),
+        (
+            "[[clause]]\nname='a'\nbenchmark='b'\nstatistic='latency_us_p50'\nrelation='=='\nbound=1",
+            SpecError,
+            "relation",
+        ),
+        ("[[clause", DataError, "contract.toml"),
+    ],
+)
+def test_a_wrong_contract_is_one_clear_error(tmp_path: Path, text: str, error: type[Exception], said: str) -> None:
+    path = tmp_path / "contract.toml"
+    path.write_text(text)
+    with pytest.raises(error, match=said):
+        contract.load(path)
+
+
+def test_every_format_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "contract.toml"
+    path.write_text(
+        "title = 'two clauses'\n"
+        "[[clause]]\nname = 'never'\nbenchmark = 'mpi.latency'\nstatistic = 'latency_us_p50'\nrelation = '<='\nbound = 1e-9\n"
+        "[[clause]]\nname = 'always'\nbenchmark = 'mpi.latency'\nstatistic = 'latency_us_p50'\nrelation = '>'\nbound = 0\n"
+    )
+    texts = {}
+    for form in contracted.FORMATS:
+        words = ["gate", str(EXAMPLE), "--contract", str(path), "--benchmark", "mpi.latency", "--format", form]
+        assert cli.main(words) == 2
+        texts[form] = capsys.readouterr().out
+    assert [one["verdict"] for one in json.loads(texts["json"])["clauses"]] == ["fail", "pass"]
+    assert ET.fromstring(texts["junit"]).attrib["failures"] == "1"
+    assert texts["github"].startswith("::error title=never::0 of ")
+    assert "1 of 2 clauses are fulfilled" in texts["table"]
+    assert "| fail | `never` |" in texts["markdown"]
