@@ -176,7 +176,7 @@ def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) ->
     assert "lost" not in text
     assert "## There" in text
     assert "## Last" in text
-    assert one.omitted == ["tbl-lost", "Gone"]
+    assert one.omitted == ["A caption", "Gone"]
 
 
 def test_a_chapter_of_nothing_goes_and_a_result_keeps_its_section(tmp_path: Path) -> None:
@@ -196,4 +196,4 @@ def test_a_chapter_of_nothing_goes_and_a_result_keeps_its_section(tmp_path: Path
     text = "\n".join(cell.source for cell in kept.notebook.cells)
     assert "## Section" in text
     assert "sec-x" not in text
-    assert kept.omitted == ["fig-z"]
+    assert kept.omitted == ["A caption"]

@@ -76,6 +76,18 @@ def test_data_of_typed_arrays_errors_and_heat_maps() -> None:
     assert figures.as_csv({"data": [{"type": "sankey"}]}) == ""
 
 
+def test_a_figure_is_described_from_its_data() -> None:
+    lines = [{"name": f"s{n}", "x": [1, 2], "y": [n, n + 0.5]} for n in range(8)]
+    layout = {"xaxis": {"title": {"text": "size (B)<br>small print"}}, "yaxis": {"title": {"text": "latency (µs)"}}}
+    text = figures.described({"data": lines, "layout": layout})
+    assert text.startswith("latency (µs) against size (B): s0 from 0 to 0.5 (2 points); s1")
+    assert text.endswith("; 2 more series.")
+    page = figures.bundle({figures.PLOTLY: {"data": [{**lines[1], "name": '"<b>'}], "layout": {}}})["text/html"]
+    assert 'aria-label="Figure: &quot;&lt;b&gt; from 1 to 1.5 (2 points)."' in page
+    assert figures.described({"data": [{"y": 3}, {"type": "heatmap", "z": [[1]]}]}) == ""
+    assert figures.described({"data": 3}) == ""
+
+
 def test_a_figure_with_one_x_value_becomes_a_table() -> None:
     one = {"type": "scatter", "name": "shm", "x": [8], "y": [2.5], "error_y": {"array": [0.5], "arrayminus": [0.25]}}
     layout = {"yaxis": {"title": {"text": "latency (µs)<br>small"}}}

@@ -24,7 +24,7 @@ from labkit.records.aggregate import GIVEN
 from labkit.records.factors import differing, level, named
 from labkit.units import format_count, format_exact, format_number, format_size
 
-WIDTH, HEIGHT = 720, 330
+WIDTH, HEIGHT = 720, 300
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"

@@ -23,6 +23,7 @@ from labkit.samples.facts import COMMAND, COMMANDS
 CHECKSUMS = "checksums.txt"
 _COMMANDS = 12  # are shown; every samples file holds its own
 _WIDTH = 84  # characters of a line of code in the PDF
+_REASON = 300  # characters of a reason for a failure
 _PLAN = '"$PLAN"'
 _LONG = 160  # characters of a word of a command that is data, such as the plan of the ranks
 
@@ -136,13 +137,24 @@ def _compact(source: str) -> str:
 
 def failed(content: Content) -> str:
     """Return a table of what was skipped or failed, with the reason."""
-    rows = [(source, [escape(what), escape(why)]) for source in content.sources for what, why in source.failed]
+    rows = []
+    for source in content.sources:
+        reasons: dict[str, list[str]] = {}
+        for what, why in source.failed:
+            reasons.setdefault(_cut(why), []).append(what)
+        rows += [(source, [escape("; ".join(points)), escape(why)]) for why, points in reasons.items()]
     return content.table(
-        ["point", "reason"],
+        ["points", "reason"],
         rows,
         caption="Points that were skipped or failed. {#tbl-failed}",
         empty="No point was skipped or failed.",
     )
+
+
+def _cut(reason: str) -> str:
+    """Return a reason without the command that failed, in a few lines; the campaign's events hold all of it."""
+    short = reason.partition(" command: ")[0]
+    return short if len(short) <= _REASON else f"{short[:_REASON]} …"
 
 
 def left_out(content: Content) -> str:

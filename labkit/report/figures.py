@@ -21,6 +21,7 @@ PLOTLY = MIME
 SVG = "image/svg+xml"
 NOTE = "[Interactive figure: see the HTML report.]"
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
+_SERIES = 6  # that a description names
 HEIGHT = 400  # px, where the figure asks for none
 
 
@@ -41,7 +42,9 @@ def bundle(data: Mapping[str, Any], *, link: str = "") -> dict[str, Any]:
     height = float(spec.get("layout", {}).get("height") or HEIGHT)
     figure = {key: spec[key] for key in ("data", "layout", "config") if key in spec}
     body = json.dumps(figure, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
-    page = f'<div class="plot" style="height:{height:g}px"><script type="application/json">{body}</script></div>'
+    words = html.escape(described(spec))
+    shown = f' role="img" aria-label="{words}"' if words else ""
+    page = f'<div class="plot" style="height:{height:g}px"{shown}><script type="application/json">{body}</script></div>'
     if link:
         page += f'<p class="data"><a href="{html.escape(link)}" download>data (CSV)</a></p>'
     forms = {"text/html": page, "text/plain": NOTE}
@@ -84,6 +87,37 @@ def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
             "z": list(itertools.chain.from_iterable(rows)),
         }
     return columns
+
+
+def described(spec: Mapping[str, Any]) -> str:
+    """Return what a figure shows in a sentence, from its data, for readers who do not see it; empty for strange data.
+
+    Examples
+    --------
+    >>> described({"data": [{"name": "shm", "x": [1, 2], "y": [0.5, 0.75]}], "layout": {"yaxis": {"title": "latency"}}})
+    'latency: shm from 0.5 to 0.75 (2 points).'
+    """
+    try:
+        layout = spec.get("layout", {})
+        upward, right = (_title(layout.get(axis, {})) for axis in ("yaxis", "xaxis"))
+        shown = [trace for trace in spec.get("data", []) if trace.get("showlegend") is not False]
+        series = [text for trace in shown[:_SERIES] if (text := _described(trace))]
+        series += [f"{len(shown) - _SERIES} more series"] if len(shown) > _SERIES else []
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+        return ""  # not real arrays
+    axes = " against ".join(filter(None, (upward, right)))
+    return f"{axes or 'Figure'}: {'; '.join(series)}." if series else ""
+
+
+def _described(trace: Mapping[str, Any]) -> str:
+    """Return name, first and last value, and number of points of a trace; empty where it has no numbers."""
+    heights = [y for y in values(trace.get("y")) if isinstance(y, int | float) and math.isfinite(y)]
+    if not heights:
+        return ""
+    name = trace.get("name") or "the values"
+    if len(heights) == 1:
+        return f"{name} {format_number(heights[0])}"
+    return f"{name} from {format_number(heights[0])} to {format_number(heights[-1])} ({len(heights)} points)"
 
 
 def single(spec: Mapping[str, Any]) -> str:

@@ -76,7 +76,7 @@ def _kept(cells: Sequence[Any], chapter: Chapter, gone: set[str]) -> list[Any]:
             chapter.omitted.append(heading[2])
             continue
         gone |= _labels(nothing)
-        chapter.omitted += [_label(cell) for cell in nothing if _label(cell)]
+        chapter.omitted += [_name(cell) for cell in nothing if _label(cell)]
         kept += [cell for cell in section if cell not in nothing]
     return kept
 
@@ -111,6 +111,13 @@ def _label(cell: Any) -> str:
     except ReportError:
         return ""
     return label if label.startswith(("fig-", "tbl-")) else ""
+
+
+def _name(cell: Any) -> str:
+    """Return the first sentence of a cell's caption, or its label."""
+    chosen = options(cell.source)[0]
+    caption = str(chosen.get("fig-cap") or chosen.get("tbl-cap") or "")
+    return re.split(r"[.;:](?:\s|$)", caption)[0] or _label(cell)
 
 
 def _labels(cells: Iterable[Any]) -> set[str]:

@@ -5,10 +5,14 @@ local LINE = 92                     -- characters of a table's text that fit on 
 local GAP = 2                       -- of them, between columns
 
 local LONG = 32                     -- characters of a word that may be cut
+local CUT = 24                      -- of its longest piece
 
 local function lengths(cell)        -- longest word, whole text
   local text, word = pandoc.utils.stringify(cell.contents), 0
-  for w in text:gmatch("%S+") do word = math.max(word, math.min(pandoc.text.len(w), LONG)) end
+  for w in text:gmatch("%S+") do
+    local n = pandoc.text.len(w)
+    word = math.max(word, n >= LONG and CUT or n)
+  end
   return word, pandoc.text.len(text)
 end
 
