@@ -80,7 +80,7 @@ def points(count: int) -> list[Point]:
 
 def measured(count: int, folder: Path) -> list[str]:
     """One start of so many points, as a row of the table."""
-    real, effort, some = lines.of, Effort(launches=1), points(count)
+    real, effort, batch = lines.of, Effort(launches=1), points(count)
 
     def of(given: Sequence[Point], effort: Effort) -> lines.Line:
         line = real(given, effort)
@@ -92,7 +92,7 @@ def measured(count: int, folder: Path) -> list[str]:
         with campaign.lease(), Disk() as disk:
             counter = Counter(count, published(campaign, None))
             began, processor = time.perf_counter(), time.process_time()
-            failures = list(ranks.run(some, effort, campaign, testbeds.Testbed("local"), counter))
+            failures = list(ranks.run(batch, effort, campaign, testbeds.Testbed("local"), counter))
             seconds, processor = time.perf_counter() - began, time.process_time() - processor
     finally:
         lines.of = real

@@ -159,18 +159,18 @@ def ask(code: str, folder: Path, name: str) -> str:
 def reading() -> None:
     """Points of very many ranks, and all pairs of very many hosts."""
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as place:
-        held = Campaign(Path(place) / "c")
+        campaign = Campaign(Path(place) / "c")
         for number in range(POINTS):
-            held.save(many_ranks(number), "0" * 16)
+            campaign.save(many_ranks(number), "0" * 16)
         for number in range(2):
-            held.save(pairs(number), "1" * 16)
+            campaign.save(pairs(number), "1" * 16)
         for name, questions in (("mpi.allreduce", OF_RANKS), ("mpi.all_pairs", OF_PAIRS)):
-            sizes = [path.stat().st_size / 1e6 for path in (held.path / "samples" / name).glob("*.parquet")]
+            sizes = [path.stat().st_size / 1e6 for path in (campaign.path / "samples" / name).glob("*.parquet")]
             what = f"{RANKS:,} ranks, {ITERATIONS:,} iterations" if questions is OF_RANKS else f"{HOSTS:,} hosts"
             print(f"{name}, {what}, {len(sizes)} launches of {max(sizes):.1f} MB; times with reading the campaign")
-            print(f"{'reading alone':32} {ask('', held.path, name)}", flush=True)
+            print(f"{'reading alone':32} {ask('', campaign.path, name)}", flush=True)
             for question, code in questions.items():
-                print(f"{question:32} {ask(code, held.path, name)}", flush=True)
+                print(f"{question:32} {ask(code, campaign.path, name)}", flush=True)
             print()
 
 

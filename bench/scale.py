@@ -117,21 +117,21 @@ def counted(trace: str, folders: dict[str, str]) -> Calls:
     ----------
     folders : what to count apart: name → path; the innermost counts.
     """
-    found = Calls()
+    calls = Calls()
     innermost = sorted(folders.items(), key=lambda pair: -len(pair[1]))
     for line in trace.splitlines():
         match = _CALL.match(line)
         if match is None:  # the end of a call, or of a process
             continue
         path = path_of(match[2])
-        found.every += 1
+        calls.every += 1
         if match[1] in ("open", "openat") and not _FAILED.search(line):
-            found.opened += 1
-            found.paths.append(path)
+            calls.opened += 1
+            calls.paths.append(path)
         inside = (name for name, place in innermost if path == place or path.startswith(f"{place}/"))
         if name := next(inside, ""):
-            found.inside[name] += 1
-    return found
+            calls.inside[name] += 1
+    return calls
 
 
 def traced(count: int, switch: str) -> list[Calls]:
@@ -163,8 +163,12 @@ def untraceable() -> str:
 
 def shared() -> dict[str, str]:
     """Folders that clusters have on shared file systems: environment, labkit, and Python with its standard library."""
-    found = filesystems.loaded_from()
-    return {**found, "labkit": str(Path(found["labkit"]).parent)} if "site-packages" not in found["labkit"] else found
+    folders = filesystems.loaded_from()
+    return (
+        {**folders, "labkit": str(Path(folders["labkit"]).parent)}
+        if "site-packages" not in folders["labkit"]
+        else folders
+    )
 
 
 def calls() -> None:
@@ -283,13 +287,13 @@ def _compared(delay: str, count: int, python: Path) -> None:
 def environment(export: Path, seen: Path) -> Path:
     """Put Python and an environment with what ranks load on the export; its Python as hosts see it."""
     base, site = export / "base", export / "venv" / "lib" / f"python{sysconfig.get_python_version()}" / "site-packages"
-    library, own = Path(sysconfig.get_path("stdlib")), Path(sys.base_prefix)
+    library, base = Path(sysconfig.get_path("stdlib")), Path(sys.base_prefix)
     for folder in (base / "bin", base / "lib", export / "venv" / "bin", export / "cache", Path("/run/home")):
         folder.mkdir(parents=True)
     program = Path(os.path.realpath(sys.executable))
     (base / "bin" / program.name).write_bytes(archive.relocated(program.read_bytes(), "bin/python"))
     (base / "bin" / program.name).chmod(0o755)
-    for path in own.glob("lib/libpython*.so*"):
+    for path in base.glob("lib/libpython*.so*"):
         shutil.copy2(path, base / "lib")
     left_out = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "config-*", "ensurepip")
     shutil.copytree(library, base / "lib" / library.name, ignore=left_out)
@@ -316,8 +320,8 @@ def _archive(python: Path, variables: dict[str, str]) -> dict[str, Any]:
     done = subprocess.run([python, "-c", ask], env=variables, capture_output=True, text=True, cwd="/", check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def _cold() -> int:

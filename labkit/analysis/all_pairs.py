@@ -83,16 +83,16 @@ def matrix(samples: Samples, *, low: bool = False) -> NDArray[np.float64]:
         If the samples are of another benchmark.
     """
     times, schedule = _rounds(samples)
-    found = [_of_rounds(times[:, turn :: len(schedule)], low) / 2 for turn in range(len(schedule))]
-    return _by_partner(np.array(found), schedule)
+    by_turn = [_of_rounds(times[:, turn :: len(schedule)], low) / 2 for turn in range(len(schedule))]
+    return _by_partner(np.array(by_turn), schedule)
 
 
 def _by_partner(values: NDArray[np.float64], schedule: NDArray[np.int32]) -> NDArray[np.float64]:
     """Values of (rounds, ranks) at the place of each rank and its partner, (ranks, ranks); NaN on the diagonal."""
-    found = np.full((schedule.shape[1],) * 2, np.nan)
+    by_pair = np.full((schedule.shape[1],) * 2, np.nan)
     turns, ranks = np.nonzero(schedule != NOBODY)
-    found[ranks, schedule[turns, ranks]] = values[turns, ranks]
-    return found
+    by_pair[ranks, schedule[turns, ranks]] = values[turns, ranks]
+    return by_pair
 
 
 def _of_rounds(times: NDArray[np.float64], low: bool) -> NDArray[np.float64]:
@@ -187,8 +187,8 @@ def _spoilers(fast: NDArray[np.bool_], chosen: NDArray[np.bool_], names: NDArray
 
     left = len(below) - with_host(np.ones(len(below), np.bool_))
     left_below = int(below.sum()) - with_host(below)
-    found = set(hosts[2 * left_below >= left].tolist())
-    return [host for host in dict.fromkeys(names.tolist()) if host in found]
+    spoilers = set(hosts[2 * left_below >= left].tolist())
+    return [host for host in dict.fromkeys(names.tolist()) if host in spoilers]
 
 
 def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Verdict:
@@ -212,8 +212,8 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
     now = suspicious(twice, hosts, matrix(again, low=True))
     bad = before & now
     seconds = (once + twice) / 2
-    found = causes(bad, hosts, switches or {})
-    table = _table(bad, seconds, hosts, found)
+    cause_of = causes(bad, hosts, switches or {})
+    table = _table(bad, seconds, hosts, cause_of)
     passing = int(np.triu(before & ~now).sum())
     return Verdict(seconds, table, passing, _sentence(table, passing, int(np.triu(~np.isnan(seconds), 1).sum())))
 
@@ -222,7 +222,7 @@ def _table(
     bad: NDArray[np.bool_],
     seconds: NDArray[np.float64],
     hosts: Sequence[str],
-    found: Mapping[tuple[int, int], str],
+    cause_of: Mapping[tuple[int, int], str],
 ) -> pd.DataFrame:
     """`Verdict.table` from the bad pairs, the times of all, and the cause of each bad pair."""
     names, both = np.asarray(hosts), (seconds + seconds.T) / 2
@@ -233,7 +233,7 @@ def _table(
     rows = []
     for rank, other in np.argwhere(np.triu(bad)).tolist():
         time, middle = float(both[rank, other]), middles[hosts[rank] == hosts[other]]
-        rows.append((rank, other, hosts[rank], hosts[other], time * 1e6, time / middle - 1, found[rank, other]))
+        rows.append((rank, other, hosts[rank], hosts[other], time * 1e6, time / middle - 1, cause_of[rank, other]))
     return pd.DataFrame(rows, columns=["rank", "other", "host", "other_host", "latency_us", "excess", "cause"])
 
 

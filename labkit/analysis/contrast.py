@@ -119,7 +119,7 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
 
 def _widest(rows: pd.DataFrame, factor: str, others: Sequence[str]) -> pd.DataFrame | None:
     """Return the rows equal in all else, with the most levels, then the most points; at sizes that all levels have."""
-    found: list[tuple[int, int, pd.DataFrame]] = []
+    candidates: list[tuple[int, int, pd.DataFrame]] = []
     texts = rows.assign(level=rows[factor].map(level))
     groups = texts.groupby([texts[name].map(level) for name in others], sort=False) if others else [("", texts)]
     for _, group in groups:
@@ -128,8 +128,8 @@ def _widest(rows: pd.DataFrame, factor: str, others: Sequence[str]) -> pd.DataFr
         at = chosen.groupby("message_size_B")["level"].nunique()
         if len(at) and (most := int(at.max())) > 1:
             chosen = chosen[chosen["message_size_B"].isin(at[at == most].index)]
-            found.append((most, len(chosen), chosen))
-    return max(found, key=lambda one: one[:2])[2] if found else None
+            candidates.append((most, len(chosen), chosen))
+    return max(candidates, key=lambda one: one[:2])[2] if candidates else None
 
 
 def _of_levels(rows: pd.DataFrame, factor: str, metric: str, statistic: str) -> Contrast:

@@ -55,15 +55,15 @@ def causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str, 
     """
     names, host_of = np.unique(np.asarray(hosts), return_inverse=True)
     every = np.outer(sizes := np.bincount(host_of), sizes)
-    found = _between(bad, host_of, len(names))
-    left, why = found.copy(), np.full(found.shape, -1)
+    bad_pairs = _between(bad, host_of, len(names))
+    left, why = bad_pairs.copy(), np.full(bad_pairs.shape, -1)
     candidates = _candidates(names.tolist(), switches)
     untried = np.ones(len(candidates), np.bool_)
     counts = _counts(candidates, left)
     while (untried & (counts > 2)).any():  # both directions of a pair count
         at = int(np.where(untried, counts, -1).argmax())
         cause, untried[at] = candidates[at], False
-        if cause.count(found) >= MOST * cause.count(every):
+        if cause.count(bad_pairs) >= MOST * cause.count(every):
             pairs = cause.pairs(len(names))
             why[pairs & (left > 0)] = at
             left[pairs] = 0
@@ -79,21 +79,21 @@ def _candidates(names: Sequence[str], switches: Mapping[str, str]) -> list[_Caus
     """Uplink and inside of every switch with several hosts, then every host."""
     leaves = np.asarray([switches.get(name, "") for name in names])
     known = sorted(set(leaves[leaves != ""].tolist()))
-    found = []
+    candidates = []
     for leaf in known:
         members = leaves == leaf
         if members.sum() > 1:
-            found += [
+            candidates += [
                 _Cause(f"the uplink of switch {leaf}", members),
                 _Cause(f"switch {leaf}", members, inside=True),
             ]
-    if len(known) == 2 and len(found) > 2:  # the pairs between two switches cross both uplinks
-        found[0] = _Cause(f"an uplink of switch {known[0]} or {known[1]}", found[0].members)
+    if len(known) == 2 and len(candidates) > 2:  # the pairs between two switches cross both uplinks
+        candidates[0] = _Cause(f"an uplink of switch {known[0]} or {known[1]}", candidates[0].members)
     if len(names) > 2:
-        found += [
+        candidates += [
             _Cause(f"the card or cable of {name}", np.arange(len(names)) == place) for place, name in enumerate(names)
         ]
-    return found
+    return candidates
 
 
 def _counts(candidates: Sequence[_Cause], between: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -53,12 +53,12 @@ def pairs(
     ordered = seconds[np.ix_(order, order)] * 1e6
     each = -(-ranks // CELLS)
     if ranks <= _TOLD:
-        heat = _told(ordered, [_label(rank, hosts, leaf) for rank in order])
+        heat = _labelled(ordered, [_label(rank, hosts, leaf) for rank in order])
         axis = _positions([hosts[rank] for rank in order]) if ranks <= _NAMED else {}
         places: list[str] | list[int] = list(range(ranks))
     else:
         names = _names([hosts[rank] for rank in order], order, each)
-        heat, axis = _merged(ordered, names, each), _some([hosts[rank] for rank in order], names, each)
+        heat, axis = _merged(ordered, names, each), _axis_labels([hosts[rank] for rank in order], names, each)
         places = [names[place // each] for place in range(ranks)]
     figure = go.Figure(heat)
     place = {rank: places[at] for at, rank in enumerate(order)}
@@ -91,7 +91,7 @@ def _heat(values: NDArray[np.float64], digits: int = 17, **more: Any) -> go.Heat
     )
 
 
-def _told(ordered: NDArray[np.float64], labels: Sequence[str]) -> go.Heatmap:
+def _labelled(ordered: NDArray[np.float64], labels: Sequence[str]) -> go.Heatmap:
     """Cells with a text each."""
 
     def about(rank: str, partner: str, time: float) -> str:
@@ -128,7 +128,7 @@ def _positions(names: Sequence[str]) -> dict[str, Any]:
     return {"tickvals": list(range(len(names))), "ticktext": list(names)}
 
 
-def _some(hosts: Sequence[str], names: Sequence[str], each: int) -> dict[str, Any]:
+def _axis_labels(hosts: Sequence[str], names: Sequence[str], each: int) -> dict[str, Any]:
     """Axis of many rows with the first host of some."""
     step = -(-len(names) // _TICKS)
     first = [style.plain(host) for host in hosts[:: each * step]]

@@ -56,12 +56,12 @@ def mounts(table: str | Path = "/proc/self/mountinfo") -> list[Mount]:
         lines = Path(table).read_text(errors="surrogateescape").splitlines()
     except OSError:
         return []
-    found = []
+    entries = []
     for line in lines:
         left, _, right = line.partition(" - ")
         words = right.split()
-        found.append(Mount(_plain(left.split()[4]), words[0], _plain(words[1]) if len(words) > 1 else "none"))
-    return found
+        entries.append(Mount(_plain(left.split()[4]), words[0], _plain(words[1]) if len(words) > 1 else "none"))
+    return entries
 
 
 def _plain(word: str) -> str:
@@ -76,12 +76,12 @@ def mount_of(path: str | Path, there: Iterable[Mount] | None = None) -> Mount:
     ----------
     there : mounted file systems; this machine's when left out.
     """
-    place, found = os.path.realpath(path), UNKNOWN
+    place, mount = os.path.realpath(path), UNKNOWN
     for one in mounts() if there is None else there:
         inside = one.point == "/" or place == one.point or place.startswith(one.point + "/")
-        if inside and len(one.point) >= len(found.point):  # a later mount on the same point covers the earlier
-            found = one
-    return found
+        if inside and len(one.point) >= len(mount.point):  # a later mount on the same point covers the earlier
+            mount = one
+    return mount
 
 
 def loaded_from() -> dict[str, str]:
@@ -101,8 +101,10 @@ def on_network(folders: Mapping[str, str] | None = None) -> dict[str, Mount]:
     folders : by what they are; `loaded_from` when left out.
     """
     there = mounts()
-    found = {what: mount_of(path, there) for what, path in (loaded_from() if folders is None else folders).items()}
-    return {what: mount for what, mount in found.items() if mount.network}
+    mount_by_use = {
+        what: mount_of(path, there) for what, path in (loaded_from() if folders is None else folders).items()
+    }
+    return {what: mount for what, mount in mount_by_use.items() if mount.network}
 
 
 def facts() -> dict[str, object]:

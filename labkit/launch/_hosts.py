@@ -48,7 +48,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _some(hosts: Sequence[str], most: int = 8) -> str:
+def _first_few(hosts: Sequence[str], most: int = 8) -> str:
     """Hosts for a message: all of a few, else the first and how many more."""
     rest = f",… ({len(hosts):,} hosts)" if len(hosts) > most else ""
     return ",".join(hosts[:most]) + rest
@@ -99,7 +99,7 @@ def slots(hosts: Sequence[str]) -> dict[str, int]:
             raise SpecError(f"hosts: {text!r} is not of the form host or host:slots. Write it like node1:4.")
         if match["name"] in slots_of:
             raise SpecError(
-                f"hosts={_some(hosts)}, but {match['name']} is given twice. Give it once, with its slots: "
+                f"hosts={_first_few(hosts)}, but {match['name']} is given twice. Give it once, with its slots: "
                 f"{match['name']}:2."
             )
         slots_of[match["name"]] = int(match["slots"] or 0)
@@ -128,7 +128,7 @@ def shares(hosts: Sequence[str], ranks: int, ppn: int) -> tuple[tuple[str, int],
     room = {name: ppn or ((given or 1) if any(slots_of.values()) else even) for name, given in slots_of.items()}
     total = sum(room.values())
     if total < ranks:
-        what = f"ppn={ppn} on {len(slots_of)} hosts" if ppn else f"the slots of hosts={_some(hosts)}"
+        what = f"ppn={ppn} on {len(slots_of)} hosts" if ppn else f"the slots of hosts={_first_few(hosts)}"
         raise SpecError(
             f"ranks={ranks}, but {what} hold {total}. Set ranks={total}, give more slots, or set ppn={even}."
         )

@@ -123,12 +123,12 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    found: list[str] = []
+    lines_of_shell: list[str] = []
     for group in starts([point for point in points if not point.launch], effort):
         benchmark = benchmarks.get(group[0].spec.benchmark)
         shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
-        found += shells.get(type(benchmark), lines.shell)(group, effort)
-    return found
+        lines_of_shell += shells.get(type(benchmark), lines.shell)(group, effort)
+    return lines_of_shell
 
 
 def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:

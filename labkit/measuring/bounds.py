@@ -23,27 +23,27 @@ def of_point(facts: Mapping[str, Any], shared: Iterable[str] = ()) -> dict[str, 
     ----------
     shared : names of facts that the record of the start has.
     """
-    own = {name: value for name, value in facts.items() if name not in set(shared)}
-    found: dict[str, Any] = {}
+    own_facts = {name: value for name, value in facts.items() if name not in set(shared)}
+    bounded: dict[str, Any] = {}
     for room in _ROOMS:
-        found = _bounded(facts, room)
-        if _length(own | found) <= MOST:
+        bounded = _bounded(facts, room)
+        if _length(own_facts | bounded) <= MOST:
             break
-    return found
+    return bounded
 
 
 def _bounded(facts: Mapping[str, Any], room: int) -> dict[str, Any]:
     """Return the facts that grow with hosts, interfaces, links or ranks, each in so many B."""
-    found: dict[str, Any] = {}
+    bounded: dict[str, Any] = {}
     if HOST_B.given(facts):
-        found[HOST_B.name] = by_host(HOST_B.of(facts), room)
+        bounded[HOST_B.name] = by_host(HOST_B.of(facts), room)
     for fact in (INTERFACE_B, EVIDENCE, EVIDENCE_ALONE):
         if _length(fact.of(facts)) > room:
-            found[fact.name] = _largest(fact.of(facts), room)
+            bounded[fact.name] = _largest(fact.of(facts), room)
     loops = LOOP_NS.of(facts)
     if len(loops) > 1 and _length(loops) > room:
-        found[LOOP_NS.name] = [np.rint(np.mean(loops, axis=0)).astype(np.int64).tolist()]
-    return found
+        bounded[LOOP_NS.name] = [np.rint(np.mean(loops, axis=0)).astype(np.int64).tolist()]
+    return bounded
 
 
 def by_host(carried: Mapping[str, Mapping[str, Any]], room: int = _ROOMS[0]) -> dict[str, Any]:
@@ -63,18 +63,18 @@ def by_host(carried: Mapping[str, Mapping[str, Any]], room: int = _ROOMS[0]) -> 
         for name, both in counters.items():
             rows.setdefault(name, []).append([host, *both])
     busiest = sorted(rows, key=lambda name: -sum(row[1] + row[2] for row in rows[name]))
-    found: dict[str, Any] = {}
+    by_interface: dict[str, Any] = {}
     for count in range(INTERFACES, -1, -1):
         kept = {name: rows[name] for name in busiest[:count]}
-        found = {
+        by_interface = {
             "hosts": len(hosts),
             "total": {name: [sum(row[1] for row in each), sum(row[2] for row in each)] for name, each in kept.items()},
             "least": {name: min(each, key=_carried) for name, each in kept.items()},
             "most": {name: max(each, key=_carried) for name, each in kept.items()},
         }
-        if _length(found) <= room:
+        if _length(by_interface) <= room:
             break
-    return found
+    return by_interface
 
 
 def _carried(row: list[Any]) -> int:

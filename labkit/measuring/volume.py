@@ -87,12 +87,12 @@ def refuse(specs: Iterable[Spec], effort: Effort) -> None:
     largest = max(sizes, key=lambda spec: sizes[spec].kept, default=None)
     if largest is None or sizes[largest].kept <= ASKED:
         return
-    found = sizes[largest]
-    few = f"keep=extremes (about {size(found.extremes)}) or " if found.extremes else ""
+    volume = sizes[largest]
+    few = f"keep=extremes (about {size(volume.extremes)}) or " if volume.extremes else ""
     raise SpecError(
         f"keep=auto, but one launch of {benchmarks.label(largest)} on {largest.ranks:,} ranks would take about "
-        f"{size(found.kept)} (an estimate, at most {WRONG} times as much). Set {few}"
-        f"keep=all (about {size(found.every)}), or fewer iterations."
+        f"{size(volume.kept)} (an estimate, at most {WRONG} times as much). Set {few}"
+        f"keep=all (about {size(volume.every)}), or fewer iterations."
     )
 
 

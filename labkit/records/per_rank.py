@@ -31,11 +31,11 @@ def quantiles(samples: Samples, qs: Sequence[float]) -> Floats:
     """
     if samples.over is None:
         return np.asarray(np.quantile(samples.seconds, qs, axis=1), np.float64)
-    found = samples.over.quantiles(qs)
+    values = samples.over.quantiles(qs)
     for place, q in enumerate(qs):
         if q == 0.5:
-            found[place] = samples.over.of_rank["p50"]
-    return found * 1e-9 / _in_a_sample(samples)
+            values[place] = samples.over.of_rank["p50"]
+    return values * 1e-9 / _in_a_sample(samples)
 
 
 def medians(samples: Samples) -> Floats:
@@ -71,8 +71,8 @@ def of_iterations(samples: Samples) -> dict[str, Floats]:
             "fastest rank": times.min(axis=0),
         }
     columns = {"slowest rank": "slowest", "median rank": "p50", "fastest rank": "fastest"}
-    held = samples.extras["iterations"][0] if "iterations" in samples.extras else 1
-    return {name: samples.over.of_iteration[column] * 1e-9 / held for name, column in columns.items()}
+    iterations = samples.extras["iterations"][0] if "iterations" in samples.extras else 1
+    return {name: samples.over.of_iteration[column] * 1e-9 / iterations for name, column in columns.items()}
 
 
 def switches(samples: Samples) -> dict[str, str]:

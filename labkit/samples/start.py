@@ -78,12 +78,12 @@ class Start:
 
     def apart(self, header: Mapping[str, Any]) -> dict[str, Any]:
         """Return whole metadata of a point without the facts of its start, and with the name of this record."""
-        own = {"host": self.host, "meta": self.meta, "spec": self.spec}
-        found = {
+        shared_parts = {"host": self.host, "meta": self.meta, "spec": self.spec}
+        remaining = {
             name: {k: v for k, v in header[name].items() if k in INLINE or k not in shared or not _equal(v, shared[k])}
-            for name, shared in own.items()
+            for name, shared in shared_parts.items()
         }
-        return {**header, **found, KEY: self.digest}
+        return {**header, **remaining, KEY: self.digest}
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -243,12 +243,12 @@ def _written_out(name: str, packed: object) -> list[Any]:
     values, runs = (packed.get("values"), packed.get("runs")) if isinstance(packed, dict) else (None, None)
     if not isinstance(values, list) or not isinstance(runs, list):
         raise ValueError(f"has no list {name[:40]!r}")
-    found: list[Any] = []
+    entries: list[Any] = []
     for run in runs:
         if not (isinstance(run, list) and len(run) == 2 and all(type(number) is int for number in run)):
             raise ValueError(f"has a list {name[:40]!r} whose runs are not pairs of numbers")
         place, count = run
-        if not 0 <= place < len(values) or not 0 < count <= RANKS - len(found):
+        if not 0 <= place < len(values) or not 0 < count <= RANKS - len(entries):
             raise ValueError(f"has a list {name[:40]!r} with runs outside of it, or too long")
-        found += [values[place]] * count
-    return found
+        entries += [values[place]] * count
+    return entries

@@ -167,7 +167,9 @@ class Session:
         else:
             reasons = [f"{one.host}: {one.reason}" for one in answers if one.reason] or [problem]
             failed = "; ".join(dict.fromkeys(filter(None, reasons)))
-            line = str(not_staged(failed)) if failed else _told(source, answers, bool(sent), time.monotonic() - began)
+            line = (
+                str(not_staged(failed)) if failed else _summary(source, answers, bool(sent), time.monotonic() - began)
+            )
             self.log(line)
             if failed and not problem and not any(one.folder for one in answers):  # nothing to remove
                 self._touched = [host for host in self._touched if host not in hosts]
@@ -200,7 +202,7 @@ def _count(hosts: Sequence[object]) -> str:
     return f"{len(hosts)} host{'' if len(hosts) == 1 else 's'}"
 
 
-def _told(source: archive.Archive, answers: Sequence[Result], sent: bool, seconds: float) -> str:
+def _summary(source: archive.Archive, answers: Sequence[Result], sent: bool, seconds: float) -> str:
     """Return the line of the log on copies that were made."""
     folders = ", ".join(sorted({one.folder for one in answers}))
     slowest = max(one.seconds for one in answers)
@@ -248,13 +250,13 @@ def _run_on_each(
         output, ended = _read(tree, time.monotonic() + TASKS_S)
         status = tree.wait(10) if ended else None
         stderr = tree.stderr_tail(5).strip()
-    found, wanted = results(output), placement.ranks if placement is not None else 1
+    answered, wanted = results(output), placement.ranks if placement is not None else 1
     if not ended:
-        return found, f"no answer within {TASKS_S:g} s"
-    if status or (answers and len(found) < wanted):
+        return answered, f"no answer within {TASKS_S:g} s"
+    if status or (answers and len(answered) < wanted):
         last = (stderr.splitlines() or ["no reason"])[-1]
-        return found, f"{len(found)} of {wanted} hosts answered, exit status {status}: {last}"
-    return found, ""
+        return answered, f"{len(answered)} of {wanted} hosts answered, exit status {status}: {last}"
+    return answered, ""
 
 
 def _read(tree: supervise.Tree, until: float) -> tuple[str, bool]:

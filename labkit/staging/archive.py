@@ -190,13 +190,13 @@ def _cached(files: Mapping[str, Path], interpreter: bool) -> Archive:
 
 def _parameters(files: Mapping[str, Path], interpreter: bool) -> dict[str, Any]:
     """Return what the scripts know beside the archive."""
-    own = next(name for name in files if name.endswith("/labkit/__init__.py"))
-    searched = [*sys.path, str(files[own].parents[1])]
+    package = next(name for name in files if name.endswith("/labkit/__init__.py"))
+    searched = [*sys.path, str(files[package].parents[1])]
     outside = [path for path in searched if Path(path).is_absolute() and Path(path).is_dir()]
     names = {inspect.getmodulename(name) or name for path in outside for name in os.listdir(path)}  # noqa: PTH208
     library = next((name for name in files if re.fullmatch(r"lib\w*/libpython\d.*", name)), "")
     return {
-        "site": str(Path(own).parents[1]),
+        "site": str(Path(package).parents[1]),
         "prefix": sys.prefix,
         "base": sys.base_prefix,
         "folders": list(dict.fromkeys(outside)),

@@ -39,5 +39,5 @@ def version(name: str) -> str:
     tool = programs().get(name)
     if tool is None or tool.read_version is not None:
         return tool.read_version() if tool and tool.read_version else "unknown"
-    found = host.find(tool)
-    return found["version"] if found else "unknown"
+    program = host.find(tool)
+    return program["version"] if program else "unknown"

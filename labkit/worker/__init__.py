@@ -147,8 +147,8 @@ class _Specs(Sequence[Spec]):
             return [self[one] for one in range(*row.indices(self._count))]
         if not -self._count <= row < self._count:
             raise IndexError(row)
-        own = {name: values[column[row]] for name, (values, column) in self._columns.items() if column[row] >= 0}
-        return Spec.from_dict(self._common | own)
+        own_fields = {name: values[column[row]] for name, (values, column) in self._columns.items() if column[row] >= 0}
+        return Spec.from_dict(self._common | own_fields)
 
 
 def failure(rank: int | None, error: BaseException) -> str:

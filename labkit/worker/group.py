@@ -77,10 +77,10 @@ class Together:
 
     def texts(self, text: str) -> list[str]:
         """The texts of all ranks, on rank 0; empty on the others."""
-        own = np.frombuffer(text.encode(), np.uint8)
-        lengths = self.gather(np.array([len(own)], np.int64))[:, 0]
+        encoded = np.frombuffer(text.encode(), np.uint8)
+        lengths = self.gather(np.array([len(encoded)], np.int64))[:, 0]
         joined = np.empty(int(lengths.sum()) if self.rank == 0 else 0, np.uint8)
-        self._comm.Gatherv(own, (joined, lengths.tolist()) if self.rank == 0 else None, 0)
+        self._comm.Gatherv(encoded, (joined, lengths.tolist()) if self.rank == 0 else None, 0)
         if self.rank:
             return []
         ends = np.cumsum(lengths)
@@ -88,9 +88,9 @@ class Together:
 
     def text(self, text: str) -> str:
         """Rank 0's text, on all ranks."""
-        own = np.frombuffer(text.encode(), np.uint8)
-        buffer = own.copy() if self.rank == 0 else np.empty(0, np.uint8)
-        buffer = np.resize(buffer, self.bcast(len(own)))
+        encoded = np.frombuffer(text.encode(), np.uint8)
+        buffer = encoded.copy() if self.rank == 0 else np.empty(0, np.uint8)
+        buffer = np.resize(buffer, self.bcast(len(encoded)))
         self._comm.Bcast(buffer, 0)
         return buffer.tobytes().decode()
 

@@ -136,8 +136,8 @@ class Worker:
         """Host → interface → B received and sent, on rank 0; empty where all ranks are on one host."""
         if self._leaders is None:
             return {}
-        own = json.dumps([self.mpi.Get_processor_name(), carried])
-        return dict(json.loads(text) for text in self._leaders.texts(own))
+        counters = json.dumps([self.mpi.Get_processor_name(), carried])
+        return dict(json.loads(text) for text in self._leaders.texts(counters))
 
     def _start(self, index: int, benchmark: StartBenchmark) -> None:
         """Send the time of MPI_Init; the parent measures and keeps the time of the end of a start."""

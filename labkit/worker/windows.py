@@ -58,9 +58,9 @@ class Windows:
             clock_offsets.append(int(offsets[best]))
             errors.append(int(round_trips[best]) // 2)
         self.error_ns = max(errors)
-        own = np.zeros(1, np.int64)
-        comm.Scatter(np.array(clock_offsets, np.int64) if rank == 0 else None, own, 0)
-        return int(own[0])
+        offset = np.zeros(1, np.int64)
+        comm.Scatter(np.array(clock_offsets, np.int64) if rank == 0 else None, offset, 0)
+        return int(offset[0])
 
     def choose(self, loop: kernels.Loop, warmup: int) -> None:
         """Set the length of a window, the same on every rank, from a few iterations."""
