@@ -228,7 +228,7 @@ def test_undeclared_factors_stop_a_comparison_in_one_error(tmp_path: Path) -> No
     with pytest.raises(SpecError) as raised:
         compared(base, other)
     text = str(raised.value)
-    assert "library (Open MPI 4.1.4 | MPICH 4.2)" in text
+    assert "library (Open MPI 4.1.4, MPICH 4.2)" in text
     assert "kernel (6.1 | 6.2)" in text
     assert "env.UCX_TLS (none | tcp)" in text
     for name in ("launcher", "host", "effort", "bind"):

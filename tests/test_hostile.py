@@ -26,6 +26,7 @@ SECRET = "labkit-secret-that-nobody-may-read"
 RUN = "window.pwned=(window.pwned||0)+1;alert(1)"
 TAG = f"<script>{RUN}</script><img src=x onerror='{RUN}'>"
 BEACON = "http://192.0.2.1"  # for documentation: nobody is there
+READ = ("aria-label", "alt", "title")  # attributes that are read out, and never followed
 
 SVG = (
     f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" onload="{RUN}" width="9" height="9">'
@@ -225,7 +226,7 @@ class Elements:
                 for name, value in held.items():
                     if (
                         name.startswith("on")
-                        or "javascript:" in value.lower().replace("\t", "")
+                        or ("javascript:" in value.lower().replace("\t", "") and name not in READ)
                         or value.startswith(BEACON)
                     ):
                         own.acting.append(f"{tag} {name}={value}")

@@ -18,6 +18,7 @@ import pandas as pd
 from labkit import outside
 from labkit.columns import METRICS, end_column, split
 from labkit.errors import DataError, SpecError
+from labkit.notes import joined
 from labkit.records import GIVEN
 from labkit.records.factors import level
 from labkit.spec import validated
@@ -105,7 +106,7 @@ class Verdict:
     def sentence(self) -> str:
         """The verdict with its evidence."""
         if not self.points:
-            why = "; ".join(self.evidence) or "it selects no point of the campaign"
+            why = joined(self.evidence) or "it selects no point of the campaign"
             return f"{why}, so nothing shows that the clause is fulfilled"
         return f"{self.fulfilled} of {self.points} points fulfil it; worst: {'; '.join(self.evidence)}"
 

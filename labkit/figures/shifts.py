@@ -11,6 +11,7 @@ from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
+from labkit.notes import joined
 from labkit.units import format_number, format_range, format_share, format_size
 
 _FAR = 3.0  # largest ratio over smallest from which ticks are 1, 2, 5, 10, …
@@ -110,6 +111,6 @@ def _hover(group: list[Compared]) -> dict[str, Any]:
         "p (Holm)": [one.p_adjusted for one in judged],
         "launches": [f"{one.launches[0]} + {one.launches[1]}" for one in group],
         "order": [one.design for one in judged],
-        "badges": ["; ".join(one.badges) for one in group],
+        "badges": [joined(one.badges) for one in group],
     }
     return style.hover(["<b>%{ratio} times</b>"], fields, ratio=[format_number(one.ratio) for one in judged])

@@ -97,12 +97,12 @@ def refuse(specs: Iterable[Spec], effort: Effort) -> None:
 
 
 def size(count: float) -> str:
-    """Bytes for people, in two digits.
+    """Bytes for people, from 1 kB on in two digits.
 
     Examples
     --------
     >>> size(123), size(51_200_000), size(3.2e9)
-    ('120 B', '51 MB', '3.2 GB')
+    ('123 B', '51 MB', '3.2 GB')
     """
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= scale:

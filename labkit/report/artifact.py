@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import __version__
+from labkit.notes import joined
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
@@ -131,7 +132,7 @@ def _compact(source: str) -> str:
     for line in source.splitlines():
         quoted = re.match(r"""((?:[^#"']|"[^"]*"|'[^']*')*)""", line)
         statements.append(quoted[1].strip() if quoted else line)
-    text = "; ".join(statement for statement in statements if statement)
+    text = joined(statement for statement in statements if statement)
     return "\n".join(line.removesuffix(";") for line in textwrap.wrap(text, _WIDTH, break_long_words=False))
 
 
@@ -142,7 +143,7 @@ def failed(content: Content) -> str:
         reasons: dict[str, list[str]] = {}
         for what, why in source.failed:
             reasons.setdefault(_cut(why), []).append(what)
-        rows += [(source, [escape("; ".join(points)), escape(why)]) for why, points in reasons.items()]
+        rows += [(source, [escape(joined(points)), escape(why)]) for why, points in reasons.items()]
     return content.table(
         ["points", "reason"],
         rows,

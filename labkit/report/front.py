@@ -10,6 +10,7 @@ from labkit import figures
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import LabkitWarning
 from labkit.figures.static import svgs
+from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.records.factors import differing, level
 from labkit.report.campaigns import all_members, members
@@ -123,7 +124,7 @@ def _caption(panels: Sequence[tuple[pd.DataFrame, str]]) -> str:
         family = name.partition(".")[0]
         words = f"{_family(family)} {title(name)}, {METRICS[metric].label} against message size, {counts} launches"
         parts.append(f"{side}: {words}" if side else words)
-    return escape("; ".join(parts) + ". Bars are intervals or ranges over launches.")
+    return escape(joined(parts) + ". Bars are intervals or ranges over launches.")
 
 
 def _family(name: str) -> str:

@@ -12,6 +12,7 @@ from labkit import spreadsheet
 from labkit.analysis.comparison import Compared, Comparison
 from labkit.analysis.comparison.judging import DECILES, MOST, UNDECIDED
 from labkit.columns import METRICS, STATISTICS
+from labkit.notes import joined
 from labkit.records.factors import NONE
 from labkit.show.results import text_table
 from labkit.units import format_number, format_size
@@ -32,7 +33,7 @@ def text(comparison: Comparison, form: str) -> str:
 
 def _line(value: Any) -> str:
     """Return a mapping or a list as one text."""
-    return ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else "; ".join(value)
+    return ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else joined(value)
 
 
 def _document(comparison: Comparison) -> dict[str, Any]:

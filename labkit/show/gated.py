@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 from labkit import markdown
 from labkit.columns import METRICS
+from labkit.notes import joined
 from labkit.show.results import text_table
 from labkit.terminal import plain
 from labkit.units import format_number, format_share
@@ -103,7 +104,7 @@ def _number(value: float) -> float | None:
 
 def junit(result: Result) -> str:
     """Return the verdicts as JUnit's XML: a suite for each benchmark, a case for each statistic of a point."""
-    rows = [(one.benchmark, one.name, one.outcome, one.sentence, "; ".join(one.differs)) for one in result.verdicts]
+    rows = [(one.benchmark, one.name, one.outcome, one.sentence, joined(one.differs)) for one in result.verdicts]
     return cases(f"labkit gate {result.name}", rows)
 
 

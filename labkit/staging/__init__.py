@@ -27,7 +27,7 @@ from labkit import supervise
 from labkit.errors import LabkitError, SpecError
 from labkit.host import allocation, filesystems
 from labkit.launch import Launcher, Placement
-from labkit.notes import Note, note
+from labkit.notes import Note, joined, note
 from labkit.staging import archive, node
 from labkit.units import MiB
 
@@ -166,7 +166,7 @@ class Session:
             self.log(f"no task could copy before the start: {error.brief} The first rank of each node copies.")
         else:
             reasons = [f"{one.host}: {one.reason}" for one in answers if one.reason] or [problem]
-            failed = "; ".join(dict.fromkeys(filter(None, reasons)))
+            failed = joined(dict.fromkeys(filter(None, reasons)))
             line = (
                 str(not_staged(failed)) if failed else _summary(source, answers, bool(sent), time.monotonic() - began)
             )
@@ -187,7 +187,7 @@ class Session:
             answers, problem = _run_on_each(command, _one_task_each(placement, hosts), launcher)
         except LabkitError as error:
             answers, problem = [], error.brief
-        kept = "; ".join(f"{one.host}: {one.reason}" for one in answers if one.reason) or problem
+        kept = joined(f"{one.host}: {one.reason}" for one in answers if one.reason) or problem
         self.log(f"copies stay: {kept}" if kept else f"removed the copies on {_count(hosts)}")
 
 
@@ -351,4 +351,4 @@ def doubts(placement: Placement | None, staged: Sequence[str]) -> list[Note]:
     """
     reasons = _sessions[0].reasons(placement) if _sessions and placement is not None else []
     reasons += [text.removeprefix(node.NO_COPY) for text in staged if text.startswith(node.NO_COPY)]
-    return [not_staged("; ".join(dict.fromkeys(reasons)))] if reasons else []
+    return [not_staged(joined(dict.fromkeys(reasons)))] if reasons else []

@@ -35,6 +35,7 @@ from labkit.analysis.comparison.matching import Difference, Point, match, undecl
 from labkit.analysis.comparison.sides import Launch, by_levels, known, of_samples, read, restricted
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import DataError, SpecError
+from labkit.notes import joined
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, least_launches, several_p
 from labkit.units import format_share, format_size
@@ -146,7 +147,7 @@ def compare(
     if matched.problem:
         raise SpecError(matched.problem)
     if not matched.points:
-        only = "; ".join(f"{label} in {', '.join(names)}" for label, names in matched.unmatched[:5])
+        only = joined(f"{label} in {', '.join(names)}" for label, names in matched.unmatched[:5])
         missing = f" There are {len(matched.unmatched)} others: {only}." if only else ""
         raise DataError(f"{', '.join(sides)} have no point in common.{missing} Measure the same points.")
     rows, doubts = _rows(matched.points, tuple(sides), metric, relevant, [one.factor for one in hidden])

@@ -38,7 +38,7 @@ class Difference:
     unstated: bool = False
 
     def __str__(self) -> str:
-        return f"{self.factor} ({' | '.join(self.levels)})"
+        return f"{self.factor} ({', '.join(self.levels)})"
 
 
 @dataclass(frozen=True)
