@@ -87,12 +87,12 @@ def refuse(specs: Iterable[Spec], effort: Effort) -> None:
     largest = max(sizes, key=lambda spec: sizes[spec].kept, default=None)
     if largest is None or sizes[largest].kept <= ASKED:
         return
-    volume = sizes[largest]
-    few = f"keep=extremes (about {size(volume.extremes)}) or " if volume.extremes else ""
+    estimate = sizes[largest]
+    few = f"keep=extremes (about {size(estimate.extremes)}) or " if estimate.extremes else ""
     raise SpecError(
         f"keep=auto, but one launch of {benchmarks.label(largest)} on {largest.ranks:,} ranks would take about "
-        f"{size(volume.kept)} (an estimate, at most {WRONG} times as much). Set {few}"
-        f"keep=all (about {size(volume.every)}), or fewer iterations."
+        f"{size(estimate.kept)} (an estimate, at most {WRONG} times as much). Set {few}"
+        f"keep=all (about {size(estimate.every)}), or fewer iterations."
     )
 
 
