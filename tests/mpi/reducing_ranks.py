@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from mpi4py import MPI
 
 from labkit.stats import over_ranks
 from labkit.worker.group import Together
@@ -29,6 +28,8 @@ def same(every: Kept, extremes: Kept) -> None:
 
 def main() -> None:
     """Times with a slow rank, several threads, and a rank that does not time; chunks of unequal length."""
+    from mpi4py import MPI  # pytest reads this file for doctests, and must not turn into a job of one rank
+
     comm, checked = MPI.COMM_WORLD, 0
     ranks = Together(comm)
     for threads, idle, iterations in ((1, (), 501), (2, (1,), 501), (1, (0,), 3), (3, (), 1)):
