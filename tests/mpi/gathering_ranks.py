@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from mpi4py import MPI
-
 from labkit.worker.group import Together
-
-WORLD = Together(MPI.COMM_WORLD)
-RANK, SIZE = WORLD.rank, WORLD.size
 
 
 def main() -> None:
-    for own in (lambda rank: "", lambda rank: "µ" * rank, lambda rank: "x" * 5000):
-        assert WORLD.texts(own(RANK)) == ([own(rank) for rank in range(SIZE)] if RANK == 0 else [])
+    from mpi4py import MPI  # pytest reads this file for doctests, and must not turn into a job of one rank
+
+    world = Together(MPI.COMM_WORLD)
+    rank, size = world.rank, world.size
+    for text_of in (lambda rank: "", lambda rank: "µ" * rank, lambda rank: "x" * 5000):
+        assert world.texts(text_of(rank)) == ([text_of(other) for other in range(size)] if rank == 0 else [])
     for text in ("", "first", "ü" * 1000):
-        assert WORLD.text(text if RANK == 0 else "another") == text
-    assert WORLD.any([False, RANK == SIZE - 1, True]) == [False, True, True]
-    assert WORLD.leaders(["one"] * SIZE if RANK == 0 else []) is None
-    hosts = [f"host{rank // 2}" for rank in range(SIZE)]
-    leaders = WORLD.leaders(hosts if RANK == 0 else [])
-    if SIZE < 3:
+        assert world.text(text if rank == 0 else "another") == text
+    assert world.any([False, rank == size - 1, True]) == [False, True, True]
+    assert world.leaders(["one"] * size if rank == 0 else []) is None
+    hosts = [f"host{other // 2}" for other in range(size)]
+    leaders = world.leaders(hosts if rank == 0 else [])
+    if size < 3:
         assert leaders is None
     else:
-        assert (leaders is not None) == (RANK % 2 == 0)
+        assert (leaders is not None) == (rank % 2 == 0)
         if leaders is not None:
-            assert leaders.size == (SIZE + 1) // 2
-            found = leaders.texts(hosts[RANK])
-            assert found == (sorted(set(hosts)) if RANK == 0 else [])
+            assert leaders.size == (size + 1) // 2
+            assert leaders.texts(hosts[rank]) == (sorted(set(hosts)) if rank == 0 else [])
     MPI.COMM_WORLD.Barrier()
-    if RANK == 0:
+    if rank == 0:
         print("all agree", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
