@@ -1,5 +1,6 @@
 """The shape of the package: layers, who may import what, what an import loads, how long a module is."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -126,3 +127,14 @@ def test_a_module_is_short_and_named_for_its_concept(path: Path) -> None:
     assert not {"utils", "common", "core", "helpers"} & {
         part.removesuffix(".py") for part in path.relative_to(ROOT).parts
     }
+
+
+def test_no_file_of_the_tests_starts_mpi_when_it_is_read() -> None:
+    """Doctests import every file; `mpi4py.MPI` would turn pytest into a job of one rank, and mpirun fails below one."""
+    wrong = []
+    for path in Path(__file__).parent.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            wrong += [path.name for name in names if name.partition(".")[0] == "mpi4py"]
+    assert wrong == []
