@@ -287,13 +287,13 @@ def _compared(delay: str, count: int, python: Path) -> None:
 def environment(export: Path, seen: Path) -> Path:
     """Put Python and an environment with what ranks load on the export; its Python as hosts see it."""
     base, site = export / "base", export / "venv" / "lib" / f"python{sysconfig.get_python_version()}" / "site-packages"
-    library, base = Path(sysconfig.get_path("stdlib")), Path(sys.base_prefix)
+    library, prefix = Path(sysconfig.get_path("stdlib")), Path(sys.base_prefix)
     for folder in (base / "bin", base / "lib", export / "venv" / "bin", export / "cache", Path("/run/home")):
         folder.mkdir(parents=True)
     program = Path(os.path.realpath(sys.executable))
     (base / "bin" / program.name).write_bytes(archive.relocated(program.read_bytes(), "bin/python"))
     (base / "bin" / program.name).chmod(0o755)
-    for path in base.glob("lib/libpython*.so*"):
+    for path in prefix.glob("lib/libpython*.so*"):
         shutil.copy2(path, base / "lib")
     left_out = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "config-*", "ensurepip")
     shutil.copytree(library, base / "lib" / library.name, ignore=left_out)
