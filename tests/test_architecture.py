@@ -138,3 +138,9 @@ def test_no_file_of_the_tests_starts_mpi_when_it_is_read() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             wrong += [path.name for name in names if name.partition(".")[0] == "mpi4py"]
     assert wrong == []
+
+
+def test_notebooks_from_before_still_find_the_module_of_notebooks() -> None:
+    from labkit import lab, notebook
+
+    assert lab is notebook

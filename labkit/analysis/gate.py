@@ -78,7 +78,7 @@ class Verdict:
         """The verdict with its numbers."""
         unit = METRICS[self.metric].unit
         if self.outcome == "not measured":
-            return f"not measured; the past has {self.limit.past}"
+            return f"the past has {self.limit.past}"
         if self.outcome == "not enough history":
             return f"{self.limit.past}, but {self.launches} new ones need {self.limit.needed} launches of the past"
         number = [format_number(value, unit) for value in (self.value, self.usual, self.limit.value)]

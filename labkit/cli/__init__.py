@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import textwrap
 import warnings
@@ -17,6 +18,8 @@ from labkit.host import allocation
 
 if TYPE_CHECKING:
     from labkit.suites import Suite
+
+_NUMBERS = {"int": "a whole number", "float": "a number"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,6 +79,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where the help is."""
+        message = re.sub(
+            r"invalid (int|float) value: (.*)", lambda part: f"{part[2]} is not {_NUMBERS[part[1]]}", message
+        )
         message = terminal.plain(message if len(message) < 300 else f"{message[:300]}…")
         self.exit(ERROR, f"{self.prog}: {message}. See {self.prog} --help.\n")
 

@@ -90,7 +90,7 @@ def refuse(specs: Iterable[Spec], effort: Effort) -> None:
     estimate = sizes[largest]
     few = f"keep=extremes (about {size(estimate.extremes)}) or " if estimate.extremes else ""
     raise SpecError(
-        f"keep=auto, but one launch of {benchmarks.label(largest)} on {largest.ranks:,} ranks would take about "
+        f"keep=auto, but one launch of {benchmarks.label(largest)} would take about "
         f"{size(estimate.kept)} (an estimate, at most {WRONG} times as much). Set {few}"
         f"keep=all (about {size(estimate.every)}), or fewer iterations."
     )

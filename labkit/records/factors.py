@@ -12,7 +12,8 @@ from labkit.units import format_exact
 if TYPE_CHECKING:
     import pandas as pd
 
-_SETTING = (
+# what labkit decides or a user sets, by the name of its column
+SETTING = (
     "origin",
     "testbed",
     "transport",
@@ -26,10 +27,8 @@ _SETTING = (
     "bind",
     "cadence",
     "timing",
-    "host",
-    "cpu_model",
-    "campaign",
 )
+_WHERE = ("host", "cpu_model", "campaign")
 _OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
 NONE = "-"
 # the second column adds nothing if every value of the first goes with one value of the second
@@ -57,7 +56,9 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     Names in a fixed order; the last is ``fingerprint`` where points of one size differ in nothing else.
     """
     given = [name for name in rows if name.startswith(GIVEN)]
-    texts = rows[[name for name in (*_SETTING, *given) if name in rows]].map(level)  # a missing value is one too
+    texts = rows[[name for name in (*SETTING, *_WHERE, *given) if name in rows]].map(
+        level
+    )  # a missing value is one too
     varied = [name for name in texts if len({*texts[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
     implied = {
         second for first, second in _IMPLIED_BY if {first, second} <= {*varied} and _one_each(texts, first, second)

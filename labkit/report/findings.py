@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labkit.analysis.contrast import Contrast, End, contrast
+from labkit.analysis.contrast import SHIFT, Contrast, End, contrast
 from labkit.columns import METRICS
 from labkit.records import Value, headline_statistic, value_of
 from labkit.records.factors import named
@@ -27,10 +27,11 @@ _LEVELS = {
     "pickle": "mpi4py with pickle",
     "osync": "O_SYNC",
 }
+# what a trend means: where the smaller of the two ratios is next to nothing, and where it is not
 _TREND = {
-    "small": "a cost per message, not per byte",
-    "large": "a cost per byte, not per message",
-    "even": "at all sizes",
+    "small": ("a cost per message, not per byte", "less with larger messages"),
+    "large": ("a cost per byte, not per message", "more with larger messages"),
+    "even": ("at all sizes", "at all sizes"),
 }
 _NEAR = 1.05  # times: below, values are nearly the same
 
@@ -114,7 +115,9 @@ def _and_then(one: Contrast) -> str:
     if one.trend == "reversed":
         return f"; at {at} the order is reversed ({_times(one.other.ratio)})"
     much = _times(one.other.ratio) if one.other.ratio >= _NEAR else "nearly the same"
-    return f"; at {at} {much}: {_TREND[one.trend]}"
+    if not (one.main.apart and one.other.apart):  # one launch, say: values, and no reading of them
+        return f"; at {at} {much}"
+    return f"; at {at} {much}: {_TREND[one.trend][min(one.main.ratio, one.other.ratio) >= SHIFT]}"
 
 
 def _run(name: str, rows: pd.DataFrame) -> Finding | None:

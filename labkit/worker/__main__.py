@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any
 
-import numpy as np
-
 from labkit.errors import LaunchError
 from labkit.worker import INPUT, PIECE, Frame, Plan, failure
 from labkit.worker.group import Together
@@ -73,12 +71,7 @@ def _received(mpi: Any, out: int) -> str:
         word += piece
     if mpi is None:
         return word.decode()
-    ranks = Together(mpi.COMM_WORLD)
-    plan = np.empty(ranks.bcast(len(word)), np.uint8)
-    if ranks.rank == 0:
-        plan[:] = np.frombuffer(word, np.uint8)
-    mpi.COMM_WORLD.Bcast(plan, 0)
-    return plan.tobytes().decode()
+    return Together(mpi.COMM_WORLD).text(word.decode())
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,10 +77,7 @@ class Together:
 
     def texts(self, text: str) -> list[str]:
         """The texts of all ranks, on rank 0; empty on the others."""
-        encoded = np.frombuffer(text.encode(), np.uint8)
-        lengths = self.gather(np.array([len(encoded)], np.int64))[:, 0]
-        joined = np.empty(int(lengths.sum()) if self.rank == 0 else 0, np.uint8)
-        self._comm.Gatherv(encoded, (joined, lengths.tolist()) if self.rank == 0 else None, 0)
+        joined, lengths = self._gathered(np.frombuffer(text.encode(), np.uint8))
         if self.rank:
             return []
         ends = np.cumsum(lengths)
@@ -88,11 +85,8 @@ class Together:
 
     def text(self, text: str) -> str:
         """Rank 0's text, on all ranks."""
-        encoded = np.frombuffer(text.encode(), np.uint8)
-        buffer = encoded.copy() if self.rank == 0 else np.empty(0, np.uint8)
-        buffer = np.resize(buffer, self.bcast(len(encoded)))
-        self._comm.Bcast(buffer, 0)
-        return buffer.tobytes().decode()
+        encoded = np.frombuffer(bytearray(text.encode()), np.uint8)
+        return self.spread(encoded, self.bcast(len(encoded))).tobytes().decode()
 
     def leaders(self, hosts: Sequence[str]) -> Together | None:
         """The first rank of each host, on these ranks; None on the others, and on all ranks of a single host.
@@ -129,15 +123,18 @@ class Together:
 
     def collect(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Values of all ranks, in the order of ranks, on rank 0; each rank may have another number of them."""
-        counts = self.gather(np.array([len(values)], np.int64))[:, 0]
-        collected = np.empty(int(counts.sum()) if self.rank == 0 else 0, np.int64)
-        target = (collected, counts.tolist()) if self.rank == 0 else None
-        self._comm.Gatherv(np.ascontiguousarray(values), target, 0)
-        return collected
+        return self._gathered(values)[0]
 
-    def spread(self, values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    def _gathered(self, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Values of all ranks behind one another, and how many each rank has, on rank 0."""
+        counts = self.gather(np.array([len(values)], np.int64))[:, 0]
+        joined = np.empty(int(counts.sum()) if self.rank == 0 else 0, values.dtype)
+        self._comm.Gatherv(np.ascontiguousarray(values), (joined, counts.tolist()) if self.rank == 0 else None, 0)
+        return joined, counts
+
+    def spread(self, values: NDArray[Any], count: int) -> NDArray[Any]:
         """Rank 0's values, of which there are so many, on all ranks."""
-        shared = values if self.rank == 0 else np.empty(count, np.int64)
+        shared = values if self.rank == 0 else np.empty(count, values.dtype)
         self._comm.Bcast(shared, 0)
         return shared
 

@@ -68,6 +68,22 @@ def run_plan() -> Run:
     return run
 
 
+def printed_by(program: str, count: int) -> str:
+    """Run a program of this folder with so many ranks; what it printed."""
+    launcher = launch.get("auto")
+    placement = launch.Placement.of(Spec(benchmark="mpi.allreduce", ranks=count), launcher)
+    done = subprocess.run(
+        launcher.command(placement, [sys.executable, str(HERE / program)]),
+        env={**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
 def compiled(source: Path, folder: Path) -> Path:
     """A C file of MPI functions as a library, for the handles of the MPI in use."""
     target = folder / f"{source.stem}.so"

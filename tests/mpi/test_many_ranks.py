@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import labkit
-from labkit import analysis, launch, records
+from labkit import analysis, records
 from labkit.campaign import Campaign
 from labkit.spec import Effort, Spec
 
-from .conftest import HERE
+from .conftest import printed_by
 
 pytestmark = pytest.mark.mpi
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_ranks_reduce_to_what_rank_0_makes_of_every_time(count: int) -> None:
-    launcher = launch.get("auto")
-    placement = launch.Placement.of(Spec(benchmark="mpi.allreduce", ranks=count), launcher)
-    done = subprocess.run(
-        launcher.command(placement, [sys.executable, str(HERE / "reducing_ranks.py")]),
-        env={**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "8 cases agree" in done.stdout
+    assert "8 cases agree" in printed_by("reducing_ranks.py", count)
 
 
 SPECS = [

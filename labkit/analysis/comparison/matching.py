@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labkit.analysis.comparison.sides import CONDITIONS, SETTING, Launch
+from labkit.analysis.comparison.sides import CONDITIONS, Launch
 from labkit.errors import SpecError
-from labkit.records.factors import NONE
+from labkit.records.factors import NONE, SETTING
 from labkit.units import format_size
 
 _COVERS: Mapping[str, tuple[str, ...]] = {

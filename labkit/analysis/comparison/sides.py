@@ -15,27 +15,11 @@ from labkit.campaign import Campaign
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import SpecError, alike
 from labkit.records import GIVEN
-from labkit.records.factors import NONE
+from labkit.records.factors import NONE, SETTING
 from labkit.records.factors import level as level_text
 from labkit.samples import Samples
 from labkit.samples.facts import BROUGHT, FINGERPRINT, TIMING
 
-# what labkit decides or a user sets, by the name of its column; the same word declares it
-SETTING = (
-    "origin",
-    "testbed",
-    "transport",
-    "library",
-    "launcher",
-    "engine",
-    "device",
-    "hosts",
-    "ranks",
-    "ppn",
-    "bind",
-    "cadence",
-    "timing",
-)
 # where and for how long: these must be the same on all sides, but launches of one side may differ in them
 CONDITIONS = ("host", "cpu_model", "nic", "kernel", "effort")
 _UNSTATED = ("transport", "library", "launcher", "engine", "device", "hosts", "ppn", "bind")  # in printed tables
