@@ -105,6 +105,7 @@ def main() -> None:
     print("| ranks | kept | ready (s) | barrier (µs) | beside the loops (ms) | sent (kB) | saved (ms) | file (kB) |")
     print("|--:|:--|--:|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
+        start(2, "all", Path(folder))  # loads what the first file needs
         for ranks in options.ranks:
             for keep in ("all", "extremes"):
                 one = start(ranks, keep, Path(folder))
