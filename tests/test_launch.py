@@ -394,6 +394,9 @@ def test_ranks_of_one_core_count_once(tmp_path: Path) -> None:
         ("a\na\nb\nb\n", ("a:2", "b:2")),
         ("a\nb\n", ("a", "b")),
         ("[fe80::1]:2\nb.example.org\n", ("[fe80::1]:2", "b.example.org")),
+        ("node[1-3]", ("node1", "node2", "node3")),
+        ("r[1-2]n[08-09,11]:4,login", (*(f"r{r}n{n}:4" for r in "12" for n in ("08", "09", "11")), "login")),
+        ("[fe80::1]:2, [::1]", ("[fe80::1]:2", "[::1]")),
     ],
 )
 def test_hosts_in_every_form(text: str, hosts: tuple[str, ...], tmp_path: Path) -> None:
@@ -407,6 +410,11 @@ def test_hosts_in_every_form(text: str, hosts: tuple[str, ...], tmp_path: Path) 
     ("text", "error"),
     [
         ("a,b,a", "hosts=a,b,a, but a is given twice. Give it once"),
+        ("n[1-2],n2", "hosts=n1,n2,n2, but n2 is given twice"),
+        ("n[3-1]", "hosts=n[3-1], but a range must run upwards"),
+        ("n[1-999999999]", "hosts=n[1-999999999] has 999,999,999 hosts, but 100,000 are the most"),
+        ("n[1-,2]", "'n[1-,2]' is not of the form host or host:slots"),
+        ("n[1-2", "'n[1-2' is not of the form host or host:slots"),
         ("a:0", "'a:0' is not of the form host or host:slots"),
         ("/nosuch/hosts", "hosts=/nosuch/hosts cannot be read: No such file or directory"),
         ("/usr", "hosts=/usr cannot be read: it is no file"),
