@@ -209,8 +209,10 @@ def python(installed: Path, folder: Path, *words: str) -> subprocess.CompletedPr
 
 def test_an_installed_labkit_finds_its_folders(installed: Path, tmp_path: Path) -> None:
     program = "from labkit import campaign, project; print(project.SHIPPED, campaign.root())"
-    found = python(installed, tmp_path, "-c", program)
-    assert found.stdout.split() == [str(installed / "labkit/_shipped"), str(tmp_path / "data/campaigns")], found.stderr
+    printed = python(installed, tmp_path, "-c", program)
+    assert printed.stdout.split() == [str(installed / "labkit/_shipped"), str(tmp_path / "data/campaigns")], (
+        printed.stderr
+    )
     done = labkit(installed, tmp_path, "plan", "quick", "-p", "launches=1")
     assert "10-latency" in done.stdout, done.stderr
     done = labkit(installed, tmp_path, "show", "data/campaigns/examples/two-cores", "--benchmark", "mpi.latency")

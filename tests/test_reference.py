@@ -91,8 +91,8 @@ def test_the_models_of_breaking_band_are_within_the_margins_that_it_states(paper
 
 def test_what_breaking_band_says_of_cheaper_parts_follows_from_its_numbers(paper: reference.Paper) -> None:
     for claim in paper.claims:
-        found = paper.saved(claim.total, claim.parts, claim.cheaper)
-        assert found > claim.saved if claim.least else found == pytest.approx(claim.saved, abs=0.2), claim
+        saved = paper.saved(claim.total, claim.parts, claim.cheaper)
+        assert saved > claim.saved if claim.least else saved == pytest.approx(claim.saved, abs=0.2), claim
     assert paper.saved("injection", ["wire", "pcie"], 90) == 0
     assert paper.saved("latency", ["switch"], 70) == pytest.approx(5.45, abs=0.005)
     software = ["hlp_post", "llp_post", "llp_prog", "hlp_rx_prog"]
