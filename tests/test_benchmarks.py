@@ -44,10 +44,10 @@ def test_no_name_is_lost() -> None:
     ],
 )
 def test_kinds(name: str, kind: type[Benchmark], by: str) -> None:
-    found = benchmarks.get(name)
-    assert type(found) is kind
-    assert found.by == by
-    assert (found.name, benchmarks.find()[name]) == (name, found)
+    benchmark = benchmarks.get(name)
+    assert type(benchmark) is kind
+    assert benchmark.by == by
+    assert (benchmark.name, benchmarks.find()[name]) == (name, benchmark)
 
 
 def test_every_benchmark_is_of_a_kind() -> None:
