@@ -182,7 +182,7 @@ def test_the_folders_of_the_repository_travel_in_a_wheel(wheel: Path) -> None:
     if tracked.returncode == 0:
         wanted = {name for name in tracked.stdout.splitlines() if not name.startswith("templates/setup/")}
         assert wanted == names
-    assert {"_quarto.yml", "templates/suites/quick.toml", "data/reference/breakdown.toml"} & names
+    assert {"_quarto.yml", "templates/suites/quick.toml", "data/reference/ethernet-scientific-2020.toml"} <= names
     assert not [name for name in names if "run-" in name]
 
 

@@ -31,6 +31,7 @@ from labkit.report import (
     markdown,
     methods,
     notebook,
+    oddities,
     omitting,
     painting,
     summary,
@@ -49,6 +50,7 @@ BLOCKS = (
     | methods.BLOCKS
     | artifact.BLOCKS
     | linting.BLOCKS
+    | oddities.BLOCKS
 )
 _COPIED = ("assets", "filters", "_extensions")
 MARK = ".labkit-report"  # in a folder that may be deleted
@@ -78,6 +80,7 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
     chapters, warnings = _notebooks(sources)
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
+    oddities.comment(Content(sources, chapters))
     config = {**config, book.SEAL: _sealed(chapters)}
     svg, caption = front.picture(Content(sources, chapters))
     content = Content(sources, chapters, empty, caption)
