@@ -12,6 +12,7 @@ from labkit import project
 from labkit.errors import DataError, SpecError, known
 
 FOLDER = project.SHIPPED / "data" / "reference"
+_FACTS = ("benchmarks", "interconnects")  # no numbers but facts, which `labkit.report.literature` reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +117,11 @@ class Paper:
         return cheaper * sum(leaf.value for leaf in self.leaves([total]) if leaf.name in less) / self.sum(total)
 
 
+def names() -> list[str]:
+    """Return the papers whose numbers are known."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem not in _FACTS)
+
+
 @cache
 def load(name: str) -> Paper:
     """Read the numbers of a paper from ``data/reference/NAME.toml``.
@@ -126,9 +132,8 @@ def load(name: str) -> Paper:
         If there is no such file, or it does not hold published numbers.
     """
     file = FOLDER / f"{name}.toml"
-    names = sorted(path.stem for path in FOLDER.glob("*.toml"))
-    if name not in names:
-        raise DataError(f"There is no {file}. There are: {', '.join(names) or 'none; install labkit again'}.")
+    if name not in names():
+        raise DataError(f"There is no {file}. There are: {', '.join(names()) or 'none; install labkit again'}.")
     try:
         table = tomllib.loads(file.read_text())
         numbers = [Number(**_frozen(one)) for one in table.pop("number")]

@@ -9,7 +9,7 @@ import pytest
 from labkit import reference
 from labkit.errors import DataError, SpecError
 
-FILES = sorted(path.stem for path in reference.FOLDER.glob("*.toml"))
+FILES = reference.names()
 GOOD = """
 title = "T"
 authors = "A"
