@@ -151,7 +151,8 @@ def test_experiments_say_how_to_repeat_them() -> None:
     assert all(one.labkit or (one.needs and one.command) for one in every)
     assert all(one.metric in METRICS for one in every if one.metric and one.metric != "gflops")
     keys = set(re.findall(r"^@\w+\{([^,]+)", (styles.TEMPLATES / "references.bib").read_text(), re.M))
-    assert {paper.key for paper in literature.papers()} <= keys
+    assert {paper.paper.key for paper in literature.papers()} <= keys
+    assert all(paper.paper[name] for paper in literature.papers() for one in paper.experiments for name in one.values)
 
 
 def test_commands_of_experiments_are_commands_of_labkit() -> None:
@@ -163,7 +164,7 @@ def test_commands_of_experiments_are_commands_of_labkit() -> None:
 
 
 def test_a_spoiled_list_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "1.toml").write_text('key = "a"\ntitle = "b"\nconditions = "c"\ncolour = "red"\n')
+    (tmp_path / "1.toml").write_text('title = "b"\nnumbers = "c"\ncolour = "red"\n')
     monkeypatch.setattr(literature, "PAPERS", tmp_path)
     literature.papers.cache_clear()
     try:

@@ -137,7 +137,7 @@ def merge(options: argparse.Namespace) -> int:
 
 def import_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit import`."""
-    verb.add_argument("file", nargs="+", help="output of an OSU or Intel MPI benchmark")
+    verb.add_argument("file", nargs="+", help="output of a benchmark, or a folder of such files")
     verb.add_argument(
         "--into",
         metavar="CAMPAIGN",

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from labkit import benchmarks, formats, tools
 from labkit.errors import DataError, SpecError
-from labkit.reference import FOLDER
+from labkit.reference import FOLDER, Paper, load
 from labkit.spec import validated
 
 PAPERS = FOLDER / "papers"
@@ -117,16 +117,6 @@ class Surveyed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
-    """A value in the text of a paper: what it is, the value as printed, its unit, and its place."""
-
-    text: str
-    value: str
-    unit: str
-    where: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """An experiment of a paper.
 
@@ -137,8 +127,7 @@ class Experiment:
     notebook : the one that shows it; else the first one with such a benchmark.
     metric : to show; the benchmark's first one where it does not have it.
     size : to show, the nearest one that was measured; the smallest where none is named.
-    published : values in the paper's text.
-    values : names of numbers of `Literature.numbers`.
+    values : names of the paper's numbers.
     needs, command : what repeating it as in the paper takes, and the command lines that do it.
     """
 
@@ -149,7 +138,6 @@ class Experiment:
     notebook: str = ""
     metric: str = ""
     size: str = ""
-    published: tuple[Published, ...] = ()
     values: tuple[str, ...] = ()
     needs: str = ""
     command: str = ""
@@ -157,21 +145,23 @@ class Experiment:
 
 @dataclass(frozen=True, kw_only=True)
 class Literature:
-    """A paper and its experiments.
+    """The experiments of a paper.
 
     Parameters
     ----------
-    key : of the bibliography.
-    title, conditions : of the paper, and under which it measured.
+    title : of their section.
+    numbers : file of `labkit.reference` with the numbers of the paper.
     experiments : in the order of the paper.
-    numbers : file of `labkit.reference` with its numbers.
     """
 
-    key: str
     title: str
-    conditions: str
+    numbers: str
     experiments: tuple[Experiment, ...] = field(default_factory=tuple)
-    numbers: str = ""
+
+    @property
+    def paper(self) -> Paper:
+        """Its numbers, conditions and key in the bibliography."""
+        return load(self.numbers)
 
 
 @cache
@@ -231,10 +221,7 @@ def papers() -> tuple[Literature, ...]:
 
 def _paper(file: Path) -> Literature:
     table = _table(file)
-    experiments = []
-    for row in table.pop("experiment", []):
-        published = [_one(Published, one, file) for one in row.pop("published", [])]
-        experiments.append(_one(Experiment, row | {"published": published}, file))
+    experiments = [_one(Experiment, row, file) for row in table.pop("experiment", [])]
     return _one(Literature, table | {"experiments": experiments}, file)
 
 

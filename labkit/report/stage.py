@@ -33,6 +33,7 @@ from labkit.report import (
     markdown,
     methods,
     notebook,
+    oddities,
     omitting,
     painting,
     parts,
@@ -53,6 +54,7 @@ BLOCKS = (
     | methods.BLOCKS
     | artifact.BLOCKS
     | linting.BLOCKS
+    | oddities.BLOCKS
 )
 _COPIED = ("assets", "filters", "_extensions")
 MARK = ".labkit-report"  # in a folder that may be deleted
@@ -90,6 +92,7 @@ def stage(
     listed = styles.placed(config["book"]["chapters"], list(chapters))
     elsewhere = {label for name, one in chapters.items() if name not in listed for label in notebook.labels(one)}
     chapters = {name: chapters[name] for name in listed if name in chapters}
+    oddities.comment(Content(sources, chapters))
     config = {**config, book.SEAL: _sealed(chapters)}
     svg, caption = front.picture(Content(sources, chapters))
     content = Content(sources, chapters, empty, caption, style=style, contract=contract)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from labkit import benchmarks, reference, studies
+from labkit import benchmarks, studies
 from labkit.errors import LabkitError
+from labkit.reference import Number
 from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import curves, hard, metric_of, nearest, shown
@@ -43,13 +44,13 @@ def counts(content: Content) -> str:
 def _paper(paper: Literature, content: Content) -> str:
     measured = sorted(names(content))
     here = [one for one in paper.experiments if matching(measured, one.labkit)]
-    label = f"sec-paper-{paper.key}"
-    parts = [f"## {escape(paper.title)} {{#{label}}}", f"{escape(paper.conditions)} [@{paper.key}]"]
+    key = paper.paper.key
+    parts = [f"## {escape(paper.title)} {{#sec-paper-{key}}}", f"{escape(paper.paper.conditions)} [@{key}]"]
     if here:
         rows = [
             [f"**{escape(one.title)}** ({escape(one.figure)})", _found(one, paper), _here(one, content)] for one in here
         ]
-        caption = f"Experiments of [@{paper.key}] and their repetitions. {{#tbl-paper-{paper.key}}}"
+        caption = f"Experiments of [@{key}] and their repetitions. {{#tbl-paper-{key}}}"
         parts.append(
             markdown.table(["experiment", "the paper", "this report: bold values, intervals"], rows, caption=caption)
         )
@@ -59,12 +60,14 @@ def _paper(paper: Literature, content: Content) -> str:
 
 def _found(one: Experiment, paper: Literature) -> str:
     """Say what the paper found, with its values."""
-    values = [f"{escape(v.text)}: {hard(escape(f'{v.value} {v.unit}'))}" for v in one.published]
-    if one.values:
-        numbers = reference.load(paper.numbers)
-        known = [numbers[name] for name in one.values]
-        values += [f"{escape(n.text)}: {hard(escape(f'{n.value:g} {numbers.unit}'))}" for n in known]
+    values = [_stated(paper.paper[name]) for name in one.values]
     return " ".join(filter(None, [escape(one.result), "; ".join(values) + "." if values else ""]))
+
+
+def _stated(number: Number) -> str:
+    """Return a published number with what it is."""
+    network = f" ({number.network})" if number.network else ""
+    return f"{escape(number.text + network)}: {hard(escape(number.stated))}"
 
 
 def _here(one: Experiment, content: Content) -> str:
@@ -135,7 +138,7 @@ def published(content: Content) -> int:
     """Return the number of published values that stand beside a value of this report."""
     measured = sorted(names(content))
     every = [one for paper in literature.papers() for one in paper.experiments if matching(measured, one.labkit)]
-    return sum(len(one.published) + len(one.values) for one in every)
+    return sum(len(one.values) for one in every)
 
 
 BLOCKS = {"papers": repeated, "papers-counts": counts}
