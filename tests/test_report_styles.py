@@ -68,8 +68,8 @@ def test_a_style_may_be_like_another_but_not_like_itself(own: Path) -> None:
     (own / "styles" / "house.yml").write_text("labkit: {like: house}\n")
     with pytest.raises(ReportError, match="house' is like itself: house → house"):
         styles.load("house")
-    (own / "styles" / "house.yml").write_text("labkit: {liek: survey}\n")
-    with pytest.raises(ReportError, match="liek"):
+    (own / "styles" / "house.yml").write_text("labkit: {kile: survey}\n")
+    with pytest.raises(ReportError, match="kile"):
         styles.load("house")
     (own / "styles" / "house.yml").write_text("- a\n")
     with pytest.raises(ReportError, match="must hold keys and values"):
