@@ -159,10 +159,13 @@ def test_nothing_is_kept_when_one_file_is_broken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "line 1: found 'nothing', wanted the output of the OSU micro-benchmarks (OMB) or of the Intel MPI"),
-        (b"\x7fELF\x00\x01", "wanted the output of the OSU"),
-        (b"bandwidth: 12 GB/s\n", "line 1: found 'bandwidth: 12 GB/s', wanted the output of the OSU"),
-        (LATENCY.read_bytes() + MPI1.read_bytes(), "not of both in one file"),
+        (b"", "line 1: found 'nothing', wanted the output of a benchmark that labkit reads (OMB, IMB, "),
+        (b"\x7fELF\x00\x01", "wanted the output of a benchmark that labkit reads"),
+        (b"bandwidth: 12 GB/s\n", "line 1: found 'bandwidth: 12 GB/s', wanted the output of a benchmark"),
+        (
+            LATENCY.read_bytes() + MPI1.read_bytes(),
+            "found 'IMB and OMB', wanted the output of one program, not of several",
+        ),
         (None, "cannot be read: No such file or directory. Name a file"),
     ],
 )
@@ -427,7 +430,10 @@ def test_what_is_no_file_is_refused_with_a_sentence_and_not_waited_for(tmp_path:
         os.mkfifo(path)
     elif kind == "folder":
         path.mkdir()
-    with pytest.raises(DataError, match=rf"(?i)is a {kind}, not a file\. Save the output") as error:
+    said = rf"(?i)is a {kind}, not a file\. Save the output"
+    if kind == "folder":
+        said = r"labkit can import no file of this folder\. it has no file\. Name a folder with the output"
+    with pytest.raises(DataError, match=said) as error:
         importing.bring([path], into=tmp_path / "c")
     assert len(str(error.value).splitlines()) == 1
     assert not (tmp_path / "c").exists()

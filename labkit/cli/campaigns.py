@@ -149,7 +149,7 @@ def merge(options: argparse.Namespace) -> int:
 
 def import_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit import`."""
-    verb.add_argument("file", nargs="+", help="output of an OSU or Intel MPI benchmark")
+    verb.add_argument("file", nargs="+", help="output of a benchmark, or a folder of such files")
     verb.add_argument(
         "--into",
         metavar="CAMPAIGN",
@@ -195,7 +195,15 @@ def import_(options: argparse.Namespace) -> int:
 def report_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit report`."""
     verb.add_argument("campaign", nargs="+", help="campaign by folder or name")
-    verb.add_argument("--style", default="report", help="layout of the report: report or letter (default: %(default)s)")
+    verb.add_argument(
+        "--style",
+        default="report",
+        help="what the report holds and how it looks: report, letter, survey, acceptance, comparison, lab, slides, or "
+        "a style of your project (default: %(default)s)",
+    )
+    verb.add_argument(
+        "--contract", metavar="FILE", type=Path, help="acceptance contract (TOML) that --style acceptance judges by"
+    )
     engines, text = ("auto", "quarto", "plain"), "engine that renders the report (default: Quarto if installed)"
     verb.add_argument("--engine", choices=engines, default="auto", help=text)
     verb.add_argument(
@@ -211,7 +219,14 @@ def report_(options: argparse.Namespace) -> int:
     from labkit import campaign, report
 
     folders = [campaign.find(name) for name in options.campaign]
-    built = report.build(folders, style=options.style, engine=options.engine, execute=options.execute, progress=say)
+    built = report.build(
+        folders,
+        style=options.style,
+        engine=options.engine,
+        execute=options.execute,
+        contract=options.contract,
+        progress=say,
+    )
     for text in built.warnings:
         warn(text)
     print(f"HTML report: {built.html}")

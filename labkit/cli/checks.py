@@ -22,14 +22,12 @@ def lint_options(verb: argparse.ArgumentParser) -> None:
 
 def lint(options: argparse.Namespace) -> int:
     """Check a campaign against the rules; 1 if it breaks one of level error, as labkit doctor and labkit verify do."""
-    from labkit.analysis.lint import Evidence
     from labkit.analysis.lint import lint as check
     from labkit.campaign import find
     from labkit.report import sources
     from labkit.show import linted
 
-    source = sources.read(find(options.campaign))
-    result = check(Evidence(source.name, source.points, source.records, source.summary, source.failed))
+    result = check(sources.read(find(options.campaign)).evidence)
     print(linted.as_json(result) if options.format == "json" else linted.text(result))
     return OK if result.sound else ERROR
 
