@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, extras, outside, ranges, show, terminal
-from labkit.cli import campaigns, checks, compare, jobs, measure, pages, streams, testbed
+from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, streams, testbed
 from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
@@ -309,6 +309,14 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         campaigns.show_options,
         "Print the results of a campaign.",
         "labkit show quick --benchmark mpi.latency --format csv",
+    ),
+    (
+        "reference",
+        published.run,
+        published.options,
+        "Search the numbers that papers published; print value, conditions and place.",
+        "labkit reference\nlabkit reference roce latency\nlabkit reference mpi.bandwidth --format json\n"
+        "labkit reference --paper cluster-interconnects-2003",
     ),
     (
         "compare",
