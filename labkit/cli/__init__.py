@@ -328,6 +328,15 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         "labkit compare quick --by transport=shm,tcp --format json",
     ),
     (
+        "explain",
+        checks.explain,
+        checks.explain_options,
+        "Compare bandwidths and latencies with what their paths allow; say what to check next.",
+        "labkit explain data/campaigns/examples/virtual-cluster\n"
+        "labkit explain quick --link 100gbit --mtu 9000 --pcie 3x16\n"
+        "labkit explain roce --link '100 Gb/sec (4X EDR)' --mtu 4096 --format json",
+    ),
+    (
         "lint",
         checks.lint,
         checks.lint_options,
