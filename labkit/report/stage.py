@@ -75,12 +75,12 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
     """
     config = merged(_yaml(project.config()), _style(style))
     folder = _empty(Campaign(sources[0].path).derived / "report")
-    chapters, warnings = _notebooks(sources)
+    front_spec, caption = front.picture(sources)
+    chapters, (svg, *_), warnings = _notebooks(sources, [front_spec] if front_spec else [])
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     config = {**config, book.SEAL: _sealed(chapters)}
-    svg, caption = front.picture(Content(sources, chapters))
-    content = Content(sources, chapters, empty, caption)
+    content = Content(sources, chapters, empty, caption if svg else "")
     if svg:
         (folder / front.FILE).parent.mkdir()
         (folder / front.FILE).write_text(svg)
@@ -164,11 +164,13 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return both
 
 
-def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], list[str]]:
-    """Return the chapters of all campaigns in their order, and warnings for their readers."""
+def _notebooks(
+    sources: Sequence[Source], more: Sequence[Any]
+) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str]]:
+    """Return the chapters of all campaigns in their order, the svg of `more` figures and None, and warnings."""
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
-    warnings = painting.unify([*books.values()])
+    svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), more)
     for number, source in enumerate(sources, start=1):
         added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
@@ -185,7 +187,7 @@ def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], 
             if chapter.error:
                 warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
-    return chapters, warnings
+    return chapters, [*svgs, None], warnings
 
 
 def _sealed(chapters: Mapping[str, notebook.Chapter]) -> str:
