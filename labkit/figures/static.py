@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from labkit import folders, scratch, writing
 from labkit.errors import DataError, LabkitWarning
@@ -183,4 +183,4 @@ def _fixed(svg: str, spec: Mapping[str, Any]) -> str:
     traces = re.findall(rf'(?:class="trace \w+ trace|class="cb|id="[gp]{digest}-(?:cb|legend-)?)([0-9a-f]{{6}})\b', svg)
     for number, old in enumerate(dict.fromkeys(traces)):
         svg = re.sub(rf"(trace|cb|-){old}(?![0-9a-f])", rf"\g<1>t{number}", svg)
-    return ElementTree.canonicalize(svg)
+    return ET.canonicalize(svg)
