@@ -22,6 +22,7 @@ from labkit.launch import Placement
 from labkit.samples import Samples
 from labkit.spec import Effort, Spec
 from labkit.stats import over_ranks
+from labkit.units import format_number
 from labkit.worker import Frame, Plan, Reader
 
 ITERATIONS = 200
@@ -110,7 +111,7 @@ def main() -> None:
             for keep in ("all", "extremes"):
                 one = start(ranks, keep, Path(folder))
                 print(
-                    f"| {ranks} | {keep} | {one.ready:.1f} | {one.barrier * 1e6:,.0f} | {one.beside * 1e3:,.0f} "
+                    f"| {ranks} | {keep} | {one.ready:.1f} | {format_number(one.barrier * 1e6)} | {one.beside * 1e3:,.0f} "
                     f"| {one.sent / 1e3:,.0f} | {one.saved * 1e3:.0f} | {one.size / 1e3:,.0f} |",
                     flush=True,
                 )

@@ -70,7 +70,7 @@ def command(count: int, switch: str) -> Iterator[tuple[list[str], dict[str, str]
         os.environ |= {filesystems.SWITCH: before} if before else {}
 
 
-def own_words(words: Sequence[str]) -> int:
+def rank_words(words: Sequence[str]) -> int:
     """Where in the command of a start the command of a rank begins."""
     return max(i for i, word in enumerate(words) if word in (sys.executable, "/bin/sh"))
 
@@ -145,7 +145,7 @@ def traced(count: int, switch: str) -> list[Calls]:
     if why := untraceable():
         raise RuntimeError(why)
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, command(count, switch) as (words, variables):
-        at = own_words(words)
+        at = rank_words(words)
         words = [*words[:at], "/bin/sh", "-c", _TRACE, folder, *words[at:]]
         done = subprocess.run(words, env=variables, cwd="/", capture_output=True, timeout=300, check=False)
         if done.returncode:
@@ -175,11 +175,11 @@ def calls() -> None:
     """File system calls of a rank until it has measured, without and with copies on the nodes."""
     print(f"{'file system calls of a rank':28} {'all':>6} {'opens':>6} " + " ".join(f"{name:>12}" for name in shared()))
     for label, switch in (("from the environment", "no"), ("from a copy on its node", "yes")):
-        found = max(traced(2, switch), key=lambda one: one.every)
+        rank = max(traced(2, switch), key=lambda one: one.every)
         print(
-            f"{label:28} {found.every:6} {found.opened:6} "
-            + " ".join(f"{found.inside[name]:12}" for name in shared())
-            + f"   10,000 ranks: {sum(found.inside.values()) * 10_000:,} into these folders"
+            f"{label:28} {rank.every:6} {rank.opened:6} "
+            + " ".join(f"{rank.inside[name]:12}" for name in shared())
+            + f"   10,000 ranks: {sum(rank.inside.values()) * 10_000:,} into these folders"
         )
 
 
@@ -220,8 +220,7 @@ def start() -> None:
 
 MODULES = ("nfsd", "nfsv4", "veth", "ext4", "loop", "sch_netem", "virtio_console")
 NODE, EXPORT, MIB = Path("/run/nodes/node1"), Path("/run/export"), 700
-REPEATS = 3
-PLAN = {"0ms": (2, 4, 8, 16, 32, 64), "1ms": (2, 8, 32)}  # delay of each packet on the way to the server: ranks
+PLAN = {"0ms": {2: 3, 4: 3, 8: 3, 16: 3, 32: 1, 64: 1}, "1ms": {2: 3, 8: 3}}  # delay of each packet: ranks: starts
 LOADED = ("numpy", "numpy.libs", "mpi4py")
 _ASKED = Path("/proc/net/rpc/nfsd")  # requests that the server has had
 
@@ -232,7 +231,7 @@ def nfs() -> None:
 
     accel = os.environ.get("LABKIT_BENCH_ACCEL", "tcg")  # kvm is fast where it works
     print(
-        f"guest: 2 processors ({accel}), NFS 4.2, {REPEATS} starts each; the client has nothing cached before each",
+        f"guest: 2 processors ({accel}), NFS 4.2; the client has nothing cached before a start",
         flush=True,
     )
     with _guest.boot(required=MODULES, cpus=2, memory="6G", accel=accel) as guest:
@@ -254,20 +253,20 @@ def in_guest() -> None:
     )
     for delay, counts in PLAN.items():
         server.sh(f"nsenter --net=/run/netns/node1 tc qdisc replace dev eth0 root netem delay {delay}")
-        for count in counts:
-            _compared(delay, count, python)
+        for count, repeats in counts.items():
+            _compared(delay, count, repeats, python)
 
 
-def _compared(delay: str, count: int, python: Path) -> None:
+def _compared(delay: str, count: int, repeats: int, python: Path) -> None:
     """One line: starts from the environment and from copies by turns."""
     times: dict[str, list[float]] = {"plain": [], "copying": [], "copies": []}
     requests: dict[str, list[int]] = {"plain": [], "copies": []}
     with command(count, "no") as (words, variables):
-        at = own_words(words)
+        at = rank_words(words)
         variables |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
         plain = [*words[:at], str(python), *words[at + 1 :]]
     made = _archive(python, variables)
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         before = _cold()
         times["plain"].append(met(plain, variables))
         requests["plain"].append(_requests() - before)

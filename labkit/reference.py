@@ -1,17 +1,40 @@
-"""Published numbers, each with its place in the paper. labkit recomputes sums but never replaces published ones."""
+"""Published numbers, each with its place in the paper. labkit recomputes sums but never replaces published ones.
+
+A file holds the numbers of one paper: ``data/reference/NAME-YEAR.toml`` of labkit or of the user's project. Numbers are
+kept as printed, with their unit; whoever computes with them asks for `Number.si`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Literal
 
-from labkit import project
-from labkit.errors import DataError, SpecError, known
+from labkit import benchmarks, project
+from labkit.columns import METRICS
+from labkit.errors import DataError, SpecError, alike, known
+from labkit.spec import validated
+from labkit.units import format_exact, format_number, format_size, parse_size
 
 FOLDER = project.SHIPPED / "data" / "reference"
+FILES = "*-[12][0-9][0-9][0-9].toml"  # a paper's file bears its year
+SMALL, LARGE = "small", "large"  # message sizes that a paper leaves open
+# unit → what it measures, and its factor to s, B, B/s …; MB is 10^6 B and MiB 2^20 B, whatever a paper calls them
+UNITS: Mapping[str, tuple[str, float]] = {
+    **{name: ("s", factor) for name, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9), ("min", 60.0))},
+    **{f"{prefix}B": ("B", 10.0**n) for prefix, n in (("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12))},
+    **{f"{prefix}iB": ("B", 2.0**n) for prefix, n in (("K", 10), ("M", 20), ("G", 30), ("T", 40))},
+    **{f"{prefix}B/s": ("B/s", 10.0**n) for prefix, n in (("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12))},
+    **{f"{prefix}iB/s": ("B/s", 2.0**n) for prefix, n in (("K", 10), ("M", 20), ("G", 30), ("T", 40))},
+    **{f"{prefix}b/s": ("B/s", 10.0**n / 8) for prefix, n in (("k", 3), ("M", 6), ("G", 9), ("T", 12))},
+    **{f"{prefix}Hz": ("Hz", 10.0**n) for prefix, n in (("M", 6), ("G", 9))},
+    **{name: (name, 1.0) for name in ("1/s", "%", "times", "1")},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +45,24 @@ class Number:
     ----------
     name : name by which other numbers refer to it.
     text : what it is.
-    value : value as printed, in the unit of its paper.
-    where : table or section.
+    value : value as printed, in its unit.
+    where : table, figure or section.
+    page : of the paper, counted from its first; 0 if unknown.
+    unit : as in `UNITS`; that of the paper if left out. ``1`` is a count.
+    to : upper end, where the paper prints a range that begins with `value`.
+    relation : what the paper says of the number: it is exact, ``about`` this, ``above`` or ``below`` it.
+    uncertainty : of a number from a figure: half the width of what it may be, in its unit; 0 if the figure prints it.
     kind : class of the component, such as ``I/O``; empty if it is no component.
+    network, library : that it was measured over and with.
+    size : message size: ``4Mi``, a range ``1Ki:1Mi``, or ``small`` or ``large`` where the paper leaves it open.
+    processes, nodes : how many; 0 if the paper does not say.
+    conditions : further ones, beside those of the paper.
+    benchmarks, metric : of labkit, where its definition is the same. They make the number appear in figures.
     parts : names of the numbers that it is the sum of, in order; a part that counts twice has its name there twice.
+    ratio : names of two numbers; it is the first over the second, or that in %.
+    saving : names of two numbers; it is the part of the first, in %, by which the second is less.
     observed : name of the number that its authors compare it with.
+    instead : name of the number that the models use where the paper prints two values of the same.
     note : what to know about it.
     """
 
@@ -34,10 +70,120 @@ class Number:
     text: str
     value: float
     where: str
+    page: int = 0
+    unit: str = ""
+    to: float | None = None
+    relation: Literal["", "about", "above", "below"] = ""
+    uncertainty: float | None = None
     kind: str = ""
+    network: str = ""
+    library: str = ""
+    size: str = ""
+    processes: int = 0
+    nodes: int = 0
+    conditions: str = ""
+    benchmarks: tuple[str, ...] = ()
+    metric: str = ""
     parts: tuple[str, ...] = ()
+    ratio: tuple[str, ...] = ()
+    saving: tuple[str, ...] = ()
     observed: str = ""
+    instead: str = ""
     note: str = ""
+
+    def __post_init__(self) -> None:
+        self._check_value()
+        self._check_meaning()
+
+    def _check_value(self) -> None:
+        if self.unit not in UNITS:
+            raise SpecError(f"{self.name}: unit={self.unit!r}. {alike(self.unit, list(UNITS))}Take {', '.join(UNITS)}.")
+        if self.to is not None and self.to <= self.value:
+            raise SpecError(f"{self.name}: to={self.to:g} must be above value={self.value:g}.")
+        if (self.uncertainty or 0) < 0 or (self.read == "figure" and self.uncertainty is None):
+            raise SpecError(
+                f"{self.name}: a number from a figure needs its uncertainty: half the width of what it may be, in its "
+                "unit, or 0 if the figure prints it."
+            )
+        for size in self.sizes:
+            parse_size(size)
+
+    def _check_meaning(self) -> None:
+        if bool(self.benchmarks) != bool(self.metric):
+            raise SpecError(f"{self.name}: benchmarks and metric go together. Set both, or none.")
+        for name in self.benchmarks:
+            benchmark = benchmarks.get(name)
+            metrics = [*benchmark.metrics, *benchmark.phases.values(), *benchmark.derived]
+            if self.metric not in metrics:
+                raise known(f"metric of {name}", self.metric, metrics)
+            if self.measures != UNITS[METRICS[self.metric].unit][0]:
+                raise SpecError(f"{self.name}: {self.metric} is no number in {self.unit}.")
+        for field in ("ratio", "saving"):
+            if len(getattr(self, field)) not in (0, 2):
+                raise SpecError(f"{self.name}: {field} takes two names.")
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Ends of the message sizes; one if it is a single size, none if the paper leaves it open."""
+        return () if self.size in ("", SMALL, LARGE) else tuple(self.size.split(":", 1))
+
+    @property
+    def size_B(self) -> int | None:  # noqa: N802 - a unit
+        """Message size, B; None if there is none, or not one."""
+        return parse_size(self.sizes[0]) if len(self.sizes) == 1 else None
+
+    @property
+    def measures(self) -> str:
+        """Unit of `si`: s, B, B/s, Hz, 1/s, %, times or 1."""
+        return UNITS[self.unit][0]
+
+    @property
+    def si(self) -> float:
+        """Value in s, B, B/s and so on: see `measures`."""
+        return self.value * UNITS[self.unit][1]
+
+    def in_unit(self, unit: str, value: float | None = None) -> float:
+        """Return the value, or another one in the unit of this number, in another unit of the same kind."""
+        return (self.value if value is None else value) * UNITS[self.unit][1] / UNITS[unit][1]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Ends of the printed range, or of the reading of a figure, in the unit; twice the value if it has none."""
+        if self.to is not None:
+            return self.value, self.to
+        return self.value - (self.uncertainty or 0), self.value + (self.uncertainty or 0)
+
+    @property
+    def read(self) -> Literal["table", "figure", "text"]:
+        """Where it was read."""
+        begins = self.where[:3].casefold()
+        return "table" if begins == "tab" else "figure" if begins == "fig" else "text"
+
+    @property
+    def stated(self) -> str:
+        """Value with its relation, range and unit, as the paper states it."""
+        return self._words(self.unit, format_exact)
+
+    def stated_in(self, unit: str) -> str:
+        """Value with its relation and range in another unit of the same kind, to four digits."""
+        return self.stated if unit == self.unit else self._words(unit, format_number)
+
+    def _words(self, unit: str, written: Callable[[float], str]) -> str:
+        words = {"": "", "about": "about ", "above": "> ", "below": "< "}[self.relation]
+        words += written(self.in_unit(unit))
+        if self.to is not None:
+            words += f" to {written(self.in_unit(unit, self.to))}"
+        if self.uncertainty:
+            words += f" ± {written(self.in_unit(unit, self.uncertainty))}"
+        return f"{words} {unit}" if unit != "1" else words
+
+    @property
+    def circumstances(self) -> str:
+        """Network, library, size, processes and further conditions in words."""
+        sizes = " to ".join(format_size(parse_size(one)) for one in self.sizes)
+        size = sizes or (self.size and f"{self.size} messages")
+        counts = [f"{count} {word}" for count, word in ((self.processes, "processes"), (self.nodes, "nodes")) if count]
+        return ", ".join(filter(None, [self.network, self.library, size, *counts, self.conditions]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +197,7 @@ class Claim:
     cheaper : by how much, %.
     saved : part of the total that is saved, %, as printed.
     where : table or section.
+    page : of the paper; 0 if unknown.
     least : whether the paper says "more than".
     note : what to know about it.
     """
@@ -61,6 +208,7 @@ class Claim:
     cheaper: float
     saved: float
     where: str
+    page: int = 0
     least: bool = False
     note: str = ""
 
@@ -71,9 +219,12 @@ class Paper:
 
     Parameters
     ----------
-    title, authors, published, doi : of the paper.
+    title, authors, published : of the paper.
+    short : how a legend calls it, such as ``Liu et al. 2003``.
     conditions : under which its numbers hold.
-    unit : of all of them.
+    doi : without the address of the resolver; empty if it has none, or it is not known.
+    key : in the report's bibliography; empty if it is not there.
+    unit : of all numbers that name no other.
     numbers : by name.
     claims : about cheaper parts.
     """
@@ -81,11 +232,13 @@ class Paper:
     title: str
     authors: str
     published: str
-    doi: str
+    short: str
     conditions: str
-    unit: str
-    numbers: Mapping[str, Number]
-    claims: tuple[Claim, ...]
+    doi: str = ""
+    key: str = ""
+    unit: str = ""
+    numbers: Mapping[str, Number] = dataclasses.field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
 
     def __getitem__(self, name: str) -> Number:
         """The number of that name; SpecError if there is none."""
@@ -115,8 +268,52 @@ class Paper:
         less = {leaf.name for leaf in self.leaves(parts)}
         return cheaper * sum(leaf.value for leaf in self.leaves([total]) if leaf.name in less) / self.sum(total)
 
+    def place(self, number: Number) -> str:
+        """Where a number stands: paper, table or section, and page."""
+        return f"{self.short}, {number.where}" + (f", p. {number.page}" if number.page else "")
 
-@cache
+
+@dataclass(frozen=True)
+class Entry:
+    """A number with its paper.
+
+    Parameters
+    ----------
+    file : name of the paper's file, without its ending.
+    paper : with conditions of all its numbers.
+    number : one of them.
+    """
+
+    file: str
+    paper: Paper
+    number: Number
+
+    @property
+    def place(self) -> str:
+        """Where the number stands."""
+        return self.paper.place(self.number)
+
+    @property
+    def haystack(self) -> str:
+        """All words about the number, for a search."""
+        number, paper = self.number, self.paper
+        texts = (self.file, paper.title, paper.authors, paper.published, paper.short, number.name, number.text)
+        more = (paper.key, number.where, number.kind, number.circumstances, number.size, number.unit, number.note)
+        return "\n".join((*texts, *more, *number.benchmarks, number.metric)).casefold()
+
+
+def _files() -> dict[str, Path]:
+    """Files by their names; those of the user's project replace those that labkit ships."""
+    home = project.current()
+    folders = [FOLDER, *([home / "data" / "reference"] if home else [])]
+    return dict(sorted((path.stem, path) for folder in folders for path in sorted(folder.glob(FILES))))
+
+
+def names() -> list[str]:
+    """Return the papers whose numbers are known; a file bears the year at the end of its name."""
+    return list(_files())
+
+
 def load(name: str) -> Paper:
     """Read the numbers of a paper from ``data/reference/NAME.toml``.
 
@@ -125,28 +322,95 @@ def load(name: str) -> Paper:
     DataError
         If there is no such file, or it does not hold published numbers.
     """
-    file = FOLDER / f"{name}.toml"
-    names = sorted(path.stem for path in FOLDER.glob("*.toml"))
-    if name not in names:
-        raise DataError(f"There is no {file}. There are: {', '.join(names) or 'none; install labkit again'}.")
+    files = _files()
+    if name not in files:
+        there = ", ".join(files) or "none; install labkit again"
+        raise DataError(f"There is no {FOLDER / name}.toml. There are: {there}.")
+    return read(files[name])
+
+
+@cache
+def read(file: Path) -> Paper:
+    """Read the numbers of a paper from a file.
+
+    Raises
+    ------
+    DataError
+        If it does not hold published numbers.
+    """
     try:
-        table = tomllib.loads(file.read_text())
-        numbers = [Number(**_frozen(one)) for one in table.pop("number")]
-        claims = tuple(Claim(**_frozen(one)) for one in table.pop("claim", []))
-        paper = Paper(numbers={one.name: one for one in numbers}, claims=claims, **table)
-        if len(paper.numbers) < len(numbers):
-            raise ValueError("a name occurs twice")
-        for number in numbers:
-            paper.leaves(filter(None, (number.name, number.observed)))  # refuses names that are not in the paper
-        for claim in claims:
-            paper.leaves([claim.total, *claim.parts])
-    except (ValueError, TypeError, KeyError, RecursionError, SpecError) as error:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        numbers, claims = table.pop("number"), table.pop("claim", [])
+        unit = table.get("unit", "")
+        made = [
+            validated(Number, {"unit": unit} | one, what=f"number {one.get('name', n + 1)}")
+            for n, one in enumerate(numbers)
+        ]
+        claimed = tuple(validated(Claim, one, what="a claim") for one in claims)
+        paper = validated(Paper, table, what="the head of the file")
+        paper = dataclasses.replace(paper, numbers=_named(made), claims=claimed)
+        _follow(paper)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SpecError) as error:
         raise DataError(
             f"{file} is not a table of published numbers: {error}. Correct it, or restore it from git."
         ) from error
     return paper
 
 
-def _frozen(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with tuples in place of lists."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+def _named(numbers: Sequence[Number]) -> dict[str, Number]:
+    """Numbers by name; raise a SpecError for a name that occurs twice."""
+    named: dict[str, Number] = {}
+    for number in numbers:
+        if number.name in named:
+            raise SpecError(f"the name {number.name} occurs twice")
+        named[number.name] = number
+    return named
+
+
+def _follow(paper: Paper) -> None:
+    """Raise a SpecError for a name that is not in the paper, or parts in different units."""
+    for number in paper.numbers.values():
+        others = (number.observed, number.instead, *number.ratio, *number.saving)
+        paper.leaves([number.name, *filter(None, others)])
+        units = {number.unit} | {paper[part].unit for part in number.parts}
+        if len(units) > 1:
+            raise SpecError(f"{number.name} and its parts are in {' and '.join(sorted(units))}, not in one unit")
+    for claim in paper.claims:
+        paper.leaves([claim.total, *claim.parts])
+
+
+def entries(*, file: str = "") -> list[Entry]:
+    """Return all numbers of all papers, or of one, in the order of the files."""
+    papers = {name: load(name) for name in ([file] if file else names())}
+    return [Entry(name, paper, number) for name, paper in papers.items() for number in paper.numbers.values()]
+
+
+def search(words: Iterable[str], *, file: str = "") -> list[Entry]:
+    """Return the numbers that have all of some words in what is known of them.
+
+    Parameters
+    ----------
+    words : beginnings of words, in any case: ``roce latency``, ``liu2003``, ``mpi.latency``, ``table 1``.
+    file : name of the only paper to search; empty for all.
+    """
+    wanted = [re.compile(rf"(?<![a-z0-9]){re.escape(word.casefold())}") for word in words]
+    return [entry for entry in entries(file=file) if all(word.search(entry.haystack) for word in wanted)]
+
+
+def matching(names: Iterable[str], metric: str, words: Iterable[str] = ()) -> list[Entry]:
+    """Return the numbers that labkit measures as one of some benchmarks, in a metric.
+
+    Of two values that a paper prints for the same, only the one that the models use is among them.
+
+    Parameters
+    ----------
+    names : of benchmarks.
+    metric : as in `labkit.columns.METRICS`.
+    words : that the numbers must have, as in `search`.
+    """
+    wanted = set(names)
+    return [
+        one
+        for one in search(words)
+        if one.number.metric == metric and wanted & {*one.number.benchmarks} and not one.number.instead
+    ]

@@ -70,7 +70,7 @@ def last_line(text: str) -> str:
     return text.splitlines()[-1][:100] if text else "no output"
 
 
-def found(*commands: str) -> str | None:
+def located(*commands: str) -> str | None:
     """The first of the commands: beside this interpreter, then on PATH."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return next((place for command in commands if (place := shutil.which(command, path=path))), None)
@@ -78,7 +78,7 @@ def found(*commands: str) -> str | None:
 
 def probe_mpi() -> Capability:
     """Two ranks add up."""
-    mpirun = found("mpirun", "mpiexec")
+    mpirun = located("mpirun", "mpiexec")
     if mpirun is None:
         return Capability("missing", "no mpirun. Install openmpi-bin")
     program = (
@@ -93,7 +93,7 @@ def probe_mpi() -> Capability:
 
 def probe_netns() -> Capability:
     """A network namespace with a pair of virtual interfaces in it."""
-    if not found("unshare") or not found("ip"):
+    if not located("unshare") or not located("ip"):
         return Capability("missing", "no unshare or ip. Install util-linux and iproute2")
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     inside = ["ip", "link", "add", "labkit0", "type", "veth", "peer", "name", "labkit1"]
@@ -135,7 +135,7 @@ def probe_slurm() -> Capability:
 
 def probe_browser() -> Capability:
     """Headless Chromium shows a page."""
-    chromium = found("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+    chromium = located("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
     if chromium is None:
         return Capability("missing", "no chromium. Install chromium, or run choreo_get_chrome")
     with tempfile.TemporaryDirectory() as profile:
@@ -267,7 +267,7 @@ def mpirun() -> Path:
     """mpirun of the MPI that mpi4py uses here."""
     if capability("mpi").state != "available":
         pytest.skip(f"mpi: {capability('mpi').note}")
-    return Path(found("mpirun", "mpiexec") or "mpirun")
+    return Path(located("mpirun", "mpiexec") or "mpirun")
 
 
 @pytest.fixture(scope="session")

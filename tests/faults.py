@@ -96,16 +96,16 @@ class Run:
 
     def processes(self, like: Callable[[list[str]], bool] = lambda words: True) -> list[int]:
         """Processes of this run, by a variable they inherit; of them those with such words on their command line."""
-        found = []
+        pids = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 ours = f"{MARK}={self.name}\0".encode() in (entry / "environ").read_bytes() + b"\0"
                 alive = ours and " Z " not in (entry / "stat").read_text()
                 if alive and like((entry / "cmdline").read_bytes().decode(errors="replace").split("\0")):
-                    found.append(int(entry.name))
+                    pids.append(int(entry.name))
             except OSError:
                 continue
-        return found
+        return pids
 
     def acknowledged(self) -> list[str]:
         """Files that log.txt says are saved."""
@@ -120,13 +120,13 @@ class Run:
 
     def whole(self) -> set[str]:
         """Samples files that Parquet's own reader reads, with as many rows as were asked for; others break the promise."""
-        found = set()
+        files = set()
         for path in self.into.glob("samples/*/[!.]*.parquet"):
             rows = pq.read_table(path).num_rows
             if rows != ITERATIONS:
                 raise BrokenError(f"{path} has {rows} rows, not {ITERATIONS}")
-            found.add(str(path.relative_to(self.into)))
-        return found
+            files.add(str(path.relative_to(self.into)))
+        return files
 
     def wait_for_end(self, seconds: float = 60) -> None:
         """Nothing of the run may go on."""
@@ -145,9 +145,15 @@ class Run:
         lost : acknowledged points that the fault itself destroyed.
         """
         self.wait_for_end()
-        told, there = self.acknowledged(), self.whole()
-        if len(told) != len(set(told)) or len(set(told) - there) != lost or len(told) < fault:
-            raise BrokenError(f"acknowledged {len(told)}, of which {sorted(set(told) - there)} are not there")
+        acknowledged, there = self.acknowledged(), self.whole()
+        if (
+            len(acknowledged) != len(set(acknowledged))
+            or len(set(acknowledged) - there) != lost
+            or len(acknowledged) < fault
+        ):
+            raise BrokenError(
+                f"acknowledged {len(acknowledged)}, of which {sorted(set(acknowledged) - there)} are not there"
+            )
         before = self.launched()
         done = subprocess.run(
             self.command(), env=self.environment(), capture_output=True, text=True, timeout=300, cwd=ROOT, check=False
@@ -196,11 +202,11 @@ def commandline(pid: int) -> str:
 def _reached(run: Run, process: subprocess.Popen[str], count: int) -> int:
     """Wait until so many points are acknowledged; how many are by then."""
     until = time.monotonic() + 90
-    while (found := len(run.acknowledged())) < count:
+    while (saved := len(run.acknowledged())) < count:
         if process.poll() is not None or time.monotonic() > until:
-            raise MissedError(f"{found} of {count} points, status {process.poll()}: {run.said()[-600:]}")
+            raise MissedError(f"{saved} of {count} points, status {process.poll()}: {run.said()[-600:]}")
         time.sleep(0.005)
-    return found
+    return saved
 
 
 def signalled(number: int) -> Callable[[Run, random.Random], str]:
@@ -327,8 +333,8 @@ def damaged(run: Run, chance: random.Random) -> str:
             raise BrokenError(f"{path.name} was {harm}, but verify says: {done.stdout[-500:]}{done.stderr[-500:]}")
         path.unlink()
         name = str(path.relative_to(run.into))
-        for told in (run.into / "log.txt", run.into / "events.jsonl"):
-            told.write_text("".join(line for line in told.read_text().splitlines(True) if name not in line))
+        for log in (run.into / "log.txt", run.into / "events.jsonl"):
+            log.write_text("".join(line for line in log.read_text().splitlines(True) if name not in line))
     return run.settle(known - len(harms))
 
 
@@ -351,12 +357,12 @@ def kernel_killed(run: Run, chance: random.Random) -> str:
     if not process.returncode:
         raise MissedError("the notebook had just ended")
     run.wait_for_end()
-    told = run.acknowledged()
+    acknowledged = run.acknowledged()
     there = {str(path.relative_to(run.into)) for path in run.into.glob("samples/*/[!.]*.parquet")}
     for name in there:
         pq.read_table(run.into / name)
-    if set(told) - there or len(told) != len(set(told)) or len(told) < known:
-        raise BrokenError(f"acknowledged, but not there: {set(told) - there}")
+    if set(acknowledged) - there or len(acknowledged) != len(set(acknowledged)) or len(acknowledged) < known:
+        raise BrokenError(f"acknowledged, but not there: {set(acknowledged) - there}")
     before = len(run.launched())
     again = subprocess.run(
         command, env=run.environment(), capture_output=True, text=True, timeout=300, cwd=ROOT, check=False
@@ -416,7 +422,7 @@ def main() -> None:
             outcomes[fault].append(outcome)
             print(f"{number + 1:4} of {tries}  {fault:36} {outcome}", flush=True)
             write(outcomes, seed)
-    if any(outcome.startswith("BROKEN") for found in outcomes.values() for outcome in found):
+    if any(outcome.startswith("BROKEN") for trials in outcomes.values() for outcome in trials):
         raise SystemExit(1)
 
 
@@ -425,12 +431,12 @@ def write(outcomes: dict[str, list[str]], seed: int) -> None:
     page = ROOT / "docs" / "reliability.md"
     head = ["fault", "times tried", "as promised", "missed", "acknowledged when it came", "there before the second run"]
     rows = []
-    for fault, found in outcomes.items():
-        good = [outcome for outcome in found if outcome.endswith(" kept")]
-        missed = sum(outcome.startswith("missed") for outcome in found)
+    for fault, trials in outcomes.items():
+        good = [outcome for outcome in trials if outcome.endswith(" kept")]
+        missed = sum(outcome.startswith("missed") for outcome in trials)
         numbers = [sorted(int(outcome.split()[place]) for outcome in good) for place in (0, 2)]
-        spans = [f"{some[0]} to {some[-1]} of {POINTS}" if some else "–" for some in numbers]
-        rows.append([fault, str(len(found) - missed), str(len(good)), str(missed), *spans])
+        spans = [f"{points[0]} to {points[-1]} of {POINTS}" if points else "–" for points in numbers]
+        rows.append([fault, str(len(trials) - missed), str(len(good)), str(missed), *spans])
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     about = f"`make faults`, {when}, seed {seed}, load average {os.getloadavg()[0]:.1f} at its end:"
     before, _, rest = page.read_text().partition(BEGIN)

@@ -43,17 +43,17 @@ class Shown:
 def shown(campaign: str | Path, *names: str) -> tuple[Shown, ...]:
     """What the notebooks show of a campaign; all of them, or those whose names begin so."""
     folder = EXAMPLES / campaign
-    found: list[Shown] = []
+    displayed: list[Shown] = []
     for entry in rereading.missing(Campaign(folder), all_of_them=True):
         if not names or entry.name.startswith(names):
             looks.forget()  # a kernel of its own
-            found += _run(entry.notebook, folder, entry.parameters)
-    return tuple(found)
+            displayed += _run(entry.notebook, folder, entry.parameters)
+    return tuple(displayed)
 
 
 def _run(source: Path, folder: Path, parameters: dict[str, Any]) -> list[Shown]:
     """Execute the cells of a notebook, which measure nothing."""
-    found: list[Shown] = []
+    displayed: list[Shown] = []
     space: dict[str, Any] = {}
     environment = {studies.CAMPAIGN: str(folder)}
     with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(None):
@@ -61,14 +61,14 @@ def _run(source: Path, folder: Path, parameters: dict[str, Any]) -> list[Shown]:
             if cell.cell_type != "code":
                 continue
             chosen, code = options(cell.source)
-            with mock.patch("labkit.notebook.display", _taker(found, source.stem, chosen)):
+            with mock.patch("labkit.notebook.display", _taker(displayed, source.stem, chosen)):
                 exec(compile(code, f"{source.name}", "exec"), space)
             if "parameters" in cell.metadata.get("tags", []):
                 space |= parameters | {"measure": False, "campaign": str(folder)}
-    return found
+    return displayed
 
 
-def _taker(found: list[Shown], notebook: str, chosen: dict[str, Any]) -> Any:
+def _taker(displayed: list[Shown], notebook: str, chosen: dict[str, Any]) -> Any:
     """What displays the outputs of a cell."""
 
     def take(*outputs: Any, **_: Any) -> mock.Mock:
@@ -76,7 +76,7 @@ def _taker(found: list[Shown], notebook: str, chosen: dict[str, Any]) -> Any:
             spec = output.get(style.MIME, {}) if isinstance(output, dict) else {}
             text = getattr(output, "data", output) if not spec else ""
             caption = str(chosen.get("fig-cap", chosen.get("tbl-cap", "")))
-            found.append(Shown(notebook, str(chosen.get("label", "")), caption, spec, str(text)))
+            displayed.append(Shown(notebook, str(chosen.get("label", "")), caption, spec, str(text)))
         return mock.Mock()
 
     return take

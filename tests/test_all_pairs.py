@@ -32,10 +32,10 @@ def launch(seed: int, slow: Factors | None = None, chunks: tuple[int, ...] = (37
 
 
 def slow(*pairs: tuple[int, int]) -> Factors:
-    found = np.ones((12, 12))
+    factors = np.ones((12, 12))
     for one, other in pairs:
-        found[one, other] = found[other, one] = 1.6
-    return found
+        factors[one, other] = factors[other, one] = 1.6
+    return factors
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 13])
@@ -50,10 +50,10 @@ def test_everybody_meets_everybody_once_and_nobody_two_at_once(ranks: int) -> No
 
 def test_the_matrix_puts_every_round_where_it_belongs() -> None:
     factor = 1 + np.arange(144).reshape(12, 12) / 100
-    found = all_pairs.matrix(launch(1, factor))
+    seconds = all_pairs.matrix(launch(1, factor))
     off = ~np.eye(12, dtype=bool)
-    assert found[off] == pytest.approx(10e-6 * factor[off], rel=0.05)
-    assert np.isnan(np.diag(found)).all()
+    assert seconds[off] == pytest.approx(10e-6 * factor[off], rel=0.05)
+    assert np.isnan(np.diag(seconds)).all()
 
 
 @pytest.mark.parametrize(
@@ -66,17 +66,17 @@ def test_the_matrix_puts_every_round_where_it_belongs() -> None:
     ],
 )
 def test_the_part_to_blame_is_named(pairs: list[tuple[int, int]], cause: str, count: int) -> None:
-    found = all_pairs.bad_pairs(launch(1, slow(*pairs)), launch(2, slow(*pairs)), SWITCHES)
-    assert set(found.table["cause"]) == {cause}
-    assert len(found.table) == count
-    assert found.table["excess"].median() == pytest.approx(0.6, abs=0.1)
+    verdict = all_pairs.bad_pairs(launch(1, slow(*pairs)), launch(2, slow(*pairs)), SWITCHES)
+    assert set(verdict.table["cause"]) == {cause}
+    assert len(verdict.table) == count
+    assert verdict.table["excess"].median() == pytest.approx(0.6, abs=0.1)
 
 
 def test_a_disturbance_that_passes_is_no_bad_pair() -> None:
-    found = all_pairs.bad_pairs(launch(1, slow((3, 9))), launch(2))
-    assert found.table.empty
-    assert found.passing == 1
-    assert "None of 66 pairs was slow twice" in found.sentence
+    verdict = all_pairs.bad_pairs(launch(1, slow((3, 9))), launch(2))
+    assert verdict.table.empty
+    assert verdict.passing == 1
+    assert "None of 66 pairs was slow twice" in verdict.sentence
 
 
 def test_a_healthy_system_is_left_alone() -> None:
@@ -91,16 +91,16 @@ def test_other_samples_have_no_pairs() -> None:
 
 
 def test_the_heat_map_is_ordered_by_switch_and_marks_bad_pairs() -> None:
-    found = all_pairs.bad_pairs(launch(1, slow((3, 9))), launch(2, slow((3, 9))), SWITCHES)
+    verdict = all_pairs.bad_pairs(launch(1, slow((3, 9))), launch(2, slow((3, 9))), SWITCHES)
     hosts = HOSTS[::-1]  # rank 0 is on the last host
-    figure = figures.pairs(found.seconds, hosts, SWITCHES, bad=[(3, 9)])
+    figure = figures.pairs(verdict.seconds, hosts, SWITCHES, bad=[(3, 9)])
     heat, marks = figure.data
     assert list(figure.layout.xaxis.ticktext) == sorted(HOSTS, key=lambda host: (SWITCHES[host], host))
     slowest = {(int(y), int(x)) for y, x in np.argwhere(np.array(heat.z, float) > 14)}
     assert slowest == set(zip(marks.y, marks.x, strict=True))
     assert len(figure.layout.shapes) == 4
     with pytest.raises(DataError, match="there are 3 hosts"):
-        figures.pairs(found.seconds, hosts[:3])
+        figures.pairs(verdict.seconds, hosts[:3])
 
 
 def many(ranks: int, meetings: int = 6) -> Samples:
@@ -117,18 +117,18 @@ def many(ranks: int, meetings: int = 6) -> Samples:
 
 def test_very_many_pairs_are_judged_and_drawn_in_a_small_figure() -> None:
     first = many(500)
-    found = all_pairs.bad_pairs(first, replace(first, launch=1))
-    assert set(found.table["cause"]) == {"the card or cable of node17"}
-    assert len(found.table) == 499
+    verdict = all_pairs.bad_pairs(first, replace(first, launch=1))
+    assert set(verdict.table["cause"]) == {"the card or cable of node17"}
+    assert len(verdict.table) == 499
     hosts = all_pairs.hosts_of(first)
-    worst = all_pairs.effects(found.seconds, hosts, {}).nlargest(2, "excess")
+    worst = all_pairs.effects(verdict.seconds, hosts, {}).nlargest(2, "excess")
     assert set(worst["part"]) == {"rank 17 on node17"}
-    bad = list(zip(found.table["rank"], found.table["other"], strict=True))
-    heat = figures.pairs(found.seconds, hosts, bad=bad)
+    bad = list(zip(verdict.table["rank"], verdict.table["other"], strict=True))
+    heat = figures.pairs(verdict.seconds, hosts, bad=bad)
     assert len(heat.data[0].z) == 250
     assert "a cell is the greatest of 2 × 2 pairs" in heat.layout.xaxis.title.text
     assert len(heat.to_json()) < 2_000_000
-    causes = {(row.rank, row.other): row.cause for row in found.table.itertuples()}
+    causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
     matrix = all_pairs.matrix(first)
     twice = figures.repeated_pairs(matrix, matrix, hosts, limits=[1, 1], causes=causes)
     assert "124,750 pairs; of those that fall on one spot one is drawn" in twice.layout.xaxis.title.text

@@ -40,8 +40,8 @@ def collective_times(seed: int, ranks: int, *, late: int | None = None, iteratio
     return left - began
 
 
-def named(found: SlowRanks) -> list[int]:
-    return found.table.loc[found.table["slow"], "rank"].tolist()
+def named(verdict: SlowRanks) -> list[int]:
+    return verdict.table.loc[verdict.table["slow"], "rank"].tolist()
 
 
 @pytest.mark.parametrize("base", [5e3, 1e6])
@@ -49,20 +49,20 @@ def named(found: SlowRanks) -> list[int]:
 def test_a_late_rank_is_named_and_a_healthy_job_is_left_in_peace(ranks: int, base: float) -> None:
     late = [analysis.slow_ranks(kept(collective_times(s, ranks, late=s % ranks, base=base))) for s in SEEDS]
     clean = [analysis.slow_ranks(kept(collective_times(100 + s, ranks, base=base))) for s in SEEDS]
-    assert sum(named(found) == [s % ranks] for s, found in zip(SEEDS, late, strict=True)) >= 19
-    assert sum(not named(found) for found in clean) >= 19
+    assert sum(named(verdict) == [s % ranks] for s, verdict in zip(SEEDS, late, strict=True)) >= 19
+    assert sum(not named(verdict) for verdict in clean) >= 19
 
 
 def test_the_table_says_how_often_by_how_much_and_how_sure() -> None:
-    found = analysis.slow_ranks(kept(collective_times(3, 4, late=2)))
-    row = found.table.loc[2]
-    assert list(found.table) == ["rank", "slow_iterations", "share", "excess_us_p50", "confidence", "slow"]
+    verdict = analysis.slow_ranks(kept(collective_times(3, 4, late=2)))
+    row = verdict.table.loc[2]
+    assert list(verdict.table) == ["rank", "slow_iterations", "share", "excess_us_p50", "confidence", "slow"]
     assert 10 <= row["slow_iterations"] <= 15
     assert row["share"] == row["slow_iterations"] / 100
     assert row["excess_us_p50"] == pytest.approx(20_000, rel=0.1)
     assert row["confidence"] >= 1 - ALPHA
-    assert found.sentence.startswith("Rank 2 was slow in 1")
-    assert "µs (median), with 99." in found.sentence
+    assert verdict.sentence.startswith("Rank 2 was slow in 1")
+    assert "µs (median), with 99." in verdict.sentence
 
 
 def quiet(ranks: int, iterations: int = 200) -> np.ndarray:
@@ -92,26 +92,26 @@ def quiet(ranks: int, iterations: int = 200) -> np.ndarray:
 def test_who_waits_for_whom_decides(benchmark: str, size: int, ranks: int, long: list[int], who: int | None) -> None:
     times = quiet(ranks)
     times[np.ix_(long, range(3, 200, 10))] += 1e6
-    found = analysis.slow_ranks(kept(times, benchmark, size))
-    assert named(found) == ([] if who is None else [who])
-    assert found.undecided == (20 if who is None else 0)
-    assert ("fit no single rank" in found.sentence) == (who is None)
+    verdict = analysis.slow_ranks(kept(times, benchmark, size))
+    assert named(verdict) == ([] if who is None else [who])
+    assert verdict.undecided == (20 if who is None else 0)
+    assert ("fit no single rank" in verdict.sentence) == (who is None)
 
 
 def test_few_iterations_are_said_to_be_too_few() -> None:
-    found = analysis.slow_ranks(kept(collective_times(1, 4, late=2, iterations=30)))
-    assert not found.enough
-    assert named(found) == []
-    assert "30 iterations are too few" in found.sentence
+    verdict = analysis.slow_ranks(kept(collective_times(1, 4, late=2, iterations=30)))
+    assert not verdict.enough
+    assert named(verdict) == []
+    assert "30 iterations are too few" in verdict.sentence
     assert analysis.slow_ranks(kept(quiet(4))).sentence.startswith("No rank was slow more often than chance")
 
 
 def test_a_burst_is_one_event() -> None:
     times = quiet(3)
     times[1:, 50:70] += 1e6
-    found = analysis.slow_ranks(kept(times))
-    assert found.table.loc[0, "slow_iterations"] == 20
-    assert named(found) == []
+    verdict = analysis.slow_ranks(kept(times))
+    assert verdict.table.loc[0, "slow_iterations"] == 20
+    assert named(verdict) == []
 
 
 def test_two_slow_ranks_of_eight_are_both_named() -> None:
@@ -124,9 +124,9 @@ def test_two_slow_ranks_of_eight_are_both_named() -> None:
 def test_ten_thousand_iterations_take_no_time_and_rare_spikes_name_nobody() -> None:
     times = quiet(2, 10_000)
     times[1, ::500] += 1e6
-    found = analysis.slow_ranks(kept(times))
-    assert found.table.loc[0, "confidence"] > 0.99
-    assert named(found) == []
+    verdict = analysis.slow_ranks(kept(times))
+    assert verdict.table.loc[0, "confidence"] > 0.99
+    assert named(verdict) == []
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_what_cannot_be_read_this_way_is_refused(samples: Samples, says: str) ->
 
 
 def test_every_collective_of_the_package_is_known() -> None:
-    found = {collective(name) for name in benchmarks.find() if name.startswith("mpi.")} & set(WAITS)
-    assert found == set(WAITS)
+    known = {collective(name) for name in benchmarks.find() if name.startswith("mpi.")} & set(WAITS)
+    assert known == set(WAITS)
     assert [collective(f"mpi.{n}") for n in ("bcast", "ibcast", "alltoallv_persistent")] == [
         "bcast",
         "bcast",
@@ -159,26 +159,26 @@ def test_every_collective_of_the_package_is_known() -> None:
 
 def table(times: dict[tuple[str, int], float], ranks: int = 2, launches: int = 6, spread: float = 0.01, **options):
     """Records of collectives whose launch medians lie `spread` around the given µs."""
-    found = []
+    points = []
     for (name, size), us in times.items():
         for number in range(launches):
             ns = us * 1e3 * (1 + spread * (number / max(launches - 1, 1) - 0.5))
             random = np.random.default_rng([size, number])
             row = ns * (1 + spread / 2 * random.uniform(-1, 1, (ranks, 200)))
-            found.append(kept(row, f"mpi.{name}", size, number, **options))
-    return records.table(found)
+            points.append(kept(row, f"mpi.{name}", size, number, **options))
+    return records.table(points)
 
 
 def test_a_violation_is_certain_only_where_intervals_do_not_overlap() -> None:
     times = {("allreduce", 64): 10.0, ("reduce", 64): 4.0, ("bcast", 64): 4.0}
-    found = analysis.check(table(times))
-    row = found.table.iloc[0]
+    verdict = analysis.check(table(times))
+    row = verdict.table.iloc[0]
     assert row["guideline"] == "allreduce(m) ≤ reduce(m) + bcast(m)"
     assert (row["message_size_B"], row["ranks"], row["certain"]) == (64, 2, True)
     assert row["ratio"] == pytest.approx(1.25, rel=0.02)
     assert row["basis"] == "95 % interval of 6 launches"
     assert row["right"] == "reduce at 64 B + bcast at 64 B"
-    assert found.sentence.startswith("1 of 2 comparisons violate")  # reduce against allreduce is the other
+    assert verdict.sentence.startswith("1 of 2 comparisons violate")  # reduce against allreduce is the other
     doubtful = analysis.check(table(times, spread=0.5))
     assert doubtful.table["certain"].tolist() == [False]
     assert "None of 2 comparisons" in doubtful.sentence
@@ -190,8 +190,8 @@ def test_a_violation_is_certain_only_where_intervals_do_not_overlap() -> None:
     [(6, "95 % interval of 6 launches"), (3, "range of 3 launches"), (1, "95 % interval inside 1 launch")],
 )
 def test_the_basis_is_the_best_interval_there_is(launches: int, basis: str) -> None:
-    found = analysis.check(table({("gather", 8): 3.0, ("allgather", 8): 1.0}, launches=launches))
-    assert found.table[["certain", "basis"]].to_numpy().tolist() == [[True, basis]]
+    verdict = analysis.check(table({("gather", 8): 3.0, ("allgather", 8): 1.0}, launches=launches))
+    assert verdict.table[["certain", "basis"]].to_numpy().tolist() == [[True, basis]]
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
@@ -222,10 +222,10 @@ def test_no_part_of_a_right_side_is_smaller_than_the_work(guideline: guidelines.
 
 
 def test_monotony_in_size() -> None:
-    found = analysis.check(table({("bcast", 8): 1.0, ("bcast", 64): 5.0, ("bcast", 512): 2.0}))
-    assert found.checked == 2
-    assert found.table["guideline"].tolist() == ["bcast(m) ≤ bcast(m') for m < m'"]
-    assert found.table["right"].tolist() == ["bcast at 512 B"]
+    verdict = analysis.check(table({("bcast", 8): 1.0, ("bcast", 64): 5.0, ("bcast", 512): 2.0}))
+    assert verdict.checked == 2
+    assert verdict.table["guideline"].tolist() == ["bcast(m) ≤ bcast(m') for m < m'"]
+    assert verdict.table["right"].tolist() == ["bcast at 512 B"]
 
 
 def test_different_systems_and_options_are_not_compared() -> None:
@@ -237,8 +237,8 @@ def test_different_systems_and_options_are_not_compared() -> None:
 
 
 def test_what_is_not_checked_has_a_reason() -> None:
-    found = analysis.check(table({("bcast", 8): 1.0, ("scatter", 8): 1.0, ("allgather", 3): 1.0}, ranks=3))
-    reasons = dict(found.unchecked.itertuples(index=False))
+    verdict = analysis.check(table({("bcast", 8): 1.0, ("scatter", 8): 1.0, ("allgather", 3): 1.0}, ranks=3))
+    reasons = dict(verdict.unchecked.itertuples(index=False))
     assert "8 B do not divide among 3 ranks" in reasons["bcast(m) ≤ scatter(m/p) + allgather(m/p)"]
     assert reasons["scatter(m) ≤ bcast(p·m)"].startswith("mpi.bcast was not measured at 24 B")
     assert reasons["gather(m) ≤ allgather(m)"] == "not measured: mpi.gather"
@@ -273,27 +273,27 @@ def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["step", pytest.param("factor", marks=pytest.mark.slow)])
 def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> None:
-    found = 0
+    hits = 0
     for seed in range(200):
         times, noise = line(1000 + seed, DENSE)
         at = 5 + seed % (len(DENSE) - 10)
         later = np.arange(len(DENSE)) >= at
         times = times + later * 0.15 * times[at] if kind == "step" else times * np.where(later, 1.15, 1)
-        found += (int(DENSE[at - 1]), int(DENSE[at])) in [
+        hits += (int(DENSE[at - 1]), int(DENSE[at])) in [
             (b.after, b.before) for b in analysis.breaks(DENSE, times * noise).breaks
         ]
-    assert found >= 190
+    assert hits >= 190
 
 
 def test_a_break_says_where_how_large_and_how_the_slope_changes() -> None:
     times = np.where(POWERS <= 4096, 0.4 + POWERS / 4000, 2.5 + POWERS / 16000)
-    found = analysis.breaks(POWERS, times)
-    [one] = found.breaks
+    fit = analysis.breaks(POWERS, times)
+    [one] = fit.breaks
     assert (one.after, one.before) == (4096, 8192)
     assert one.jump == pytest.approx((2.5 + 8192 / 16000) / (0.4 + 8192 / 4000) - 1)
     assert one.slope == pytest.approx(0.25)
-    assert [(part.first, part.last) for part in found.lines] == [(1, 4096), (8192, 1 << 20)]
-    assert "between 4 KiB and 8 KiB (+23 %)" in found.sentence
+    assert [(part.first, part.last) for part in fit.lines] == [(1, 4096), (8192, 1 << 20)]
+    assert "between 4 KiB and 8 KiB (+23 %)" in fit.sentence
     assert "One line" in analysis.breaks(POWERS, 1 + POWERS / 1e3).sentence
 
 
@@ -392,9 +392,9 @@ def test_eager_limits_of_the_installed_mpi_are_sizes_or_reasons() -> None:
 
 def test_marks_stand_where_the_breaks_are_and_labels_keep_apart() -> None:
     over = latencies(POWERS)
-    found = protocol.of(over).breaks
+    breaks = protocol.of(over).breaks
     figure = mark_breaks(
-        figures.versus_size(over, "latency_us"), found, {"btl_vader_eager_limit": 4096, "far": 1 << 40}
+        figures.versus_size(over, "latency_us"), breaks, {"btl_vader_eager_limit": 4096, "far": 1 << 40}
     )
     lines = [shape.x0 for shape in figure.layout.shapes]
     assert sorted(lines) == pytest.approx([4096, (4096 * 8192) ** 0.5])

@@ -12,48 +12,47 @@ from pathlib import Path
 
 import pytest
 
-from labkit import campaign
-from labkit.campaign import Campaign, lease
+from labkit.campaign import HOME, Campaign, find, lease
 from labkit.errors import DataError, LaunchError
 from labkit.measuring import Progress
 from labkit.suites.following import news
 
-from .test_samples import some
+from .test_samples import small_samples
 
 
 def test_a_saved_point_is_found_by_its_name_and_acknowledged(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    held.save(some(), "0123456789abcdef")
-    assert held.done() == {("mpi.allreduce", "0123456789abcdef", 1)}
+    campaign = Campaign(tmp_path / "c")
+    campaign.save(small_samples(), "0123456789abcdef")
+    assert campaign.done() == {("mpi.allreduce", "0123456789abcdef", 1)}
     assert "saved samples/mpi.allreduce/0123456789abcdef-1.parquet" in (tmp_path / "c" / "log.txt").read_text()
-    assert [s.launch for s in held.samples("mpi.allreduce")] == [1]
-    assert list(held.samples("mpi.latency")) == []
+    assert [s.launch for s in campaign.samples("mpi.allreduce")] == [1]
+    assert list(campaign.samples("mpi.latency")) == []
 
 
 def test_half_files_and_strangers_are_not_points(tmp_path: Path) -> None:
-    held = Campaign(tmp_path)
+    campaign = Campaign(tmp_path)
     folder = tmp_path / "samples" / "mpi.latency"
     folder.mkdir(parents=True)
     for name in (".0123456789abcdef-0.parquet.99", "notes.txt", "0123-0.parquet"):
         (folder / name).write_text("")
-    assert held.done() == set()
+    assert campaign.done() == set()
 
 
 def test_a_moved_campaign_is_the_same(tmp_path: Path) -> None:
-    Campaign(tmp_path / "a", {"suite": "quick"}).save(some(), "0" * 16)
+    Campaign(tmp_path / "a", {"suite": "quick"}).save(small_samples(), "0" * 16)
     (tmp_path / "a").rename(tmp_path / "b")
-    held = Campaign(tmp_path / "b")
-    assert held.facts["suite"] == "quick"
-    assert len(list(held.samples())) == 1
+    campaign = Campaign(tmp_path / "b")
+    assert campaign.facts["suite"] == "quick"
+    assert len(list(campaign.samples())) == 1
 
 
 def test_campaigns_are_found_by_path_or_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(campaign.HOME, str(tmp_path))
+    monkeypatch.setenv(HOME, str(tmp_path))
     Campaign(tmp_path / "one")
-    assert campaign.find("one") == tmp_path / "one"
-    assert campaign.find(tmp_path / "one") == tmp_path / "one"
+    assert find("one") == tmp_path / "one"
+    assert find(tmp_path / "one") == tmp_path / "one"
     with pytest.raises(DataError, match=r"There is no campaign 'two'. There are: one"):
-        campaign.find("two")
+        find("two")
 
 
 def test_a_broken_campaign_file_is_named(tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_a_second_process_is_told_to_stop(tmp_path: Path) -> None:
     ids=["alive elsewhere", "three heartbeats missed", "dead on this host"],
 )
 def test_a_stale_lease_is_recognised(tmp_path: Path, host: str, age: float, stale: bool) -> None:
-    held = Campaign(tmp_path)
+    campaign = Campaign(tmp_path)
     gone = subprocess.Popen(["true"])
     gone.wait()
     name = os.uname().nodename if host == "here" else host
@@ -92,10 +91,10 @@ def test_a_stale_lease_is_recognised(tmp_path: Path, host: str, age: float, stal
     (tmp_path / "lease.json").write_text(json.dumps(said))
     os.utime(tmp_path / "lease.json", (time.time() - age,) * 2)
     if stale:
-        with held.lease():
+        with campaign.lease():
             assert json.loads((tmp_path / "lease.json").read_text())["pid"] == str(os.getpid())
     else:
-        with pytest.raises(LaunchError, match="Wait, end that process, or choose another campaign"), held.lease():
+        with pytest.raises(LaunchError, match="Wait, end that process, or choose another campaign"), campaign.lease():
             pass
 
 
@@ -122,18 +121,18 @@ def test_a_lease_that_was_put_away_is_taken_again(tmp_path: Path, monkeypatch: p
 
 
 def test_following_tells_results_as_they_come_until_the_run_ends(tmp_path: Path) -> None:
-    held = Campaign(tmp_path)
-    held.save(some(), "0" * 16)
-    with held.lease():
-        told = news(held, poll=0.01)
-        assert "mpi.allreduce 4 B" in str(next(told))
+    campaign = Campaign(tmp_path)
+    campaign.save(small_samples(), "0" * 16)
+    with campaign.lease():
+        messages = news(campaign, poll=0.01)
+        assert "mpi.allreduce 4 B" in str(next(messages))
         progress = Progress(1, 3, "mpi.allreduce 8 B", 1.0, 2.0)
         (tmp_path / "progress.json").write_text(json.dumps(dataclasses.asdict(progress)))
-        assert next(told) == progress
-        held.tell("failed", what="mpi.allreduce 8 B launch 0", reason="wrong bytes")
-        assert next(told) == "failed mpi.allreduce 8 B launch 0: wrong bytes"
-    held.save(some(launch=2), "0" * 16)
-    assert [str(one).split(":")[0] for one in told] == ["mpi.allreduce 4 B, launch 3"]
+        assert next(messages) == progress
+        campaign.tell("failed", what="mpi.allreduce 8 B launch 0", reason="wrong bytes")
+        assert next(messages) == "failed mpi.allreduce 8 B launch 0: wrong bytes"
+    campaign.save(small_samples(launch=2), "0" * 16)
+    assert [str(one).split(":")[0] for one in messages] == ["mpi.allreduce 4 B, launch 3"]
 
 
 def test_the_root_is_no_folder_for_a_campaign(tmp_path: Path) -> None:

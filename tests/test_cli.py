@@ -194,11 +194,11 @@ def test_flags_of_measure_are_the_fields_of_their_classes(capsys: pytest.Capture
     }
     with pytest.raises(SystemExit):
         cli.main(["measure", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
+    output = " ".join(capsys.readouterr().out.split())
     for name in measure.EFFORT:
         usual = getattr(Effort, name)
-        assert f"--{name.replace('_', '-')} " in told
-        assert usual is None or f"(default: {usual})" in told.partition(f"--{name.replace('_', '-')} ")[2]
+        assert f"--{name.replace('_', '-')} " in output
+        assert usual is None or f"(default: {usual})" in output.partition(f"--{name.replace('_', '-')} ")[2]
 
 
 def test_what_no_flag_says_has_the_default_of_its_class(capsys: pytest.CaptureFixture[str]) -> None:

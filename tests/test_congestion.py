@@ -90,13 +90,13 @@ def launch(
 
 
 def test_an_impact_is_found_with_its_interval_and_a_recovery_without_one() -> None:
-    found = congestion.impact([launch(3.0)])
-    rows = found.table.set_index(["statistic", "phase"])
+    impact = congestion.impact([launch(3.0)])
+    rows = impact.table.set_index(["statistic", "phase"])
     assert rows.loc[("mean", "loaded"), "low"] < 3 < rows.loc[("mean", "loaded"), "high"]
     assert rows.loc[("mean", "recovered"), "low"] < 1 < rows.loc[("mean", "recovered"), "high"]
-    assert "p999" not in set(found.table["statistic"])
-    assert "No effect is certain" not in found.sentence
-    assert found.reasons == ()
+    assert "p999" not in set(impact.table["statistic"])
+    assert "No effect is certain" not in impact.sentence
+    assert impact.reasons == ()
 
 
 def test_from_six_launches_on_the_interval_is_one_over_launches() -> None:
@@ -131,12 +131,12 @@ def test_nothing_is_found_where_nothing_is_as_often_as_promised() -> None:
     ],
 )
 def test_each_reason_is_given_where_it_holds_and_nowhere_else(made: dict[str, object], reasons: set[str]) -> None:
-    found = congestion.impact([launch(**{"factor": 1.0, **made})])  # type: ignore[arg-type]
-    assert len(found.reasons) == len(reasons)
+    impact = congestion.impact([launch(**{"factor": 1.0, **made})])  # type: ignore[arg-type]
+    assert len(impact.reasons) == len(reasons)
     for words in reasons:
-        assert sum(words in reason for reason in found.reasons) == 1, words
-    assert all(reason in found.sentence for reason in found.reasons)
-    assert ("No effect is certain" in found.sentence) == (made.get("factor") is None)
+        assert sum(words in reason for reason in impact.reasons) == 1, words
+    assert all(reason in impact.sentence for reason in impact.reasons)
+    assert ("No effect is certain" in impact.sentence) == (made.get("factor") is None)
 
 
 def test_a_percentile_of_few_samples_is_doubted() -> None:
@@ -158,9 +158,9 @@ def test_fairness_is_jain_s() -> None:
 
 def test_interference_compares_launch_by_launch() -> None:
     alone = [np.full(50, 1.0 + k) for k in range(6)]
-    found = congestion.interference(alone, [4 * times for times in alone])
-    assert (found.centre, found.low, found.high, found.launches) == (4, 4, 4, 6)
-    assert found.clear
+    slowdown = congestion.interference(alone, [4 * times for times in alone])
+    assert (slowdown.centre, slowdown.low, slowdown.high, slowdown.launches) == (4, 4, 4, 6)
+    assert slowdown.clear
     once = congestion.interference(alone[:1], [np.full(50, 2.0)], "p99")
     assert once.label == "95 % bootstrap interval inside 1 launch"
     with pytest.raises(DataError, match="6 launches without and 1 with"):

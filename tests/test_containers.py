@@ -30,8 +30,8 @@ def test_both_install_the_same_packages_which_set_up_knows() -> None:
     first, second = map(packages, FILES.values())
     assert first == second
     known = (ROOT / "templates/setup/system.sh").read_text()
-    own = {"ca-certificates", "python3", "openssh-client"}
-    assert not [name for name in first - own if not re.search(rf"[| \"]{re.escape(name)}[| \"]", known)]
+    container_only = {"ca-certificates", "python3", "openssh-client"}
+    assert not [name for name in first - container_only if not re.search(rf"[| \"]{re.escape(name)}[| \"]", known)]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -105,8 +105,8 @@ def test_the_launcher_starts_ranks(copy: Path, tmp_path: Path) -> None:
     wrapper.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     asked = ["mpi.latency", "-m", "8", "-i", "20", "--launches", "1", "--launcher", "site", "--format", "json"]
-    found = json.loads(run(copy, "-m", "labkit.cli", "measure", *asked, "--into", tmp_path / "campaign", PATH=path))
-    (record,) = found["records"]
+    result = json.loads(run(copy, "-m", "labkit.cli", "measure", *asked, "--into", tmp_path / "campaign", PATH=path))
+    (record,) = result["records"]
     assert (record["launcher"], record["n"], record["library"]) == ("site", 20, f"Open MPI {version}")
     (sample,) = Campaign(tmp_path / "campaign").samples("mpi.latency")
     assert " ".join(sample.meta["command"]).partition(str(wrapper))[2].startswith(" --site-account short -np 2")
@@ -125,9 +125,9 @@ def test_the_study_measures_draws_and_tells(copy: Path, tmp_path: Path) -> None:
         "print(study.findings())"
     )
     assert "round_trip" in run(copy, "-c", "from labkit import studies; print(studies.names())")
-    drawn, found = run(copy, "-c", program).splitlines()
+    drawn, sentence = run(copy, "-c", program).splitlines()
     assert drawn == "['launch 0', 'launch 1'] 100.0 latency in µs"
-    assert re.match(r"- 8 B over shm: [\d.]+ µs", found)
+    assert re.match(r"- 8 B over shm: [\d.]+ µs", sentence)
 
 
 def notebook(folder: Path) -> nbformat.NotebookNode:
@@ -144,8 +144,8 @@ def test_the_notebook_of_the_study_runs(copy: Path, tmp_path: Path) -> None:
     book = notebook(tmp_path / "campaign")
     environment = os.environ | {"PYTHONPATH": str(copy)}
     NotebookClient(book, timeout=120, kernel_name="python3").execute(cwd=str(tmp_path), env=environment)
-    found, figure, warnings = (cell.outputs[-1].data for cell in book.cells[-3:])
-    assert found["text/markdown"].count("\n- ") == 3
+    sentences, figure, warnings = (cell.outputs[-1].data for cell in book.cells[-3:])
+    assert sentences["text/markdown"].count("\n- ") == 3
     assert len(figure["application/vnd.plotly.v1+json"]["data"]) == 2
     assert "shared memory" in warnings["text/markdown"]
 

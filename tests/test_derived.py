@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import campaign
-from labkit.campaign import Campaign
+from labkit.campaign import HOME, Campaign
 from labkit.campaign.derived import EXAMPLES, folder
 from labkit.errors import DataError, SpecError
 from labkit.records import cached
@@ -22,27 +21,27 @@ from labkit.suites import rereading
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(campaign.HOME, str(tmp_path / "campaigns"))
+    monkeypatch.setenv(HOME, str(tmp_path / "campaigns"))
     return tmp_path / "campaigns"
 
 
 def test_a_campaign_of_ones_own_holds_what_is_made_of_it(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "mine")
-    assert held.derived == held.path
-    assert not held.bundled
+    campaign = Campaign(tmp_path / "mine")
+    assert campaign.derived == campaign.path
+    assert not campaign.bundled
 
 
 def test_an_example_stays_as_it_is(root: Path) -> None:
-    held = Campaign(EXAMPLES / "two-cores")
-    assert held.bundled
-    assert held.derived == root / "derived" / "two-cores"
-    with pytest.raises(DataError, match=r"labkit never changes it.* --into"), held.lease():
+    campaign = Campaign(EXAMPLES / "two-cores")
+    assert campaign.bundled
+    assert campaign.derived == root / "derived" / "two-cores"
+    with pytest.raises(DataError, match=r"labkit never changes it.* --into"), campaign.lease():
         pass
-    before = sorted(held.path.rglob("*"))
-    cached.of(held, "mpi.*")
-    with held.reading():
-        assert (held.derived / "lease.json").exists()
-    assert sorted(held.path.rglob("*")) == before
+    before = sorted(campaign.path.rglob("*"))
+    cached.of(campaign, "mpi.*")
+    with campaign.reading():
+        assert (campaign.derived / "lease.json").exists()
+    assert sorted(campaign.path.rglob("*")) == before
 
 
 def test_what_cannot_be_written_to_stays_as_it_is(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,9 +49,9 @@ def test_what_cannot_be_written_to_stays_as_it_is(root: Path, monkeypatch: pytes
     for place in places:
         Campaign(place)
     monkeypatch.setattr("os.access", lambda path, mode: Path(path) not in places)
-    found = [folder(place, root) for place in places]
-    assert all(place.is_relative_to(root / "derived") and place.name.startswith("same-") for place in found)
-    assert found[0] != found[1]
+    folders = [folder(place, root) for place in places]
+    assert all(place.is_relative_to(root / "derived") and place.name.startswith("same-") for place in folders)
+    assert folders[0] != folders[1]
     monkeypatch.setattr("os.access", lambda path, mode: False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(root / "cache"))
     assert folder(places[0], root).parent == root / "cache" / "labkit" / "derived"
@@ -60,10 +59,10 @@ def test_what_cannot_be_written_to_stays_as_it_is(root: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("name", ["log.txt", "events.jsonl", "notebooks", "report", "records", "gpcnet"])
 def test_nothing_is_written_through_a_link(name: str, root: Path) -> None:
-    held = Campaign(root.parent / "foreign")
+    campaign = Campaign(root.parent / "foreign")
     (root.parent / "elsewhere").mkdir()
-    (held.path / name).symlink_to(root.parent / "elsewhere")
-    assert held.derived.is_relative_to(root / "derived")
+    (campaign.path / name).symlink_to(root.parent / "elsewhere")
+    assert campaign.derived.is_relative_to(root / "derived")
 
 
 HOSTILE = {
@@ -78,19 +77,19 @@ HOSTILE = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_names_and_parameters_of_a_campaign_are_data(kind: str, tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "foreign", {"parameters": HOSTILE[kind]})
+    campaign = Campaign(tmp_path / "foreign", {"parameters": HOSTILE[kind]})
     with pytest.raises(SpecError, match=r"campaign\.json"):
-        rereading.missing(held)
+        rereading.missing(campaign)
     with pytest.raises(SpecError):
-        rereading.reread(held, print)
+        rereading.reread(campaign, print)
     assert not list(tmp_path.rglob("*PWNED*"))
 
 
 @pytest.mark.parametrize("name", ["hosts.txt", "none.txt"])
 def test_a_file_of_hosts_that_a_campaign_names_is_not_read(name: str, tmp_path: Path) -> None:
     (tmp_path / "hosts.txt").write_text("secret word\n")  # the error of a file that is read quotes it
-    held = Campaign(tmp_path / "foreign", {"parameters": {"65-all-pairs": {"hosts": str(tmp_path / name)}}})
-    (entry,) = rereading.missing(held)
+    campaign = Campaign(tmp_path / "foreign", {"parameters": {"65-all-pairs": {"hosts": str(tmp_path / name)}}})
+    (entry,) = rereading.missing(campaign)
     assert {spec.hosts for spec in entry.study().specs()} == {(str(tmp_path / name),)}
 
 
@@ -101,15 +100,15 @@ def test_parameters_of_the_wrong_shape_are_refused(parameters: object, tmp_path:
 
 
 def test_parameters_of_no_notebook_are_no_parameters(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c", {"parameters": {"../../x": {}}})
-    assert all(set(one.parameters) == {"measure", "campaign"} for one in rereading.missing(held))
+    campaign = Campaign(tmp_path / "c", {"parameters": {"../../x": {}}})
+    assert all(set(one.parameters) == {"measure", "campaign"} for one in rereading.missing(campaign))
 
 
 def test_a_copy_of_an_example_is_ones_own(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "two-cores", tmp_path / "copy")
-    held = Campaign(tmp_path / "copy")
-    assert held.derived == held.path
-    assert json.loads((held.path / "campaign.json").read_text())["name"] == "two-cores"
+    campaign = Campaign(tmp_path / "copy")
+    assert campaign.derived == campaign.path
+    assert json.loads((campaign.path / "campaign.json").read_text())["name"] == "two-cores"
 
 
 def test_a_program_that_samples_name_is_not_started(tmp_path: Path) -> None:
@@ -120,12 +119,12 @@ def test_a_program_that_samples_name_is_not_started(tmp_path: Path) -> None:
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\ntouch {tmp_path}/PWNED\necho 'mpirun (Open MPI) 4.1.4'\n")
     program.chmod(0o755)
-    held = Campaign(tmp_path / "foreign")
+    campaign = Campaign(tmp_path / "foreign")
     for launch in range(2):
         one = point("mpi.latency", 8, "shm", launch)
         spec = one.spec.replace(launcher=f"openmpi@{program}")
-        held.save(dataclasses.replace(one, spec=spec), f"{1:016x}")
-    study = latency.Study(campaign=str(held.path), measure=False, launcher=f"openmpi@{program}")
+        campaign.save(dataclasses.replace(one, spec=spec), f"{1:016x}")
+    study = latency.Study(campaign=str(campaign.path), measure=False, launcher=f"openmpi@{program}")
     assert set(study.of("mpi.latency")["launcher"]) == {f"openmpi@{program}"}
     assert study.limits("shm") == []
     assert not (tmp_path / "PWNED").exists()

@@ -25,11 +25,11 @@ LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sourc
 def anchors(page: Path) -> set[str]:
     """Anchors of a page's headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for heading in re.findall(r"^#+ +(.*?)\s*$", text, re.MULTILINE):
         plain = re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower()).replace(" ", "-")
-        found[plain] = found.get(plain, -1) + 1
-    return {f"{name}-{n}" if n else name for name, last in found.items() for n in range(last + 1)}
+        numbers[plain] = numbers.get(plain, -1) + 1
+    return {f"{name}-{n}" if n else name for name, last in numbers.items() for n in range(last + 1)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -56,12 +56,12 @@ class Links(HTMLParser):
         self.feed(page.read_text())
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        held = {name: value or "" for name, value in attributes}
-        self.ids |= {held[name] for name in ("id", "name") if name in held}
-        if tag == "a" and "href" in held:
-            self.links.append(held["href"])
-        if (where := LOADED.get(tag)) and where in held and not held[where].startswith("data:"):
-            self.loaded.append(held[where])
+        values = {name: value or "" for name, value in attributes}
+        self.ids |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if (where := LOADED.get(tag)) and where in values and not values[where].startswith("data:"):
+            self.loaded.append(values[where])
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ def test_a_kind_says_median_and_range_instead_of_its_first_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "found"),
+    ("texts", "expected"),
     [
         (["iperf3 stands in", "iperf2 stands in"], ["iperf3 stands in", "iperf2 stands in"]),
         (["made by v1.2.3", "made by v1.2.4"], ["made by v1.2.3", "made by v1.2.4"]),
@@ -30,8 +30,8 @@ def test_a_kind_says_median_and_range_instead_of_its_first_number() -> None:
         (["load 7.95458984375", "load 8"], ["load 7.98 (median; range 7.95 to 8.00)"]),
     ],
 )
-def test_only_numbers_of_their_own_are_ranged(texts: list[str], found: list[str]) -> None:
-    assert [text for text, _ in kinds([badge(text)] for text in texts)] == found
+def test_only_numbers_of_their_own_are_ranged(texts: list[str], expected: list[str]) -> None:
+    assert [text for text, _ in kinds([badge(text)] for text in texts)] == expected
 
 
 @settings(deadline=None)

@@ -56,7 +56,7 @@ def pages(built: Path, chromium: Path) -> dict[str, dict[str, Any]]:
     """What headless Chromium found in every page, opened from file:// without network."""
     from playwright.sync_api import sync_playwright
 
-    found: dict[str, dict[str, Any]] = {}
+    seen: dict[str, dict[str, Any]] = {}
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
         for path in sorted((built / "report" / "html").glob("*.html")):
@@ -77,7 +77,7 @@ def pages(built: Path, chromium: Path) -> dict[str, dict[str, Any]]:
                 "[...document.querySelectorAll('.js-plotly-plot')].map(p => ({id: p.closest('[id]').id, "
                 "traces: p.data.map(t => ({name: t.name || '', dash: (t.line || {}).dash || '', n: (t.x || []).length, mode: t.mode || ''}))}))"
             )
-            found[path.name] = {
+            seen[path.name] = {
                 "noise": noise,
                 "asked": asked,
                 "plots": plots,
@@ -86,7 +86,7 @@ def pages(built: Path, chromium: Path) -> dict[str, dict[str, Any]]:
             }
             page.close()
         browser.close()
-    return found
+    return seen
 
 
 def test_every_page_opens_without_error_or_missing_resource(pages: dict[str, dict[str, Any]]) -> None:
@@ -116,7 +116,7 @@ def test_three_key_numbers_are_equal_in_html_pdf_and_records(built: Path, pages:
         r"\s+", " ", " ".join(page.extract_text() for page in pypdf.PdfReader(built / "report" / "report.pdf").pages)
     )
     frame = load(Campaign(built))
-    found = 0
+    matches = 0
     for one in numbers:
         same = (frame["benchmark"] == one["benchmark"]) & (frame["message_size_B"] == one["size"])
         rows = frame[same & (frame["transport"] == one["transport"]) & (frame["options"] == one["options"])]
@@ -124,5 +124,5 @@ def test_three_key_numbers_are_equal_in_html_pdf_and_records(built: Path, pages:
         assert median == pytest.approx(one["value"], rel=1e-9)
         assert one["text"] in html
         assert one["text"] in pdf
-        found += 1
-    assert found >= 3
+        matches += 1
+    assert matches >= 3

@@ -40,35 +40,35 @@ def point(launch: int = 0) -> Samples:
     return made.samples(spec, np.full(20, 2000), launch=launch, meta={"fingerprint": "a" * 16})
 
 
-def kinds(held: Campaign) -> list[str]:
+def kinds(campaign: Campaign) -> list[str]:
     """Kinds of all events."""
-    return [one.kind for one in events.read(held.path)]
+    return [one.kind for one in events.read(campaign.path)]
 
 
 def test_what_is_told_is_read_and_stands_in_the_log_for_people(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    held.save(point(), "a" * 16)
+    campaign = Campaign(tmp_path / "c")
+    campaign.save(point(), "a" * 16)
     error = LaunchError("the ranks ended", command=["mpirun", "x"], exit_status=7, stderr="far\n" * 9999 + "end")
-    held.tell("failed", what="mpi.latency 8 B launch 1", **error.facts())
-    held.tell("heartbeat", done=1, total=2, label="mpi.latency 8 B")
-    saved, failed, beat = events.read(held.path)
+    campaign.tell("failed", what="mpi.latency 8 B launch 1", **error.facts())
+    campaign.tell("heartbeat", done=1, total=2, label="mpi.latency 8 B")
+    saved, failed, beat = events.read(campaign.path)
     assert (saved.kind, saved["file"]) == ("saved", f"samples/mpi.latency/{'a' * 16}-0.parquet")
     assert (failed["reason"], failed["command"], failed["exit_status"]) == (error.brief, ["mpirun", "x"], 7)
     assert failed["stderr"].endswith("end")
     assert (beat["done"], beat["total"]) == (1, 2)
-    log = (held.path / "log.txt").read_text().splitlines()
+    log = (campaign.path / "log.txt").read_text().splitlines()
     assert [line.split(" ", 1)[1] for line in log] == [saved.text, failed.text]
 
 
 def test_a_reader_gives_each_event_once(tmp_path: Path) -> None:
-    held, reader = Campaign(tmp_path / "c"), events.Reader(tmp_path / "c")
+    campaign, reader = Campaign(tmp_path / "c"), events.Reader(tmp_path / "c")
     assert reader.new() == []
-    held.tell("run", suite="quick")
+    campaign.tell("run", suite="quick")
     assert [one.kind for one in reader.new()] == ["run"]
-    with (held.path / events.NAME).open("ab") as file:
+    with (campaign.path / events.NAME).open("ab") as file:
         file.write(b'{"kind": "run", "suite": "half')
     assert reader.new() == []
-    with (held.path / events.NAME).open("ab") as file:
+    with (campaign.path / events.NAME).open("ab") as file:
         file.write(b'", "time": "T"}\n')
     assert [one["suite"] for one in reader.new()] == ["half"]
 
@@ -90,17 +90,17 @@ WRONG = (
 
 @pytest.mark.parametrize("line", WRONG, ids=range(len(WRONG)))
 def test_a_line_of_others_that_is_no_event_is_passed_over(line: bytes, tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    held.save(point(), "a" * 16)
-    with (held.path / events.NAME).open("ab") as file:
+    campaign = Campaign(tmp_path / "c")
+    campaign.save(point(), "a" * 16)
+    with (campaign.path / events.NAME).open("ab") as file:
         file.write(line + b"\n")
-    held.tell("run", suite="quick")
-    assert kinds(held) == ["saved", "run"]
-    reader = events.Reader(held.path)
+    campaign.tell("run", suite="quick")
+    assert kinds(campaign) == ["saved", "run"]
+    reader = events.Reader(campaign.path)
     assert len(reader.new()) == 2
     assert reader.damaged == [2]
-    assert archive.verify(held.path)[1] == []
-    merging.merge([held.path], tmp_path / "d")
+    assert archive.verify(campaign.path)[1] == []
+    merging.merge([campaign.path], tmp_path / "d")
     assert kinds(Campaign(tmp_path / "d")) == ["saved"]
 
 
@@ -122,12 +122,12 @@ def test_an_event_survives_its_line(what: str, reason: str) -> None:
 
 
 def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    held.tell("run", suite="one")
-    with (held.path / events.NAME).open("r+b") as file:
+    campaign = Campaign(tmp_path / "c")
+    campaign.tell("run", suite="one")
+    with (campaign.path / events.NAME).open("r+b") as file:
         file.truncate(file.seek(0, os.SEEK_END) - 3)
     Campaign(tmp_path / "c").tell("run", suite="two")
-    assert [one["suite"] for one in events.read(held.path)] == ["two"]
+    assert [one["suite"] for one in events.read(campaign.path)] == ["two"]
 
 
 def test_a_long_event_is_cut_not_lost() -> None:
@@ -137,43 +137,43 @@ def test_a_long_event_is_cut_not_lost() -> None:
 
 
 def test_campaigns_from_before_tell_the_same_by_their_log(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    held.save(point(), "a" * 16)
-    (saved,) = (held.path / "log.txt").read_text().splitlines()
-    (held.path / events.NAME).unlink()
-    (held.path / "log.txt").write_text("\n".join([*OLD[:2], saved, *OLD[2:]]) + "\n")
-    found = ["run", "notebook", "saved", "measuring", "retried", "failed", "left_out", "notebook"]
-    assert kinds(held) == found
-    failed = events.read(held.path)[5]
+    campaign = Campaign(tmp_path / "c")
+    campaign.save(point(), "a" * 16)
+    (saved,) = (campaign.path / "log.txt").read_text().splitlines()
+    (campaign.path / events.NAME).unlink()
+    (campaign.path / "log.txt").write_text("\n".join([*OLD[:2], saved, *OLD[2:]]) + "\n")
+    expected = ["run", "notebook", "saved", "measuring", "retried", "failed", "left_out", "notebook"]
+    assert kinds(campaign) == expected
+    failed = events.read(campaign.path)[5]
     assert (failed["what"], failed["reason"]) == ("mpi.latency 8 B launch 0", "exit status 1: the switch is down")
-    assert suites._failures(held) == (("mpi.latency 8 B launch 0: exit status 1: the switch is down",), 1)
-    assert estimate.rates([held.path]) == {"10-latency": [5.5]}
-    assert archive.verify(held.path)[1] == []
-    reader = events.Reader(held.path)
-    assert len(reader.new()) == len(found)
-    held.save(point(1), "a" * 16)  # the first event of this labkit: nothing of the log is lost or told twice
+    assert suites._failures(campaign) == (("mpi.latency 8 B launch 0: exit status 1: the switch is down",), 1)
+    assert estimate.rates([campaign.path]) == {"10-latency": [5.5]}
+    assert archive.verify(campaign.path)[1] == []
+    reader = events.Reader(campaign.path)
+    assert len(reader.new()) == len(expected)
+    campaign.save(point(1), "a" * 16)  # the first event of this labkit: nothing of the log is lost or told twice
     assert [one.kind for one in reader.new()] == ["saved"]
-    assert kinds(held) == [*found, "saved"]
-    held.file("mpi.latency", "a" * 16, 0).unlink()
-    assert "missing; events.jsonl lists it as saved" in archive.verify(held.path)[1][0]
+    assert kinds(campaign) == [*expected, "saved"]
+    campaign.file("mpi.latency", "a" * 16, 0).unlink()
+    assert "missing; events.jsonl lists it as saved" in archive.verify(campaign.path)[1][0]
 
 
 def test_a_pipe_or_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = Campaign(tmp_path / "c")
-    os.mkfifo(held.path / events.NAME)
+    campaign = Campaign(tmp_path / "c")
+    os.mkfifo(campaign.path / events.NAME)
     with pytest.raises(DataError, match="no regular file"):
-        events.read(held.path)
-    (held.path / events.NAME).unlink()
-    held.tell("run", suite="quick")
+        events.read(campaign.path)
+    (campaign.path / events.NAME).unlink()
+    campaign.tell("run", suite="quick")
     monkeypatch.setattr("labkit.campaign.reading.LOG", 10)
     with pytest.raises(DataError, match="longer than 10 B"):
-        events.read(held.path)
+        events.read(campaign.path)
 
 
 def test_an_archive_holds_the_events(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    held.save(point(), "a" * 16)
-    archive.export(held.path, tmp_path / "c.zip")
+    campaign = Campaign(tmp_path / "c")
+    campaign.save(point(), "a" * 16)
+    archive.export(campaign.path, tmp_path / "c.zip")
     assert archive.verify(tmp_path / "c.zip")[1] == []
     merging.merge([tmp_path / "c.zip"], tmp_path / "d")
     assert kinds(Campaign(tmp_path / "d")) == ["saved"]
@@ -208,13 +208,13 @@ def test_every_kind_has_words_or_is_a_sign_of_life() -> None:
 
 
 def test_a_job_that_did_not_finish_was_last_heard_of(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    (held.path / "jobs").mkdir()
+    campaign = Campaign(tmp_path / "c")
+    (campaign.path / "jobs").mkdir()
     note = {"allocation": {"name": "7", "job": "7", "hosts": ["n1"]}, "start": 1.0, "before": 0}
-    (held.path / "jobs" / "1-7.json").write_text(json.dumps(note))
-    assert "job 7: did not finish\n" in summary(held)
-    held.tell("heartbeat", done=3, total=9, label="mpi.latency 8 B")
-    assert "did not finish; last sign of life 20" in summary(held)
-    assert "at 3 of 9 points" in summary(held)
-    (held.path / "jobs" / "1-7.json").write_text(json.dumps(note | {"start": 1e300}))
-    assert "job 7: did not finish\n" in summary(held)
+    (campaign.path / "jobs" / "1-7.json").write_text(json.dumps(note))
+    assert "job 7: did not finish\n" in summary(campaign)
+    campaign.tell("heartbeat", done=3, total=9, label="mpi.latency 8 B")
+    assert "did not finish; last sign of life 20" in summary(campaign)
+    assert "at 3 of 9 points" in summary(campaign)
+    (campaign.path / "jobs" / "1-7.json").write_text(json.dumps(note | {"start": 1e300}))
+    assert "job 7: did not finish\n" in summary(campaign)

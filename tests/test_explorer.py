@@ -63,14 +63,14 @@ class Some:
 
 
 def test_a_form_has_the_fields_of_its_class_and_no_others() -> None:
-    told: list[int] = []
-    form = Form(Some, "some", lambda: told.append(1))
+    calls: list[int] = []
+    form = Form(Some, "some", lambda: calls.append(1))
     assert form.value() == Some()
     assert form.fields["count"].tooltip == "count: of things."
     form.fields["count"].value, form.fields["limit"].value = 5, "0.5"
     assert form.value() == Some(count=5, limit=0.5)
     assert form.differing() == {"count": 5, "limit": 0.5}
-    assert told
+    assert calls
     form.fields["limit"].value = "much"
     with pytest.raises(SpecError, match="limit='much'"):
         form.value()
@@ -97,13 +97,13 @@ def test_what_cannot_be_chosen_is_grey_and_says_why() -> None:
 def test_what_cannot_be_measured_here_is_told_apart_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(availability, "rdma_devices", list)
     monkeypatch.setattr(availability, "_absent", lambda: frozenset({"MPI_Bcast_init"}))
-    found = availability.reasons()
-    assert "soft-roce" in found["verbs.write_latency"]
-    assert found["mpi.bcast_persistent"] == "this MPI library has no MPI_Bcast_init"
-    assert "mpi.latency" not in found
+    reasons = availability.reasons()
+    assert "soft-roce" in reasons["verbs.write_latency"]
+    assert reasons["mpi.bcast_persistent"] == "this MPI library has no MPI_Bcast_init"
+    assert "mpi.latency" not in reasons
     panel = Measure(Session([]))
-    assert set(dict(panel.benchmark.options).values()) == set(benchmarks.find()) - set(found)
-    assert all(name in panel.absent.value for name in found)
+    assert set(dict(panel.benchmark.options).values()) == set(benchmarks.find()) - set(reasons)
+    assert all(name in panel.absent.value for name in reasons)
     monkeypatch.setattr(launch, "installed", dict)
     assert availability.reasons()["mpi.latency"] == "no MPI launcher is installed"
 
@@ -144,18 +144,18 @@ def test_a_problem_is_a_sentence() -> None:
 
 
 def test_a_store_reads_a_file_once_and_what_is_new(tmp_path: Path) -> None:
-    held = campaign.Campaign(campaign.root() / "growing")
+    growing = campaign.Campaign(campaign.root() / "growing")
     one, other = [s for s in campaign.Campaign(campaign.find("two-cores")).samples("mpi.latency") if s.n][:2]
     have = Store()
-    held.save(one, "0" * 16)
+    growing.save(one, "0" * 16)
     assert len(have.records("growing", "mpi.latency")) == 1
     assert have.records("growing", "mpi.latency") is have.records("growing", "mpi.latency")
-    held.save(other, "1" * 16)
+    growing.save(other, "1" * 16)
     assert len(have.records("growing", "mpi.latency")) == 2
-    (held.path / "samples" / "mpi.latency" / f"{'2' * 16}-0.parquet").write_text("no")
+    (growing.path / "samples" / "mpi.latency" / f"{'2' * 16}-0.parquet").write_text("no")
     assert len(have.records("growing", "mpi.latency")) == 2
     assert len(have.unreadable) == 1
-    shutil.rmtree(held.path)
+    shutil.rmtree(growing.path)
 
 
 @pytest.mark.parametrize("shown", [SHOWN, dataclasses.replace(SHOWN, statistic="p99", y_log=False)])
@@ -246,38 +246,38 @@ def test_long_series_keep_their_extremes_and_are_exact_on_zoom() -> None:
 
 
 def test_a_figure_that_comes_back_shows_what_it_showed_last() -> None:
-    held = live.blank(300)
-    live.redraw(held, SHOWN.figure(Store().summary(SHOWN.campaigns, SHOWN.benchmark)))
-    assert len(held.get_state()["_widget_data"]) == len(held.data) > 0
+    widget = live.blank(300)
+    live.redraw(widget, SHOWN.figure(Store().summary(SHOWN.campaigns, SHOWN.benchmark)))
+    assert len(widget.get_state()["_widget_data"]) == len(widget.data) > 0
 
 
 def test_a_figure_that_changes_in_place_keeps_nothing_of_before() -> None:
-    summary, held = Store().summary(SHOWN.campaigns, SHOWN.benchmark), live.blank(300)
+    summary, widget = Store().summary(SHOWN.campaigns, SHOWN.benchmark), live.blank(300)
     for changed in ({}, {"statistic": "max"}, {"y_log": False}, {"statistic": "p99"}):
         drawn = dataclasses.replace(SHOWN, **changed).figure(summary)  # type: ignore[arg-type]
-        live.redraw(held, drawn)
-        for shown, trace in zip(held.data, drawn.data, strict=True):
+        live.redraw(widget, drawn)
+        for shown, trace in zip(widget.data, drawn.data, strict=True):
             one, other = ({k: repr(v) for k, v in t.to_plotly_json().items() if k != "uid"} for t in (shown, trace))
             assert one == other
 
 
 def test_axes_grow_with_the_points_of_a_run_unless_the_reader_zoomed() -> None:
-    held = live.blank(300)
+    widget = live.blank(300)
     drawn = SHOWN.figure(Store().summary(SHOWN.campaigns, SHOWN.benchmark))
-    own = drawn.layout.xaxis.range
-    live.redraw(held, go.Figure(drawn).update_xaxes(range=[-1, 0]))
-    live.redraw(held, drawn, keep_zoom=True)
-    assert held.layout.xaxis.range == own
+    full_range = drawn.layout.xaxis.range
+    live.redraw(widget, go.Figure(drawn).update_xaxes(range=[-1, 0]))
+    live.redraw(widget, drawn, keep_zoom=True)
+    assert widget.layout.xaxis.range == full_range
     drawn.update_xaxes(range=None)
-    live.redraw(held, drawn)
-    found = {"xaxis": {"range": [1, 2]}, "yaxis": {"range": [1, 2]}}  # by plotly itself, as the page tells it
-    held._js2py_layoutDelta = {"layout_delta": found, "layout_edit_id": held._last_layout_edit_id}
-    assert held.layout.xaxis.range == (1, 2)
-    live.redraw(held, drawn, keep_zoom=True)
-    assert held.layout.xaxis.to_plotly_json().get("range") is None
-    held.plotly_relayout({"xaxis.range[0]": 3, "xaxis.range[1]": 4, "xaxis.autorange": False})
-    live.redraw(held, drawn, keep_zoom=True)
-    assert list(held.layout.xaxis.to_plotly_json()["range"]) == [3, 4]
+    live.redraw(widget, drawn)
+    zoom = {"xaxis": {"range": [1, 2]}, "yaxis": {"range": [1, 2]}}  # by plotly itself, as the page tells it
+    widget._js2py_layoutDelta = {"layout_delta": zoom, "layout_edit_id": widget._last_layout_edit_id}
+    assert widget.layout.xaxis.range == (1, 2)
+    live.redraw(widget, drawn, keep_zoom=True)
+    assert widget.layout.xaxis.to_plotly_json().get("range") is None
+    widget.plotly_relayout({"xaxis.range[0]": 3, "xaxis.range[1]": 4, "xaxis.autorange": False})
+    live.redraw(widget, drawn, keep_zoom=True)
+    assert list(widget.layout.xaxis.to_plotly_json()["range"]) == [3, 4]
 
 
 def test_panels_are_files_and_the_page_holds_them_all() -> None:
@@ -320,17 +320,17 @@ def test_the_launches_of_a_campaign_are_compared_by_a_factor() -> None:
 
 
 def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:
-    held = campaign.Campaign(tmp_path / "cut")
-    assert measurement.unfinished(held.path) == []
+    cut = campaign.Campaign(tmp_path / "cut")
+    assert measurement.unfinished(cut.path) == []
     for state, wanted in (
         ("running", ["measure", "mpi.latency"]),
         ("stopped", ["measure", "mpi.latency"]),
         ("done", []),
     ):
-        measurement.note(held, ["measure", "mpi.latency"], state)
-        seen = json.loads((held.path / measurement.NOTE).read_text())
-        (held.path / measurement.NOTE).write_text(json.dumps(seen | {"pid": 2**22 + 1}))
-        assert measurement.unfinished(held.path) == wanted
+        measurement.note(cut, ["measure", "mpi.latency"], state)
+        seen = json.loads((cut.path / measurement.NOTE).read_text())
+        (cut.path / measurement.NOTE).write_text(json.dumps(seen | {"pid": 2**22 + 1}))
+        assert measurement.unfinished(cut.path) == wanted
 
 
 def test_nothing_is_left_when_it_is_told_to_end(tmp_path: Path) -> None:
@@ -474,11 +474,11 @@ def test_jupyterlab_ends_with_labkit_lab(number: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "labkit.cli", "lab", "--no-browser", "--port", "0"]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as owner:
         end = time.monotonic() + 90
-        while not (found := list((tmp_path / "runtime").glob("jpserver-*.json"))):
+        while not (servers := list((tmp_path / "runtime").glob("jpserver-*.json"))):
             assert owner.poll() is None
             assert time.monotonic() < end
             time.sleep(0.1)
-        pid = int(found[0].stem.removeprefix("jpserver-"))
+        pid = int(servers[0].stem.removeprefix("jpserver-"))
         owner.send_signal(number)
         owner.wait(30)
         end = time.monotonic() + 30
@@ -514,9 +514,9 @@ def test_points_that_differ_in_a_variable_only_are_lines_of_their_own() -> None:
         shutil.copytree(
             SHIPPED / "data" / "campaigns" / "examples" / "two-cores-labs", campaign.root() / "two-cores-labs"
         )
-    held = ["two-cores", "two-cores-labs"]
-    summary = Store().summary(held, "mpi.latency")
-    drawn = dataclasses.replace(SHOWN, campaigns=tuple(held)).figure(summary)
+    names = ["two-cores", "two-cores-labs"]
+    summary = Store().summary(names, "mpi.latency")
+    drawn = dataclasses.replace(SHOWN, campaigns=tuple(names)).figure(summary)
     assert any("OMPI_MCA_btl_vader_eager_limit=16384" in trace.name for trace in drawn.data)
     assert sum(y is not None for trace in drawn.data for y in trace.y) == len(summary)
     engines = Store().summary(["two-cores"], "sockets.tcp_rr")
@@ -539,9 +539,9 @@ def test_what_cannot_be_added_is_refused_with_one_sentence(
 ) -> None:
     (tmp_path / "campaigns").mkdir()
     monkeypatch.setenv(campaign.HOME, str(tmp_path / "campaigns"))
-    held = filled(tmp_path / "c", 2)
-    files = {str(p.relative_to(held.path)): p.read_bytes() for p in held.path.rglob("*") if p.is_file()}
-    forged(tmp_path, files | {"campaign.json": json.dumps({**held.facts, "name": "../../x"}).encode()})
+    other = filled(tmp_path / "c", 2)
+    files = {str(p.relative_to(other.path)): p.read_bytes() for p in other.path.rglob("*") if p.is_file()}
+    forged(tmp_path, files | {"campaign.json": json.dumps({**other.facts, "name": "../../x"}).encode()})
     before, session = sorted(tmp_path.parent.rglob("*")), Session([])
     row, why = compare._adder(session).children
     row.children[0].value = str(tmp_path / named) if named.endswith(".zip") else named

@@ -111,7 +111,7 @@ def test_a_missing_package_is_named_with_its_remedy() -> None:
     with pytest.raises(LaunchError, match=r"jupyterlab_of_nobody is not installed"):
         extras.need("jupyterlab_of_nobody")
     assert extras.explained(ModuleNotFoundError("No module named 'x'", name="x")) is None
-    told = extras.explained(ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes"))
-    assert str(told) == "The Python package yaml is not installed. Install it: pip install 'labkit[report]'"
+    error = extras.explained(ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes"))
+    assert str(error) == "The Python package yaml is not installed. Install it: pip install 'labkit[report]'"
     later = extras.Later("plotly.graph_objects")
     assert later.Figure().to_plotly_json()["data"] == []

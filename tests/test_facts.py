@@ -19,9 +19,9 @@ WHOLE = {fact.name: fact.empty for fact in FACTS.values() if "measured" in fact.
 
 
 def test_names_are_those_of_the_keys() -> None:
-    held = {name: one for name, one in vars(facts).items() if isinstance(one, Fact)}
-    assert {name.lower() for name in held} == {one.name.lower() for one in held.values()}
-    assert len(FACTS) == len(held) > 50
+    constants = {name: one for name, one in vars(facts).items() if isinstance(one, Fact)}
+    assert {name.lower() for name in constants} == {one.name.lower() for one in constants.values()}
+    assert len(FACTS) == len(constants) > 50
     assert all(one.meaning.endswith(".") for one in FACTS.values())
 
 
@@ -57,7 +57,7 @@ def test_a_value_that_is_not_there_is_empty() -> None:
 
 def keys(path: Path) -> list[str]:
     """Keys that a module takes out of metadata by their name."""
-    found = []
+    usages = []
     for node in ast.walk(ast.parse(path.read_text())):
         of, key = None, None
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
@@ -68,8 +68,8 @@ def keys(path: Path) -> list[str]:
             of, key = node.comparators[0], node.left
         named = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
         if named == "meta" and isinstance(key, ast.Constant) and key.value in FACTS:
-            found.append(f"{path.name}:{node.lineno}: {key.value}")
-    return found
+            usages.append(f"{path.name}:{node.lineno}: {key.value}")
+    return usages
 
 
 def test_no_other_module_reads_a_bare_key(tmp_path: Path) -> None:

@@ -75,10 +75,10 @@ def test_every_origin_has_its_own_look() -> None:
 
 
 def test_bundle_holds_data_only() -> None:
-    held = figures.bundle(figures.versus_size(records.summary(table()), "latency_us"))
-    assert set(held) == {style.MIME, "text/plain"}
-    assert held[style.MIME]["config"]["displaylogo"] is False
-    json.dumps(held, allow_nan=False)
+    bundle = figures.bundle(figures.versus_size(records.summary(table()), "latency_us"))
+    assert set(bundle) == {style.MIME, "text/plain"}
+    assert bundle[style.MIME]["config"]["displaylogo"] is False
+    json.dumps(bundle, allow_nan=False)
 
 
 def test_same_input_same_bytes() -> None:
@@ -387,8 +387,8 @@ def test_launches_of_distant_series_are_drawn_in_per_cent() -> None:
     figure = figures.launches(rows, "latency_us")
     assert figure.layout.yaxis.title.text == "latency, median:<br>difference from that over launches (%)"
     for trace in figure.data:
-        own = rows[rows["transport"] == trace.name]["latency_us_p50"]
-        assert list(trace.y) == pytest.approx((100 * (own / own.median() - 1)).tolist())
+        medians = rows[rows["transport"] == trace.name]["latency_us_p50"]
+        assert list(trace.y) == pytest.approx((100 * (medians / medians.median() - 1)).tolist())
     assert "µs" in str(figure.data[0].customdata[0])
 
 
@@ -403,7 +403,7 @@ def test_launches_of_several_points_are_told_apart() -> None:
 
 
 def cells(launches: int = 3) -> pd.DataFrame:
-    found = []
+    points = []
     for launch in range(launches):
         values = tuple(
             Reported(
@@ -419,8 +419,8 @@ def cells(launches: int = 3) -> pd.DataFrame:
             if r <= f
         )
         spec = Spec(benchmark="storage.iozone", size=0, ranks=1)
-        found.append(made.samples(spec, launch=launch, host=HOST, reported=values))
-    return records.reported(found)
+        points.append(made.samples(spec, launch=launch, host=HOST, reported=values))
+    return records.reported(points)
 
 
 def test_heat_map_has_binary_labels_and_empty_cells() -> None:
@@ -612,8 +612,8 @@ def rows_with(**columns: list[float]) -> pd.DataFrame:
 
 def test_benchmarks_beside_one_another_are_not_told_by_options_that_only_one_has() -> None:
     both = [
-        replace(latency(), spec=Spec(benchmark=name, size=64, options=own))
-        for name, own in (("sockets.under_load", {"message_rate": 1000}), ("sockets.tcp_rr", {"congestion": ""}))
+        replace(latency(), spec=Spec(benchmark=name, size=64, options=options))
+        for name, options in (("sockets.under_load", {"message_rate": 1000}), ("sockets.tcp_rr", {"congestion": ""}))
     ]
     drawn = figures.distribution(both, "round_trip_us").data
     assert [trace.name for trace in drawn if trace.mode == "lines"] == ["sockets.under_load", "sockets.tcp_rr"]

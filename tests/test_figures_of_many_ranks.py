@@ -61,9 +61,9 @@ def test_statistics_of_ranks_are_the_same_from_every_time_and_from_extremes(tota
     for name in ("slowest rank", "fastest rank"):
         np.testing.assert_allclose(one[name], other[name], rtol=1e-12)
     assert (one["median rank"] <= other["median rank"]).all()
-    found = per_rank.quantiles(extremes, [0.25, 0.5, 0.75])
+    estimated = per_rank.quantiles(extremes, [0.25, 0.5, 0.75])
     exact = np.quantile(every.seconds, [0.25, 0.5, 0.75], axis=1, method="inverted_cdf")
-    assert (abs(found / exact - 1) <= histogram.ERROR).all()
+    assert (abs(estimated / exact - 1) <= histogram.ERROR).all()
     assert per_rank.retention(every, "") == ""
 
 
@@ -191,13 +191,13 @@ def test_other_layouts_have_the_means_of_all_ranks(form: str, columns: bool) -> 
 
 
 def test_the_notebook_of_collectives_reads_points_of_many_ranks(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
+    campaign = Campaign(tmp_path / "c")
     for launch in range(2):
         point = quick(256, 120, in_a_node=16, launch=launch, seed=launch)
         spec = benchmarks.resolve(point.spec).replace(launcher="openmpi")
         meta = {**point.meta, "fingerprint": "0" * 16, "library": "Open MPI 4.1.4", "engine": "c"}
-        held.save(dataclasses.replace(point, spec=spec, meta=meta, origin="measured"), "0" * 16)
-    study = studies.get("collectives")(campaign=str(held.path), measure=False, ranks="256", transports="auto")
+        campaign.save(dataclasses.replace(point, spec=spec, meta=meta, origin="measured"), "0" * 16)
+    study = studies.get("collectives")(campaign=str(campaign.path), measure=False, ranks="256", transports="auto")
     assert len(study.rank_map().data[0].z) == 16
     assert "256 ranks" in title(study.rank_figure())
     assert "(120 iterations, 256 ranks)" in study.slow_ranks()

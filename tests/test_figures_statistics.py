@@ -131,6 +131,6 @@ def test_the_explorer_shows_each_statistic_of_a_point_with_its_own_interval() ->
     said = facts([shm(8, launch) for launch in range(3)], row, "latency_us")
     for name in ("p50", "p99", "mean"):
         assert records.value_of(row, "latency_us", name).range in said
-    told = facts([tcp(8)], over[over["transport"] == "tcp"].iloc[0].to_dict(), "latency_us")
-    assert "n = 0" not in told
-    assert "none: its source gives only mean" in told
+    text = facts([tcp(8)], over[over["transport"] == "tcp"].iloc[0].to_dict(), "latency_us")
+    assert "n = 0" not in text
+    assert "none: its source gives only mean" in text

@@ -56,10 +56,10 @@ def test_notes_of_running_processes_stay_where_other_versions_look(
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     tmp_path.chmod(0o755)  # what platformdirs would not take
-    found = folders.runtime()
-    assert found == tmp_path / f"labkit-{os.getuid()}"
-    assert found.stat().st_mode & 0o777 == 0o700
-    assert folders.runtime() == found
+    runtime = folders.runtime()
+    assert runtime == tmp_path / f"labkit-{os.getuid()}"
+    assert runtime.stat().st_mode & 0o777 == 0o700
+    assert folders.runtime() == runtime
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     script = "from labkit import folders; print(folders.runtime())"
     done = subprocess.run(
@@ -69,7 +69,7 @@ def test_notes_of_running_processes_stay_where_other_versions_look(
         text=True,
         check=True,
     )
-    assert done.stdout.strip() == str(found)
+    assert done.stdout.strip() == str(runtime)
 
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

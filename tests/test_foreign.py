@@ -29,7 +29,7 @@ from labkit.jobs import submitted
 from labkit.records import cached
 from labkit.spec import Spec
 
-from .test_samples import some
+from .test_samples import small_samples
 from .test_store import everything, filled
 
 DEEP = b'{"format": 1, "meta": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
@@ -37,8 +37,8 @@ DEEP = b'{"format": 1, "meta": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 def packed(folder: Path, change: Callable[[zipfile.ZipFile], None] = lambda file: None) -> Path:
     """An archive of a small campaign, to which something is added."""
-    held = filled(folder / "c", 2)
-    target = archive.export(held.path, folder / "evil.zip")
+    campaign = filled(folder / "c", 2)
+    target = archive.export(campaign.path, folder / "evil.zip")
     with zipfile.ZipFile(target, "a") as file:
         change(file)
     return target
@@ -109,10 +109,10 @@ def test_names_and_entries_that_harm_are_named(
 
 @pytest.mark.parametrize("name", ["/somewhere", "../../somewhere", "a/b", "", "..", "x\ny", 3, None, ["x"]])
 def test_the_name_of_a_campaign_is_no_path(tmp_path: Path, name: object, capsys: pytest.CaptureFixture[str]) -> None:
-    held = filled(tmp_path / "c", 2)
-    facts = {**held.facts, "name": name, "origins": {"../../x": {}}}
-    log = (held.path / "log.txt").read_bytes()
-    files = {str(p.relative_to(held.path)): p.read_bytes() for p in held.path.rglob("*.parquet")}
+    campaign = filled(tmp_path / "c", 2)
+    facts = {**campaign.facts, "name": name, "origins": {"../../x": {}}}
+    log = (campaign.path / "log.txt").read_bytes()
+    files = {str(p.relative_to(campaign.path)): p.read_bytes() for p in campaign.path.rglob("*.parquet")}
     target = forged(tmp_path, {"campaign.json": json.dumps(facts).encode(), "log.txt": log, **files})
     refused(tmp_path, target, "campaign.json", capsys)
 
@@ -174,12 +174,12 @@ class Evil:
 
 def header(**changes: object) -> bytes:
     """Metadata of a samples file with something wrong."""
-    values = samples.metadata(some()) | changes
+    values = samples.metadata(small_samples()) | changes
     return json.dumps(values).encode()
 
 
 def spec(**changes: object) -> dict[str, object]:
-    return {**some().spec.as_dict(), **changes}
+    return {**small_samples().spec.as_dict(), **changes}
 
 
 HEADERS = {
@@ -240,95 +240,95 @@ def written(path: Path, text: bytes, columns: dict[str, Any] | None = None) -> N
         }
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = {b"labkit": text, b"labkit-sha256": hashlib.sha256(text).hexdigest().encode()}
-    pq.write_table(table.replace_schema_metadata(told), path)
+    metadata = {b"labkit": text, b"labkit-sha256": hashlib.sha256(text).hexdigest().encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
 
 
 @pytest.mark.parametrize(("what", "text"), HEADERS.items(), ids=list(HEADERS))
 def test_hostile_metadata_are_one_error(tmp_path: Path, what: str, text: bytes) -> None:
-    held = Campaign(tmp_path / "c")
-    written(held.file("mpi.allreduce", "0" * 16, 0), text)
-    check_refused(held, tmp_path)
+    campaign = Campaign(tmp_path / "c")
+    written(campaign.file("mpi.allreduce", "0" * 16, 0), text)
+    check_refused(campaign, tmp_path)
 
 
 @pytest.mark.parametrize(("what", "columns"), TABLES.items(), ids=list(TABLES))
 def test_hostile_columns_are_one_error(tmp_path: Path, what: str, columns: dict[str, Any]) -> None:
-    held = Campaign(tmp_path / "c")
-    written(held.file("mpi.allreduce", "0" * 16, 0), header(launch=0), columns)
-    check_refused(held, tmp_path)
+    campaign = Campaign(tmp_path / "c")
+    written(campaign.file("mpi.allreduce", "0" * 16, 0), header(launch=0), columns)
+    check_refused(campaign, tmp_path)
 
 
-def check_refused(held: Campaign, folder: Path) -> None:
+def check_refused(campaign: Campaign, folder: Path) -> None:
     """One DataError from whoever reads, and nothing merged or executed."""
     before = outside(folder)
     with pytest.raises(DataError, match=r"0000000000000000-0\.parquet"):
-        list(held.samples())
-    assert archive.verify(held.path)[1]
+        list(campaign.samples())
+    assert archive.verify(campaign.path)[1]
     with pytest.raises(DataError, match="is damaged"):
-        merging.merge([held.path], folder / "into")
+        merging.merge([campaign.path], folder / "into")
     assert outside(folder) == before
     assert not Path("/tmp/labkit-evil-was-executed").exists()
 
 
 def test_a_point_in_the_folder_of_another_benchmark_is_named(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    samples.save(some(launch=0, spec=Spec(benchmark="mpi.bcast")), held.file("mpi.allreduce", "0" * 16, 0))
-    (said,) = archive.verify(held.path)[1]
+    campaign = Campaign(tmp_path / "c")
+    samples.save(small_samples(launch=0, spec=Spec(benchmark="mpi.bcast")), campaign.file("mpi.allreduce", "0" * 16, 0))
+    (said,) = archive.verify(campaign.path)[1]
     assert "holds mpi.bcast, launch 0, but by its name mpi.allreduce, launch 0" in said
 
 
 def test_compacted_points_with_hostile_names_are_one_error(tmp_path: Path) -> None:
-    held = filled(tmp_path / "c", 4)
-    held.compact()
-    (path,) = held.files("mpi.allreduce").compacted
+    campaign = filled(tmp_path / "c", 4)
+    campaign.compact()
+    (path,) = campaign.files("mpi.allreduce").compacted
     table = pq.read_table(path)
     names = pa.array(["../../../../evil0"] * len(table))
     pq.write_table(table.set_column(0, "fingerprint", names), path)
     with pytest.raises(DataError, match="names are sixteen hex digits"):
-        held.done()
+        campaign.done()
     with pytest.raises(DataError, match="is damaged"):
-        merging.merge([held.path], tmp_path / "into")
+        merging.merge([campaign.path], tmp_path / "into")
     pq.write_table(table.drop_columns(["header"]), path)
     with pytest.raises(DataError, match="has other columns"):
-        list(held.samples())
+        list(campaign.samples())
 
 
 def test_export_leaves_links_out_and_says_so(tmp_path: Path) -> None:
-    held = filled(tmp_path / "c", 2)
+    campaign = filled(tmp_path / "c", 2)
     (tmp_path / "secret").write_text("secret")
-    (held.path / "notes").symlink_to(tmp_path / "secret")
-    os.mkfifo(held.path / "pipe")
+    (campaign.path / "notes").symlink_to(tmp_path / "secret")
+    os.mkfifo(campaign.path / "pipe")
     with pytest.warns(
         LabkitWarning, match=r"(notes: a link to .*secret|pipe: a device or a pipe); the archive does not"
     ):
-        target = archive.export(held.path, tmp_path / "c.zip")
+        target = archive.export(campaign.path, tmp_path / "c.zip")
     with zipfile.ZipFile(target) as file:
         assert not {"notes", "pipe"} & set(file.namelist())
     assert archive.verify(target)[1] == []
-    assert [text.split(":")[0] for text in archive.verify(held.path)[1]] == ["notes", "pipe"]
-    path = held.file("mpi.allreduce", "f" * 16, 0)
+    assert [text.split(":")[0] for text in archive.verify(campaign.path)[1]] == ["notes", "pipe"]
+    path = campaign.file("mpi.allreduce", "f" * 16, 0)
     path.symlink_to(tmp_path / "secret")
     with pytest.raises(DataError, match=r"cannot be archived: samples/.*: a link to"):
-        archive.export(held.path, tmp_path / "d.zip")
+        archive.export(campaign.path, tmp_path / "d.zip")
 
 
 def test_a_point_is_never_written_through_a_link_that_leaves_the_campaign(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
+    campaign = Campaign(tmp_path / "c")
     (tmp_path / "elsewhere").mkdir()
-    (held.path / "samples").mkdir()
-    (held.path / "samples" / "mpi.allreduce").symlink_to(tmp_path / "elsewhere")
+    (campaign.path / "samples").mkdir()
+    (campaign.path / "samples" / "mpi.allreduce").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DataError, match="outside of"):
-        held.save(some(), "0" * 16)
+        campaign.save(small_samples(), "0" * 16)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["campaign.json", "log.txt", "events.jsonl", "lease.json", "progress.json"])
 def test_a_pipe_in_a_campaign_blocks_nobody(tmp_path: Path, name: str) -> None:
-    held = filled(tmp_path / "c", 2)
-    (held.path / name).unlink(missing_ok=True)
-    os.mkfifo(held.path / name)
+    campaign = filled(tmp_path / "c", 2)
+    (campaign.path / name).unlink(missing_ok=True)
+    os.mkfifo(campaign.path / name)
     began = time.monotonic()
-    for words in (["verify", str(held.path)], ["export", str(held.path), "--output", str(tmp_path / "c.zip")]):
+    for words in (["verify", str(campaign.path)], ["export", str(campaign.path), "--output", str(tmp_path / "c.zip")]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LabkitWarning)  # the pipe is left out
             main(words)
@@ -350,38 +350,38 @@ LEASES = {
 @pytest.mark.parametrize(("what", "changes"), LEASES.items(), ids=list(LEASES))
 def test_a_foreign_lease_holds_nobody_up(tmp_path: Path, what: str, changes: dict[str, object]) -> None:
     """Of a campaign that was copied here, with a time in the future, or of another form."""
-    held = filled(tmp_path / "c", 1)
+    campaign = filled(tmp_path / "c", 1)
     said = {"token": "x", "host": "elsewhere", "pid": str(os.getppid()), "start": "then", "heartbeat": 4e9, **changes}
-    path = held.path / lease.NAME
+    path = campaign.path / lease.NAME
     path.write_text(json.dumps(said))
     os.utime(path, (4e9, 4e9))
-    assert not held.in_use
-    with held.lease():
-        assert held.in_use
-    archive.export(held.path, tmp_path / "c.zip")
+    assert not campaign.in_use
+    with campaign.lease():
+        assert campaign.in_use
+    archive.export(campaign.path, tmp_path / "c.zip")
 
 
 def test_kept_records_that_somebody_else_made_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached, "WORTH", 1)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    held = Campaign(tmp_path / "c")
-    held.save(some(np.full((2, 3), 1000)), "0" * 16)
-    true = cached.of(held)
-    (path,) = (held.path / "records").glob("*.parquet")
-    assert cached.of(held).equals(true)
+    campaign = Campaign(tmp_path / "c")
+    campaign.save(small_samples(np.full((2, 3), 1000)), "0" * 16)
+    true = cached.of(campaign)
+    (path,) = (campaign.path / "records").glob("*.parquet")
+    assert cached.of(campaign).equals(true)
     table = pq.read_table(path)
     place = table.column_names.index("latency_us_p50")
     lie = table.set_column(place, "latency_us_p50", pa.array([0.001]))
     pq.write_table(lie, path)  # metadata and with them the stamp are kept
-    assert cached.of(held).equals(true), "the numbers follow from the samples again"
+    assert cached.of(campaign).equals(true), "the numbers follow from the samples again"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
     pq.write_table(lie, path)
     (path.with_suffix(".signature")).write_text(signatures.sign(b""))
-    assert cached.of(held).equals(true)
+    assert cached.of(campaign).equals(true)
 
 
 def test_what_a_foreign_campaign_derived_does_not_travel(tmp_path: Path) -> None:
-    held = filled(tmp_path / "c", 2)
+    campaign = filled(tmp_path / "c", 2)
     for name in (
         "records/mpi.allreduce.parquet",
         "lease.json",
@@ -392,49 +392,49 @@ def test_what_a_foreign_campaign_derived_does_not_travel(tmp_path: Path) -> None
         "report/index.html",
         "notebooks-again/10-latency.ipynb",
     ):
-        (held.path / name).parent.mkdir(exist_ok=True)
-        (held.path / name).write_text("{}")
-    (held.path / "lease.json").unlink()
-    target = archive.export(held.path, tmp_path / "c.zip")
+        (campaign.path / name).parent.mkdir(exist_ok=True)
+        (campaign.path / name).write_text("{}")
+    (campaign.path / "lease.json").unlink()
+    target = archive.export(campaign.path, tmp_path / "c.zip")
     with zipfile.ZipFile(target) as file:
         assert not {"records/mpi.allreduce.parquet", "progress.json", "explorer.json"} & set(file.namelist())
         assert not any(name.startswith("notebooks-again") for name in file.namelist())
     into = merging.merge([target], tmp_path / "into").campaign
     inner = {str(path.relative_to(into.path)) for path in into.path.rglob("*") if path.is_file()}
     assert not any("records" in name or "report" in name for name in inner)
-    assert [known[1:3] for known in everything(into)] == [known[1:3] for known in everything(held)]
+    assert [known[1:3] for known in everything(into)] == [known[1:3] for known in everything(campaign)]
 
 
 def test_a_job_that_a_foreign_campaign_names_is_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    held = Campaign(tmp_path / "c")
-    (held.path / "jobs").mkdir()
-    path = held.path / "jobs" / "1.json"
-    told: dict[str, object] = {"system": "slurm", "number": "4711", "submitted": 1.0, "request": {}}
-    path.write_text(json.dumps(told))
-    (one,) = jobs.jobs(held.path)
+    campaign = Campaign(tmp_path / "c")
+    (campaign.path / "jobs").mkdir()
+    path = campaign.path / "jobs" / "1.json"
+    document: dict[str, object] = {"system": "slurm", "number": "4711", "submitted": 1.0, "request": {}}
+    path.write_text(json.dumps(document))
+    (one,) = jobs.jobs(campaign.path)
     with pytest.raises(LaunchError, match=r"names job 4711 of slurm, but you did not submit it.*scancel 4711"):
         jobs.cancel(one)
     path.write_text(
-        json.dumps({**told, "number": "4712", "signature": signatures.sign(submitted.signable("slurm", "4711"))})
+        json.dumps({**document, "number": "4712", "signature": signatures.sign(submitted.signable("slurm", "4711"))})
     )
-    assert not jobs.jobs(held.path)[0].submitted_here, "a signature holds for its number alone"
-    path.write_text(json.dumps({**told, "signature": signatures.sign(submitted.signable("slurm", "4711"))}))
-    assert jobs.jobs(held.path)[0].submitted_here
+    assert not jobs.jobs(campaign.path)[0].submitted_here, "a signature holds for its number alone"
+    path.write_text(json.dumps({**document, "signature": signatures.sign(submitted.signable("slurm", "4711"))}))
+    assert jobs.jobs(campaign.path)[0].submitted_here
     for number in ("--user=root", "-u root", "1 2", "", "1\n2"):
-        path.write_text(json.dumps({**told, "number": number}))
+        path.write_text(json.dumps({**document, "number": number}))
         with pytest.warns(LabkitWarning, match="no number of a job"):
-            assert jobs.jobs(held.path) == []
+            assert jobs.jobs(campaign.path) == []
 
 
 def test_a_run_that_a_foreign_campaign_offers_is_not_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    held = Campaign(tmp_path / "c")
-    explored.note(held, ["measure", "mpi.latency"], "stopped")
-    assert explored.unfinished(held.path) == ["measure", "mpi.latency"]
-    told = json.loads((held.path / explored.NOTE).read_text())
+    campaign = Campaign(tmp_path / "c")
+    explored.note(campaign, ["measure", "mpi.latency"], "stopped")
+    assert explored.unfinished(campaign.path) == ["measure", "mpi.latency"]
+    document = json.loads((campaign.path / explored.NOTE).read_text())
     words = ["measure", "mpi.latency", "--launcher", "openmpi@/tmp/evil"]
-    (held.path / explored.NOTE).write_text(json.dumps({**told, "words": words}))
-    assert explored.unfinished(held.path) == []
+    (campaign.path / explored.NOTE).write_text(json.dumps({**document, "words": words}))
+    assert explored.unfinished(campaign.path) == []

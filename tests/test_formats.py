@@ -24,8 +24,8 @@ def text(name: str) -> str:
 
 def value(values: list[Reported], name: str, statistic: str, **labels: object) -> float:
     """The one value of that name over the whole run."""
-    found = [v for v in values if (v.name, v.statistic, v.t, v.rank) == (name, statistic, None, None)]
-    (one,) = [v for v in found if dict(v.labels) == labels]
+    matching = [v for v in values if (v.name, v.statistic, v.t, v.rank) == (name, statistic, None, None)]
+    (one,) = [v for v in matching if dict(v.labels) == labels]
     return one.value
 
 

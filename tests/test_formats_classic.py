@@ -42,10 +42,10 @@ def one(name: str) -> Table:
 def values(form: ModuleType, table: Table, size: int | None) -> dict[tuple[str, str], float]:
     """What a row reports, by name and statistic."""
     row = next(row for row in table.rows if row.size == size)
-    found: list[Reported] = form.reported(table, row)
-    for v in found:
+    reported: list[Reported] = form.reported(table, row)
+    for v in reported:
         assert v.name not in METRICS or v.unit == METRICS[v.name].unit
-    return {(v.name, v.statistic): v.value for v in found}
+    return {(v.name, v.statistic): v.value for v in reported}
 
 
 # ---- what is read
@@ -88,8 +88,8 @@ def test_omb_latency_and_bandwidth() -> None:
 
 
 def test_omb_percentiles_of_bandwidth_become_those_of_the_slow_side() -> None:
-    found = values(omb, one("omb/opt_bw_z"), 64)
-    assert found == {
+    numbers = values(omb, one("omb/opt_bw_z"), 64)
+    assert numbers == {
         ("bandwidth_MBps", "mean"): 0.88,
         ("bandwidth_MBps", "p50"): 451.25,
         ("bandwidth_MBps", "p10"): 492.84,
@@ -97,14 +97,14 @@ def test_omb_percentiles_of_bandwidth_become_those_of_the_slow_side() -> None:
     }
     asked = text("omb/opt_bw_z").replace("P50 Tail BW", " P1 Tail BW").replace("P90 Tail BW", " P5 Tail BW")
     (table,) = omb.parse(asked)
-    found = values(omb, table, 64)
-    assert found["bandwidth_MBps", "p99"] == 451.25
-    assert found["bandwidth_MBps", "p95"] == 492.84
+    numbers = values(omb, table, 64)
+    assert numbers["bandwidth_MBps", "p99"] == 451.25
+    assert numbers["bandwidth_MBps", "p95"] == 492.84
 
 
 def test_omb_percentiles_of_latency() -> None:
-    found = values(omb, one("omb/opt_latency_z"), 1)
-    assert [found["latency_us", p] for p in ("p50", "p90", "p99")] == [0.31, 0.54, 1.09]
+    numbers = values(omb, one("omb/opt_latency_z"), 1)
+    assert [numbers["latency_us", p] for p in ("p50", "p90", "p99")] == [0.31, 0.54, 1.09]
     # index -1 in osu_util_mpi.c: printed as 0.00, and no value
     assert ("latency_us", "p1") not in values(omb, one("omb/opt_latency_z_custom"), 1)
 
@@ -113,16 +113,16 @@ def test_omb_collectives_are_means_over_ranks_and_so_are_their_percentiles() -> 
     table = one("omb/opt_allreduce_fzc")
     assert [table.value(row, "Validation") for row in table.rows] == ["Pass", "Pass", "Fail"]
     assert table.closing == ("DATA VALIDATION ERROR: osu_allreduce exited with status 1 on message size 16.",)
-    found = values(omb, table, 4)
-    assert found["latency_us", "osu_mean"] == 170.57
-    assert (found["latency_us", "rank_min"], found["latency_us", "rank_max"]) == (164.96, 176.17)
-    assert found["latency_us", "osu_p99"] == 604.54
-    assert not {"p99", "mean", "min", "max"} & {statistic for _, statistic in found}
+    numbers = values(omb, table, 4)
+    assert numbers["latency_us", "osu_mean"] == 170.57
+    assert (numbers["latency_us", "rank_min"], numbers["latency_us", "rank_max"]) == (164.96, 176.17)
+    assert numbers["latency_us", "osu_p99"] == 604.54
+    assert not {"p99", "mean", "min", "max"} & {statistic for _, statistic in numbers}
 
 
 def test_omb_overlap() -> None:
-    found = values(omb, one("omb/coll_iallgather"), 1)
-    assert found == {
+    numbers = values(omb, one("omb/coll_iallgather"), 1)
+    assert numbers == {
         ("latency_us", "osu_mean"): 1.60,
         ("compute_us", "osu_mean"): 1.06,
         ("pure_us", "osu_mean"): 0.76,
@@ -347,9 +347,9 @@ def test_what_is_not_finite_is_no_value_and_stays_in_the_text(number: str) -> No
 def test_other_text_is_one_clear_error(name: str, old: str, new: str, said: str) -> None:
     form = omb if name.startswith("omb") else imb
     assert old in text(name)
-    with pytest.raises(DataError, match=r"^some/path\.txt, line ") as found:
+    with pytest.raises(DataError, match=r"^some/path\.txt, line ") as raised:
         form.parse(text(name).replace(old, new, 1), "some/path.txt")
-    assert said in str(found.value)
+    assert said in str(raised.value)
 
 
 def test_a_text_without_its_last_end_of_line_was_cut_off() -> None:
@@ -374,11 +374,11 @@ def facts(rows: set[Key]) -> set[tuple[object, ...]]:
 def part_or_error(form: ModuleType, whole: str, part: str) -> None:
     """Only rows of the whole text come out of a part of it, or one error."""
     try:
-        found = known(form, part)
+        parsed = known(form, part)
     except DataError as error:
         assert re.search(r", line \d+: found .+, wanted .+\. \S.+\.$", str(error), flags=re.DOTALL)  # noqa: PT017
     else:
-        assert facts(found) <= facts(known(form, whole))
+        assert facts(parsed) <= facts(known(form, whole))
 
 
 @settings(max_examples=300, deadline=None)

@@ -43,7 +43,7 @@ NOISE = [
 ]
 
 
-def found(form: ModuleType, text: str) -> list[tuple[object, ...]]:
+def rows_of(form: ModuleType, text: str) -> list[tuple[object, ...]]:
     """What is in a text: tests, what was told, rows."""
     return [(t.test, t.version, dict(t.parameters), t.columns, t.rows) for t in form.parse(text)]
 
@@ -56,7 +56,7 @@ def test_other_text_anywhere_changes_no_row_and_is_named(case: str, noise: str) 
     step = max(1, len(lines) // 40)
     for at in range(len(noise) % step, len(lines) + 1, step):
         noisy = "\n".join([*lines[:at], noise, *lines[at:]]) + "\n"
-        assert found(form, noisy) == found(form, text), f"above line {at + 1}"
+        assert rows_of(form, noisy) == rows_of(form, text), f"above line {at + 1}"
         read = form.lines_of(noisy, "f")
         list(form.tables(read))
         assert (
@@ -73,7 +73,7 @@ def test_other_text_in_many_places_changes_no_row(data: st.DataObject, case: str
         lines.insert(
             data.draw(st.integers(0, len(lines))), data.draw(st.sampled_from([line for line in NOISE if line]))
         )
-    assert found(form, "\n".join(lines) + "\n") == found(form, text)
+    assert rows_of(form, "\n".join(lines) + "\n") == rows_of(form, text)
 
 
 @every
@@ -107,7 +107,7 @@ def test_other_text_in_many_places_changes_no_row(data: st.DataObject, case: str
 def test_ends_of_lines_and_labels_count_for_nothing(case: str, changed: object) -> None:
     form, text = CASES[case]
     assert callable(changed)
-    assert found(form, changed(text)) == found(form, text)
+    assert rows_of(form, changed(text)) == rows_of(form, text)
 
 
 def test_heads_that_are_printed_twice_count_once() -> None:
@@ -119,7 +119,7 @@ def test_heads_that_are_printed_twice_count_once() -> None:
         f"{above}{title}\n{datatype}\n{head}\n{head}\n{rows}",
         f"{above}{title}\n{datatype}\n{head}\n{rows.replace('16 ', f'{head}{chr(10)}16 ', 1)}",
     ):
-        assert found(omb, twice) == found(omb, LATENCY)
+        assert rows_of(omb, twice) == rows_of(omb, LATENCY)
     block = MPI1[MPI1.index("#---------------------------------------------------\n# Benchmarking PingPong") :]
     head = block[: block.index("            0 ")]
     columns = head.splitlines()[-1]
@@ -128,9 +128,9 @@ def test_heads_that_are_printed_twice_count_once() -> None:
         MPI1.replace(head, head.replace(columns + "\n", "") + head, 1),
     ):
         assert twice != MPI1
-        assert found(imb, twice) == found(imb, MPI1)
+        assert rows_of(imb, twice) == rows_of(imb, MPI1)
     first = MPI1[: MPI1.index("# Date")]
-    assert found(imb, first + MPI1) == found(imb, MPI1)
+    assert rows_of(imb, first + MPI1) == rows_of(imb, MPI1)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_row_that_other_text_fell_into_is_an_error_with_a_remedy(
 
 def test_a_last_row_that_may_have_lost_digits_is_an_error() -> None:
     text = (GOLDEN / "omb" / "opt_allreduce_f.txt").read_text().rstrip()
-    assert found(omb, text) == found(omb, text + "\n")
+    assert rows_of(omb, text) == rows_of(omb, text + "\n")
     with pytest.raises(DataError, match="all digits of the last number"):
         omb.parse(text[:-1])
 

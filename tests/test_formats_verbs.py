@@ -48,8 +48,8 @@ LISTED = [name for name in LATENCIES if "dur" not in name]
 
 @pytest.mark.parametrize("name", [*LISTED, "send_lat", "send_lat_H", "atomic_lat"])
 def test_latencies_are_those_of_the_table(name: str) -> None:
-    found, row = perftest.parse(text(f"perftest/{name}.txt")), table(f"perftest/{name}.txt")
-    assert [(v.name, v.statistic, v.value) for v in found] == [
+    reported, row = perftest.parse(text(f"perftest/{name}.txt")), table(f"perftest/{name}.txt")
+    assert [(v.name, v.statistic, v.value) for v in reported] == [
         ("latency_us", statistic, float(row[column]))
         for statistic, column in (
             ("min", "t_min[usec]"),
@@ -83,10 +83,10 @@ def test_first_samples_are_these() -> None:
 
 def test_a_run_by_time_has_mean_and_rate() -> None:
     for name, mean, rate in (("send_lat_dur", 3352.63, 149.14), ("send_lat_dur_U", 23.16, 21585.53)):
-        found = perftest.parse(text(f"perftest/{name}.txt"))
-        assert value(found, "latency_us", "mean") == mean
-        assert value(found, "transaction_rate_per_s", "mean") == rate
-        assert len(found) == 2
+        reported = perftest.parse(text(f"perftest/{name}.txt"))
+        assert value(reported, "latency_us", "mean") == mean
+        assert value(reported, "transaction_rate_per_s", "mean") == rate
+        assert len(reported) == 2
         # half a round trip each
         assert 2 * mean * rate == pytest.approx(1e6, rel=1e-3)
 
@@ -108,21 +108,21 @@ BANDWIDTHS = [
 
 @pytest.mark.parametrize("name", BANDWIDTHS)
 def test_bandwidths_are_mebibytes_made_megabytes(name: str) -> None:
-    found, row = perftest.parse(text(f"perftest/{name}.txt")), table(f"perftest/{name}.txt")
-    assert len(found) == 3
-    assert value(found, "bandwidth_MBps", "max") == pytest.approx(float(row["BW peak[MB/sec]"]) * MIB)
-    mean = value(found, "bandwidth_MBps", "mean")
+    reported, row = perftest.parse(text(f"perftest/{name}.txt")), table(f"perftest/{name}.txt")
+    assert len(reported) == 3
+    assert value(reported, "bandwidth_MBps", "max") == pytest.approx(float(row["BW peak[MB/sec]"]) * MIB)
+    mean = value(reported, "bandwidth_MBps", "mean")
     assert mean == pytest.approx(float(row["BW average[MB/sec]"]) * MIB)
-    rate = value(found, "message_rate_per_s", "mean")
+    rate = value(reported, "message_rate_per_s", "mean")
     assert rate == pytest.approx(float(row["MsgRate[Mpps]"]) * 1e6)
     # which proves the unit: two decimals of MiB/s, six of 10^6 messages/s
     assert rate * int(row["#bytes"]) == pytest.approx(mean * 1e6, abs=0.006 * 2**20 + int(row["#bytes"]))
 
 
 def test_gigabits_are_read_too() -> None:
-    found = perftest.parse(text("perftest/write_bw_gbits.txt"))
-    assert value(found, "bandwidth_MBps", "mean") == pytest.approx(0.14 * 125)
-    assert value(found, "message_rate_per_s", "mean") * 4096 == pytest.approx(0.14 * 125e6, rel=0.04)
+    reported = perftest.parse(text("perftest/write_bw_gbits.txt"))
+    assert value(reported, "bandwidth_MBps", "mean") == pytest.approx(0.14 * 125)
+    assert value(reported, "message_rate_per_s", "mean") * 4096 == pytest.approx(0.14 * 125e6, rel=0.04)
 
 
 def test_version_6_says_mebibytes() -> None:
@@ -132,8 +132,8 @@ def test_version_6_says_mebibytes() -> None:
 
 @pytest.mark.parametrize("name", ["write_bw_dur", "write_bw_nopeak"])
 def test_a_peak_that_was_not_worked_out_is_left_out(name: str) -> None:
-    found = perftest.parse(text(f"perftest/{name}.txt"))
-    assert [(v.name, v.statistic) for v in found] == [("bandwidth_MBps", "mean"), ("message_rate_per_s", "mean")]
+    reported = perftest.parse(text(f"perftest/{name}.txt"))
+    assert [(v.name, v.statistic) for v in reported] == [("bandwidth_MBps", "mean"), ("message_rate_per_s", "mean")]
 
 
 def test_a_bandwidth_too_small_for_two_decimals_is_left_out() -> None:
@@ -158,8 +158,8 @@ def test_another_size_than_asked_for_is_an_error() -> None:
 
 
 def test_a_deviation_that_overflowed_is_left_out_alone() -> None:
-    found = perftest.parse(text("perftest/send_lat_cycles.txt"))
-    assert [v.statistic for v in found] == ["min", "max", "p50", "mean", "p99", "p999"]
+    reported = perftest.parse(text("perftest/send_lat_cycles.txt"))
+    assert [v.statistic for v in reported] == ["min", "max", "p50", "mean", "p99", "p999"]
 
 
 def test_cycles_are_no_samples() -> None:
@@ -196,11 +196,11 @@ def test_json_of_version_4_5_is_read_though_it_is_none(name: str) -> None:
     loose = text(f"perftest/{name}.json")
     with pytest.raises(ValueError, match="Expecting"):
         json.loads(loose)
-    found = perftest.parse_json(loose)
+    reported = perftest.parse_json(loose)
     key = "t_avg" if "lat" in name else "BW_average"
     printed = float(re.findall(rf"{key}: (\S+),", loose)[0])
     metric, factor = ("latency_us", 1.0) if "lat" in name else ("bandwidth_MBps", MIB)
-    assert value(found, metric, "mean") == pytest.approx(printed * factor)
+    assert value(reported, metric, "mean") == pytest.approx(printed * factor)
 
 
 @pytest.mark.parametrize("name", ["send_lat", "send_bw", "write_bw_dur", "send_lat_dur"])
@@ -234,20 +234,20 @@ def test_json_with_gigabits_must_be_told() -> None:
     ],
 )
 def test_ucx_latency_is_the_median_and_the_mean_of_all(name: str, median: float, mean: float) -> None:
-    found = ucx_perftest.parse(text(f"ucx_perftest/{name}.txt"))
-    assert value(found, "latency_us", "p50") == median
-    assert value(found, "latency_us", "mean") == mean
-    assert value(found, "message_rate_per_s", "mean") == pytest.approx(1e6 / mean, rel=1e-2)
+    reported = ucx_perftest.parse(text(f"ucx_perftest/{name}.txt"))
+    assert value(reported, "latency_us", "p50") == median
+    assert value(reported, "latency_us", "mean") == mean
+    assert value(reported, "message_rate_per_s", "mean") == pytest.approx(1e6 / mean, rel=1e-2)
 
 
 @pytest.mark.parametrize(
     ("name", "size"), [("rc_tag_bw", 65536), ("rc_put_bw", 65536), ("ud_tag_bw", 4096), ("shm_tag_bw", 65536)]
 )
 def test_ucx_megabytes_are_mebibytes(name: str, size: int) -> None:
-    found = ucx_perftest.parse(text(f"ucx_perftest/{name}.txt"))
-    assert {v.name for v in found} == {"overhead", "bandwidth_MBps", "message_rate_per_s"}
-    rate = value(found, "message_rate_per_s", "mean")
-    assert rate * size == pytest.approx(value(found, "bandwidth_MBps", "mean") * 1e6, rel=5e-3)
+    reported = ucx_perftest.parse(text(f"ucx_perftest/{name}.txt"))
+    assert {v.name for v in reported} == {"overhead", "bandwidth_MBps", "message_rate_per_s"}
+    rate = value(reported, "message_rate_per_s", "mean")
+    assert rate * size == pytest.approx(value(reported, "bandwidth_MBps", "mean") * 1e6, rel=5e-3)
 
 
 def test_ucx_heading_can_be_overruled() -> None:
@@ -276,24 +276,24 @@ def test_ucx_without_progress_and_with_another_percentile() -> None:
     ],
 )
 def test_qperf_latency_over_rdma_is_one_way(name: str, latency: float) -> None:
-    found = qperf.parse(text(f"qperf/{name}.txt"))
-    assert value(found, "latency_us", "mean") == pytest.approx(latency)
-    assert value(found, "message_rate_per_s", "mean") == pytest.approx(1e6 / latency, rel=0.02)
-    assert "round_trip_us" not in {v.name for v in found}
+    reported = qperf.parse(text(f"qperf/{name}.txt"))
+    assert value(reported, "latency_us", "mean") == pytest.approx(latency)
+    assert value(reported, "message_rate_per_s", "mean") == pytest.approx(1e6 / latency, rel=0.02)
+    assert "round_trip_us" not in {v.name for v in reported}
 
 
 def test_qperf_rates_over_rdma() -> None:
-    found = qperf.parse(text("qperf/rc_rdma_write_bw.txt"))
-    assert value(found, "bandwidth_MBps", "mean") == pytest.approx(24.969216)
-    assert value(found, "message_rate_per_s", "mean") == 381
+    reported = qperf.parse(text("qperf/rc_rdma_write_bw.txt"))
+    assert value(reported, "bandwidth_MBps", "mean") == pytest.approx(24.969216)
+    assert value(reported, "message_rate_per_s", "mean") == 381
     assert value(qperf.parse(text("qperf/rc_compare_swap_mr.txt")), "message_rate_per_s", "mean") == 25600
 
 
 def test_qperf_received_counts_in_ud() -> None:
     """Derived from the layout of udp_bw, which is the same code: UD does not work without a GID."""
-    found = qperf.parse("ud_bw:\n    send_bw   =  3000000 bytes/sec\n    recv_bw   =  2000000 bytes/sec\n")
-    assert value(found, "bandwidth_MBps", "mean") == 2
-    assert value(found, "send_bw", "mean") == 3000000
+    reported = qperf.parse("ud_bw:\n    send_bw   =  3000000 bytes/sec\n    recv_bw   =  2000000 bytes/sec\n")
+    assert value(reported, "bandwidth_MBps", "mean") == 2
+    assert value(reported, "send_bw", "mean") == 3000000
 
 
 # ---- all of them

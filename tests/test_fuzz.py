@@ -27,28 +27,28 @@ INSIDE = re.compile(r"Traceback \(most recent|^  File \"|<labkit\.|<built-in|obj
 
 def problems(one: Input, ended: Ended, scene: Scene, *, refresh: bool = True) -> list[str]:
     """What an input did that none may do."""
-    found = []
+    faults = []
     if ended.error is not None:
         trace = "".join(traceback.format_exception(ended.error)[-3:])
         return [f"{type(ended.error).__name__} escaped: {trace}"]
     if ended.status not in STATUSES:
-        found.append(f"status {ended.status}")
+        faults.append(f"status {ended.status}")
     if INSIDE.search(ended.err + ended.out):
-        found.append(f"Python's own words: {ended.err[-300:]}")
+        faults.append(f"Python's own words: {ended.err[-300:]}")
     if one.wrong and ended.status == 0:
-        found.append("exit 0 on failure")
+        faults.append("exit 0 on failure")
     if ended.status and not ended.err.strip() and not ended.out.strip():
-        found.append("failed without a word")
+        faults.append("failed without a word")
     if "more memory than" in ended.err:
-        found.append("took too much memory")
+        faults.append("took too much memory")
     if len(ended.err) > 20_000:
-        found.append(f"{len(ended.err)} characters of errors")
+        faults.append(f"{len(ended.err)} characters of errors")
     left = scene.left()
     if ended.status:
-        found += [f"left behind: {name}" for name in left if not _of_a_campaign(scene.home, name)]
+        faults += [f"left behind: {name}" for name in left if not _of_a_campaign(scene.home, name)]
     if left and refresh:
         scene.refresh()
-    return found
+    return faults
 
 
 def _of_a_campaign(home: Path, name: str) -> bool:
@@ -66,13 +66,13 @@ def _of_a_campaign(home: Path, name: str) -> bool:
     )  # what is lost is asked elsewhere
 
 
-def tried(some: list[Input], scene: Scene) -> None:
+def tried(cases: list[Input], scene: Scene) -> None:
     """Run inputs, and fail with the command line of each that did wrong."""
     wrong = []
-    for one in some:
-        if found := problems(one, scene.run(one.words), scene):
-            wrong.append(f"labkit {one}\n    " + "\n    ".join(found))
-    assert not wrong, f"{len(wrong)} of {len(some)} inputs did wrong:\n" + "\n".join(wrong[:20])
+    for one in cases:
+        if faults := problems(one, scene.run(one.words), scene):
+            wrong.append(f"labkit {one}\n    " + "\n    ".join(faults))
+    assert not wrong, f"{len(wrong)} of {len(cases)} inputs did wrong:\n" + "\n".join(wrong[:20])
 
 
 @pytest.fixture(scope="module")
@@ -99,36 +99,36 @@ def test_all_wrong_command_lines(scene: Scene, word: str) -> None:
     tried([one for one in inputs() if one.words[0] == word], scene)
 
 
-def held(folder: Path) -> dict[tuple[str, str, int], bytes]:
+def contents(folder: Path) -> dict[tuple[str, str, int], bytes]:
     """Points that can be read, with what tells them apart."""
-    found: dict[tuple[str, str, int], bytes] = {}
+    headers: dict[tuple[str, str, int], bytes] = {}
     for place in (folder / "samples").glob("*") if (folder / "samples").is_dir() else ():
         if place.is_dir():
             files = Files.of(place)
             for path in files.compacted:
                 with suppress(LabkitError, OSError, ValueError):
                     if path.is_file():
-                        found |= {(place.name, *name): raw.header for name, raw in compacted.read(path, checked=True)}
+                        headers |= {(place.name, *name): raw.header for name, raw in compacted.read(path, checked=True)}
             for name, path in files.points.items():
                 with suppress(LabkitError, OSError, ValueError):
                     if path.is_file():
-                        found[place.name, *name] = samples.read(path, checked=True).header
-    return found
+                        headers[place.name, *name] = samples.read(path, checked=True).header
+    return headers
 
 
 def suffered(one: Damage, words: tuple[str, ...], scene: Scene) -> list[str]:
     """What a verb did wrong on a damaged campaign."""
     one.change(scene.work / one.name)
     scene.before = scene.state()
-    before = held(scene.work / "own")
+    before = contents(scene.work / "own")
     ended = scene.run(words)
-    found = problems(Input(words), ended, scene, refresh=False)
-    lost = {name for name, header in before.items() if held(scene.work / "own").get(name) != header}
-    found += [f"lost: {lost}"] if lost else []
+    faults = problems(Input(words), ended, scene, refresh=False)
+    lost = {name for name, header in before.items() if contents(scene.work / "own").get(name) != header}
+    faults += [f"lost: {lost}"] if lost else []
     if words[0] == "verify" and ended.status == 0 and one.name in _checked(scene, words[1]):
-        found.append("verify did not notice")
+        faults.append("verify did not notice")
     scene.refresh()
-    return found
+    return faults
 
 
 def _checked(scene: Scene, place: str) -> set[str]:
@@ -143,13 +143,13 @@ def _checked(scene: Scene, place: str) -> set[str]:
     )
 
 
-def survived(some: list[tuple[Damage, tuple[str, ...]]], scene: Scene) -> None:
+def survived(cases: list[tuple[Damage, tuple[str, ...]]], scene: Scene) -> None:
     """Try verbs on damaged campaigns, and fail with each that did wrong."""
     wrong = []
-    for one, words in some:
-        if found := suffered(one, words, scene):
-            wrong.append(f"{one.name}: {one.words}; labkit {shlex.join(words)}\n    " + "\n    ".join(found))
-    assert not wrong, f"{len(wrong)} of {len(some)} did wrong:\n" + "\n".join(wrong[:20])
+    for one, words in cases:
+        if faults := suffered(one, words, scene):
+            wrong.append(f"{one.name}: {one.words}; labkit {shlex.join(words)}\n    " + "\n    ".join(faults))
+    assert not wrong, f"{len(wrong)} of {len(cases)} did wrong:\n" + "\n".join(wrong[:20])
 
 
 def ordeals(scene: Scene, seeds: int) -> list[tuple[Damage, tuple[str, ...]]]:

@@ -117,33 +117,33 @@ def template() -> dict[str, bytes]:
     import tempfile
 
     with tempfile.TemporaryDirectory() as place:
-        held = filled(Path(place) / "c", 4)
-        held.compact()
+        campaign = filled(Path(place) / "c", 4)
+        campaign.compact()
         filled(Path(place) / "c", 2, first=40)
         for launch in range(2):
-            held.save(with_record(launch), "f" * 16)
-        return {str(p.relative_to(held.path)): p.read_bytes() for p in held.path.rglob("*") if p.is_file()}
+            campaign.save(with_record(launch), "f" * 16)
+        return {str(p.relative_to(campaign.path)): p.read_bytes() for p in campaign.path.rglob("*") if p.is_file()}
 
 
 def mutated(content: bytes, chance: random.Random) -> bytes:
     """Bytes with some changed, left out, doubled or cut off."""
-    found = bytearray(content)
+    mutant = bytearray(content)
     for _ in range(chance.choice((1, 1, 2, 5, 20))):
-        place = chance.randrange(len(found) + 1) if found else 0
+        place = chance.randrange(len(mutant) + 1) if mutant else 0
         what = chance.randrange(5)
-        if what == 0 and found:
-            found[place % len(found)] ^= 1 << chance.randrange(8)
+        if what == 0 and mutant:
+            mutant[place % len(mutant)] ^= 1 << chance.randrange(8)
         elif what == 1:
-            del found[place : place + chance.choice((1, 4, 100))]
+            del mutant[place : place + chance.choice((1, 4, 100))]
         elif what == 2:
-            found[place:place] = chance.randbytes(chance.choice((1, 4, 50)))
-        elif what == 3 and found:
-            found[place % len(found) : place % len(found) + 4] = chance.choice(
+            mutant[place:place] = chance.randbytes(chance.choice((1, 4, 50)))
+        elif what == 3 and mutant:
+            mutant[place % len(mutant) : place % len(mutant) + 4] = chance.choice(
                 (b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff")
             )
         else:
-            del found[place:]
-    return bytes(found)
+            del mutant[place:]
+    return bytes(mutant)
 
 
 def twisted(value: Any, chance: random.Random) -> Any:
@@ -165,18 +165,18 @@ def twisted(value: Any, chance: random.Random) -> Any:
 
 def table(content: bytes, chance: random.Random, *, header: bool) -> bytes:
     """A Parquet file with other metadata or other columns, its checksum right."""
-    found = pq.read_table(io.BytesIO(content))
-    told = dict(found.schema.metadata or {})
-    if header and b"labkit" in told:
+    current = pq.read_table(io.BytesIO(content))
+    metadata = dict(current.schema.metadata or {})
+    if header and b"labkit" in metadata:
         raw = (
             chance.choice((DEEP, pickle.dumps(Evil()), b"", b"\xff"))
             if chance.random() < 0.1
-            else json.dumps(twisted(json.loads(told[b"labkit"]), chance)).encode()
+            else json.dumps(twisted(json.loads(metadata[b"labkit"]), chance)).encode()
         )
-        told |= {b"labkit": raw, b"labkit-sha256": hashlib.sha256(raw).hexdigest().encode()}
+        metadata |= {b"labkit": raw, b"labkit-sha256": hashlib.sha256(raw).hexdigest().encode()}
     else:
-        name = chance.choice(found.column_names)
-        place, rows = found.column_names.index(name), len(found)
+        name = chance.choice(current.column_names)
+        place, rows = current.column_names.index(name), len(current)
         column = chance.choice(
             (
                 ["x"] * rows,
@@ -189,18 +189,20 @@ def table(content: bytes, chance: random.Random, *, header: bool) -> bytes:
                 [True] * rows,
             )
         )
-        found = chance.choice(
+        current = chance.choice(
             (
-                lambda: found.drop_columns([name]),
-                lambda: found.set_column(place, name, pa.array(column)),
-                lambda: found.append_column(str(chance.choice(HOSTILE[8:20])).replace("\ud800", "?"), pa.array(column)),
-                lambda: found.slice(0, rows // 2),
-                lambda: pa.concat_tables([found, found]),
+                lambda: current.drop_columns([name]),
+                lambda: current.set_column(place, name, pa.array(column)),
+                lambda: current.append_column(
+                    str(chance.choice(HOSTILE[8:20])).replace("\ud800", "?"), pa.array(column)
+                ),
+                lambda: current.slice(0, rows // 2),
+                lambda: pa.concat_tables([current, current]),
             )
         )()
-        told |= dict(chance.choice(((), ((b"pandas", b"{"), (b"ARROW:schema", chance.randbytes(40))))))
+        metadata |= dict(chance.choice(((), ((b"pandas", b"{"), (b"ARROW:schema", chance.randbytes(40))))))
     out = io.BytesIO()
-    pq.write_table(found.replace_schema_metadata(told), out)
+    pq.write_table(current.replace_schema_metadata(metadata), out)
     return out.getvalue()
 
 
@@ -240,9 +242,9 @@ def an_archive_of_names(chance: random.Random, folder: Path) -> Path:
 
 
 def facts(chance: random.Random, folder: Path) -> Path:
-    held = json.loads(template()["campaign.json"]) | {"origins": {"monday": {"name": "monday"}}, "notebooks": [{}]}
+    document = json.loads(template()["campaign.json"]) | {"origins": {"monday": {"name": "monday"}}, "notebooks": [{}]}
     text = (
-        json.dumps(twisted(held, chance)).encode()
+        json.dumps(twisted(document, chance)).encode()
         if chance.random() < 0.9
         else chance.choice((DEEP, b"", b"[]", b"\xff"))
     )
@@ -274,10 +276,10 @@ def starts(chance: random.Random, folder: Path) -> Path:
 
 def renamed(content: bytes, before: str, after: str) -> bytes:
     """A samples file that refers to another record."""
-    held = pq.read_table(pa.BufferReader(content))
-    text = held.schema.metadata[b"labkit"].replace(before.encode(), after.encode())
+    original = pq.read_table(pa.BufferReader(content))
+    text = original.schema.metadata[b"labkit"].replace(before.encode(), after.encode())
     sink = pa.BufferOutputStream()
-    pq.write_table(held.replace_schema_metadata({b"labkit": text}), sink)
+    pq.write_table(original.replace_schema_metadata({b"labkit": text}), sink)
     return bytes(sink.getvalue())
 
 
@@ -300,7 +302,7 @@ def bytes_of_parquet(chance: random.Random, folder: Path) -> Path:
 
 def strange_files(chance: random.Random, folder: Path) -> Path:
     """Links, pipes, folders and rubbish where labkit expects files."""
-    held = laid(template(), folder / "c")
+    laid_out = laid(template(), folder / "c")
     name = chance.choice(
         [
             *template(),
@@ -318,7 +320,7 @@ def strange_files(chance: random.Random, folder: Path) -> Path:
             "notebooks",
         ]
     )
-    path = held / name
+    path = laid_out / name
     path.parent.mkdir(exist_ok=True, parents=True)
     if path.is_dir():
         shutil.rmtree(path)
@@ -348,7 +350,7 @@ def strange_files(chance: random.Random, folder: Path) -> Path:
             ),
         )
     )()
-    return held
+    return laid_out
 
 
 KINDS: dict[str, Callable[[random.Random, Path], Path]] = {
@@ -407,12 +409,12 @@ def said(words: list[str]) -> tuple[int, str]:
 
 def tree(folder: Path) -> dict[str, tuple[int, int]]:
     """Everything in a folder, links not followed."""
-    found = {}
+    entries = {}
     for above, folders, files in os.walk(folder):
         for name in (*folders, *files):
             about = os.lstat(Path(above, name))
-            found[str(Path(above, name))] = (about.st_mode, about.st_size)
-    return found
+            entries[str(Path(above, name))] = (about.st_mode, about.st_size)
+    return entries
 
 
 def tried(kind: str, seed: int, folder: Path) -> None:

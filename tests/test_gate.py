@@ -34,9 +34,14 @@ def campaign(day: int, *, factor: float = 1.0, sizes: tuple[int, ...] = (8, 64),
         for launch in range(6):
             middle = 2000 * (factor if size == sizes[0] else 1.0) * math.exp(0.01 * random.standard_normal())
             times = (middle * (1 + 0.01 * random.random((2, 200)))).astype(int)
-            own = {"fingerprint": f"{size:016x}", "timing": "each", "cadence": "streaming", "library": "Open MPI 5.0.8"}
+            facts = {
+                "fingerprint": f"{size:016x}",
+                "timing": "each",
+                "cadence": "streaming",
+                "library": "Open MPI 5.0.8",
+            }
             points.append(
-                made.samples(Spec(benchmark="mpi.latency", size=size), times, launch=launch, meta=META | own | meta)
+                made.samples(Spec(benchmark="mpi.latency", size=size), times, launch=launch, meta=META | facts | meta)
             )
     return points
 
@@ -174,7 +179,7 @@ def test_exit_codes_and_folders_of_campaigns(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", simulation.SHAPES)
 def test_false_alarms_are_as_rare_as_declared(shape: str) -> None:
-    alarms, *found = simulation.rates(10, shape, 0.0, 300)
+    alarms, *rates = simulation.rates(10, shape, 0.0, 300)
     assert alarms <= 0.03  # 1 % declared; more than 9 of 300 would have a chance of 0.1 %
     if shape == "lognormal":
-        assert found[-1] > 0.9
+        assert rates[-1] > 0.9

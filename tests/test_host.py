@@ -146,18 +146,18 @@ def by_name(checks):
 
 
 def test_description_of_this_machine_is_whole_and_plain():
-    found = host.describe()
-    assert set(found) == KEYS
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert found["hostname"] == os.uname().nodename
-    assert found["cpu_affinity"] == sorted(os.sched_getaffinity(0))
-    assert 1 <= found["cpus_usable"] <= found["cpu_threads"]
-    assert 1 <= found["cpu_sockets"] <= found["cpu_cores"] <= found["cpu_threads"]
-    assert found["memory_total_B"] == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert 0 < found["memory_available_B"] < found["memory_total_B"]
-    assert found["cpu_model"]
-    assert found["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
-    assert found["clock_source"] in found["clock_sources"]
+    description = host.describe()
+    assert set(description) == KEYS
+    assert json.loads(json.dumps(description, allow_nan=False)) == description
+    assert description["hostname"] == os.uname().nodename
+    assert description["cpu_affinity"] == sorted(os.sched_getaffinity(0))
+    assert 1 <= description["cpus_usable"] <= description["cpu_threads"]
+    assert 1 <= description["cpu_sockets"] <= description["cpu_cores"] <= description["cpu_threads"]
+    assert description["memory_total_B"] == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < description["memory_available_B"] < description["memory_total_B"]
+    assert description["cpu_model"]
+    assert description["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert description["clock_source"] in description["clock_sources"]
 
 
 def test_the_loopback_interface_is_what_it_is():
@@ -387,26 +387,26 @@ BURN = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: 
 @pytest.fixture
 def burners():
     """A process of labkit's that burns in a child, and one that has nothing to do with it."""
-    own = subprocess.Popen(["sh", "-c", '"$0" -c "$1" & wait', sys.executable, BURN], start_new_session=True)
+    child = subprocess.Popen(["sh", "-c", '"$0" -c "$1" & wait', sys.executable, BURN], start_new_session=True)
     foreign = subprocess.Popen([sys.executable, "-c", BURN])
-    yield own, foreign
-    os.killpg(own.pid, signal.SIGKILL)
+    yield child, foreign
+    os.killpg(child.pid, signal.SIGKILL)
     foreign.kill()
-    own.wait()
+    child.wait()
     foreign.wait()
 
 
 def test_a_burner_of_others_is_found_and_our_own_is_not(burners):
-    own, foreign = burners
+    child, foreign = burners
     first = others.look()
     time.sleep(1.5)  # as long as it takes for both to get some of a busy machine
     last = others.look()
-    mine = others.ours(last.processes, own.pid)
-    children = {number for (number, _), process in last.processes.items() if process.parent == own.pid}
+    mine = others.ours(last.processes, child.pid)
+    children = {number for (number, _), process in last.processes.items() if process.parent == child.pid}
     assert children
-    assert {own.pid, *children} <= mine
+    assert {child.pid, *children} <= mine
     assert foreign.pid not in mine
-    seen = others.between(first, last, own.pid)
+    seen = others.between(first, last, child.pid)
     assert json.loads(json.dumps(seen, allow_nan=False)) == seen
     took = {
         key[0]: p.cpu_time - first.processes[key].cpu_time
@@ -425,17 +425,17 @@ def test_a_burner_of_others_is_found_and_our_own_is_not(burners):
 
 def test_ranks_that_a_daemon_starts_for_us_are_known_by_their_mark():
     marked = os.environ | {"LABKIT_TREE": "of this test"}
-    own = subprocess.Popen(["sleep", "30"], env=marked)
-    other = subprocess.Popen([sys.executable, "-c", BURN], env=marked)  # a sibling: not below `own`
+    child = subprocess.Popen(["sleep", "30"], env=marked)
+    other = subprocess.Popen([sys.executable, "-c", BURN], env=marked)  # a sibling: not below `child`
     try:
         first = others.look()
         time.sleep(0.8)
         last = others.look()
-        assert other.pid not in others.ours(last.processes, own.pid)
-        seen = others.between(first, last, own.pid)
+        assert other.pid not in others.ours(last.processes, child.pid)
+        seen = others.between(first, last, child.pid)
         assert other.pid not in {number for _, number, _ in seen["named"]}
     finally:
-        for one in (own, other):
+        for one in (child, other):
             one.kill()
             one.wait()
 
@@ -479,9 +479,9 @@ def test_what_came_and_went_between_two_looks_counts():
     try:
         time.sleep(2.0)
         last = others.look()
-        told = others.between(first, last, sleeper.pid)
+        seen = others.between(first, last, sleeper.pid)
         gone = sum(p.tree_time - p.cpu_time for (number, _), p in last.processes.items() if number == parent.pid)
-        assert 0 < gone <= told["processors"] * told["span_s"] + 0.05
+        assert 0 < gone <= seen["processors"] * seen["span_s"] + 0.05
     finally:
         os.killpg(parent.pid, signal.SIGKILL)
         parent.wait()
@@ -492,8 +492,8 @@ def test_what_came_and_went_between_two_looks_counts():
 def test_a_watch_tells_of_half_a_second_or_more():
     watch = host.Watch()
     assert watch.since(time.monotonic()) is None
-    told = watch.after_a_while()
-    assert told["span_s"] >= others.APART
+    seen = watch.after_a_while()
+    assert seen["span_s"] >= others.APART
     assert watch.since(time.monotonic())["span_s"] >= others.APART  # the time before counts where the point is short
 
 
@@ -560,7 +560,7 @@ def test_each_mpirun_is_taken_for_what_it_is(bin_folder):
     put(bin_folder, "mpirun", PRINTED["openmpi"][0])
     put(bin_folder, "mpiexec", PRINTED["intelmpi"][0])
     put(bin_folder, "mpirun.mpich", PRINTED["mpich"][0])
-    assert {name: found["version"] for name, found in host.present(PROGRAMS).items()} == {
+    assert {name: entry["version"] for name, entry in host.present(PROGRAMS).items()} == {
         "openmpi": "5.0.6",
         "intelmpi": "2021.10",
         "mpich": "4.0.2",
@@ -593,7 +593,7 @@ def test_what_is_installed_here():
     there = host.installed(PROGRAMS)
     assert json.loads(json.dumps(there)) == there
     assert set(there["kernels"]) <= {"int", "ptr"}
-    assert all(Path(found["path"]).exists() for found in there["programs"].values())
+    assert all(Path(entry["path"]).exists() for entry in there["programs"].values())
 
 
 def test_host_needs_nothing_but_the_standard_library():

@@ -181,9 +181,9 @@ def test_nothing_of_this_machine_comes_into_the_report(made: report.Built) -> No
 
 def test_staged_notebooks_cannot_be_made_to_run(made: report.Built) -> None:
     folder = made.html.parents[1]
-    found = sorted(folder.glob("*.ipynb"))
-    assert len(found) == 2
-    for path in found:
+    notebooks = sorted(folder.glob("*.ipynb"))
+    assert len(notebooks) == 2
+    for path in notebooks:
         book = nbformat.read(path, as_version=4)
         assert book.metadata.kernelspec.name == "python3"
         assert {cell.cell_type for cell in book.cells} == {"markdown", "code"}
@@ -212,24 +212,24 @@ class Elements:
     def __init__(self, text: str) -> None:
         from html.parser import HTMLParser
 
-        own = self
+        outer = self
         self.tags: set[str] = set()
         self.scripts: set[str] = set()
         self.acting: list[str] = []
 
         class Reader(HTMLParser):
             def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-                held = {name: value or "" for name, value in attrs}
-                own.tags.add(tag)
+                values = {name: value or "" for name, value in attrs}
+                outer.tags.add(tag)
                 if tag == "script":
-                    own.scripts.add(held.get("src") or held.get("type") or "inline")
-                for name, value in held.items():
+                    outer.scripts.add(values.get("src") or values.get("type") or "inline")
+                for name, value in values.items():
                     if (
                         name.startswith("on")
                         or ("javascript:" in value.lower().replace("\t", "") and name not in READ)
                         or value.startswith(BEACON)
                     ):
-                        own.acting.append(f"{tag} {name}={value}")
+                        outer.acting.append(f"{tag} {name}={value}")
 
         Reader().feed(text)
 
@@ -242,9 +242,9 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        held = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield held
-        held.close()
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture

@@ -41,18 +41,18 @@ MPI1 = GOLDEN / "imb" / "MPI1.txt"
 def test_every_row_becomes_a_point_without_samples(tmp_path: Path) -> None:
     outcome = importing.bring([LATENCY], into=tmp_path / "c")
     assert (outcome.added, outcome.present, outcome.warnings) == (11, 0, ())
-    found = list(outcome.campaign.samples())
-    assert sorted(one.spec.size for one in found) == [2**i for i in range(11)]
-    for one in found:
+    points = list(outcome.campaign.samples())
+    assert sorted(one.spec.size for one in points) == [2**i for i in range(11)]
+    for one in points:
         assert (one.origin, one.n, one.launch, one.spec.ranks) == ("imported", 0, 0, 2)
         assert one.source == LATENCY.read_text()
-    (eight,) = (one for one in found if one.spec.size == 8)
+    (eight,) = (one for one in points if one.spec.size == 8)
     assert [(v.name, v.unit, v.statistic, v.value) for v in eight.reported] == [("latency_us", "µs", "mean", 0.27)]
 
 
 def test_records_follow_from_it_as_from_any_other(tmp_path: Path) -> None:
-    held = importing.bring([LATENCY, MPI1], into=tmp_path / "c").campaign
-    frame = records.table(held.samples())
+    campaign = importing.bring([LATENCY, MPI1], into=tmp_path / "c").campaign
+    frame = records.table(campaign.samples())
     assert set(frame["origin"]) == {"imported"}
     row = frame[(frame["benchmark"] == "mpi.latency") & (frame["library"] == "OMB 7.4")].iloc[3]
     assert (row["message_size_B"], row["latency_us_mean"], row["n"], row["engine"]) == (8, 0.27, 0, "OMB")
@@ -65,9 +65,9 @@ def test_published_numbers_are_told_from_all_others(tmp_path: Path) -> None:
     text = tmp_path / "table.txt"
     text.write_text("# OSU MPI Bandwidth Test\n# Size      Bandwidth (MB/s)\n4194304      12125.00\n")
     for added in (1, 0):
-        held = importing.bring([text], into=tmp_path / "c", testbed="RoCE", published="Kenny et al. 2020,\n Fig. 2")
-        assert held.added == added
-    [row] = records.table(held.campaign.samples()).to_dict("records")
+        outcome = importing.bring([text], into=tmp_path / "c", testbed="RoCE", published="Kenny et al. 2020,\n Fig. 2")
+        assert outcome.added == added
+    [row] = records.table(outcome.campaign.samples()).to_dict("records")
     assert (row["origin"], row["testbed"], row["bandwidth_MBps_mean"]) == ("published", "RoCE", 12125)
     assert "published, not measured here: Kenny et al. 2020, Fig. 2" in texts(row["warnings"])
 
@@ -105,15 +105,17 @@ def test_tables_of_the_same_test_in_one_text_are_launches(tmp_path: Path) -> Non
 
 def test_what_the_text_tells_is_in_the_options(tmp_path: Path) -> None:
     files = [GOLDEN / "omb" / f"opt_allreduce_{name}.txt" for name in ("f", "c_mpi_int", "c_mpi_float")]
-    held = importing.bring([*files, MPI1], into=tmp_path / "c", ranks=16).campaign
-    found = {(one.spec.testbed, one.spec.option("datatype"), one.spec.ranks) for one in held.samples("mpi.allreduce")}
-    assert found == {
+    campaign = importing.bring([*files, MPI1], into=tmp_path / "c", ranks=16).campaign
+    settings = {
+        (one.spec.testbed, one.spec.option("datatype"), one.spec.ranks) for one in campaign.samples("mpi.allreduce")
+    }
+    assert settings == {
         ("opt_allreduce_f.txt", "uint8", 16),
         ("opt_allreduce_c_mpi_int.txt", "int32", 16),
         ("opt_allreduce_c_mpi_float.txt", "float32", 16),
         ("MPI1.txt", "float32", 2),
     }
-    full = next(one for one in held.samples("mpi.allreduce") if one.spec.testbed == "opt_allreduce_f.txt")
+    full = next(one for one in campaign.samples("mpi.allreduce") if one.spec.testbed == "opt_allreduce_f.txt")
     assert full.effort.iterations == 50
 
 
@@ -128,8 +130,8 @@ def test_ranks_that_nobody_told_are_assumed_with_a_warning(tmp_path: Path) -> No
 
 
 def test_a_derived_datatype_is_a_doubt(tmp_path: Path) -> None:
-    held = importing.bring([GOLDEN / "omb" / "opt_latency_ddt.txt"], into=tmp_path / "c").campaign
-    assert all("derived datatype" in joined(cell) for cell in records.table(held.samples())["warnings"])
+    campaign = importing.bring([GOLDEN / "omb" / "opt_latency_ddt.txt"], into=tmp_path / "c").campaign
+    assert all("derived datatype" in joined(cell) for cell in records.table(campaign.samples())["warnings"])
 
 
 def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
@@ -157,10 +159,13 @@ def test_nothing_is_kept_when_one_file_is_broken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "line 1: found 'nothing', wanted the output of the OSU micro-benchmarks (OMB) or of the Intel MPI"),
-        (b"\x7fELF\x00\x01", "wanted the output of the OSU"),
-        (b"bandwidth: 12 GB/s\n", "line 1: found 'bandwidth: 12 GB/s', wanted the output of the OSU"),
-        (LATENCY.read_bytes() + MPI1.read_bytes(), "not of both in one file"),
+        (b"", "line 1: found 'nothing', wanted the output of a benchmark that labkit reads (OMB, IMB, "),
+        (b"\x7fELF\x00\x01", "wanted the output of a benchmark that labkit reads"),
+        (b"bandwidth: 12 GB/s\n", "line 1: found 'bandwidth: 12 GB/s', wanted the output of a benchmark"),
+        (
+            LATENCY.read_bytes() + MPI1.read_bytes(),
+            "found 'IMB and OMB', wanted the output of one program, not of several",
+        ),
         (None, "cannot be read: No such file or directory. Name a file"),
     ],
 )
@@ -168,10 +173,10 @@ def test_a_file_of_another_kind_is_one_clear_error(tmp_path: Path, content: byte
     path = tmp_path / "text"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(DataError) as found:
+    with pytest.raises(DataError) as raised:
         importing.bring([path], into=tmp_path / "c")
-    assert said in str(found.value)
-    assert str(path) in str(found.value)
+    assert said in str(raised.value)
+    assert str(path) in str(raised.value)
 
 
 def grown(rows: int, tables: int = 1) -> str:
@@ -205,10 +210,10 @@ def test_work_and_what_is_kept_grow_with_the_rows_and_no_faster(
         outcome = importing.bring([path], into=tmp_path / f"c{rows}", progress=read)
         monkeypatch.setattr(hashlib, "sha256", whole)
         assert outcome.added == rows
-        held = list(outcome.campaign.files("mpi.latency").named())
-        assert len(held) == rows
-        kept = sum(len(raw.header) for _, _, raw in held)
-        assert max(len(raw.header) for _, _, raw in held) < 6000
+        entries = list(outcome.campaign.files("mpi.latency").named())
+        assert len(entries) == rows
+        kept = sum(len(raw.header) for _, _, raw in entries)
+        assert max(len(raw.header) for _, _, raw in entries) < 6000
         counts.append((digests, kept))
         assert reading <= 4
         assert not outcome.campaign.files("mpi.latency").points
@@ -221,29 +226,31 @@ def test_work_and_what_is_kept_grow_with_the_rows_and_no_faster(
 def test_a_long_table_is_read_in_parts_and_each_point_has_its_own_line(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_text(grown(9000))
-    held = importing.bring([path], into=tmp_path / "c").campaign
+    campaign = importing.bring([path], into=tmp_path / "c").campaign
     assert importing.bring([path], into=tmp_path / "c").present == 9000
-    found = {one.spec.size: one for one in held.samples()}
-    assert len(found) == 9000
-    last = found[72000]
+    by_size = {one.spec.size: one for one in campaign.samples()}
+    assert len(by_size) == 9000
+    last = by_size[72000]
     assert last.source == path.read_text()[: path.read_text().index("8  ")] + f"{72000:<10}{9.2:18.2f}\n"
     assert (last.meta["place"].partition(":")[2], last.reported[0].value) == ("9003", 9.2)
 
 
 def test_metadata_are_those_that_a_samples_file_would_have(tmp_path: Path) -> None:
     files = [LATENCY, ALLREDUCE, GOLDEN / "omb" / "opt_mbw_V.txt", MPI1, *(GOLDEN / "imb").glob("m*.txt")]
-    held = importing.bring(files, into=tmp_path / "c", published='Kenny "et al." \\ 100 %').campaign
-    for name in held.benchmarks():
-        for (fingerprint, launch), path, raw in held.files(name).named():
+    campaign = importing.bring(files, into=tmp_path / "c", published='Kenny "et al." \\ 100 %').campaign
+    for name in campaign.benchmarks():
+        for (fingerprint, launch), path, raw in campaign.files(name).named():
             one = samples.decode(raw, path)
             assert json.loads(raw.header) == samples.metadata(one)
             assert (one.launch, one.meta["fingerprint"]) == (launch, fingerprint)
-    assert archive.verify(held.path)[1] == []
+    assert archive.verify(campaign.path)[1] == []
 
 
-def kept(held: Campaign) -> list[tuple[str, tuple[str, int], bytes]]:
+def kept(campaign: Campaign) -> list[tuple[str, tuple[str, int], bytes]]:
     """Everything that an import brought, byte for byte."""
-    return sorted((name, at, raw.header) for name in held.benchmarks() for at, _, raw in held.files(name).named())
+    return sorted(
+        (name, at, raw.header) for name in campaign.benchmarks() for at, _, raw in campaign.files(name).named()
+    )
 
 
 @pytest.mark.parametrize("form", ["omb", "imb"])
@@ -254,9 +261,13 @@ def test_rows_read_many_at_once_are_the_points_of_rows_read_one_by_one(
     if form == "omb":
         files.append(tmp_path / "long.txt")
         files[-1].write_text(grown(5000) + grown(30, 40))
-    whole = [kept(importing.bring(files, into=tmp_path / f"a{told}", testbed=told).campaign) for told in ("", "one")]
+    whole = [
+        kept(importing.bring(files, into=tmp_path / f"a{testbed}", testbed=testbed).campaign) for testbed in ("", "one")
+    ]
     monkeypatch.setattr(Lines, "bulk", lambda self, form, most: (0, [], []))
-    each = [kept(importing.bring(files, into=tmp_path / f"b{told}", testbed=told).campaign) for told in ("", "one")]
+    each = [
+        kept(importing.bring(files, into=tmp_path / f"b{testbed}", testbed=testbed).campaign) for testbed in ("", "one")
+    ]
     assert whole == each
     assert len(whole[0]) > 100
 
@@ -264,12 +275,12 @@ def test_rows_read_many_at_once_are_the_points_of_rows_read_one_by_one(
 def test_metadata_and_fingerprints_are_those_of_a_point_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / 'a "quoted" \\ µ.txt'
     path.write_text(grown(60) + grown(100, 3))
-    for told in ("", "a testbed"):
-        held = importing.bring([path], into=tmp_path / f"c{told}", testbed=told).campaign
-        for (fingerprint, launch), where, raw in held.files("mpi.latency").named():
+    for testbed in ("", "a testbed"):
+        campaign = importing.bring([path], into=tmp_path / f"c{testbed}", testbed=testbed).campaign
+        for (fingerprint, launch), where, raw in campaign.files("mpi.latency").named():
             one = samples.decode(raw, where)
             assert raw.header == json.dumps(samples.metadata(one), allow_nan=False).encode()
-            identity = {"library": "OMB 7.4", "text": "" if told else sha(str(path))}
+            identity = {"library": "OMB 7.4", "text": "" if testbed else sha(str(path))}
             assert (one.launch, one.spec.fingerprint(identity)) == (launch, fingerprint)
 
 
@@ -301,13 +312,13 @@ def test_other_ranks_of_the_same_text_are_other_points(tmp_path: Path) -> None:
 
 
 def test_points_of_an_import_can_be_compacted(tmp_path: Path) -> None:
-    held = importing.bring([ALLREDUCE, LATENCY], into=tmp_path / "c").campaign
-    importing.bring([MPI1], into=held)
-    before = kept(held)
-    held.compact()
-    assert kept(held) == before
-    assert archive.verify(held.path)[1] == []
-    assert importing.bring([LATENCY], into=held).added == 0
+    campaign = importing.bring([ALLREDUCE, LATENCY], into=tmp_path / "c").campaign
+    importing.bring([MPI1], into=campaign)
+    before = kept(campaign)
+    campaign.compact()
+    assert kept(campaign) == before
+    assert archive.verify(campaign.path)[1] == []
+    assert importing.bring([LATENCY], into=campaign).added == 0
 
 
 def test_a_golden_file_of_imported_points_loads_for_ever(tmp_path: Path) -> None:
@@ -325,10 +336,11 @@ def test_a_golden_file_of_imported_points_loads_for_ever(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("own", "pattern"), [("8", "{\0}{\0}"), ("8\0009", "{\0}"), ("8", "{\0\1\1}"), ("8", "no JSON \0"), ("", "\0{}}")]
+    ("pieces", "pattern"),
+    [("8", "{\0}{\0}"), ("8\0009", "{\0}"), ("8", "{\0\1\1}"), ("8", "no JSON \0"), ("", "\0{}}")],
 )
-def test_a_hostile_pattern_is_one_error(tmp_path: Path, own: str, pattern: str) -> None:
-    points = Points([b"12345678"], [pattern], ["shared"], [own])
+def test_a_hostile_pattern_is_one_error(tmp_path: Path, pieces: str, pattern: str) -> None:
+    points = Points([b"12345678"], [pattern], ["shared"], [pieces])
     folder = tmp_path / "samples" / "mpi.latency"
     folder.mkdir(parents=True)
     compacted.write_patterned(points, folder, lambda names: np.zeros(len(names), np.int32))
@@ -374,8 +386,8 @@ def sha(path: str) -> str:
 
 
 def test_fingerprints_are_those_of_earlier_imports(tmp_path: Path) -> None:
-    held = importing.bring([LATENCY, MPI1], into=tmp_path / "c").campaign
-    for one in held.samples():
+    campaign = importing.bring([LATENCY, MPI1], into=tmp_path / "c").campaign
+    for one in campaign.samples():
         identity = {"library": str(one.meta["library"]), "text": sha(str(one.meta["file"]))}
         assert one.meta["fingerprint"] == one.spec.fingerprint(identity)
 
@@ -418,7 +430,10 @@ def test_what_is_no_file_is_refused_with_a_sentence_and_not_waited_for(tmp_path:
         os.mkfifo(path)
     elif kind == "folder":
         path.mkdir()
-    with pytest.raises(DataError, match=rf"(?i)is a {kind}, not a file\. Save the output") as error:
+    said = rf"(?i)is a {kind}, not a file\. Save the output"
+    if kind == "folder":
+        said = r"labkit can import no file of this folder\. it has no file\. Name a folder with the output"
+    with pytest.raises(DataError, match=said) as error:
         importing.bring([path], into=tmp_path / "c")
     assert len(str(error.value).splitlines()) == 1
     assert not (tmp_path / "c").exists()
@@ -437,8 +452,8 @@ def test_too_few_ranks_for_a_test_are_an_error(tmp_path: Path) -> None:
 
 
 def test_groups_at_once_are_told_from_one_alone(tmp_path: Path) -> None:
-    held = importing.bring([GOLDEN / "imb" / "multi_all.txt"], into=tmp_path / "c").campaign
-    frame = records.table(held.samples())
+    campaign = importing.bring([GOLDEN / "imb" / "multi_all.txt"], into=tmp_path / "c").campaign
+    frame = records.table(campaign.samples())
     latency = frame[frame["benchmark"] == "mpi.latency"]
     assert set(latency["testbed"]) == {f"multi_all.txt,groups=2,group={i}" for i in (0, 1)}
     assert set(latency["ranks"]) == {2}
@@ -448,9 +463,9 @@ def test_groups_at_once_are_told_from_one_alone(tmp_path: Path) -> None:
 
 
 def test_an_import_that_fails_late_leaves_a_campaign_as_it_was(tmp_path: Path) -> None:
-    held = importing.bring([LATENCY], into=tmp_path / "c").campaign
+    campaign = importing.bring([LATENCY], into=tmp_path / "c").campaign
     before = sorted(
-        (str(p), p.stat().st_mtime_ns) for p in held.path.rglob("*") if p.is_file() and p.name != "lease.json"
+        (str(p), p.stat().st_mtime_ns) for p in campaign.path.rglob("*") if p.is_file() and p.name != "lease.json"
     )
     broken = tmp_path / "broken.txt"
     broken.write_text(grown(6000) + "8         x\n")
@@ -458,7 +473,7 @@ def test_an_import_that_fails_late_leaves_a_campaign_as_it_was(tmp_path: Path) -
         with pytest.raises(DataError, match=r"broken\.txt, line \d+"):
             importing.bring(paths, into=tmp_path / "c")
         after = sorted(
-            (str(p), p.stat().st_mtime_ns) for p in held.path.rglob("*") if p.is_file() and p.name != "lease.json"
+            (str(p), p.stat().st_mtime_ns) for p in campaign.path.rglob("*") if p.is_file() and p.name != "lease.json"
         )
         assert after == before
         assert not list(tmp_path.rglob(".labkit-import-*"))
@@ -593,15 +608,15 @@ def test_every_equivalent_of_every_benchmark_can_be_written_and_read(form: str) 
 
 
 def test_what_was_imported_is_written_again_alike(tmp_path: Path) -> None:
-    held = importing.bring([LATENCY], into=tmp_path / "c").campaign
-    again = omb.parse(equivalents.text(list(held.samples()), "omb"))[0]
+    campaign = importing.bring([LATENCY], into=tmp_path / "c").campaign
+    again = omb.parse(equivalents.text(list(campaign.samples()), "omb"))[0]
     assert (again.rows, again.columns) == (omb.parse(LATENCY.read_text())[0].rows, ("Avg Latency(us)",))
     copy = tmp_path / "imb.txt"
     copy.write_text(equivalents.text(list(importing.bring([MPI1], into=tmp_path / "d").campaign.samples()), "imb"))
-    own = {(t.test, r.size): r.values for t in imb.parse(copy.read_text()) for r in t.rows}
+    copied = {(t.test, r.size): r.values for t in imb.parse(copy.read_text()) for r in t.rows}
     whole = {(t.test, r.size): r.values for t in imb.parse(MPI1.read_text()) for r in t.rows}
-    assert own.items() <= whole.items()
-    assert importing.bring([copy], into=tmp_path / "d").added == len(own)
+    assert copied.items() <= whole.items()
+    assert importing.bring([copy], into=tmp_path / "d").added == len(copied)
 
 
 def test_what_labkit_measured_comes_back_as_labkit_s(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_the_folders_of_the_repository_travel_in_a_wheel(wheel: Path) -> None:
     if tracked.returncode == 0:
         wanted = {name for name in tracked.stdout.splitlines() if not name.startswith("templates/setup/")}
         assert wanted == names
-    assert {"_quarto.yml", "templates/suites/quick.toml", "data/reference/breakdown.toml"} & names
+    assert {"_quarto.yml", "templates/suites/quick.toml", "data/reference/ethernet-scientific-2020.toml"} <= names
     assert not [name for name in names if "run-" in name]
 
 
@@ -209,8 +209,10 @@ def python(installed: Path, folder: Path, *words: str) -> subprocess.CompletedPr
 
 def test_an_installed_labkit_finds_its_folders(installed: Path, tmp_path: Path) -> None:
     program = "from labkit import campaign, project; print(project.SHIPPED, campaign.root())"
-    found = python(installed, tmp_path, "-c", program)
-    assert found.stdout.split() == [str(installed / "labkit/_shipped"), str(tmp_path / "data/campaigns")], found.stderr
+    printed = python(installed, tmp_path, "-c", program)
+    assert printed.stdout.split() == [str(installed / "labkit/_shipped"), str(tmp_path / "data/campaigns")], (
+        printed.stderr
+    )
     done = labkit(installed, tmp_path, "plan", "quick", "-p", "launches=1")
     assert "10-latency" in done.stdout, done.stderr
     done = labkit(installed, tmp_path, "show", "data/campaigns/examples/two-cores", "--benchmark", "mpi.latency")

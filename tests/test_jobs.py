@@ -28,9 +28,9 @@ FOUR = Allocation("slurm", "7", hosts=("a", "b", "c", "d"), tasks=2, leaves=LEAV
 def rendered(name: str, request: jobs.Request, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("USER", "ada")
     monkeypatch.setattr(project, "home", lambda: Path("/home/ada/labkit"))
-    held = site.load(site.SITES / f"{name}.toml")
-    held = held.__class__(**{**held.__dict__, "python": "/home/ada/labkit/.venv/bin/python"})
-    return script.render(request, held, Path("/scratch/ada/labkit/quick"), submission=2, exclude=["n7", "n9"])
+    cluster = site.load(site.SITES / f"{name}.toml")
+    cluster = cluster.__class__(**{**cluster.__dict__, "python": "/home/ada/labkit/.venv/bin/python"})
+    return script.render(request, cluster, Path("/scratch/ada/labkit/quick"), submission=2, exclude=["n7", "n9"])
 
 
 # PBS and Flux: not run here, the text alone is compared
@@ -47,8 +47,8 @@ def test_the_script_of_a_site(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_empty_values_leave_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = site.Site(options=("--gres=gpu:1", "--qos=low"))
-    text = script.render(jobs.Request(suite="quick"), held, Path("/x y/c"))
+    cluster = site.Site(options=("--gres=gpu:1", "--qos=low"))
+    text = script.render(jobs.Request(suite="quick"), cluster, Path("/x y/c"))
     for word in ("--partition", "--account", "--constraint", "--exclude", "--array"):
         assert word not in text
     assert re.findall("#SBATCH (--gres.*|--qos.*)", text) == ["--gres=gpu:1", "--qos=low"]
@@ -59,18 +59,18 @@ def test_empty_values_leave_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_line_and_a_request_have_the_same_defaults() -> None:
     given, usual = cli.parser().parse_args(["submit", "quick"]), jobs.Request(suite="quick")
     names = {"minutes": "time", "beside": "side_by_side", "parameters": "parameter"}
-    told = {field.name: getattr(given, names.get(field.name, field.name)) for field in dataclasses.fields(usual)}
-    assert told | {"parameters": tuple(told["parameters"])} == dataclasses.asdict(usual)
+    values = {field.name: getattr(given, names.get(field.name, field.name)) for field in dataclasses.fields(usual)}
+    assert values | {"parameters": tuple(values["parameters"])} == dataclasses.asdict(usual)
 
 
 @pytest.mark.parametrize("system", ["slurm", "pbs", "flux"])
 def test_a_value_is_no_template(system: str) -> None:
     text = "{{ 7 * 7 }}{% raw %}{# x #}"
-    held = site.Site(
+    cluster = site.Site(
         system=system, setup=(f"echo '{text}'",), modules=(text,), options=(text,), environment={"A": text}
     )
     request = jobs.Request(suite="quick", parameters=(f"title={text}",))
-    made = script.render(request, held, Path("/x") / text, exclude=[text])
+    made = script.render(request, cluster, Path("/x") / text, exclude=[text])
     assert "49" not in made
     for line in (f"echo '{text}'", f"module load '{text}' || exit", f"export LABKIT_SUBMISSION=1 A='{text}'"):
         assert line in made.splitlines()
@@ -132,14 +132,14 @@ def test_no_text_of_a_request_becomes_a_line_or_a_command_of_the_script(tmp_path
 def test_a_site_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv(site.SITE, raising=False)
-    own = tmp_path / "labkit" / "sites" / "pbs.toml"
+    path = tmp_path / "labkit" / "sites" / "pbs.toml"
     assert site.find("") is None
     assert site.find("pbs") == site.SITES / "pbs.toml"
-    own.parent.mkdir(parents=True)
-    own.touch()
-    assert site.find("pbs") == own
-    monkeypatch.setenv(site.SITE, str(own))
-    assert site.find("") == own
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert site.find("pbs") == path
+    monkeypatch.setenv(site.SITE, str(path))
+    assert site.find("") == path
     with pytest.raises(SpecError, match=r"There is no site 'pbz'\. Did you mean pbs\?"):
         site.find("pbz")
 
@@ -274,7 +274,7 @@ def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyP
     groups = [[pair], [pair], [pair], [tool], [pair], [all_four], [named], [pair]]
 
     def hosts() -> list[list[str]]:
-        return [["".join(part) for _, part in some] for some in schedule.concurrent(groups)]
+        return [["".join(part) for _, part in batch] for batch in schedule.concurrent(groups)]
 
     assert hosts() == [[""]] * 8
     monkeypatch.setenv(schedule.BESIDE, "1")
@@ -318,9 +318,9 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             monkeypatch.setenv(name, value)
         (tmp_path / "topology.conf").write_text("SwitchName=s0 Nodes=n[1-3] # all\nSwitchName=t Switches=s0\n")
         allocation._batch_job.cache_clear()
-        found = allocation.current()
-        assert found is not None
-        assert (found.name, found.hosts, found.tasks, set(found.leaves.values())) == (
+        job = allocation.current()
+        assert job is not None
+        assert (job.name, job.hosts, job.tasks, set(job.leaves.values())) == (
             "12_1",
             ("n1", "n2", "n3"),
             2,
@@ -369,8 +369,8 @@ def test_an_estimate_comes_from_logs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_limits_of_partitions_are_read() -> None:
     text = "batch*|1-02:30:00|3|64|1-infinite\nbatch*|1-02:30:00|2|128+|1-infinite\nshort|30:00|9|8|1-4\nopen|infinite|1|4|1-infinite\nodd\n"
-    found = systems.limits(text)
-    assert [(one.nodes, one.minutes, one.cores, one.is_default) for one in found.values()] == [
+    limits = systems.limits(text)
+    assert [(one.nodes, one.minutes, one.cores, one.is_default) for one in limits.values()] == [
         (5, 1590, 128, True),
         (4, 30, 8, False),
         (1, 0, 4, False),
@@ -420,30 +420,30 @@ def test_status_of_damaged_submissions_is_no_traceback(
 
 
 def test_a_running_job_is_not_said_to_have_ended(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    folder = submitted(held.path, 1).parent
+    campaign = Campaign(tmp_path / "c")
+    folder = submitted(campaign.path, 1).parent
     note = {"allocation": {"job": "7", "name": "7", "hosts": ["n1"]}, "start": time.time() - 60, "before": 0}
     (folder / "1-7.json").write_text(json.dumps(note))
-    assert "job 7 on n1: runs since 1 min" in jobs.summary(held, {"7"})
-    assert "job 7: did not finish" in jobs.summary(held, {"8"})
+    assert "job 7 on n1: runs since 1 min" in jobs.summary(campaign, {"7"})
+    assert "job 7: did not finish" in jobs.summary(campaign, {"8"})
     (folder / "1-8.json").write_text("{")
     with pytest.warns(LabkitWarning, match="is damaged"):
-        assert "runs since" in jobs.summary(held, {"7"})
+        assert "runs since" in jobs.summary(campaign, {"7"})
 
 
 def test_submissions_into_one_campaign_wait_for_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = Campaign(tmp_path / "c").path / "jobs"
-    own.mkdir()
+    folder = Campaign(tmp_path / "c").path / "jobs"
+    folder.mkdir()
     monkeypatch.setattr(submitting, "PATIENCE", 0.3)
-    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._submission_lock(Path({str(own)!r})): pass"
-    with submitting._submission_lock(own):
+    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._submission_lock(Path({str(folder)!r})): pass"
+    with submitting._submission_lock(folder):
         others = {name: value for name, value in os.environ.items() if name != lease.OWNER}
         done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=others)
     assert f"Process {os.getpid()} on " in done.stderr
     assert "is submitting into" in done.stderr
-    with submitting._submission_lock(own):
+    with submitting._submission_lock(folder):
         pass
-    assert not list(own.iterdir())
+    assert not list(folder.iterdir())
 
 
 def test_parameters_that_cannot_be_are_refused_before_anything_is_submitted(tmp_path: Path) -> None:

@@ -201,10 +201,10 @@ def test_intel_mpi_is_loaded_with_its_libfabric(tmp_path: Path, monkeypatch: pyt
         (tmp_path / place).mkdir(parents=True)
     for file in ("bin/mpiexec", "lib/libmpi.so.12", "opt/mpi/libfabric/lib/libfabric.so.1"):
         (tmp_path / file).touch()
-    found = intelmpi.environment(Placement(ranks=2), str(tmp_path / "bin" / "mpiexec"))
+    variables = intelmpi.environment(Placement(ranks=2), str(tmp_path / "bin" / "mpiexec"))
     fabric = tmp_path / "opt" / "mpi" / "libfabric" / "lib"
-    assert found["LD_LIBRARY_PATH"] == f"{tmp_path / 'lib'}:{fabric}"
-    assert found["FI_PROVIDER_PATH"] == str(fabric / "prov")
+    assert variables["LD_LIBRARY_PATH"] == f"{tmp_path / 'lib'}:{fabric}"
+    assert variables["FI_PROVIDER_PATH"] == str(fabric / "prov")
 
 
 def test_launchers_know_each_other_apart() -> None:
@@ -256,8 +256,8 @@ def test_a_launcher_is_found_by_its_place(tmp_path: Path) -> None:
     mpirun = program(tmp_path / "ompi", "mpirun", "mpirun (Open MPI) 5.0.7")
     hydra = program(tmp_path / "intel", "mpiexec.hydra", "Intel(R) MPI Library for Linux* OS, Version 2021.11 Build 1")
     for name in (f"openmpi@{tmp_path}/ompi", f"openmpi@{mpirun}", f"{tmp_path}/ompi/bin", str(mpirun)):
-        found = launch.get(name)
-        assert (found.name, found.library, found.kind) == (f"openmpi@{mpirun}", "Open MPI 5.0.7", "openmpi")
+        launcher = launch.get(name)
+        assert (launcher.name, launcher.library, launcher.kind) == (f"openmpi@{mpirun}", "Open MPI 5.0.7", "openmpi")
     assert launch.get(str(tmp_path / "intel")).name == f"intelmpi@{hydra}"
     with pytest.raises(LaunchError, match=f"no launcher of the kind mpich at {tmp_path}/ompi. Name the mpirun"):
         launch.get(f"mpich@{tmp_path}/ompi")
@@ -288,9 +288,9 @@ def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(srun, "mpi4py_library", lambda: "MPICH Version:      4.2.1")
     for inside in (False, True):
         monkeypatch.setenv("SLURM_JOB_ID", "7") if inside else monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-        found = launch.installed.__wrapped__()
-        assert ("srun" in found) is inside
-        assert list(found)[-1] != "srun" or inside
+        launchers = launch.installed.__wrapped__()
+        assert ("srun" in launchers) is inside
+        assert list(launchers)[-1] != "srun" or inside
     alone, other = launch.get("srun"), launch.get(f"srun@{mpirun}")
     assert (alone.library, alone.kind, alone.pmi) == ("MPICH 4.2.1", "mpich", ("none", "pmi2", "pmix", "pmix_v4"))
     assert (other.name, other.library, other.module) == (f"srun@openmpi@{mpirun}", "Open MPI 5.0.7", srun)
@@ -338,10 +338,10 @@ def test_a_launcher_of_a_new_file_has_the_place_that_its_order_says(
     monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "python" / "bin" / "python"))
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     try:
-        found = launch.installed.__wrapped__()
-        assert list(found)[:2] == wanted
-        assert found["newmpi"].library == "newmpi 1.2.0"
-        assert found["newmpi"].command(Placement(ranks=2, cores=2), ["rank"])[1:] == ["-n", "2", "rank"]
+        launchers = launch.installed.__wrapped__()
+        assert list(launchers)[:2] == wanted
+        assert launchers["newmpi"].library == "newmpi 1.2.0"
+        assert launchers["newmpi"].command(Placement(ranks=2, cores=2), ["rank"])[1:] == ["-n", "2", "rank"]
         assert launch.library("newmpi 1.2") == "newmpi 1.2.0"
     finally:
         launch.sys.modules.pop("labkit.launch.newmpi", None)
@@ -380,7 +380,7 @@ def test_ranks_of_one_core_count_once(tmp_path: Path) -> None:
         folder = tmp_path / f"cpu{thread}" / "topology"
         folder.mkdir(parents=True)
         (folder / "thread_siblings_list").write_text(siblings)
-    assert [cores(some, tmp_path) for some in ([0, 1, 2, 3], [0, 2], [7])] == [2, 1, 1]
+    assert [cores(cpus, tmp_path) for cpus in ([0, 1, 2, 3], [0, 2], [7])] == [2, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -394,6 +394,9 @@ def test_ranks_of_one_core_count_once(tmp_path: Path) -> None:
         ("a\na\nb\nb\n", ("a:2", "b:2")),
         ("a\nb\n", ("a", "b")),
         ("[fe80::1]:2\nb.example.org\n", ("[fe80::1]:2", "b.example.org")),
+        ("node[1-3]", ("node1", "node2", "node3")),
+        ("r[1-2]n[08-09,11]:4,login", (*(f"r{r}n{n}:4" for r in "12" for n in ("08", "09", "11")), "login")),
+        ("[fe80::1]:2, [::1]", ("[fe80::1]:2", "[::1]")),
     ],
 )
 def test_hosts_in_every_form(text: str, hosts: tuple[str, ...], tmp_path: Path) -> None:
@@ -407,6 +410,11 @@ def test_hosts_in_every_form(text: str, hosts: tuple[str, ...], tmp_path: Path) 
     ("text", "error"),
     [
         ("a,b,a", "hosts=a,b,a, but a is given twice. Give it once"),
+        ("n[1-2],n2", "hosts=n1,n2,n2, but n2 is given twice"),
+        ("n[3-1]", "hosts=n[3-1], but a range must run upwards"),
+        ("n[1-999999999]", "hosts=n[1-999999999] has 999,999,999 hosts, but 100,000 are the most"),
+        ("n[1-,2]", "'n[1-,2]' is not of the form host or host:slots"),
+        ("n[1-2", "'n[1-2' is not of the form host or host:slots"),
         ("a:0", "'a:0' is not of the form host or host:slots"),
         ("/nosuch/hosts", "hosts=/nosuch/hosts cannot be read: No such file or directory"),
         ("/usr", "hosts=/usr cannot be read: it is no file"),
@@ -497,8 +505,8 @@ def test_ssh_is_not_waited_for_longer_than_asked(monkeypatch: pytest.MonkeyPatch
     assert OPENMPI.environment(replace(apart, **FIVE))["PRTE_MCA_plm_ssh_args"] == options
     assert MPICH.environment(apart)["HYDRA_LAUNCHER_EXTRA_ARGS"] == options
     assert not any("args" in name for name in OPENMPI.environment(Placement(ranks=2, patience=5)))
-    own = replace(apart, settings=(("OMPI_MCA_plm_rsh_args", "-p 2222"),))
-    assert OPENMPI.environment(own)["OMPI_MCA_plm_rsh_args"] == "-p 2222"
+    placement = replace(apart, settings=(("OMPI_MCA_plm_rsh_args", "-p 2222"),))
+    assert OPENMPI.environment(placement)["OMPI_MCA_plm_rsh_args"] == "-p 2222"
     for name, value in (("HYDRA_LAUNCHER", "rsh"), ("SLURM_JOB_ID", "7")):  # in a job Hydra gives them to srun
         with monkeypatch.context() as patched:
             patched.setenv(name, value)

@@ -67,8 +67,8 @@ def test_no_shared_memory_stays_whoever_is_killed(which: str, place: Path) -> No
         tree.note_leftovers()
         inner = reaper(tree)
         mpirun = int(Path(f"/proc/{inner}/task/{inner}/children").read_text().split()[0])
-        own = segments(supervise.supervisor.below(tree.pid))
-        if not own:
+        paths = segments(supervise.supervisor.below(tree.pid))
+        if not paths:
             pytest.skip("this MPI unlinks its shared memory at once")
         assert len(list(place.iterdir())) == 1
         for pid in {
@@ -82,7 +82,7 @@ def test_no_shared_memory_stays_whoever_is_killed(which: str, place: Path) -> No
         if which == "stop":
             tree.stop()
         assert tree.wait(30) is not None
-    assert not [path for path in own if Path(path).exists()]
+    assert not [path for path in paths if Path(path).exists()]
     assert not place.exists()
 
 
@@ -100,8 +100,8 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
     assert owner.stdout is not None
     supervisor = int(owner.stdout.readline())
     below = supervise.supervisor.below(supervisor)
-    own = segments(below)
-    if not own:
+    paths = segments(below)
+    if not paths:
         owner.kill()
         owner.communicate()
         pytest.skip("this MPI unlinks its shared memory at once")
@@ -112,10 +112,10 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
         owner.communicate()
         assert eventually(lambda: not any(leftovers.begin_time(pid) for pid in [supervisor, *below]))
-        assert [path for path in own if Path(path).exists()]
+        assert [path for path in paths if Path(path).exists()]
         again = "from labkit import supervise\nwith supervise.start(['true']) as tree: tree.wait()"
         subprocess.run([sys.executable, "-c", again], env=settings, check=True)
-        assert not [path for path in own if Path(path).exists()]
+        assert not [path for path in paths if Path(path).exists()]
         assert foreign.exists()
         assert not list(tmp_path.glob("labkit-trees-*"))
     finally:

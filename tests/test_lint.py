@@ -39,13 +39,13 @@ def point(
 ) -> Samples:
     """A launch of mpi.latency that breaks no rule."""
     spec = Spec(benchmark="mpi.latency", size=size, **{"transport": "shm", **fields.pop("spec", {})})
-    own = {
+    facts = {
         "fingerprint": f"{spec.transport}-{size}-{spec.ranks}",
         "start": f"2026-01-01T00:00:{launch:02}",
         **(meta or {}),
     }
     times = np.random.default_rng(launch).integers(2000, 2100, (2, n))
-    return made.samples(spec, times, launch=launch, meta=META | own, **{"host": HOST, "effort": Effort(), **fields})
+    return made.samples(spec, times, launch=launch, meta=META | facts, **{"host": HOST, "effort": Effort(), **fields})
 
 
 def six(**fields: Any) -> list[Samples]:

@@ -79,12 +79,12 @@ def test_points_that_are_added_to_a_line_change_nothing_of_it() -> None:
 @given(st.lists(st.lists(st.sampled_from([f"s{n}" for n in range(12)]), min_size=1, unique=True), max_size=8))
 def test_twelve_lines_are_told_apart_and_keep_their_looks(figures: list[list[str]]) -> None:
     looks.forget()
-    held: dict[str, int] = {}
+    slots: dict[str, int] = {}
     for names in figures:
-        found = {look.series: look.slot for look in looks.named(names)}
-        assert all(held.get(name, slot) == slot for name, slot in found.items())
-        held |= found
-        assert len(set(found.values())) == len(names)
+        latest = {look.series: look.slot for look in looks.named(names)}
+        assert all(slots.get(name, slot) == slot for name, slot in latest.items())
+        slots |= latest
+        assert len(set(latest.values())) == len(names)
     if figures == []:
         twelve = looks.named([f"n{n}" for n in range(10)] + ["shm", "tcp"])
         assert len({look.colour for look in twelve}) == 12

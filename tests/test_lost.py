@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit import campaign, samples
-from labkit.campaign import Campaign
+from labkit import samples
+from labkit.campaign import HOME, Campaign, fresh
 from labkit.cli import main
 from labkit.errors import DataError, LostError
 
@@ -60,17 +60,17 @@ def test_a_campaign_that_is_renamed_stops_the_run_and_keeps_all_in_one_folder(tm
 def test_a_move_while_a_point_is_saved_loses_nothing_and_is_noticed_at_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, encoded = Campaign(tmp_path / "c"), samples.encoded
+    campaign, encoded = Campaign(tmp_path / "c"), samples.encoded
 
     def moved(point: samples.Samples) -> bytes:
         (tmp_path / "c").rename(tmp_path / "moved")
         return encoded(point)
 
-    with held.lease():
+    with campaign.lease():
         monkeypatch.setattr(samples, "encoded", moved)
-        held.save(made.samples("mpi.latency", [1, 2]), "0" * 16)
+        campaign.save(made.samples("mpi.latency", [1, 2]), "0" * 16)
         with pytest.raises(LostError, match="was moved to"):
-            held.save(made.samples("mpi.latency", [1, 2]), "1" * 16)
+            campaign.save(made.samples("mpi.latency", [1, 2]), "1" * 16)
     assert points(tmp_path / "moved") == (tmp_path / "moved" / "log.txt").read_text().count(" saved ") == 1
 
 
@@ -132,10 +132,10 @@ def test_a_notebook_never_begins_a_second_folder(tmp_path: Path, monkeypatch: py
     from labkit.studies.latency import Study
     from labkit.suites.notebooks import campaign_in_environment
 
-    held = Campaign(tmp_path / "c")
-    with campaign_in_environment(held):
-        assert Study(measure=False).campaign.identity == held.identity
-        held.path.rename(tmp_path / "moved")
+    campaign = Campaign(tmp_path / "c")
+    with campaign_in_environment(campaign):
+        assert Study(measure=False).campaign.identity == campaign.identity
+        campaign.path.rename(tmp_path / "moved")
         with pytest.raises(LostError, match="is gone: someone moved or deleted the campaign"):
             _ = Study(measure=False).campaign
         Campaign(tmp_path / "c")
@@ -154,27 +154,27 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_starts(
 
 
 def test_two_folders_in_one_second_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(campaign.HOME, str(tmp_path / "campaigns"))
-    found: list[Path] = []
-    threads = [threading.Thread(target=lambda: found.append(campaign.fresh("measure"))) for _ in range(20)]
+    monkeypatch.setenv(HOME, str(tmp_path / "campaigns"))
+    folders: list[Path] = []
+    threads = [threading.Thread(target=lambda: folders.append(fresh("measure"))) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(set(found)) == 20
-    assert all(path.is_dir() for path in found)
+    assert len(set(folders)) == 20
+    assert all(path.is_dir() for path in folders)
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv(campaign.HOME, str(tmp_path / "file"))
+    monkeypatch.setenv(HOME, str(tmp_path / "file"))
     with pytest.raises(DataError, match="cannot be created"):
-        campaign.fresh("measure")
+        fresh("measure")
 
 
 def test_two_processes_that_make_a_campaign_agree_on_its_identity(tmp_path: Path) -> None:
-    found: list[str] = []
-    threads = [threading.Thread(target=lambda: found.append(Campaign(tmp_path / "c").identity)) for _ in range(16)]
+    identities: list[str] = []
+    threads = [threading.Thread(target=lambda: identities.append(Campaign(tmp_path / "c").identity)) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(set(found)) == 1
+    assert len(set(identities)) == 1
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["campaign.json"]

@@ -26,15 +26,15 @@ def read(text: str) -> tuple[list[str], list[list[str]]]:
             return "".join(map(flat, node))
         if not isinstance(node, dict):
             return ""
-        kind, held = node["t"], node.get("c")
+        kind, content = node["t"], node.get("c")
         return (
-            held
+            content
             if kind == "Str"
-            else held[1]
+            else content[1]
             if kind == "Code"
             else " "
             if "Break" in kind or kind == "Space"
-            else flat(held)
+            else flat(content)
         )
 
     return [kind["t"] for kind, _ in columns], [[flat(cell[4]) for cell in row[1]] for row in [*head, *body]]
@@ -75,9 +75,9 @@ def test_a_caption_and_rows_that_do_not_fit() -> None:
 
 
 def test_no_module_has_a_pipe_table_of_its_own() -> None:
-    own = {
+    modules = {
         str(path.relative_to(PACKAGE))
         for path in PACKAGE.rglob("*.py")
         if re.search(r"""["'] \| ["']\.join""", path.read_text())
     }
-    assert own == {"markdown.py", "show/__init__.py"}  # show: the choices of an option
+    assert modules == {"markdown.py", "show/__init__.py"}  # show: the choices of an option

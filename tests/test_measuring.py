@@ -22,11 +22,11 @@ SETTINGS = {"launcher": ["openmpi", "mpich"], "transport": ["shm", "tcp"], "env.
 
 @pytest.fixture(autouse=True)
 def two_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {
+    launchers = {
         "openmpi": Launcher("openmpi", "/opt/none/mpirun", "Open MPI 4.1.4", (4, 1, 4), openmpi),
         "mpich": Launcher("mpich", "/opt/none/bin/mpiexec", "MPICH 5.0.2", (5, 0, 2), mpich),
     }
-    monkeypatch.setattr(launch, "installed", lambda: found)
+    monkeypatch.setattr(launch, "installed", lambda: launchers)
 
 
 def order(effort: Effort) -> list[list[list[Point]]]:
@@ -92,8 +92,8 @@ def test_what_cannot_start_bars_only_what_starts_alike(monkeypatch: pytest.Monke
         tried.append(points[0].spec)
         yield Failure(points[0], refused)
 
-    told: list[Failure] = []
-    serve = retry.Barred().watched(run, told.append)
+    reported: list[Failure] = []
+    serve = retry.Barred().watched(run, reported.append)
     alike = [
         Spec(benchmark="mpi.latency", size=8, launcher="openmpi", transport="shm"),
         Spec(benchmark="sockets.tcp_rr", size=1, **tool),
@@ -106,7 +106,7 @@ def test_what_cannot_start_bars_only_what_starts_alike(monkeypatch: pytest.Monke
     ]
     failures = [one for spec in (*alike, *later) for one in serve([Point(spec, 0, "0" * 16, "")])]
     assert tried == alike
-    assert [one.point.spec for one in told] == later
+    assert [one.point.spec for one in reported] == later
     assert len(failures) == 6
 
 
@@ -114,10 +114,10 @@ def test_what_cannot_start_bars_only_what_starts_alike(monkeypatch: pytest.Monke
     "content", ["", "[]", "{}", '{"done": "x", "total": 1, "label": "", "elapsed": 0, "remaining": 0}', '{"other": 1}']
 )
 def test_progress_that_no_labkit_wrote_is_none(tmp_path: Path, content: str) -> None:
-    held = Campaign(tmp_path / "c")
-    assert Progress.at(held) is None
-    (held.path / measuring.PROGRESS).write_text(content)
-    assert Progress.at(held) is None
+    campaign = Campaign(tmp_path / "c")
+    assert Progress.at(campaign) is None
+    (campaign.path / measuring.PROGRESS).write_text(content)
+    assert Progress.at(campaign) is None
     state = Progress(1, 2, "a", 0.5, float("nan"), 3, 0.1)
-    held.put(measuring.PROGRESS, json.dumps(dataclasses.asdict(state)))
-    assert repr(Progress.at(held)) == repr(state)
+    campaign.put(measuring.PROGRESS, json.dumps(dataclasses.asdict(state)))
+    assert repr(Progress.at(campaign)) == repr(state)

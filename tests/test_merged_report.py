@@ -35,7 +35,7 @@ def merged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     other["created"] = "2026-12-01T00:00:00+00:00"
     other["parameters"] = {**facts["parameters"], "20-bandwidth": {**facts["parameters"]["20-bandwidth"], "window": 32}}
-    held = Campaign(
+    campaign = Campaign(
         tmp_path_factory.mktemp("merged") / "both", {"origins": dict(zip(DAYS, (facts, other), strict=True))}
     )
     for benchmark in (
@@ -50,8 +50,8 @@ def merged(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for n, day in enumerate(DAYS):
                 meta = {**one.meta, "campaign": day, "first_launch": one.launch}
                 again = replace(one, launch=one.launch + 10 * n, time_ns=one.time_ns * (n + 1), meta=meta)
-                held.save(again, fingerprint)
-    return held.path
+                campaign.save(again, fingerprint)
+    return campaign.path
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +98,14 @@ def test_origins_of_any_shape_are_no_harm(merged: Path, tmp_path: Path, origins:
 
 def test_the_front_page_names_all_campaigns_testbeds_and_hosts(merged: Path) -> None:
     content = Content([read(merged)], {})
-    text, held = campaigns(content), heading(content, "labkit")
+    text, head = campaigns(content), heading(content, "labkit")
     for word in (*DAYS, "The other day", "node2", "Other CPU", "local", "2026-11-21", "2026-12-01"):
         assert word in text, word
     assert "20-bandwidth: figures of all campaigns have other parameters than tuesday had: window=32" in text.replace(
         "\\", ""
     )
-    assert held["subtitle"] == "Campaigns monday, tuesday"
-    assert held["date"] == "2026-11-21 to 2026-12-01"
+    assert head["subtitle"] == "Campaigns monday, tuesday"
+    assert head["date"] == "2026-11-21 to 2026-12-01"
     assert "Other CPU" in hosts(content)
 
 

@@ -19,30 +19,30 @@ from labkit import records, samples
 from labkit.campaign import Campaign, archive, identity, merging
 from labkit.cli import main
 
-from .test_samples import some
+from .test_samples import small_samples
 from .test_store import filled
 
 EXAMPLES = Path("data/campaigns/examples")
 GOLDEN = Path(__file__).parent / "golden" / "archives"
 
 
-def contents(held: Campaign) -> Counter[tuple[str, str]]:
+def contents(campaign: Campaign) -> Counter[tuple[str, str]]:
     """How often each point is there: by fingerprint and content, whatever its launch."""
-    found: Counter[tuple[str, str]] = Counter()
-    for benchmark in held.benchmarks():
-        found.update((name, samples.content(one, merging.MARKS)) for name, one in held.named(benchmark))
-    return found
+    counted: Counter[tuple[str, str]] = Counter()
+    for benchmark in campaign.benchmarks():
+        counted.update((name, samples.content(one, merging.MARKS)) for name, one in campaign.named(benchmark))
+    return counted
 
 
-def acknowledged(held: Campaign) -> int:
+def acknowledged(campaign: Campaign) -> int:
     """Points that log.txt says are saved."""
-    return sum(" saved samples/" in line for line in (held.path / "log.txt").read_text().splitlines())
+    return sum(" saved samples/" in line for line in (campaign.path / "log.txt").read_text().splitlines())
 
 
 def test_two_days_of_the_same_suite_are_two_campaigns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     monday, tuesday = (Campaign(tmp_path / day / "quick") for day in ("monday", "tuesday"))
-    for held, value in ((monday, 10), (tuesday, 20)):
-        held.save(some(np.full((2, 3), value), launch=0), "0" * 16)
+    for campaign, value in ((monday, 10), (tuesday, 20)):
+        campaign.save(small_samples(np.full((2, 3), value), launch=0), "0" * 16)
     assert main(["merge", str(monday.path), str(tuesday.path), "--into", str(tmp_path / "week")]) == 0
     assert "merged: 2 new points, 0 skipped" in capsys.readouterr().out
     week = Campaign(tmp_path / "week")
@@ -54,41 +54,41 @@ def test_two_days_of_the_same_suite_are_two_campaigns(tmp_path: Path, capsys: py
 
 
 def test_an_archive_of_a_campaign_adds_nothing_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    held = filled(tmp_path / "m", 6)
-    assert main(["export", str(held.path), "--output", str(tmp_path / "m.zip")]) == 0
-    before = contents(held)
-    assert main(["merge", str(tmp_path / "m.zip"), "--into", str(held.path)]) == 0
+    campaign = filled(tmp_path / "m", 6)
+    assert main(["export", str(campaign.path), "--output", str(tmp_path / "m.zip")]) == 0
+    before = contents(campaign)
+    assert main(["merge", str(tmp_path / "m.zip"), "--into", str(campaign.path)]) == 0
     assert "merged: 0 new points, 7 skipped" in capsys.readouterr().out
-    assert contents(held) == before
-    assert not (held.path / "origins").exists()
-    gone = next(iter(held.files("mpi.allreduce").points.values()))
+    assert contents(campaign) == before
+    assert not (campaign.path / "origins").exists()
+    gone = next(iter(campaign.files("mpi.allreduce").points.values()))
     gone.unlink()
-    assert merging.merge([tmp_path / "m.zip"], held.path).added == 1, "what was lost comes back"
-    assert contents(held) == before
+    assert merging.merge([tmp_path / "m.zip"], campaign.path).added == 1, "what was lost comes back"
+    assert contents(campaign) == before
     assert gone.exists()
 
 
 def test_identity_stays_when_a_campaign_is_renamed_copied_or_archived(tmp_path: Path) -> None:
-    held = filled(tmp_path / "a", 2)
-    own = held.identity
-    assert identity.valid(json.loads((held.path / "campaign.json").read_text())["id"]) == own
-    archive.export(held.path, tmp_path / "a.zip")
-    shutil.copytree(held.path, tmp_path / "b")
-    held.path.rename(tmp_path / "c")
+    campaign = filled(tmp_path / "a", 2)
+    original = campaign.identity
+    assert identity.valid(json.loads((campaign.path / "campaign.json").read_text())["id"]) == original
+    archive.export(campaign.path, tmp_path / "a.zip")
+    shutil.copytree(campaign.path, tmp_path / "b")
+    campaign.path.rename(tmp_path / "c")
     with archive.opened(tmp_path / "a.zip") as folder:
-        assert {Campaign(place).identity for place in (folder, tmp_path / "b", tmp_path / "c")} == {own}
+        assert {Campaign(place).identity for place in (folder, tmp_path / "b", tmp_path / "c")} == {original}
     assert Campaign(tmp_path / "new").identity != Campaign(tmp_path / "newer").identity
 
 
 def test_campaigns_from_before_identities_have_a_stable_one(tmp_path: Path) -> None:
-    held = filled(tmp_path / "a", 2)
-    facts = {k: v for k, v in held.facts.items() if k != "id"}
-    (held.path / "campaign.json").write_text(json.dumps(facts))
-    own = held.identity
-    shutil.copytree(held.path, tmp_path / "b")
+    campaign = filled(tmp_path / "a", 2)
+    facts = {k: v for k, v in campaign.facts.items() if k != "id"}
+    (campaign.path / "campaign.json").write_text(json.dumps(facts))
+    original = campaign.identity
+    shutil.copytree(campaign.path, tmp_path / "b")
     filled(tmp_path / "b", 2, first=50)
-    assert Campaign(tmp_path / "b").identity == own
-    assert merging.merge([tmp_path / "b"], held.path).same == 3
+    assert Campaign(tmp_path / "b").identity == original
+    assert merging.merge([tmp_path / "b"], campaign.path).same == 3
     wanted = {"two-cores": "37d6bda2", "two-cores-labs": "5626b5d5", "virtual-cluster": "1692e715"}
     assert {name: Campaign(EXAMPLES / name).identity[:8] for name in wanted} == wanted, "for ever"
 
@@ -108,19 +108,19 @@ def test_golden_archives_verify_and_merge_for_ever(tmp_path: Path, order: tuple[
 def test_a_point_with_other_content_is_a_conflict_and_both_are_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    held = filled(tmp_path / "a", 2)
-    shutil.copytree(held.path, tmp_path / "copy")
-    changed = some(np.full((2, 3), 7), launch=0)
+    campaign = filled(tmp_path / "a", 2)
+    shutil.copytree(campaign.path, tmp_path / "copy")
+    changed = small_samples(np.full((2, 3), 7), launch=0)
     Campaign(tmp_path / "copy").save(changed, f"{0:016x}")
-    before = contents(held)
-    assert main(["merge", str(tmp_path / "copy"), "--into", str(held.path)]) == 0
+    before = contents(campaign)
+    assert main(["merge", str(tmp_path / "copy"), "--into", str(campaign.path)]) == 0
     said = capsys.readouterr().out
     assert "merged: 1 new points, 2 skipped (the same point of the same campaign), 1 conflicts" in said
     assert "both are kept" in said
-    after = contents(held)
+    after = contents(campaign)
     assert not before - after
     assert after[f"{0:016x}", samples.content(changed)] == 1
-    again = merging.merge([tmp_path / "copy"], held.path)
+    again = merging.merge([tmp_path / "copy"], campaign.path)
     assert (again.added, again.same, again.conflicts) == (0, 3, [])
 
 
@@ -152,17 +152,17 @@ SHAPES = st.lists(  # of each campaign: name, and points as fingerprint, launch 
 
 def made(folder: Path, shapes: list[tuple[str, set[tuple[int, int, int]], bool]]) -> list[Campaign]:
     """Campaigns of these shapes; every second may be a copy of the first with further points, so that they conflict."""
-    found: list[Campaign] = []
+    campaigns: list[Campaign] = []
     for number, (name, points, copied) in enumerate(shapes):
         path = folder / str(number) / name
-        if copied and found:
-            shutil.copytree(found[0].path, path)
-        held = Campaign(path)
+        if copied and campaigns:
+            shutil.copytree(campaigns[0].path, path)
+        campaign = Campaign(path)
         for fingerprint, launch, value in sorted(points):
-            if not held.file("mpi.allreduce", f"{fingerprint:016x}", launch).exists():
-                held.save(some(np.full((1, 2), value), launch=launch), f"{fingerprint:016x}")
-        found.append(held)
-    return found
+            if not campaign.file("mpi.allreduce", f"{fingerprint:016x}", launch).exists():
+                campaign.save(small_samples(np.full((1, 2), value), launch=launch), f"{fingerprint:016x}")
+        campaigns.append(campaign)
+    return campaigns
 
 
 @settings(max_examples=6)
@@ -183,7 +183,7 @@ def test_merging_many_random_campaigns(shapes: list[tuple[str, set[tuple[int, in
 def check(shapes: list[tuple[str, set[tuple[int, int, int]], bool]]) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        one, two, three = held = made(folder, shapes)
+        one, two, three = campaigns = made(folder, shapes)
         merged = merging.merge([one.path, two.path, three.path], folder / "m").campaign
         before = contents(merged)
         again = merging.merge([one.path, two.path, three.path], merged.path)
@@ -198,15 +198,15 @@ def check(shapes: list[tuple[str, set[tuple[int, int, int]], bool]]) -> None:
         turned = merging.merge([packed, one.path], folder / "turned").campaign
         assert contents(left) == contents(turned) == before, "associative, in any order, through an archive"
 
-        for source in held:
+        for source in campaigns:
             assert not set(contents(source)) - set(before), "every point is found"
-        assert sum(before.values()) == len(set(itertools.chain(*map(places, held)))), "none is there twice"
+        assert sum(before.values()) == len(set(itertools.chain(*map(places, campaigns)))), "none is there twice"
         assert acknowledged(merged) == len(merged.done())
 
 
-def places(held: Campaign) -> list[tuple[str, str, int, str]]:
+def places(campaign: Campaign) -> list[tuple[str, str, int, str]]:
     """Origin, fingerprint, first launch and content of every point of a campaign that nothing was merged into."""
     return [
-        (held.identity, name, one.launch, samples.content(one, merging.MARKS))
-        for name, one in held.named("mpi.allreduce")
+        (campaign.identity, name, one.launch, samples.content(one, merging.MARKS))
+        for name, one in campaign.named("mpi.allreduce")
     ]

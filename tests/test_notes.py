@@ -57,16 +57,16 @@ def test_notes_survive_metadata_and_tables(badges: list[Note], warnings: list[No
     unique = [tuple({one.text: one for one in each}.values()) for each in (badges, warnings)]
     apart = [one for one in unique[1] if one.text not in {other.text for other in unique[0]}]
     meta = json.loads(json.dumps(noted(unique[0], apart)))
-    held = made.samples("mpi.latency", meta=meta)
-    assert (list(held.badges), list(held.warnings)) == (list(unique[0]), apart)
+    sampled = made.samples("mpi.latency", meta=meta)
+    assert (list(sampled.badges), list(sampled.warnings)) == (list(unique[0]), apart)
     frame = pd.DataFrame({"badges": [tuple(badges), ()], "warnings": [(), tuple(warnings)], "n": [1, 2]})
     assert tables.frame(tables.arrow(frame)).equals(frame)
 
 
 def test_metadata_keep_the_texts_that_every_reader_of_the_format_knows(tmp_path: Path) -> None:
-    held = point(badges=(badge("page cache"),), warnings=(note("few", "3 of 4", have=3),))
-    assert (held.meta["badges"], held.meta["warnings"]) == (["page cache"], ["3 of 4"])
-    samples.save(held, tmp_path / "a.parquet")
+    sampled = point(badges=(badge("page cache"),), warnings=(note("few", "3 of 4", have=3),))
+    assert (sampled.meta["badges"], sampled.meta["warnings"]) == (["page cache"], ["3 of 4"])
+    samples.save(sampled, tmp_path / "a.parquet")
     again = samples.load(tmp_path / "a.parquet")
     assert again.badges == (Note("page-cache", "page cache"),)
     assert again.warnings[0].value("have") == 3
@@ -74,9 +74,9 @@ def test_metadata_keep_the_texts_that_every_reader_of_the_format_knows(tmp_path:
 
 def test_files_from_before_have_codes_of_badges_and_whole_warnings() -> None:
     old = {"badges": ["soft-RoCE: functional, not performance", "iperf3 stands in for netperf"], "warnings": [SPLIT]}
-    held = made.samples("mpi.latency", meta=old)
-    assert [one.code for one in held.badges] == ["functional", "stand-in"]
-    assert [(one.code, one.text) for one in held.warnings] == [("", SPLIT)]
+    sampled = made.samples("mpi.latency", meta=old)
+    assert [one.code for one in sampled.badges] == ["functional", "stand-in"]
+    assert [(one.code, one.text) for one in sampled.warnings] == [("", SPLIT)]
 
 
 @pytest.mark.parametrize("about", [[1], {"a": "b"}, {"a": ["b"]}, {"a": [3, {}]}, {"a": ["b", {"c": []}]}])
@@ -108,8 +108,8 @@ def test_records_with_joined_texts_are_read_once(tmp_path: Path) -> None:
 
 def test_nobody_splits_what_was_joined() -> None:
     """The separator of printed notes is known to one module only."""
-    own = ("notes.py", "selftest.py", "node.py")  # the latter two run where labkit is not installed, and only print
-    sources = [path for path in Path(notes.__file__).parent.rglob("*.py") if path.name not in own]
+    exempt = ("notes.py", "selftest.py", "node.py")  # the latter two run where labkit is not installed, and only print
+    sources = [path for path in Path(notes.__file__).parent.rglob("*.py") if path.name not in exempt]
     assert len(sources) > 300
     wrong = [str(path) for path in sources if '"; ".join' in (text := path.read_text()) or 'split("; ")' in text]
     assert wrong == []

@@ -86,9 +86,9 @@ def test_a_value_is_never_that_of_another_statistic_nor_its_interval() -> None:
     ],
 )
 def test_what_is_not_there_has_a_reason(made: list[Samples], statistic: str, why: str) -> None:
-    found = row(*made)
-    assert math.isnan(found.get(f"latency_us_{statistic}", math.nan))
-    assert records.why_not(found, "latency_us", statistic) == why
+    record = row(*made)
+    assert math.isnan(record.get(f"latency_us_{statistic}", math.nan))
+    assert records.why_not(record, "latency_us", statistic) == why
 
 
 def test_the_table_of_results_names_statistics_and_shows_no_zero_samples() -> None:
@@ -116,16 +116,16 @@ def test_facts_of_a_host_are_in_readable_units() -> None:
 
 
 def test_a_followed_campaign_names_the_statistic_and_no_zero_samples(tmp_path: Path) -> None:
-    held = Campaign(tmp_path / "c")
-    held.save(stated(mean=5.0), "0123456789abcdef")
-    said = [line for line in following.news(held, poll=0.01) if isinstance(line, str)]
+    campaign = Campaign(tmp_path / "c")
+    campaign.save(stated(mean=5.0), "0123456789abcdef")
+    said = [line for line in following.news(campaign, poll=0.01) if isinstance(line, str)]
     assert any("5 µs (mean)" in line for line in said), said
     assert not any("n 0" in line for line in said)
 
 
 def test_json_keeps_its_keys() -> None:
-    held = json.loads(show.result_json(records.table([launch(np.arange(2000, 2300))])))["records"][0]
-    assert {"latency_us_p50", "latency_us_p95", "latency_us_p99", "latency_us_max", "n", "launch"} <= held.keys()
+    record = json.loads(show.result_json(records.table([launch(np.arange(2000, 2300))])))["records"][0]
+    assert {"latency_us_p50", "latency_us_p95", "latency_us_p99", "latency_us_max", "n", "launch"} <= record.keys()
 
 
 def test_levels_that_differ_are_told_apart() -> None:
@@ -168,10 +168,10 @@ def test_sentences_about_large_numbers_have_no_exponent() -> None:
 
 def test_no_sentence_rounds_to_digits_by_itself() -> None:
     """Numbers for people are written by `labkit.units`; command lines, coordinates and limits are none."""
-    found = {
+    rounding = {
         f"{path.parent.name}/{path.name}"
         for folder in ("analysis", "figures", "studies", "teaching", "report", "records", "explorer", "show")
         for path in (Path(units.__file__).parent / folder).rglob("*.py")
         if re.search(r"\{[^{}\n]*:[+,]*\.\d[g%]\}", re.sub(r'float\(f"[^"]*"\)', "", path.read_text()))
     }
-    assert found <= {"report/methods.py", "records/__init__.py"}
+    assert rounding <= {"report/methods.py", "records/__init__.py"}

@@ -53,13 +53,13 @@ def test_doctor_tells_of_every_program_and_how_to_install_it(name: str) -> None:
     machine = host.describe() | {"rdma_devices": ["mlx5_0"]}
     installed = {"programs": {}, "kernels": [], "fonts": False, "pyverbs": "", "pyverbs_explained": "none"}
     there = installed | {"programs": {name: {"path": "/opt/it", "version": "7.8.9"}}}
-    told = {check.name: check for check in host.checks(machine, there, PROGRAMS)}
+    checks = {check.name: check for check in host.checks(machine, there, PROGRAMS)}
     program = PROGRAMS[name]
     if program.mpi:
-        assert told["MPI"].state == "ok"
-        assert f"{name} 7.8.9" in told["MPI"].found
+        assert checks["MPI"].state == "ok"
+        assert f"{name} 7.8.9" in checks["MPI"].found
     elif program.commands:
-        assert told[name].found == "7.8.9 (/opt/it)"
+        assert checks[name].found == "7.8.9 (/opt/it)"
     without = {check.name: check for check in host.checks(machine, installed, PROGRAMS)}
     if not program.mpi and program.needs != "slurm":
         assert program.package.split()[:1] == [] or program.package.split()[0] in without[name].remedy

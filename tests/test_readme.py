@@ -111,9 +111,9 @@ def test_the_script_of_a_job_is_printed_anywhere(
 @pytest.mark.slow
 def test_the_python_of_readme_runs() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    found: dict[str, object] = {}
-    exec(code, found)
-    assert len(found["records"]) == 2 * 2 * 2  # type: ignore[arg-type]
+    namespace: dict[str, object] = {}
+    exec(code, namespace)
+    assert len(namespace["records"]) == 2 * 2 * 2  # type: ignore[arg-type]
 
 
 @pytest.mark.mpi

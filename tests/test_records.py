@@ -124,11 +124,11 @@ def test_times_of_loops_that_nobody_measured_are_refused(kept: dict[str, object]
 
 
 def test_one_time_around_the_loop_gives_a_mean_and_no_percentile() -> None:
-    held = np.array([[10, 90]])
+    iterations = np.array([[10, 90]])
     one = samples(
         LATENCY.replace(options={"timing": "total"}),
         [[20_000, 360_000]],
-        extras={"iterations": held},
+        extras={"iterations": iterations},
         meta={"timing": "total"},
     )
     row = records.table([one]).iloc[0]

@@ -63,7 +63,7 @@ times = st.lists(st.integers(1, 10**7), min_size=1, max_size=40)
 @given(st.lists(st.tuples(times, st.sampled_from([1, 2, 20, 400])), min_size=1, max_size=7))
 def test_statistics_rise_as_their_names_say_whatever_launches_there_are(launches: list[tuple[list[int], int]]) -> None:
     for spec in (LATENCY, BANDWIDTH):
-        in_order(summary(*(measured(spec, held * often, n) for n, (held, often) in enumerate(launches))))
+        in_order(summary(*(measured(spec, values * often, n) for n, (values, often) in enumerate(launches))))
 
 
 stated = st.dictionaries(st.sampled_from([*COST, "mean"]), st.floats(1e-3, 1e6), min_size=1)
@@ -81,9 +81,9 @@ def test_statistics_of_tools_rise_too_whatever_they_state(launches: list[dict[st
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_statistics_of_recorded_campaigns_rise(path: Path) -> None:
-    found = records.summary(records.table(Campaign(path.parent).samples()))
-    assert len(found)
-    in_order(found)
+    summarised = records.summary(records.table(Campaign(path.parent).samples()))
+    assert len(summarised)
+    in_order(summarised)
 
 
 def test_a_percentile_of_one_launch_of_two_is_no_percentile_of_the_point() -> None:

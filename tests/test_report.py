@@ -216,15 +216,15 @@ class Page(HTMLParser):
         self.feed(path.read_text())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        held = dict(attrs)
+        values = dict(attrs)
         self._skip += tag in ("script", "style")
-        if held.get("id"):
-            self.ids.append(str(held["id"]))
-        if tag == "a" and held.get("href"):
-            self.links.append(str(held["href"]))
-        self.loaded += [str(held[key]) for key in ("src",) if held.get(key)]
+        if values.get("id"):
+            self.ids.append(str(values["id"]))
+        if tag == "a" and values.get("href"):
+            self.links.append(str(values["href"]))
+        self.loaded += [str(values[key]) for key in ("src",) if values.get(key)]
         if tag == "link":
-            self.loaded.append(str(held["href"]))
+            self.loaded.append(str(values["href"]))
 
     def handle_endtag(self, tag: str) -> None:
         self._skip -= tag in ("script", "style")
@@ -275,9 +275,9 @@ def test_same_input_same_bytes(campaign: Path, built: report.Built, tmp_path: Pa
 
 
 def test_every_link_leads_somewhere(built: report.Built) -> None:
-    held = pages(built)
+    by_name = pages(built)
     checked = 0
-    for name, page in held.items():
+    for name, page in by_name.items():
         for link in page.links:
             if link.startswith("https://doi.org/"):
                 continue
@@ -285,7 +285,7 @@ def test_every_link_leads_somewhere(built: report.Built) -> None:
             target = file or name
             assert (built.html.parent / target).is_file(), f"{name}: {link}"
             if label:
-                assert label in held[target].ids, f"{name}: {link}"
+                assert label in by_name[target].ids, f"{name}: {link}"
             checked += 1
     assert checked > 60
 
@@ -311,7 +311,7 @@ def test_one_plotly_and_ten_megabytes_at_most(built: report.Built) -> None:
 
 
 def test_numbers_of_figures_tables_equations_and_chapters(built: report.Built) -> None:
-    held = pages(built)
+    by_name = pages(built)
     for page, label, text in [
         ("10-latency.html", "fig-latency", "Figure 1.1: Latency against size"),
         ("10-latency.html", "fig-tail", "Figure 1.2: The tail."),
@@ -323,8 +323,8 @@ def test_numbers_of_figures_tables_equations_and_chapters(built: report.Built) -
         ("artifact.html", "tbl-versions", "Table A.1: Campaign and software."),
         ("methods.html", "eq-rank", "(3.2)"),
     ]:
-        assert label in held[page].ids
-        assert text in held[page].text.replace("\xa0", " ")
+        assert label in by_name[page].ids
+        assert text in by_name[page].text.replace("\xa0", " ")
 
 
 def test_references_are_numbered_links(built: report.Built) -> None:
@@ -351,10 +351,10 @@ def test_key_numbers_are_equal_in_records_html_pdf_and_json(built: report.Built,
     summary = records.summary(
         records.table(samples.load(p) for p in sorted((campaign / "samples").glob("*/*.parquet")))
     )
-    held = json.loads((campaign / "report" / "key-numbers.json").read_text())
-    assert len(held) == 4
+    numbers = json.loads((campaign / "report" / "key-numbers.json").read_text())
+    assert len(numbers) == 4
     front = pages(built)["index.html"].text
-    for one in held:
+    for one in numbers:
         row = summary[(summary["message_size_B"] == one["size"]) & (summary["transport"] == one["transport"])].iloc[0]
         assert one["value"] == row["latency_us_p50"]
         assert (one["low"], one["high"]) == (row["latency_us_low"], row["latency_us_high"])
@@ -471,23 +471,23 @@ def test_colophon_names_the_engine(built: report.Built) -> None:
 def test_pdf_has_no_time_stamp(built: report.Built) -> None:
     import pypdf
 
-    found = pypdf.PdfReader(built.pdf)
-    assert found.metadata is not None
-    assert found.metadata.title
-    assert (found.metadata.creation_date, found.metadata.modification_date) == (None, None)
-    assert found.xmp_metadata is None or found.xmp_metadata.xmp_create_date is None
+    reader = pypdf.PdfReader(built.pdf)
+    assert reader.metadata is not None
+    assert reader.metadata.title
+    assert (reader.metadata.creation_date, reader.metadata.modification_date) == (None, None)
+    assert reader.xmp_metadata is None or reader.xmp_metadata.xmp_create_date is None
 
 
 def test_two_campaigns_share_a_report(tmp_path: Path) -> None:
     first, second = make_campaign(tmp_path / "a"), make_campaign(tmp_path / "b")
     facts = json.loads((second / "campaign.json").read_text()) | {"name": "other"}
     (second / "campaign.json").write_text(json.dumps(facts))
-    held = pages(built := report.build([first, second], engine="plain"))
-    assert "Figure 3.1: Latency against size" in held["10-latency-c2.html"].text.replace("\xa0", " ")
-    assert "data/fig-latency-c2.csv" in held["10-latency-c2.html"].links
-    assert "20-bandwidth-c2.html#fig-bandwidth-c2" in held["10-latency-c2.html"].links
-    assert "Latency (other)" in held["10-latency-c2.html"].text
-    assert "other" in held["index.html"].text
+    by_name = pages(built := report.build([first, second], engine="plain"))
+    assert "Figure 3.1: Latency against size" in by_name["10-latency-c2.html"].text.replace("\xa0", " ")
+    assert "data/fig-latency-c2.csv" in by_name["10-latency-c2.html"].links
+    assert "20-bandwidth-c2.html#fig-bandwidth-c2" in by_name["10-latency-c2.html"].links
+    assert "Latency (other)" in by_name["10-latency-c2.html"].text
+    assert "other" in by_name["index.html"].text
     assert (built.html.parent / "data" / "2-checksums.txt").is_file()
 
 
@@ -516,12 +516,12 @@ def test_a_sweep_shows_a_notebook_twice(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "a")
     for name in ("15-latency-tcp", "16-latency-shm"):
         nbformat.write(first_notebook(), folder / "notebooks" / f"{name}.ipynb")
-    held = pages(report.build([folder], engine="plain"))
+    by_name = pages(report.build([folder], engine="plain"))
     for page, number in (("15-latency-tcp", 2), ("16-latency-shm", 3)):
-        text = held[f"{page}.html"].text.replace("\xa0", " ")
+        text = by_name[f"{page}.html"].text.replace("\xa0", " ")
         assert f"Figure {number}.1: Latency against size" in text
         assert f"Latency ({page})" in text
-        assert f"#fig-latency-{number}" in held[f"{page}.html"].links
+        assert f"#fig-latency-{number}" in by_name[f"{page}.html"].links
 
 
 def test_order_of_the_suite_and_errors_that_no_cell_tells(tmp_path: Path) -> None:
@@ -531,10 +531,10 @@ def test_order_of_the_suite_and_errors_that_no_cell_tells(tmp_path: Path) -> Non
     facts = json.loads((folder / "campaign.json").read_text()) | {"notebooks": entries}
     (folder / "campaign.json").write_text(json.dumps(facts))
     made = report.build([folder], engine="plain")
-    held = pages(made)
-    assert "1 Bandwidth" in held["20-bandwidth.html"].text
-    assert "It stopped at DeadKernelError: Kernel died" in held["10-latency.html"].text
-    assert "NoSuchKernel: python3" in held["artifact.html"].text
+    by_name = pages(made)
+    assert "1 Bandwidth" in by_name["20-bandwidth.html"].text
+    assert "It stopped at DeadKernelError: Kernel died" in by_name["10-latency.html"].text
+    assert "NoSuchKernel: python3" in by_name["artifact.html"].text
     assert any("10-latency.ipynb failed: DeadKernelError" in text for text in made.warnings)
 
 
@@ -587,8 +587,8 @@ def test_a_wrong_reference_stops_before_rendering(tmp_path: Path) -> None:
 
 
 def test_variables_follow_from_the_records(campaign: Path) -> None:
-    held = variables(campaign)
-    assert held["counts"] == {
+    values = variables(campaign)
+    assert values["counts"] == {
         "points": "4 points",
         "launches": "18 launches",
         "files": "18 files",
@@ -596,11 +596,11 @@ def test_variables_follow_from_the_records(campaign: Path) -> None:
         "benchmarks": "1 benchmark",
         "failed": "1 point",
     }
-    assert held["campaign"]["date"] == "2026-11-20"
-    assert held["durations"]["measuring_s"] == 9.0
-    smallest = held["key"]["mpi_latency"]["shm"]["smallest"]
-    found = next(one for one in key_numbers(read(campaign)) if one.transport == "shm" and one.which == "smallest")
-    assert smallest["value"] == found.text
+    assert values["campaign"]["date"] == "2026-11-20"
+    assert values["durations"]["measuring_s"] == 9.0
+    smallest = values["key"]["mpi_latency"]["shm"]["smallest"]
+    number = next(one for one in key_numbers(read(campaign)) if one.transport == "shm" and one.which == "smallest")
+    assert smallest["value"] == number.text
     assert (smallest["size"], smallest["n"], smallest["launches"]) == ("8 B", "2,400", "6")
 
 
@@ -661,7 +661,7 @@ def opened(built: report.Built, tmp_path_factory: pytest.TempPathFactory) -> Ite
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         pytest.skip("no Chromium is installed")
-    found = {}
+    outputs = {}
     for path in sorted(built.html.parent.glob("*.html")):
         home = tmp_path_factory.mktemp("chromium")
         done = subprocess.run(
@@ -687,8 +687,8 @@ def opened(built: report.Built, tmp_path_factory: pytest.TempPathFactory) -> Ite
             check=True,
         )
         console = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-        found[path.name] = (done.stdout, console)
-    return found
+        outputs[path.name] = (done.stdout, console)
+    return outputs
 
 
 @pytest.mark.browser

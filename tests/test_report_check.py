@@ -105,17 +105,17 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_head_of_yaml_is_refused(tmp_path: Path) -> None:
-    held = make(tmp_path)
+    built = make(tmp_path)
     (tmp_path / "index.qmd").write_text("---\ntitle: x\n---\n" + INDEX)
     with pytest.raises(ReportError, match=r"index\.qmd, line 1: a YAML header is not supported"):
-        check.check(held)
+        check.check(built)
 
 
 def test_chapter_that_is_not_there(tmp_path: Path) -> None:
-    held = make(tmp_path)
+    built = make(tmp_path)
     (tmp_path / "one.ipynb").unlink()
     with pytest.raises(ReportError, match=r"names the chapter one.ipynb, but it is not there"):
-        check.check(held)
+        check.check(built)
 
 
 def test_mask_keeps_every_position() -> None:

@@ -64,21 +64,21 @@ GARBAGE: list[Any] = [
 ]
 
 
-def places(held: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a tree of JSON."""
-    keys = list(held) if isinstance(held, dict) else range(len(held)) if isinstance(held, list) else []
-    return [found for key in keys for found in [(*path, key), *places(held[key], (*path, key))]]
+    keys = list(document) if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else []
+    return [place for key in keys for place in [(*path, key), *places(document[key], (*path, key))]]
 
 
-def changed(held: Any, chance: random.Random) -> Any:
+def changed(document: Any, chance: random.Random) -> Any:
     """The tree with up to three of its parts replaced, removed or renamed."""
-    held = copy.deepcopy(held)
+    document = copy.deepcopy(document)
     for _ in range(chance.randint(1, 3)):
-        there = places(held)
+        there = places(document)
         if not there:
             break
         *path, last = chance.choice(there)
-        inner = held
+        inner = document
         for key in path:
             inner = inner[key]
         kind = chance.random()
@@ -88,7 +88,7 @@ def changed(held: Any, chance: random.Random) -> Any:
             del inner[last]
         elif isinstance(inner, dict):
             inner[str(chance.choice(["", "x", "../x", TAG, "\x00"]))] = inner.pop(last)
-    return held
+    return document
 
 
 def harmless(folder: Path) -> None:
@@ -104,10 +104,12 @@ def harmless(folder: Path) -> None:
             for out in cell.get("outputs", []):
                 for kind, text in out.get("data", {}).items():
                     if kind in ("text/html", "image/svg+xml"):
-                        found = Elements(text)
-                        assert not found.acting, found.acting
-                        assert not {"iframe", "object", "embed", "form", "foreignobject", "base", "link"} & found.tags
-                        assert found.scripts <= {"application/json"}
+                        elements = Elements(text)
+                        assert not elements.acting, elements.acting
+                        assert (
+                            not {"iframe", "object", "embed", "form", "foreignobject", "base", "link"} & elements.tags
+                        )
+                        assert elements.scripts <= {"application/json"}
 
 
 @pytest.mark.parametrize("count", [10, pytest.param(600, marks=pytest.mark.slow)])
@@ -117,21 +119,21 @@ def test_a_campaign_of_any_shape_is_staged_or_refused(count: int, tmp_path: Path
     facts |= {"parameters": {"10-latency": {"launches": 2}}, "sweep": {"settings": {"10-latency": {"bind": "core"}}}}
     book = json.loads(nbformat.writes(book))
     (folder / "notebooks" / "30-link.ipynb").unlink()
-    told: list[str] = []
+    errors: list[str] = []
     staged, chance = 0, random.Random(count)
     for number in range(count):
         (folder / "campaign.json").write_text(json.dumps(changed(facts, chance) if number % 2 else facts))
         (folder / "notebooks" / "10-a.ipynb").write_text(json.dumps(book if number % 2 else changed(book, chance)))
         try:
-            held = Campaign(folder)
-            assert "\n" not in described(held, ())
-            rereading.missing(held)
+            campaign = Campaign(folder)
+            assert "\n" not in described(campaign, ())
+            rereading.missing(campaign)
             made, _ = stage([read(folder)], style="report", engine="plain" if number % 4 < 2 else "quarto")
             staged += 1
             harmless(made.folder)
             check(made)
         except LabkitError as error:
-            told.append(str(error))
+            errors.append(str(error))
         assert not list(tmp_path.rglob("*PWNED*"))
     assert staged > count / 3
-    assert all(told)
+    assert all(errors)

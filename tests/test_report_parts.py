@@ -251,19 +251,19 @@ def test_columns_that_fit_are_left_to_their_content() -> None:
 
 
 def test_columns_of_a_wide_table_share_the_line_without_cutting_words() -> None:
-    found = widths(["transport", "n", "text"], ["shm", "12000", "word " * 60], ["tcp", "3", "x"])
-    assert sum(found) == pytest.approx(1)
-    assert found[2] == max(found)
-    assert found[0] * 92 >= len("transport")
-    assert found[1] * 92 >= len("12000")
+    shares = widths(["transport", "n", "text"], ["shm", "12000", "word " * 60], ["tcp", "3", "x"])
+    assert sum(shares) == pytest.approx(1)
+    assert shares[2] == max(shares)
+    assert shares[0] * 92 >= len("transport")
+    assert shares[1] * 92 >= len("12000")
 
 
 def test_a_word_that_would_fill_the_line_may_be_cut() -> None:
     from labkit.report.stage import TEMPLATES
 
-    found = widths(["point", "reason"], ["latency 8 B " * 3, "{" + "x," * 90 + "} was said"])
-    assert found[0] * 92 >= len("latency")
-    assert found[1] * 92 < 92
+    shares = widths(["point", "reason"], ["latency 8 B " * 3, "{" + "x," * 90 + "} was said"])
+    assert shares[0] * 92 >= len("latency")
+    assert shares[1] * 92 < 92
     extra = [f"--lua-filter={TEMPLATES / 'filters' / 'widths.lua'}"]
     text = markdown.table(["a"], [["short " + "y" * 40]])
     made = pypandoc.convert_text(text, "html", format="markdown", extra_args=extra)

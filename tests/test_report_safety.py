@@ -91,15 +91,15 @@ def test_each_moment_of_beginning_anew_can_be_the_last(tmp_path: Path, monkeypat
 
 def test_what_is_not_a_report_of_labkit_is_kept(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "c")
-    own = folder / "report"
-    own.mkdir()
-    (own / "_quarto.yml").write_text("project: {type: book}")  # a book of the user's own
-    (own / "thesis.qmd").write_text("mine")
+    book = folder / "report"
+    book.mkdir()
+    (book / "_quarto.yml").write_text("project: {type: book}")  # a book of the user's own
+    (book / "thesis.qmd").write_text("mine")
     with pytest.raises(ReportError, match="not a labkit report"):
         report.build([folder], engine="plain")
-    assert (own / "thesis.qmd").read_text() == "mine"
-    shutil.rmtree(own)
-    own.write_text("a file")
+    assert (book / "thesis.qmd").read_text() == "mine"
+    shutil.rmtree(book)
+    book.write_text("a file")
     with pytest.raises(ReportError, match="not a labkit report"):
         report.build([folder], engine="plain")
 
@@ -137,11 +137,11 @@ def test_what_stands_in_a_chapter_of_quarto_does_not_run(tmp_path: Path) -> None
         tab.goto(page.as_uri())
         tab.click("#t")
         tab.click("#e")
-        found = tab.evaluate(
+        results = tab.evaluate(
             "[document.documentElement.dataset.head, document.body.dataset.after, document.body.dataset.toggled, window.pwned ?? null]"
         )
         browser.close()
-    assert found == ["1", "1", "1", None]
+    assert results == ["1", "1", "1", None]
 
 
 def test_style_sheets_of_quarto_ask_nobody_for_fonts(tmp_path: Path) -> None:

@@ -65,18 +65,18 @@ def starts(folder: Path) -> int:
     return len((folder / "starts").read_text().splitlines())
 
 
-def points(held: Campaign) -> dict[int, Samples]:
-    return {one.spec.size: one for one in held.samples()}
+def points(campaign: Campaign) -> dict[int, Samples]:
+    return {one.spec.size: one for one in campaign.samples()}
 
 
 def test_a_start_that_fails_once_is_made_again_and_its_points_are_marked(tmp_path: Path, mpirun: Path) -> None:
     launcher = failing(tmp_path, mpirun, f"if number == 1: {REFUSED}")
     specs = [Spec(benchmark="mpi.latency", size=size, transport="shm", launcher=launcher) for size in (8, 64)]
-    held = measuring.measure(specs, EFFORT, into=tmp_path / "c")
+    campaign = measuring.measure(specs, EFFORT, into=tmp_path / "c")
     assert starts(tmp_path) == 2
-    found = points(held)
-    assert len(found) == 2
-    for one in found.values():
+    by_size = points(campaign)
+    assert len(by_size) == 2
+    for one in by_size.values():
         assert one.n == 50
         assert one.meta["retried"].startswith("the ranks ended before they had connected, for mpi.latency")
         assert one.meta["retried"].endswith("(the switch is down)")
@@ -102,15 +102,15 @@ def test_a_rank_that_dies_costs_its_point_alone_a_second_start(tmp_path: Path, m
         Spec(benchmark="mpi.latency", size=size, transport="shm", launcher=failing(tmp_path, mpirun, fault))
         for size in (8, 64, 512)
     ]
-    held = measuring.measure(specs, Effort(iterations=100_000, launches=1), into=tmp_path / "c")
-    found = points(held)
-    assert sorted(found) == [8, 64, 512]
-    marked = [size for size, one in found.items() if "retried" in one.meta]
+    campaign = measuring.measure(specs, Effort(iterations=100_000, launches=1), into=tmp_path / "c")
+    by_size = points(campaign)
+    assert sorted(by_size) == [8, 64, 512]
+    marked = [size for size, one in by_size.items() if "retried" in one.meta]
     assert len(marked) == 1
     assert 2 <= starts(tmp_path) <= 3  # the rest, and the one that was in flight
     log = (tmp_path / "c" / "log.txt").read_text()
     assert next(line.split()[-1] for line in log.splitlines() if " saved " in line) not in {
-        f"samples/mpi.latency/{found[size].meta['fingerprint']}-0.parquet" for size in marked
+        f"samples/mpi.latency/{by_size[size].meta['fingerprint']}-0.parquet" for size in marked
     }
 
 

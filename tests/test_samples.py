@@ -25,7 +25,7 @@ from . import made
 GOLDEN = Path(__file__).parent / "golden" / "samples"
 
 
-def some(time_ns: np.ndarray | None = None, **changes: object) -> Samples:
+def small_samples(time_ns: np.ndarray | None = None, **changes: object) -> Samples:
     values = {
         "spec": Spec(benchmark="mpi.allreduce", size=4, options={"datatype": "float32"}),
         "effort": Effort(launches=2),
@@ -39,7 +39,7 @@ def some(time_ns: np.ndarray | None = None, **changes: object) -> Samples:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(time_ns=arrays(np.int64, array_shapes(min_dims=2, max_dims=2, max_side=5), elements=st.integers(0, 2**62)))
 def test_saved_and_loaded_is_the_same(tmp_path: Path, time_ns: np.ndarray) -> None:
-    one = some(time_ns)
+    one = small_samples(time_ns)
     samples.save(one, tmp_path / "a.parquet")
     two = samples.load(tmp_path / "a.parquet")
     assert (two.time_ns == one.time_ns).all()
@@ -58,7 +58,9 @@ def test_reported_values_and_source_text_are_kept_without_rows(tmp_path: Path) -
         Reported("bandwidth_MBps", "MB/s", "mean", 12.5),
         Reported("kBps", "kB/s", "value", 1.0, labels={"file_size_B": 64}),
     )
-    one = some(np.empty((0, 0), np.int64), ranks=(), origin="reported", reported=values, source="Throughput=12.5\n")
+    one = small_samples(
+        np.empty((0, 0), np.int64), ranks=(), origin="reported", reported=values, source="Throughput=12.5\n"
+    )
     samples.save(one, tmp_path / "a.parquet")
     two = samples.load(tmp_path / "a.parquet")
     assert (two.reported, two.source, two.n, two.origin) == (values, "Throughput=12.5\n", 0, "reported")
@@ -66,19 +68,19 @@ def test_reported_values_and_source_text_are_kept_without_rows(tmp_path: Path) -
 
 
 def test_total_times_are_divided_by_their_iterations() -> None:
-    one = some(np.array([[1000, 3000]]), extras={"iterations": np.array([[10, 20]])})
+    one = small_samples(np.array([[1000, 3000]]), extras={"iterations": np.array([[10, 20]])})
     assert one.seconds == pytest.approx(np.array([[1e-7, 1.5e-7]]))
 
 
 def test_extras_come_back_in_shape(tmp_path: Path) -> None:
-    one = some(extras={"direction": np.array([[0, 1, 0], [1, 1, 0]])})
+    one = small_samples(extras={"direction": np.array([[0, 1, 0], [1, 1, 0]])})
     samples.save(one, tmp_path / "a.parquet")
     assert (samples.load(tmp_path / "a.parquet").extras["direction"] == one.extras["direction"]).all()
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        samples.save(some(meta={"bad": float("nan")}), tmp_path / "a.parquet")
+        samples.save(small_samples(meta={"bad": float("nan")}), tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -108,7 +110,7 @@ def test_what_is_no_samples_file_is_named(tmp_path: Path) -> None:
 
 def test_truncated_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    samples.save(some(), path)
+    samples.save(small_samples(), path)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DataError, match="measures its point again"):
         samples.load(path)
@@ -116,7 +118,7 @@ def test_truncated_file_is_named(tmp_path: Path) -> None:
 
 def test_unknown_origin_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must be one of measured"):
-        samples.save(some(origin="guessed"), tmp_path / "a.parquet")
+        samples.save(small_samples(origin="guessed"), tmp_path / "a.parquet")
 
 
 def test_a_pipe_in_the_place_of_samples_is_not_waited_for(tmp_path: Path) -> None:

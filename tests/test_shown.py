@@ -30,8 +30,10 @@ QUICK = ("10-latency", "20-bandwidth", "40-storage", "51-completion")
 )
 def drawn(request: pytest.FixtureRequest) -> list[Shown]:
     """Figures of a recorded campaign."""
-    found = shown("two-cores", *QUICK) if request.param == "two-cores" else shown(request.param.removesuffix("-all"))
-    figures = [one for one in found if one.spec]
+    displayed = (
+        shown("two-cores", *QUICK) if request.param == "two-cores" else shown(request.param.removesuffix("-all"))
+    )
+    figures = [one for one in displayed if one.spec]
     assert len(figures) > 8
     return figures
 
@@ -60,8 +62,8 @@ def test_a_caption_promises_only_what_is_drawn(drawn: list[Shown]) -> None:
 
 def test_lines_of_a_figure_have_looks_of_their_own(drawn: list[Shown]) -> None:
     for one in drawn:
-        held = [looks.drawn(trace) for trace in one.spec["data"]]
-        slots = {look.series: look.slot for look in held if look}
+        drawn_looks = [looks.drawn(trace) for trace in one.spec["data"]]
+        slots = {look.series: look.slot for look in drawn_looks if look}
         assert len(set(slots.values())) == len(slots), one.label
         assert len({looks.Look("", slot).colour for slot in slots.values()}) == min(len(slots), 12), one.label
 
@@ -70,17 +72,17 @@ def test_a_series_has_one_look_through_a_report(drawn: list[Shown]) -> None:
     specs = [copy.deepcopy(one.spec) for one in drawn]
     books = [SimpleNamespace(cells=[{"outputs": [{"data": {style.MIME: spec}}]}]) for spec in specs]
     painting.unify(books)
-    held: dict[str, looks.Look] = {}
+    by_series: dict[str, looks.Look] = {}
     for spec in specs:
         here = {look.series: look for trace in spec["data"] if (look := looks.drawn(trace))}
         assert len({look.colour for look in here.values()}) == min(len(here), 12)
         for trace in spec["data"]:
             if look := looks.drawn(trace):
-                assert held.setdefault(look.series, look) == look
+                assert by_series.setdefault(look.series, look) == look
                 colours = {trace.get(part, {}).get("color", look.colour) for part in ("marker", "line")}
                 assert colours == {look.colour}
-    assert len(held) > 5
-    assert {held[path].slot for path in looks.FIXED if path in held} <= {*looks.FIXED.values()}
+    assert len(by_series) > 5
+    assert {by_series[path].slot for path in looks.FIXED if path in by_series} <= {*looks.FIXED.values()}
 
 
 @given(st.lists(st.floats(0.1, 1e4), min_size=1, max_size=30))

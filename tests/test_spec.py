@@ -44,8 +44,8 @@ def test_fingerprints_last() -> None:
 
 def test_fingerprints_of_the_recorded_campaign_are_those_of_its_files() -> None:
     for folder in sorted((SHIPPED / "data" / "campaigns" / "examples").iterdir()):
-        held = Campaign(folder)
-        assert {_name(one) for one in held.samples()} == held.done()
+        campaign = Campaign(folder)
+        assert {_name(one) for one in campaign.samples()} == campaign.done()
 
 
 def _name(one: samples.Samples) -> tuple[str, str, int]:
@@ -131,9 +131,9 @@ def test_settings_leave_the_work_as_it_is() -> None:
     st.lists(st.sampled_from("xyz"), min_size=1, unique=True),
 )
 def test_a_sweep_is_a_product(sizes: list[int], windows: list[str]) -> None:
-    found = sweep("a.b", sizes=sizes, window=windows)
-    assert len(set(found)) == len(sizes) * len(windows)
-    assert {spec.size for spec in found} == set(sizes)
+    specs = sweep("a.b", sizes=sizes, window=windows)
+    assert len(set(specs)) == len(sizes) * len(windows)
+    assert {spec.size for spec in specs} == set(sizes)
 
 
 @pytest.mark.parametrize(

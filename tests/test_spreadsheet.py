@@ -56,11 +56,11 @@ def test_no_cell_is_a_formula_and_none_is_lost(rows: list[tuple[str, str]], name
         spreadsheet.of_frame(frame),
         spreadsheet.of_rows(dict(zip(columns, row, strict=True)) for row in rows),
     ):
-        found = parsed(text)
-        assert all(sound(cell) for row in found for cell in row)
+        printed = parsed(text)
+        assert all(sound(cell) for row in printed for cell in row)
         wanted = [columns, *map(list, rows)]
-        assert [len(row) for row in found] == [2] * len(wanted)
-        for cell, meant in zip(itertools.chain(*found), itertools.chain(*wanted), strict=True):
+        assert [len(row) for row in printed] == [2] * len(wanted)
+        for cell, meant in zip(itertools.chain(*printed), itertools.chain(*wanted), strict=True):
             assert cell.removeprefix("'") == "\n".join(meant.split("\r\n")).replace("\r", "\n").removeprefix("'")
 
 
@@ -76,19 +76,19 @@ def test_numbers_and_gaps_stay_as_they_are() -> None:
 
 
 def test_what_the_command_line_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    held = Campaign(tmp_path / "c")
+    campaign = Campaign(tmp_path / "c")
     meta = {"library": FORMULA, "warnings": [FORMULA]}
-    held.save(made.samples("mpi.latency", origin="imported", reported=made.values(mean=-2.0), meta=meta), "0" * 16)
-    assert cli.main(["show", str(held.path), "--format", "csv"]) == 0
-    found = parsed(capsys.readouterr().out)
-    assert all(sound(cell) for row in found for cell in row)
-    assert f"'{FORMULA}" in found[1]
+    campaign.save(made.samples("mpi.latency", origin="imported", reported=made.values(mean=-2.0), meta=meta), "0" * 16)
+    assert cli.main(["show", str(campaign.path), "--format", "csv"]) == 0
+    rows = parsed(capsys.readouterr().out)
+    assert all(sound(cell) for row in rows for cell in row)
+    assert f"'{FORMULA}" in rows[1]
 
 
 def test_what_the_explorer_and_the_report_hand_over(tmp_path: Path) -> None:
     shown = View(campaigns=(str(EXAMPLES / "two-cores"),), benchmark="mpi.latency", metric="latency_us")
     summary = Store().summary(shown.campaigns, shown.benchmark).assign(campaign=FORMULA)
-    found = parsed(export.write(shown, summary, "csv", tmp_path).read_text())
-    assert found[1][found[0].index("campaign")] == f"'{FORMULA}"
+    rows = parsed(export.write(shown, summary, "csv", tmp_path).read_text())
+    assert rows[1][rows[0].index("campaign")] == f"'{FORMULA}"
     spec = json.loads(json.dumps({"data": [{"name": FORMULA, "x": ["@SUM(1)"], "y": [-1]}]}))
     assert parsed(figures.as_csv(spec))[1] == [f"'{FORMULA}", "'@SUM(1)", "-1"]

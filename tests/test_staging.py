@@ -55,8 +55,8 @@ def there(tmp_path: Path) -> list[Mount]:
     ],
 )
 def test_a_path_is_on_the_innermost_file_system(there: list[Mount], path: str, kind: str, network: bool) -> None:
-    found = mount_of(path, there)
-    assert (found.kind, found.network) == (kind, network)
+    mount = mount_of(path, there)
+    assert (mount.kind, mount.network) == (kind, network)
 
 
 def test_a_node_names_the_same_file_systems_as_the_parent(there: list[Mount], tmp_path: Path) -> None:
@@ -322,9 +322,9 @@ def test_an_archive_is_made_once_for_its_content(made: archive.Archive) -> None:
 
 
 def test_an_archive_holds_byte_code_of_what_a_rank_loads_and_nothing_else(made: archive.Archive) -> None:
-    with tarfile.open(made.path) as held:
-        names = held.getnames()
-        assert all((entry.mtime, entry.uid) == (0, 0) for entry in held)
+    with tarfile.open(made.path) as opened:
+        names = opened.getnames()
+        assert all((entry.mtime, entry.uid) == (0, 0) for entry in opened)
     assert not [name for name in names if name.endswith(".py") and name != "start.py"]
     tops = {name.split("site-packages/")[1].split("/")[0] for name in names if "site-packages/" in name}
     assert {"labkit", "numpy", "mpi4py"} <= tops <= {"labkit", "numpy", "numpy.libs", "mpi4py"}
@@ -401,10 +401,10 @@ def test_byte_code_that_is_out_of_date_is_made_again(tmp_path: Path) -> None:
 def test_the_search_path_of_a_library_leads_into_the_copy() -> None:
     base = f"{sys.base_prefix}/lib".encode()
     library = b"\x7fELF..\0" + base + b"\0libc.so.6\0"
-    found = archive.relocated(library, "bin/python3")
-    assert len(found) == len(library)
+    relocated = archive.relocated(library, "bin/python3")
+    assert len(relocated) == len(library)
     if len(base) >= len(b"$ORIGIN/../lib"):
-        assert b"\0$ORIGIN/../lib\0" in found
+        assert b"\0$ORIGIN/../lib\0" in relocated
     assert archive.relocated(b"text" + library[4:], "bin/python3") == b"text" + library[4:]
     assert archive.relocated(library + library, "bin/python3") == library + library
 
@@ -425,35 +425,35 @@ def test_old_archives_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch, made: archive.Archive) -> tuple[staging.Session, list[str]]:
     """A session with the archive of this file, and what it tells."""
-    told: list[str] = []
+    messages: list[str] = []
     monkeypatch.setenv(filesystems.SWITCH, "yes")
     monkeypatch.setattr(archive, "made", lambda interpreter: made)
-    return staging.Session(told.append), told
+    return staging.Session(messages.append), messages
 
 
 def test_a_session_copies_once_and_removes(session: tuple[staging.Session, list[str]]) -> None:
-    held, told = session
-    script = held.script(HERE, anything())
+    staged, messages = session
+    script = staged.script(HERE, anything())
     assert Path(script).is_file()
-    assert held.script(HERE, anything()) == script
-    assert len(told) == 1
-    assert told[0].startswith("staged ")
-    held.close()
-    assert told[1:] == ["removed the copies on 1 host"]
-    assert held.reasons(HERE) == []
+    assert staged.script(HERE, anything()) == script
+    assert len(messages) == 1
+    assert messages[0].startswith("staged ")
+    staged.close()
+    assert messages[1:] == ["removed the copies on 1 host"]
+    assert staged.reasons(HERE) == []
 
 
 def test_a_node_that_cannot_copy_is_told_and_noted(
     session: tuple[staging.Session, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, told = session
+    staged, messages = session
     said = [staging.Result("n1", "/tmp/x"), staging.Result("n2", reason="/tmp: No space left on device")]
     monkeypatch.setattr(staging, "_run_on_each", lambda *_, **__: (said, ""))
-    assert held.script(TWO, anything()) == ""
-    assert "n2: /tmp: No space left on device" in told[0]
-    assert held.reasons(TWO) == ["n2: /tmp: No space left on device"] * 2
-    held.close()
-    assert told[1] == "copies stay: n2: /tmp: No space left on device"  # n1 has one: the removal was tried
+    assert staged.script(TWO, anything()) == ""
+    assert "n2: /tmp: No space left on device" in messages[0]
+    assert staged.reasons(TWO) == ["n2: /tmp: No space left on device"] * 2
+    staged.close()
+    assert messages[1] == "copies stay: n2: /tmp: No space left on device"  # n1 has one: the removal was tried
 
 
 def test_tasks_that_cannot_be_started_leave_the_copying_to_the_first_rank(
@@ -462,29 +462,29 @@ def test_tasks_that_cannot_be_started_leave_the_copying_to_the_first_rank(
     def refuse(*_: object, **__: object) -> None:
         raise LaunchError("There is no program 'mpirun' on the PATH.")
 
-    held, told = session
+    staged, messages = session
     monkeypatch.setattr(staging, "_run_on_each", refuse)
-    assert held.script(TWO, anything())
-    assert told[0].endswith("There is no program 'mpirun' on the PATH. The first rank of each node copies.")
-    held.close()
-    assert told[1] == "copies stay: There is no program 'mpirun' on the PATH."
+    assert staged.script(TWO, anything())
+    assert messages[0].endswith("There is no program 'mpirun' on the PATH. The first rank of each node copies.")
+    staged.close()
+    assert messages[1] == "copies stay: There is no program 'mpirun' on the PATH."
 
 
 def test_nodes_that_do_not_answer_get_ranks_of_the_environment(
     session: tuple[staging.Session, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, told = session
+    staged, messages = session
     launcher = replace(anything(), program="/bin/echo")  # it starts nothing
-    assert held.script(TWO, launcher) == ""
-    assert "0 of 2 hosts answered" in told[0]
-    assert len(held.reasons(TWO)) == 2
+    assert staged.script(TWO, launcher) == ""
+    assert "0 of 2 hosts answered" in messages[0]
+    assert len(staged.reasons(TWO)) == 2
 
 
 @pytest.mark.parametrize("nodes", ["2", "4"])
 def test_sbcast_sends_where_all_nodes_of_the_job_need_it(
     session: tuple[staging.Session, list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, nodes: str
 ) -> None:
-    held, told = session
+    staged, messages = session
     (tmp_path / "sbcast").write_text('#!/bin/sh\necho "$@" >>"$0.asked"\necho "error: no such job" >&2; exit 1\n')
     (tmp_path / "sbcast").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -496,16 +496,16 @@ def test_sbcast_sends_where_all_nodes_of_the_job_need_it(
         return [staging.Result("n1", "/tmp/x", 0.5), staging.Result("n2", "/tmp/x", 0.2)], ""
 
     monkeypatch.setattr(staging, "_run_on_each", answer)
-    assert held.script(TWO, anything())
+    assert staged.script(TWO, anything())
     assert asked[0][-1] == "stage"
     if nodes == "2":
         assert (tmp_path / "sbcast.asked").read_text().startswith("--force ")
-        assert "sbcast did not send the archive" in told[0]
-        assert "error: no such job" in told[0]
+        assert "sbcast did not send the archive" in messages[0]
+        assert "error: no such job" in messages[0]
     else:
         assert not (tmp_path / "sbcast.asked").exists()
-    assert " MiB to /tmp/x on 2 hosts in " in told[-1]
-    assert "(0.5 s on the slowest)" in told[-1]
+    assert " MiB to /tmp/x on 2 hosts in " in messages[-1]
+    assert "(0.5 s on the slowest)" in messages[-1]
 
 
 def test_an_archive_that_cannot_be_made_is_told_and_noted(
@@ -514,14 +514,14 @@ def test_an_archive_that_cannot_be_made_is_told_and_noted(
     def refuse(interpreter: bool) -> archive.Archive:
         raise LaunchError("the archive cannot be written to /home: Disk quota exceeded")
 
-    held, told = session
+    staged, messages = session
     monkeypatch.setattr(archive, "made", refuse)
-    assert held.script(HERE, anything()) == ""
-    assert held.script(HERE, anything()) == ""
-    assert len(told) == 1
-    assert "Disk quota exceeded" in told[0]
-    assert held.reasons(HERE) == ["the archive cannot be written to /home: Disk quota exceeded"]
-    held.close()
+    assert staged.script(HERE, anything()) == ""
+    assert staged.script(HERE, anything()) == ""
+    assert len(messages) == 1
+    assert "Disk quota exceeded" in messages[0]
+    assert staged.reasons(HERE) == ["the archive cannot be written to /home: Disk quota exceeded"]
+    staged.close()
 
 
 def test_one_task_goes_to_each_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -536,7 +536,7 @@ def test_one_task_goes_to_each_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_ranks_say_becomes_a_note() -> None:
-    (found,) = staging.doubts(HERE, ["/tmp/labkit-staged-0/x", "no: n2: /tmp: No space left on device"])
-    assert found.code == "not-staged"
-    assert found.value("reason") == "n2: /tmp: No space left on device"
+    (doubt,) = staging.doubts(HERE, ["/tmp/labkit-staged-0/x", "no: n2: /tmp: No space left on device"])
+    assert doubt.code == "not-staged"
+    assert doubt.value("reason") == "n2: /tmp: No space left on device"
     assert staging.doubts(HERE, ["/tmp/labkit-staged-0/x"]) == []

@@ -73,8 +73,8 @@ def filled(folder: Path, count: int = 3) -> Campaign:
 
 
 def header(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(samples.read(path).header)
-    return found
+    values: dict[str, Any] = json.loads(samples.read(path).header)
+    return values
 
 
 def test_the_facts_of_a_start_are_written_once_and_read_with_every_point(tmp_path: Path) -> None:
@@ -181,9 +181,9 @@ def test_other_files_among_the_records_are_named(tmp_path: Path) -> None:
 def test_the_name_of_a_record_is_no_path(tmp_path: Path, name: object) -> None:
     campaign = filled(tmp_path / "c", 1)
     (raw,) = (raw for _, raw in campaign.files("mpi.latency").read())
-    held = json.loads(raw.header) | {start.KEY: name}
+    fields = json.loads(raw.header) | {start.KEY: name}
     with pytest.raises(DataError, match="must be sixteen hex digits"):
-        samples.decode(dataclasses.replace(raw, header=json.dumps(held).encode()), "x", campaign.starts)
+        samples.decode(dataclasses.replace(raw, header=json.dumps(fields).encode()), "x", campaign.starts)
 
 
 @pytest.mark.parametrize(
@@ -266,13 +266,13 @@ def test_a_point_of_many_ranks_and_hosts_has_few_metadata(tmp_path: Path, monkey
     assert list(ranks.run([one], Effort(), campaign, testbed, Counter(1, None))) == []
     (raw,) = (raw for _, raw in campaign.files("mpi.allreduce").read())
     assert len(raw.header) <= 4096
-    (found,) = campaign.samples()
-    assert found.spec == spec
-    assert found.meta["rank_hosts"] == ready["rank_hosts"]
-    assert found.meta["rank_affinity"] == ready["rank_affinity"]
-    assert len(found.meta["command"]) > HOSTS
-    assert found.meta["host_B"]["hosts"] == HOSTS
-    assert found.meta["testbed"] == {"hosts": NAMES}
+    (sample,) = campaign.samples()
+    assert sample.spec == spec
+    assert sample.meta["rank_hosts"] == ready["rank_hosts"]
+    assert sample.meta["rank_affinity"] == ready["rank_affinity"]
+    assert len(sample.meta["command"]) > HOSTS
+    assert sample.meta["host_B"]["hosts"] == HOSTS
+    assert sample.meta["testbed"] == {"hosts": NAMES}
     assert archive.verify(campaign.path)[1] == []
 
 
@@ -347,12 +347,12 @@ def test_work_per_point_does_not_grow_with_the_points_of_a_start(
     monkeypatch.setattr(ranks.host, "describe", counted("describe", ranks.host.describe))
     monkeypatch.setattr(lines.Plan, "encode", counted("encode", lines.Plan.encode))
     monkeypatch.setattr(saving, "LONGEST", 60.0)
-    campaign, some = Campaign(tmp_path / "c"), clock(300)
+    campaign, points = Campaign(tmp_path / "c"), clock(300)
     acknowledge = campaign.acknowledge
     monkeypatch.setattr(campaign, "acknowledge", counted("events", acknowledge))
     calls |= dict.fromkeys(calls, 0)
-    (failure,) = ranks.run(some, Effort(), campaign, testbeds.Testbed("local"), Counter(300, None))
-    assert failure.point is some[13]
+    (failure,) = ranks.run(points, Effort(), campaign, testbeds.Testbed("local"), Counter(300, None))
+    assert failure.point is points[13]
     assert calls["equal"] == 0
     assert calls["describe"] == calls["encode"] == 1
     groups = 1 + -(-(299 - 13) // saving.MOST)

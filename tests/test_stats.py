@@ -56,13 +56,13 @@ def test_order_does_not_matter(values: list[float], random) -> None:
 
 @given(times, st.sampled_from([0.25, 0.5, 0.95]))
 def test_interval_encloses_its_centre(values: list[float], q: float) -> None:
-    found = stats.interval(values, q)
+    interval = stats.interval(values, q)
     if stats.ranks(len(values), q) is None:
-        assert math.isnan(found.low)
-        assert math.isnan(found.high)
-        assert found.relative_width is None
+        assert math.isnan(interval.low)
+        assert math.isnan(interval.high)
+        assert interval.relative_width is None
     else:
-        assert min(values) <= found.low <= found.centre <= found.high <= max(values)
+        assert min(values) <= interval.low <= interval.centre <= interval.high <= max(values)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_median_ranks_of_the_tables(n: int, wanted: tuple[int, int] | None) -> N
 @pytest.mark.parametrize("n", [6, 20, 59, 100, 400])
 def test_ranks_are_exact_and_tight(n: int, q: Fraction) -> None:
     """Each tail holds at most 2.5 %, and would hold more with the ends one rank closer."""
-    found = stats.ranks(n, float(q))
+    ranks = stats.ranks(n, float(q))
     tail = Fraction(25, 1000)
-    if found is None:
+    if ranks is None:
         assert max(q**n, (1 - q) ** n) > tail  # all samples on one side of the quantile: too likely
         return
-    low, high = found
+    low, high = ranks
     assert exact_coverage(n, q, 0, low) <= tail < exact_coverage(n, q, 0, low + 1)
     assert exact_coverage(n, q, high, n + 1) <= tail < exact_coverage(n, q, high - 1, n + 1)
 
@@ -179,10 +179,10 @@ def test_spread() -> None:
     ],
 )
 def test_headline_says_what_it_is(medians: list[float], label: str, low: float, high: float) -> None:
-    found = stats.headline(medians)
-    assert (found.label, found.launches) == (label, len(medians))
-    assert (found.low, found.high) == pytest.approx((low, high), nan_ok=True)
-    assert found.centre == float(np.median(medians))
+    headline = stats.headline(medians)
+    assert (headline.label, headline.launches) == (label, len(medians))
+    assert (headline.low, headline.high) == pytest.approx((low, high), nan_ok=True)
+    assert headline.centre == float(np.median(medians))
 
 
 def test_nothing_and_nan_are_refused() -> None:

@@ -15,16 +15,16 @@ from labkit.studies import latency
 from . import made
 
 
-def kept(held: Campaign, fingerprint: str, origin: str = "measured", **fields: object) -> None:
+def kept(campaign: Campaign, fingerprint: str, origin: str = "measured", **fields: object) -> None:
     """A point of mpi.latency as another program or labkit measured it."""
     spec = Spec.from_dict({"benchmark": "mpi.latency", "size": 8, "ranks": 2, "options": {}, **fields})
     times = np.full(20, 2000) if origin == "measured" else None
     meta = {"fingerprint": fingerprint, "engine": "c", "library": "L"}
-    held.save(made.samples(spec, times, origin=origin, meta=meta), fingerprint)
+    campaign.save(made.samples(spec, times, origin=origin, meta=meta), fingerprint)
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> Campaign:
+def campaign(tmp_path: Path) -> Campaign:
     """A campaign with a point that the notebook asks for, and two that it does not."""
     made = Campaign(tmp_path / "c")
     kept(made, "a" * 16, transport="shm", testbed="local")
@@ -33,38 +33,38 @@ def held(tmp_path: Path) -> Campaign:
     return made
 
 
-def reading(held: Campaign, **values: object) -> studies.Study:
+def reading(campaign: Campaign, **values: object) -> studies.Study:
     """The notebook about latency over a campaign that it only reads."""
-    return latency.Study(campaign=str(held.path), measure=False, **values)
+    return latency.Study(campaign=str(campaign.path), measure=False, **values)
 
 
-def test_what_does_not_match_is_left_out_and_said(held: Campaign) -> None:
-    study = reading(held)
+def test_what_does_not_match_is_left_out_and_said(campaign: Campaign) -> None:
+    study = reading(campaign)
     assert [one.meta["fingerprint"] for one in study.samples] == ["a" * 16]
     assert sorted(one.value("has") for one in study.unlike) == ["testbed=virtual-cluster:4", "transport=auto"]
     said = study.warnings()
     assert "left out: 1 sample file of mpi.latency with transport=auto, but the parameters ask for shm" in said
 
 
-def test_nothing_is_drawn_where_nothing_matches(held: Campaign) -> None:
-    study = reading(held, testbed="virtual-cluster:8")
+def test_nothing_is_drawn_where_nothing_matches(campaign: Campaign) -> None:
+    study = reading(campaign, testbed="virtual-cluster:8")
     assert study.samples == []
     assert sum(int(one.value("count")) for one in study.unlike) == 3
 
 
-def test_numbers_of_others_have_no_path_of_labkit(held: Campaign) -> None:
-    kept(held, "d" * 16, origin="imported", transport="auto", testbed="osu.txt")
-    assert {one.origin for one in reading(held).samples} == {"measured", "imported"}
+def test_numbers_of_others_have_no_path_of_labkit(campaign: Campaign) -> None:
+    kept(campaign, "d" * 16, origin="imported", transport="auto", testbed="osu.txt")
+    assert {one.origin for one in reading(campaign).samples} == {"measured", "imported"}
 
 
-def test_tables_follow_what_is_in_the_campaign(held: Campaign) -> None:
-    study = reading(held)
+def test_tables_follow_what_is_in_the_campaign(campaign: Campaign) -> None:
+    study = reading(campaign)
     first = study.records
     assert study.records is first
-    kept(held, "e" * 16, transport="tcp", testbed="local")
+    kept(campaign, "e" * 16, transport="tcp", testbed="local")
     assert len(study.records) == len(first) + 1
     assert len(study.summary) == 2
-    study.read_from(Campaign(held.path.with_name("empty")))
+    study.read_from(Campaign(campaign.path.with_name("empty")))
     assert study.records.empty
 
 

@@ -325,15 +325,15 @@ def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) 
 
 def working(into: Path) -> list[int]:
     """Processes that work on this campaign: kernel, supervisor, launcher, ranks."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             environment = (folder / "environ").read_bytes()
         except OSError:
             continue
         if f"LABKIT_CAMPAIGN={into}".encode() in environment and int(folder.name) != os.getpid():
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids
 
 
 def test_too_few_descriptors_are_told_before_a_notebook_starts(tmp_path: Path) -> None:

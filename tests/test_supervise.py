@@ -50,15 +50,15 @@ def token():
 
 def alive(word):
     """Processes with this word among their arguments, the supervisor's own left out."""
-    found = []
+    pids = []
     for folder in Path("/proc").iterdir():
         try:
             arguments = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
         except OSError:
             continue
         if word.encode() in arguments and not any(a.endswith(b"supervisor.py") for a in arguments):
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids
 
 
 def eventually(condition, seconds=15.0):
@@ -148,8 +148,8 @@ def test_folder_environment_and_streams(tmp_path):
 
 
 def test_the_command_inherits_nothing_but_its_streams(tmp_path):
-    with (tmp_path / "open").open("w") as held:
-        os.set_inheritable(held.fileno(), True)
+    with (tmp_path / "open").open("w") as stream:
+        os.set_inheritable(stream.fileno(), True)
         with supervise.start(["sleep", "60"]), supervise.start(["ls", "/proc/self/fd"]) as tree:
             listed = tree.stdout.read(1000).split()
     assert len(listed) == 4  # the fourth is the folder that ls reads

@@ -44,13 +44,13 @@ def test_text_without_control_stays(text: str) -> None:
     ],
 )
 def test_no_verb_prints_control_codes(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    held = Campaign(tmp_path / "foreign", {"name": EVIL, "title": EVIL, "labkit": EVIL, "host": {"hostname": EVIL}})
+    campaign = Campaign(tmp_path / "foreign", {"name": EVIL, "title": EVIL, "labkit": EVIL, "host": {"hostname": EVIL}})
     one = point("mpi.latency", 8, "shm", 0)
     meta = {**one.meta, "library": EVIL, "warnings": [f"{EVIL} load 5.1"], "badges": [EVIL]}
-    held.save(dataclasses.replace(one, meta=meta, host={"hostname": EVIL}), f"{1:016x}")
-    held.tell("failed", what=EVIL, reason=EVIL)
+    campaign.save(dataclasses.replace(one, meta=meta, host={"hostname": EVIL}), f"{1:016x}")
+    campaign.tell("failed", what=EVIL, reason=EVIL)
     with contextlib.suppress(SystemExit):
-        cli.main([word.format(held.path) for word in words.split(" ")])
+        cli.main([word.format(campaign.path) for word in words.split(" ")])
     said = "".join(capsys.readouterr())
     assert said
     assert not [c for c in said if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) <= 0x9F], said

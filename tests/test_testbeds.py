@@ -78,8 +78,8 @@ def test_the_link_gets_what_is_asked_for_and_loses_what_was_there() -> None:
 def test_the_address_of_a_device_is_the_routed_one_never_the_first_by_chance() -> None:
     entries = _rdma.parsed(GIDS)
     assert len(entries) == 4
-    found = _rdma.chosen(entries, "mlx5_0")
-    assert (found.index, found.ipv4) == (3, "10.77.0.1")
+    device = _rdma.chosen(entries, "mlx5_0")
+    assert (device.index, device.ipv4) == (3, "10.77.0.1")
     assert _rdma.chosen(entries).device == "mlx5_0"
     assert _rdma.chosen(entries, "mlx4_0").index == 0
     with pytest.raises(SpecError, match="rxe0 has no RoCE v2 address for IPv4"):
@@ -211,9 +211,9 @@ def test_a_result_becomes_samples_with_its_facts() -> None:
         "facts": {"verified": True},
         "reported": [["transaction_rate_per_s", "1/s", "mean", 9.0]],
     }
-    found = pyverbs.parsed("noise\n" + json.dumps(result), Path())
-    assert found.time_ns.tolist() == [5, 6]
-    assert found.extras["a_ns"].tolist() == [1, 2]
-    assert found.facts == {"verified": True}
-    assert found.warnings[0].as_dict() == result["warnings"][0]
-    assert found.reported[0].value == 9.0
+    parsed = pyverbs.parsed("noise\n" + json.dumps(result), Path())
+    assert parsed.time_ns.tolist() == [5, 6]
+    assert parsed.extras["a_ns"].tolist() == [1, 2]
+    assert parsed.facts == {"verified": True}
+    assert parsed.warnings[0].as_dict() == result["warnings"][0]
+    assert parsed.reported[0].value == 9.0

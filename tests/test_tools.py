@@ -45,14 +45,14 @@ def need(*modules: object) -> None:
 
 def marked(mark: str) -> list[int]:
     """Processes with the mark in their environment, without this one."""
-    found = []
+    pids = []
     for process in psutil.process_iter():
         try:
             if process.pid != os.getpid() and process.environ().get("LABKIT_TEST") == mark:
-                found.append(process.pid)
+                pids.append(process.pid)
         except psutil.Error:
             continue
-    return found
+    return pids
 
 
 @pytest.fixture

@@ -285,9 +285,9 @@ def test_under_load_keeps_every_message_and_its_lateness(mark: str) -> None:
 
 def test_a_sender_that_cannot_keep_up_says_so() -> None:
     start = np.arange(100, dtype=np.int64) * 2_000_000  # half the rate
-    found = sockperf._paced(tools.Parsed(time_ns=start + 1, extras={"start_ns": start}), 1000)
-    assert texts(found.warnings) == ("the sender reached 500 of 1000 messages per second.",)
-    assert found.extras["late_ns"].tolist() == (np.arange(100) * 1_000_000).tolist()
+    parsed = sockperf._paced(tools.Parsed(time_ns=start + 1, extras={"start_ns": start}), 1000)
+    assert texts(parsed.warnings) == ("the sender reached 500 of 1000 messages per second.",)
+    assert parsed.extras["late_ns"].tolist() == (np.arange(100) * 1_000_000).tolist()
 
 
 def test_the_ladder_has_every_size(mark: str) -> None:

@@ -267,8 +267,8 @@ def test_ucx_perftest_refuses_paths_and_hosts_it_cannot_reach() -> None:
 
 def test_bandwidth_tests_report_no_latency() -> None:
     text = (GOLDEN / "ucx_perftest" / "rc_get_O.txt").read_text()
-    found = ucx_perftest.bandwidth(verbs(65536, operation="get"), SHORT).parse(text, Path()).reported
-    assert {v.name for v in found} == {"overhead", "bandwidth_MBps", "message_rate_per_s"}
+    reported = ucx_perftest.bandwidth(verbs(65536, operation="get"), SHORT).parse(text, Path()).reported
+    assert {v.name for v in reported} == {"overhead", "bandwidth_MBps", "message_rate_per_s"}
 
 
 @pytest.mark.parametrize(("transport", "operation"), [("tcp", "tag"), ("tcp", "am"), ("shm", "put"), ("shm", "get")])

@@ -17,17 +17,17 @@ from labkit.worker.verify import compare, pattern_of
 def test_frames_survive_any_cutting(payloads: list[list[int]], step: int) -> None:
     frames = [Frame({"kind": "samples", "index": i}, np.array(p, np.int64)) for i, p in enumerate(payloads)]
     stream, reader = b"".join(f.encode() for f in frames), Reader()
-    found = [f for at in range(0, len(stream), step) for f in reader.feed(stream[at : at + step])]
-    assert [f.header["index"] for f in found] == list(range(len(payloads)))
-    assert [f.values.tolist() for f in found] == payloads
+    received = [f for at in range(0, len(stream), step) for f in reader.feed(stream[at : at + step])]
+    assert [f.header["index"] for f in received] == list(range(len(payloads)))
+    assert [f.values.tolist() for f in received] == payloads
     assert all(f.encode().endswith(b"\n") for f in frames), "Open MPI 5 keeps back what ends in the middle of a line"
 
 
 def test_what_is_no_frame_is_kept_aside() -> None:
     frame, reader = Frame({"kind": "point", "index": 1}).encode(), Reader()
     stream = b"Hello from a chatty library\n" + frame + b"LABKIT\n=== BAD TERMINATION ===\n" + frame
-    found = [f for at in range(len(stream)) for f in reader.feed(stream[at : at + 1])]
-    assert len(found) == 2
+    frames = [f for at in range(len(stream)) for f in reader.feed(stream[at : at + 1])]
+    assert len(frames) == 2
     assert reader.noise == "Hello from a chatty library\nLABKIT\n=== BAD TERMINATION ===\n"
 
 

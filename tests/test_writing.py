@@ -39,10 +39,10 @@ def device(path: Path, minor: int) -> Path:
 
 def drained(fifo: Path) -> tuple[threading.Thread, list[bytes]]:
     """A reader of a pipe."""
-    found: list[bytes] = []
-    reader = threading.Thread(target=lambda: found.append(fifo.read_bytes()), daemon=True)
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(fifo.read_bytes()), daemon=True)
     reader.start()
-    return reader, found
+    return reader, received
 
 
 def test_a_regular_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -76,16 +76,16 @@ def test_results_go_to_a_device_that_stays_one(tmp_path: Path, form: str) -> Non
 
 
 def test_an_archive_goes_to_a_device_and_to_a_pipe(tmp_path: Path) -> None:
-    held, null, fifo = filled(tmp_path / "c", 4), device(tmp_path / "null", 3), tmp_path / "fifo"
+    campaign, null, fifo = filled(tmp_path / "c", 4), device(tmp_path / "null", 3), tmp_path / "fifo"
     inode = null.stat().st_ino
-    assert main(["export", str(held.path), "--output", str(null)]) == 0
+    assert main(["export", str(campaign.path), "--output", str(null)]) == 0
     assert (stat.S_ISCHR(null.stat().st_mode), null.stat().st_ino) == (True, inode)
     os.mkfifo(fifo)
-    reader, found = drained(fifo)
-    assert main(["export", str(held.path), "--output", str(fifo)]) == 0
+    reader, received = drained(fifo)
+    assert main(["export", str(campaign.path), "--output", str(fifo)]) == 0
     reader.join(10)
     assert stat.S_ISFIFO(fifo.stat().st_mode)
-    (tmp_path / "c.zip").write_bytes(found[0])
+    (tmp_path / "c.zip").write_bytes(received[0])
     assert archive.verify(tmp_path / "c.zip")[1] == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "c.zip", "fifo", "null"]
 
@@ -93,16 +93,16 @@ def test_an_archive_goes_to_a_device_and_to_a_pipe(tmp_path: Path) -> None:
 def test_results_go_to_a_pipe(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    reader, found = drained(fifo)
+    reader, received = drained(fifo)
     words = ["show", EXAMPLE, "--benchmark", "mpi.latency", "--format", "parquet", "--output", str(fifo)]
     assert main(words) == 0
     reader.join(10)
-    assert pq.read_table(io.BytesIO(found[0])).num_rows > 0
+    assert pq.read_table(io.BytesIO(received[0])).num_rows > 0
 
 
 def test_a_dash_is_standard_output(tmp_path: Path) -> None:
-    held = filled(tmp_path / "c", 4)
-    command = [sys.executable, "-m", "labkit.cli", "export", str(held.path), "--output", "-"]
+    campaign = filled(tmp_path / "c", 4)
+    command = [sys.executable, "-m", "labkit.cli", "export", str(campaign.path), "--output", "-"]
     done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert zipfile.ZipFile(io.BytesIO(done.stdout)).testzip() is None
@@ -188,14 +188,14 @@ def test_a_durable_file_is_on_the_disk_before_and_after_it_gets_its_name(
 
 @pytest.mark.parametrize("kind", ["point", "compacted", "campaign.json"])
 def test_what_a_log_acknowledges_is_durable(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = filled(tmp_path / "c", 3)
+    campaign = filled(tmp_path / "c", 3)
     disk = Disk(monkeypatch)
     if kind == "point":
-        held.save(made.samples("mpi.latency", [1, 2, 3]), "0" * 16)
+        campaign.save(made.samples("mpi.latency", [1, 2, 3]), "0" * 16)
     elif kind == "compacted":
-        held.compact()
+        campaign.compact()
     else:
-        held.update({"title": "x"})
+        campaign.update({"title": "x"})
     places = [n for n, done in enumerate(disk.done) if done.endswith(".parquet") or done == "campaign.json"]
     assert places
     for place in places:
@@ -244,7 +244,7 @@ def test_no_module_has_an_atomic_write_of_its_own() -> None:
     """Files of labkit get their names in `labkit.writing`; folders, locks and leases that are moved are listed here."""
     moved = {"scratch.py", "report/stage.py", "campaign/lease.py", "staging/archive.py", "staging/node.py"}
     package = Path(writing.__file__).parent
-    own = {
+    modules = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")
         if re.search(
@@ -252,4 +252,4 @@ def test_no_module_has_an_atomic_write_of_its_own() -> None:
             path.read_text(),
         )
     }
-    assert own - moved == {"writing.py"}
+    assert modules - moved == {"writing.py"}

@@ -21,6 +21,7 @@ from labkit.benchmarks._kinds import (
     FileBenchmark,
     InterferenceBenchmark,
     KernelBenchmark,
+    LogBenchmark,
     NoOptions,
     OneSidedBenchmark,
     RankBenchmark,
@@ -40,6 +41,7 @@ __all__ = [
     "FileBenchmark",
     "InterferenceBenchmark",
     "KernelBenchmark",
+    "LogBenchmark",
     "NoOptions",
     "OneSidedBenchmark",
     "RankBenchmark",
@@ -47,6 +49,7 @@ __all__ = [
     "ToolBenchmark",
     "checked",
     "completed",
+    "every",
     "find",
     "get",
     "identity",
@@ -59,7 +62,18 @@ __all__ = [
 
 @cache
 def find() -> dict[str, Benchmark]:
-    """Return all benchmarks by name, from the files of this package; sorted.
+    """Return all benchmarks that labkit can run by name, from the files of this package; sorted.
+
+    Raises
+    ------
+    ValueError
+        If two files export one name.
+    """
+    return {name: one for name, one in every().items() if not isinstance(one, LogBenchmark)}
+
+
+def every() -> dict[str, Benchmark]:
+    """Return all benchmarks by name, also those that labkit only imports; sorted.
 
     Raises
     ------
@@ -121,7 +135,7 @@ def get(name: str) -> Benchmark:
         for file in _likely(family, name_in_family):
             if name in (exported := _exported(family, file)):
                 return exported[name]
-    raise known("benchmark", name, list(find()), see="labkit list")
+    raise known("benchmark", name, list(every()), see="labkit list")
 
 
 def tools_of(name: str) -> tuple[Callable[[Spec, Effort], Invocation], ...]:
@@ -151,6 +165,12 @@ def resolve(spec: Spec) -> Spec:
         For an unknown benchmark or option, a wrong value, or impossible ranks or size.
     """
     benchmark = get(spec.benchmark)
+    if isinstance(benchmark, LogBenchmark):
+        originals = ", ".join(benchmark.logs)
+        raise SpecError(
+            f"labkit does not run {spec.benchmark}: it imports the output of the original ({originals}). "
+            "Run that, and import what it prints: labkit import FILE."
+        )
     options = dataclasses.asdict(validated(benchmark.options, dict(spec.options), what=spec.benchmark))
     low, high = benchmark.ranks
     if benchmark.single:

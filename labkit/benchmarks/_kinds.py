@@ -61,6 +61,7 @@ class Benchmark:
     equivalents : tests of the OSU and Intel benchmarks that are the same → options that make the benchmark equal them.
     converted : for equivalents that count differently, from the spec: factors from their `size` and metrics to ours.
     unlike : for equivalents that are not quite the same, the difference as a sentence; converted numbers carry it.
+    logs : tests in the logs of tools that are the same → options that make the benchmark equal them.
     """
 
     by: ClassVar[str] = ""  # what makes the samples, in a list
@@ -86,6 +87,7 @@ class Benchmark:
     equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
     converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict, init=False)
     unlike: Mapping[str, str] = field(default_factory=dict, init=False)
+    logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
 
     @property
     def single(self) -> bool:
@@ -110,11 +112,30 @@ class ToolBenchmark(Benchmark):
     ----------
     tools : tools that can serve, best first; labkit takes the first that is installed. Each is a pure function of
         spec and effort.
+    logs : as in `Benchmark`.
     """
 
     by: ClassVar[str] = "tool"
 
     tools: tuple[Callable[[Spec, Effort], Invocation], ...]
+    logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogBenchmark(Benchmark):
+    """A benchmark that labkit does not run: its numbers come from logs of the original.
+
+    Its points have any option that the log names, and any number of ranks.
+
+    Parameters
+    ----------
+    ranks, logs : as in `Benchmark`.
+    """
+
+    by: ClassVar[str] = "imported log"
+
+    ranks: tuple[int, int | None] = (1, None)
+    logs: Mapping[str, Mapping[str, Scalar]]
 
 
 @dataclass(frozen=True, kw_only=True)

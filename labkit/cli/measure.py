@@ -34,7 +34,7 @@ LIST = "A list A,B compares"
 PLACE = {
     "ranks": Flag(metavar="N"),
     "ppn": Flag(metavar="N"),
-    "hosts": Flag(metavar="A,B|FILE", more="FILE is a hostfile"),
+    "hosts": Flag(metavar="A,B|FILE", more="A range is node[01-16]; FILE is a hostfile"),
     "bind": Flag(),
     "device": Flag(),
     "transport": Flag(more=LIST),

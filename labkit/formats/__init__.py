@@ -7,11 +7,18 @@ the line and says what was wanted.
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
 
 from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.spec import Reported, Scalar
+
+if TYPE_CHECKING:
+    from labkit.formats._log import Log
 
 
 def metric(
@@ -31,3 +38,12 @@ def malformed(what: str, line: int, text: str, wanted: str, remedy: str = "") ->
     """Return the error for a line that is not what it must be; `line` counts from 1, 0 is the output as a whole."""
     place = f"{what}, line {line}" if line else what
     return DataError(f"{place}: found {text.strip()[:200]!r}, wanted {wanted}.{remedy and f' {remedy}'}")
+
+
+@cache
+def logs() -> dict[str, Log]:
+    """Return the kinds of logs that `labkit import` reads, by name: every file of this package that exports `LOG`."""
+    files = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in files]
+    kinds: list[Log] = [module.LOG for module in modules if hasattr(module, "LOG")]
+    return {kind.name: kind for kind in kinds}

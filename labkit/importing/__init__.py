@@ -1,27 +1,33 @@
 """Imports the output of other benchmarks: each row of a table becomes a point without samples.
 
+A file is known by its content. OMB and IMB print tables of any length (`points`); the output of all other tools is a
+log (`logs`). Of a folder, labkit reads all files, and names those that it leaves out, each with the reason.
+
 The text says which test ran, not where. So each file stands for a system of its own, named after the file. If the user
 names the testbed, files with the same name are launches of the same points. A test belongs to the benchmark that lists
-it in its `equivalents`, with the options given there and those in the text. labkit reads a text of any length in
-pieces, and reads all texts before it changes the campaign.
+it in its `equivalents` or its `logs`, with the options given there and those in the text. labkit reads tables of any
+length in pieces, and reads all texts before it changes the campaign.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import campaign
 from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
+from labkit.importing import logs
+from labkit.importing.folders import collected
 from labkit.importing.known import Known
 from labkit.importing.messages import Messages
 from labkit.importing.points import Converters, Given
 from labkit.importing.staging import Staging
-from labkit.importing.text import Text, identify
+from labkit.importing.text import Text
 
 MOST_RANKS = 100_000_000
 Progress = Callable[[int, int], None]
@@ -36,19 +42,29 @@ class Outcome:
     campaign : the campaign that has the points now.
     added, present : number of new points, and of those from an earlier import of the same text.
     warnings : what was left out, and what was assumed.
+    files : number of files of each kind.
+    left_out : files of a folder that were not imported, each with the reason.
     """
 
     campaign: Campaign
     added: int
     present: int
     warnings: tuple[str, ...]
+    files: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
         """Return a summary for people."""
         already = ""
         if self.present:
             already = f", {self.present} already imported"
-        return f"{self.added} points imported{already}\nsamples: {self.campaign.path}"
+        lines = [f"{self.added} points imported{already}"]
+        if sum(self.files.values()) > 1:
+            lines.append("files: " + ", ".join(f"{count} of {kind}" for kind, count in sorted(self.files.items())))
+        if self.left_out:
+            lines.append(f"left out: {len(self.left_out)} files")
+            lines += [f"  {name}: {reason}" for name, reason in self.left_out]
+        return "\n".join([*lines, f"samples: {self.campaign.path}"])
 
 
 def bring(
@@ -64,7 +80,7 @@ def bring(
 
     Parameters
     ----------
-    paths : files with the output of the OSU or the Intel MPI benchmarks.
+    paths : files with the output of benchmarks, or folders of such files.
     into : campaign or its folder; a new one, named after the time, if left out.
     ranks : number of ranks if neither test nor text gives it; 0 for not known.
     testbed : where it was measured; empty for not known.
@@ -78,11 +94,12 @@ def bring(
         If `ranks` is not a valid number.
     DataError
         If a file cannot be read or does not fit, or if no table in any of them has a benchmark; nothing was kept.
+        Files of a folder that do not fit are left out instead, each as a whole.
     """
     if isinstance(ranks, bool) or not isinstance(ranks, int) or not 0 <= ranks <= MOST_RANKS:
         raise SpecError(f"--ranks {ranks}, but it must be a whole number from 1 to {MOST_RANKS:,}.")
     given = Given(ranks, testbed, " ".join(published.split()))
-    texts = [identify(path) for path in paths]
+    texts, left_out = collected(paths)
     path = into.path if isinstance(into, Campaign) else Path(into or campaign.root())
     if into and (path / "campaign.json").exists():
         target = into if isinstance(into, Campaign) else Campaign(path)
@@ -100,7 +117,8 @@ def bring(
             target = into if isinstance(into, Campaign) else Campaign(into or campaign.fresh("import"))
             with target.lease():
                 staging.publish(target)
-    return Outcome(target, staging.added, present, tuple(dict.fromkeys(warnings)))
+    kinds = Counter(text.kind for text in texts)
+    return Outcome(target, staging.added, present, tuple(dict.fromkeys(warnings)), kinds, tuple(left_out))
 
 
 @contextmanager
@@ -129,7 +147,7 @@ def _read(
         progress(done, total)
 
     for text in texts:
-        key = (text.digest, given.testbed or text.path.name)
+        key = (text.digest, given.testbed or text.name)
         if key in counts:  # the same text once more
             present += counts[key]
             read(text.size)
@@ -146,8 +164,13 @@ def _read_text(
     text: Text, given: Given, staging: Staging, known: Known, read: Callable[[int], None]
 ) -> tuple[int, int, list[str]]:
     """Read a text; return how many points it has, how many of them were imported before, and the warnings."""
-    messages, lines, converters = Messages(text.path), text.lines(read), Converters(text, given)
-    added_before, present = staging.added, 0
+    messages, added_before, present = Messages(text.path), staging.added, 0
+    if text.log:
+        new, present = logs.points(text, text.runs(read), given, messages, known)
+        for benchmark, (points, size) in new.items():
+            staging.add(benchmark, points, size)
+        return staging.added - added_before + present, present, messages.warnings("")
+    lines, converters = text.lines(read), Converters(text, given)
     for table in text.tables(lines):
         if converter := converters.of(table, messages):
             points, present_here, size = converter.points(table, messages, known)

@@ -26,7 +26,7 @@ from labkit.importing.known import Known
 from labkit.importing.messages import Messages
 from labkit.importing.specs import doubts_of, ranks_of, spec_of
 from labkit.importing.text import Text
-from labkit.notes import note
+from labkit.notes import Note, note
 from labkit.samples import Samples
 from labkit.samples.facts import complete, noted
 from labkit.samples.patterned import LAUNCH, NAME, OWN, SHARED, Points
@@ -57,7 +57,7 @@ class Given:
     published: str = ""
 
 
-class _Pattern:
+class Pattern:
     """Metadata of the rows of a table that differ in size, values and place only."""
 
     def __init__(self, point: Samples, identity: Mapping[str, str]) -> None:
@@ -111,7 +111,7 @@ class Converter:
                 for meaning in text.form.meanings(table)
             ]
         )
-        self._patterns: dict[object, _Pattern] = {}
+        self._patterns: dict[object, Pattern] = {}
         names = ("Window", "Group", "Validation", "Iterations", "#repetitions")
         places = [table.columns.index(name) for name in names if name in table.columns]
         self._key: Callable[[tuple[Value, ...]], object] | None = itemgetter(*places) if places else None
@@ -150,7 +150,7 @@ class Converter:
             points, present = _without(points, known.present(digest, names, [row.line for row in rows]))
         return points, present, len(table_source) + sum(map(len, points.own_texts)) + len(points) * _OVERHEAD_B
 
-    def _patterns_of(self, rows: Sequence[Row]) -> list[_Pattern]:
+    def _patterns_of(self, rows: Sequence[Row]) -> list[Pattern]:
         """Return the pattern of each row."""
         if not rows:
             return []
@@ -172,7 +172,7 @@ class Converter:
             return 0
         return int((row.size or 0) // self._threads * self._factors.get("size", 1))
 
-    def _pattern(self, key: object, row: Row) -> _Pattern:
+    def _pattern(self, key: object, row: Row) -> Pattern:
         if len(self._patterns) >= _PATTERNS:
             self._patterns.clear()
         self._patterns[key] = pattern = self._new_pattern(row)
@@ -180,10 +180,10 @@ class Converter:
 
     def _spec(self, row: Row) -> Spec:
         """Return the spec of a row, without its size."""
-        testbed = self._given.testbed or self._text.path.name
+        testbed = self._given.testbed or self._text.name
         return spec_of(self._benchmark, self._options, self._table, row, self._ranks, testbed)
 
-    def _new_pattern(self, row: Row) -> _Pattern:
+    def _new_pattern(self, row: Row) -> Pattern:
         """Return the pattern of rows like this one."""
         table, given = self._table, self._given
         spec = self._spec(row)
@@ -205,19 +205,23 @@ class Converter:
             "file": str(self._text.path),
             "place": self._text.digest[:16],
         }
-        origin, doubts = "imported", [*self.doubts, *doubts_of(table, checked)]
-        if given.published:
-            doubts.append(note("published", f"published, not measured here: {given.published}"))
-            origin = "published"
-            meta |= {"engine": "published", "library": "not told", "reference": given.published}
-        meta |= noted([], doubts)
+        meta, origin = meta_of(meta, [*self.doubts, *doubts_of(table, checked)], given)
         facts = {"architecture": parameters.get("Machine"), "kernel": parameters.get("Release")}
         effort = Effort(launches=1, iterations=count if isinstance(count, int) and count > 0 else None)
         host = {name: value for name, value in facts.items() if value}
-        meta = complete(meta, origin)
         point = Samples(spec=spec, effort=effort, host=host, launch=0, origin=origin, meta=meta)
         identity = {"library": library, "text": "" if given.testbed else self._text.digest}
-        return _Pattern(point, identity)
+        return Pattern(point, identity)
+
+
+def meta_of(meta: Mapping[str, Any], doubts: Sequence[Note], given: Given) -> tuple[dict[str, Any], str]:
+    """Return the metadata of a point with its doubts, and its origin: imported or published."""
+    origin, meta, doubts = "imported", dict(meta), list(doubts)
+    if given.published:
+        doubts.append(note("published", f"published, not measured here: {given.published}"))
+        origin = "published"
+        meta |= {"engine": "published", "library": "not told", "reference": given.published}
+    return complete(meta | noted([], doubts), origin), origin
 
 
 class _Values:

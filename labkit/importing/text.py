@@ -13,22 +13,27 @@ from pathlib import Path
 from types import ModuleType
 
 from labkit.errors import DataError
-from labkit.formats import imb, malformed, omb
+from labkit.formats import imb, logs, malformed, omb
 from labkit.formats._lines import LONGEST, Lines
+from labkit.formats._log import LARGEST, Log, Run
 from labkit.formats._table import Table
 
-FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}
+FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
 PIECE = 1 << 20  # B read at once
 PART = 1 << 12  # rows of a long table in memory
+_LABEL = r"^(?: *\d{1,7}: |\[[\d,]+\](?:<std\w+>:?)? ?)?"
 _BEGINS = {
-    kind: re.compile(rf"^(?: *\d{{1,7}}: |\[[\d,]+\](?:<std\w+>:?)? ?)?{form.BEGINS}", re.MULTILINE)
-    for kind, form in FORMATS.items()
+    kind: re.compile(f"{_LABEL}(?:{begins})", re.MULTILINE)
+    for kind, begins in [
+        *((kind, form.BEGINS) for kind, form in FORMATS.items()),
+        *((kind, log.begins.pattern) for kind, log in logs().items()),
+    ]
 }
-_MARKS = {
-    kind: form.MARKS for kind, form in FORMATS.items()
-}  # a search for them comes first, because it is much faster
+# a search for these comes first, because it is much faster
+_MARKS = {kind: form.MARKS for kind, form in FORMATS.items()} | {kind: log.marks for kind, log in logs().items()}
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,11 @@ class Text:
     Parameters
     ----------
     path : of the file.
-    kind : key of `FORMATS`.
+    kind : key of `FORMATS`, or of `labkit.formats.logs`.
     digest : SHA-256 of the text, which names it.
     size : B.
     encoding : of its characters.
+    name : of the file; with its folders, if a folder was named.
     """
 
     path: Path
@@ -49,6 +55,29 @@ class Text:
     digest: str
     size: int
     encoding: str
+    name: str
+
+    @property
+    def log(self) -> Log | None:
+        """The kind of log that it is; None for a text of tables."""
+        return logs().get(self.kind)
+
+    def runs(self, read: Callable[[int], None]) -> list[Run]:
+        """Return the runs of a log.
+
+        Raises
+        ------
+        DataError
+            If it is larger than a log can be, or a line does not fit.
+        """
+        log = self.log
+        assert log is not None
+        if self.size > LARGEST:
+            raise malformed(str(self.path), 0, f"{self.size:,} B", f"a log of {log.name}, {LARGEST >> 20} MiB at most")
+        text = "".join(piece for _, piece in _pieces(self.path, self.encoding)).removeprefix(_BOM)
+        runs = log.runs(text, str(self.path))
+        read(self.size)
+        return runs
 
     @property
     def form(self) -> ModuleType:
@@ -79,13 +108,34 @@ class Text:
         return tables
 
 
-def identify(path: str | Path) -> Text:
-    """Find format and checksum of a file.
+class UnknownError(DataError):
+    """A file in no format that labkit knows.
+
+    Parameters
+    ----------
+    message : as of any error.
+    reason : in few words, without the file's name.
+    """
+
+    def __init__(self, message: DataError, reason: str) -> None:
+        super().__init__(str(message))
+        self.reason = reason
+
+
+def identify(path: str | Path, name: str = "") -> Text:
+    """Find format and checksum of a file by its content.
+
+    Parameters
+    ----------
+    path : of the file.
+    name : what its points call it; by default its last part.
 
     Raises
     ------
     DataError
-        If it cannot be read, is not a regular file, or is in no format that labkit knows.
+        If it cannot be read, or is not a regular file.
+    UnknownError
+        If it is in no format that labkit knows, or in several.
     """
     digest, kinds, first_line, rest, size = hashlib.sha256(), set[str](), "", "", 0
     encoding = _encoding(path)
@@ -96,19 +146,34 @@ def identify(path: str | Path) -> Text:
             lines = piece[:LONGEST].removeprefix(_BOM).splitlines()
             first_line = next((line for line in lines if line.strip()), "")
         text = (rest + piece).removeprefix(_BOM)
+        if "\x1b" in text:
+            text = _COLOUR.sub("", text)
         kinds |= {
             kind
             for kind, form in _BEGINS.items()
             if kind not in kinds and any(mark in text for mark in _MARKS[kind]) and form.search(text)
         }
         rest = text[-256:].rpartition("\n")[2]
+    for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
+        kinds -= set(log.holds)
     if len(kinds) != 1:
-        wanted = "the output of the OSU micro-benchmarks (OMB) or of the Intel MPI benchmarks (IMB)"
-        remedy = "Name a file with the complete output of one program, including lines that begin with '#'."
-        if kinds:
-            wanted, remedy = f"{wanted}, not of both in one file", "Split it into one file per program."
-        raise malformed(str(path), 1, first_line or "nothing", wanted, remedy)
-    return Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding)
+        raise _unknown(str(path), sorted(kinds), first_line)
+    return Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name or Path(path).name)
+
+
+def _unknown(path: str, kinds: list[str], first_line: str) -> UnknownError:
+    """Return the error for a file of no kind, or of several."""
+    if kinds:
+        wanted, remedy = "the output of one program, not of several", "Split it into one file per program."
+        found = " and ".join(kinds)
+        return UnknownError(malformed(path, 0, found, wanted, remedy), f"output of {found} in one file: split it")
+    wanted = f"the output of a benchmark that labkit reads ({', '.join([*FORMATS, *logs()])})"
+    remedy = "Name a file with the complete output of one program, including its head."
+    begin = first_line.strip()[:60]
+    reason = f"begins with {begin!r}, which no benchmark that labkit reads prints" if begin else "empty"
+    if "\ufffd" in begin or "\0" in begin:
+        reason = "not text"
+    return UnknownError(malformed(path, 1, first_line or "nothing", wanted, remedy), reason)
 
 
 def _open(path: str | Path) -> int:

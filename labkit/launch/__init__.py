@@ -20,7 +20,7 @@ from labkit import causes
 from labkit.errors import LaunchError, SpecError, known
 from labkit.host import Program, eager
 from labkit.launch._files import LauncherFile, file, libraries, names, own_library, programs
-from labkit.launch._hosts import listed, spread
+from labkit.launch._hosts import listed, named, spread
 from labkit.launch._placement import FLAGS, NETWORK, Placement, job_hosts, refuse_uneven
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "library",
     "library_path",
     "listed",
+    "named",
     "names",
     "programs",
     "recognised",

@@ -10,34 +10,68 @@ from pathlib import Path
 
 from labkit import outside
 from labkit.errors import DataError, SpecError
+from labkit.host import allocation
 
-_HOST = re.compile(r"(?P<name>\[[^\]\s]+\]|[^:\s=,]+)(?::(?P<slots>[1-9]\d*))?")
+MOST = 100_000  # hosts of a list with ranges
+
+_HOST = re.compile(r"(?P<name>\[[^\]\s]+\]|[^:\s=,\[\]]+)(?::(?P<slots>[1-9]\d*))?")
 _LINE = re.compile(r"(?P<host>\S+)(?P<rest>(\s+\S+=\S+)*)")
+_WORD = re.compile(r"(?:[^,\[]|\[[^\]]*\]?)+")
+_RANGES = re.compile(r"\[((?:\d+(?:-\d+)?,)*\d+(?:-\d+)?)\]")
 _SLOTS = re.compile(r"(?<!\S)slots=([1-9]\d*)(?!\S)")
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Hosts of ``a,b``, ``a:4,b:2`` or a file, each as ``host`` or ``host:slots``.
+    """Hosts of a list or a file, each as ``host`` or ``host:slots``.
 
-    A file has one host a line: ``host slots=4`` (Open MPI), ``host:4`` (Hydra), or the host alone, repeated for each
-    slot (nodefile of PBS, LSF and Slurm); ``#`` begins a comment.
+    A list is as `named` takes it. A file has one host a line: ``host slots=4`` (Open MPI), ``host:4`` (Hydra), or the
+    host alone, repeated for each slot (nodefile of PBS, LSF and Slurm); ``#`` begins a comment.
 
     Raises
     ------
     SpecError
         If the file cannot be read, a line is none of these, or a host is given twice.
-
-    Examples
-    --------
-    >>> listed("a:4,b:2")
-    ('a:4', 'b:2')
     """
     path = Path(text)
     if text and ("/" in text or _is_file(path)):
         return _read(path)
-    hosts = tuple(name for name in text.split(",") if name)
+    return named(text)
+
+
+def named(text: str) -> tuple[str, ...]:
+    """Hosts of ``a,b``, ``a:4,b:2`` or Slurm's ``n[01-03,7]:4``, each as ``host`` or ``host:slots``.
+
+    Raises
+    ------
+    SpecError
+        If a host is given twice or is not of that form, or a range runs backwards or has more than `MOST` hosts.
+
+    Examples
+    --------
+    >>> named("a:4,b:2"), named("n[09-10]:2,[::1]")
+    (('a:4', 'b:2'), ('n09:2', 'n10:2', '[::1]'))
+    """
+    hosts: list[str] = []
+    for word in (word.strip() for word in _WORD.findall(text)):
+        ranges = _RANGES.findall(word)
+        if word and ranges:
+            _check_ranges(word, ranges)
+        hosts += allocation.expanded(word) if ranges else [word] if word else []
     slots(hosts)
-    return hosts
+    return tuple(hosts)
+
+
+def _check_ranges(word: str, ranges: Sequence[str]) -> None:
+    """Refuse ranges that run backwards, and those that name too many hosts to list them."""
+    count = 1
+    for text in ranges:
+        ends = [part.partition("-")[::2] for part in text.split(",")]
+        lengths = [int(last or first) - int(first) + 1 for first, last in ends]
+        if min(lengths) < 1:
+            raise SpecError(f"hosts={word}, but a range must run upwards. Write it like node[01-16].")
+        count *= sum(lengths)
+    if count > MOST:
+        raise SpecError(f"hosts={word} has {count:,} hosts, but {MOST:,} are the most. Give a smaller range.")
 
 
 def _is_file(path: Path) -> bool:

@@ -14,7 +14,7 @@ from labkit import notes, stats
 from labkit.columns import COLUMNS, ENDS, METRICS, SHOWN, STATISTICS, SUMMARY, end_column, split, statistic_column
 from labkit.notes import Note, note
 
-HEADLINES = ("p50", "mean", "value", "osu_mean")  # the statistic that stands for a metric, best first
+HEADLINES = ("p50", "mean", "value", "osu_mean", "max")  # the statistic that stands for a metric, best first
 GIVEN = ("option_", "env_")  # how columns begin that only some points have
 KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one another
 

@@ -54,8 +54,7 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, *extra: str) ->
 
     known = {"link-citations": "true", "target": target, "labkit-seal": book.config.get(SEAL, "")}
     meta = [f"--metadata={key}:{value}" for key, value in known.items()]
-    if book.config.get("bibliography"):
-        meta.append(f"--bibliography={book.config['bibliography']}")
+    meta += [f"--bibliography={name}" for name in book.bibliographies]
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
     safe, widths = (f"--lua-filter={templates / 'filters' / name}" for name in ("safe.lua", "widths.lua"))
     filters = (safe, widths, number, "--citeproc", form)

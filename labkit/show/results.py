@@ -65,7 +65,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if _given(rows, m)]
     factors = differing(rows, skip=("testbed", "ranks"))
-    tails = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
+    tails: tuple[str, ...] = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
+    if isinstance(benchmark, benchmarks.LogBenchmark):  # many of these print one number
+        tails = tuple(tail for tail in tails if _given(rows, metrics[0], (tail,)))
     head = (["size"] if benchmark.sized else []) + [named(c) for c in factors]
     for metric in metrics:
         label, unit = METRICS[metric].label, METRICS[metric].unit
@@ -99,7 +101,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
             *dict.fromkeys(rows["library"]),
             first["testbed"],
             f"engine {', '.join(dict.fromkeys(rows['engine']))}",
-            *dict.fromkeys(rows["host"]),
+            *filter(None, dict.fromkeys(rows["host"])),
         ]
     )
     notes = _notes(rows, heads, metrics[0], tails)

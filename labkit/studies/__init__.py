@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, campaign, measuring, records
+from labkit import benchmarks, campaign, launch, measuring, records
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.errors import SpecError, known
@@ -237,7 +237,7 @@ def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
     fields = {name: value for name, value in setting.items() if getattr(spec, name, None) == "auto"}
     variables = {name.removeprefix("env."): value for name, value in setting.items() if name.startswith("env.")}
     spec = spec.replace(**fields, environment={**variables, **dict(spec.environment)})
-    hosts = () if spec.hosts or spec.transport == "shm" else tuple(words(setting.get("hosts", "")))
+    hosts = () if spec.hosts or spec.transport == "shm" else launch.named(setting.get("hosts", ""))
     return spec.replace(hosts=hosts) if hosts else spec
 
 

@@ -73,9 +73,9 @@ class Study(studies.Study):
         v = self.values
         if v.launches < 2:
             raise SpecError(f"launches={v.launches}, but the study measures suspicious pairs twice. Set launches=2.")
-        known = words(v.hosts) or list(testbeds.outline(v.testbed).hosts)
+        known = launch.named(v.hosts) or list(testbeds.outline(v.testbed).hosts)
         # a file of hosts is opened only to measure, because a campaign that is read may come from anybody
-        hosts = launch.listed(v.hosts) if v.measure else tuple(words(v.hosts))
+        hosts = launch.listed(v.hosts) if v.measure else launch.named(v.hosts)
         fields = {"ranks": v.ranks or len(known) or 4, "hosts": hosts}
         return sweep(BENCHMARK, sizes=v.sizes, **fields, **self._where)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from labkit import benchmarks, figures, studies
+from labkit import benchmarks, figures, reference, studies
 from labkit.benchmarks.apps import _grid, halo3d26
 from labkit.errors import SpecError
 from labkit.records import per_rank
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 HALO, FFT = "apps.halo3d26", "apps.fft_subcom3d"
 PAPER = "ethernet2020"
-PUBLISHED = {  # µs, mean over ranks on 48 nodes, 100 Gb/s Ethernet; Kenny et al. (2020), text to Figs 5 and 6
-    HALO: {"TCP": 4700.0, "TCP with PFC": 2800.0, "RoCE": 900.0},
-    FFT: {"TCP": 370.0, "TCP with PFC": 370.0, "RoCE": 70.0},
+PUBLISHED = {  # path → number of Kenny et al. (2020): mean over ranks on 48 nodes, 100 Gb/s Ethernet
+    HALO: {"TCP": "halo_tcp", "TCP with PFC": "halo_tcp_pfc", "RoCE": "halo_roce"},
+    FFT: {"TCP": "fft_tcp", "TCP with PFC": "fft_tcp", "RoCE": "fft_roce"},
 }
 
 
@@ -126,7 +126,7 @@ class Study(studies.Study):
             f"{row['transport']}, {row['ranks']} ranks": row["latency_us_osu_mean"] for _, row in rows.iterrows()
         }
         return figures.measured_and_published(
-            measured, PUBLISHED[benchmark], title="mean time of an iteration (ms)", factor=1e-3
+            measured, _published(benchmark), title="mean time of an iteration (ms)", factor=1e-3
         )
 
     def example(self, benchmark: str) -> list[Samples]:
@@ -264,13 +264,19 @@ class Study(studies.Study):
         for benchmark, name in ((HALO, "Halo exchange"), (FFT, "FFT")):
             for _, row in self.rows(benchmark, paper=True).iterrows():
                 known = ", ".join(
-                    f"{number(value / 1e3)} ms over {path}" for path, value in PUBLISHED[benchmark].items()
+                    f"{number(value / 1e3)} ms over {path}" for path, value in _published(benchmark).items()
                 )
                 yield (
                     f"{name} with the paper's arguments on {row['ranks']} ranks{_over(row['transport'])}: "
                     f"{number(row['latency_us_osu_mean'] / 1e3)} ms, mean over ranks. The paper has {known}, on 48 "
                     "nodes with 100 Gb/s Ethernet."
                 )
+
+
+def _published(benchmark: str) -> dict[str, float]:
+    """Mean time of an iteration over each of the paper's paths, µs."""
+    paper = reference.load("ethernet-scientific-2020")
+    return {path: 1e6 * paper[name].si for path, name in PUBLISHED[benchmark].items()}
 
 
 def _over(path: str) -> str:

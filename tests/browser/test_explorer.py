@@ -42,7 +42,7 @@ def until(holds: Callable[[], object]) -> None:
 
 def measuring(home: Path) -> dict[int, str]:
     """Processes of the runs that a server's page started, launchers and ranks with them: they inherit its variables."""
-    found, mark = {}, f"{campaign.HOME}={home}".encode()
+    kinds, mark = {}, f"{campaign.HOME}={home}".encode()
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (path / "cmdline").read_bytes().decode(errors="replace").split("\0")
@@ -54,8 +54,8 @@ def measuring(home: Path) -> dict[int, str]:
                 and mark in (path / "environ").read_bytes().split(b"\0")
                 and not {"jupyterlab", "voila"} & set(words)
             ):
-                found[int(path.name)] = kind
-    return found
+                kinds[int(path.name)] = kind
+    return kinds
 
 
 @pytest.fixture(scope="module")

@@ -31,8 +31,8 @@ def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[t
         pytest.skip("Voilà is not installed")
     folder, home = tmp_path_factory.mktemp("explored"), tmp_path_factory.mktemp("home")
     shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", folder / "two-cores")
-    own = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    env = os.environ | {campaign.HOME: str(folder)} | {name: str(home / name) for name in own}
+    variables = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    env = os.environ | {campaign.HOME: str(folder)} | {name: str(home / name) for name in variables}
     command = [sys.executable, "-m", "voila", str(NOTEBOOK), "--no-browser", "--Voila.ip=127.0.0.1", f"--port={PORT}"]
     url = f"http://127.0.0.1:{PORT}/"
 

@@ -76,10 +76,10 @@ def _cut(part: float) -> Change:
 
 def _flipped(seed: int) -> Change:
     def change(path: Path) -> None:
-        held, chance = bytearray(path.read_bytes()), random.Random(seed)
-        for _ in range(chance.choice((1, 1, 8, 64)) if held else 0):
-            held[chance.randrange(len(held))] ^= 1 << chance.randrange(8)
-        path.write_bytes(held)
+        content, chance = bytearray(path.read_bytes()), random.Random(seed)
+        for _ in range(chance.choice((1, 1, 8, 64)) if content else 0):
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        path.write_bytes(content)
 
     return change
 
@@ -88,8 +88,8 @@ def _other(seed: int) -> Change:
     """A value of a JSON file of another kind, or a key less."""
 
     def change(path: Path) -> None:
-        held, chance = json.loads(path.read_text()), random.Random(seed)
-        place = held
+        document, chance = json.loads(path.read_text()), random.Random(seed)
+        place = document
         while isinstance(place, dict) and place:
             key = chance.choice(sorted(place))
             if not isinstance(place[key], dict) or not place[key] or chance.random() < 0.4:
@@ -99,7 +99,7 @@ def _other(seed: int) -> Change:
                     place[key] = chance.choice(OTHER)
                 break
             place = place[key]
-        path.write_text(json.dumps(held))
+        path.write_text(json.dumps(document))
 
     return change
 
@@ -122,8 +122,8 @@ def _member(seed: int) -> Change:
         else:
             members[f"{name}\n{chance.choice(OTHER)}"] = b"{}"
         with zipfile.ZipFile(path, "w") as archive:
-            for one, held in members.items():
-                archive.writestr(one, held)
+            for one, content in members.items():
+                archive.writestr(one, content)
 
     return change
 

@@ -156,7 +156,7 @@ class Verb:
 
 def verbs() -> list[Verb]:
     """Every verb of the command line."""
-    found = []
+    all_verbs = []
     for word, _, fill, _, example in cli.VERBS:
         parser = cli.Parser(prog=word)
         fill(parser)
@@ -164,9 +164,9 @@ def verbs() -> list[Verb]:
         keep = [flag for one in actions for flag in one.option_strings if flag in KEEP]
         suite = any(one.dest == "suite" for one in actions)
         lines = [shlex.split(line)[2:] for line in example.splitlines() if line.startswith(f"labkit {word}")]
-        own = [_fitting(line, suite) + keep for line in lines]
-        found.append(Verb(word, tuple(map(tuple, own)), actions))
-    return found
+        fitted = [_fitting(line, suite) + keep for line in lines]
+        all_verbs.append(Verb(word, tuple(map(tuple, fitted)), actions))
+    return all_verbs
 
 
 def _fitting(line: Sequence[str], suite: bool) -> list[str]:
@@ -230,5 +230,5 @@ def _changed(chance: random.Random, word: str) -> str:
 @cache
 def inputs() -> list[Input]:
     """All of them, the same ones each time."""
-    found = [one for verb in verbs() for one in (*every(verb), *mixed(verb, 150))]
-    return list(dict.fromkeys(one for one in found if not any("\0" in word for word in one.words)))
+    every_input = [one for verb in verbs() for one in (*every(verb), *mixed(verb, 150))]
+    return list(dict.fromkeys(one for one in every_input if not any("\0" in word for word in one.words)))

@@ -89,16 +89,16 @@ def point(benchmark: str, size: int, launch: int, **more: Any) -> Samples:
 
 def campaign(folder: Path) -> Campaign:
     """A small campaign with everything that one can hold."""
-    held = Campaign(folder, {"suite": "tiny", "title": "Tiny", "planned": 6, "host": {"cpu": "x"}})
+    tiny = Campaign(folder, {"suite": "tiny", "title": "Tiny", "planned": 6, "host": {"cpu": "x"}})
     for size in (8, 64):
         for number in (0, 1):
-            held.save(point("mpi.latency", size, number), f"{size:016x}")
-    held.compact()
+            tiny.save(point("mpi.latency", size, number), f"{size:016x}")
+    tiny.compact()
     for number in (0, 1):
-        held.save(point("mpi.latency", 1024, number), f"{1024:016x}")
-    told = (Reported("bandwidth_MBps", "MB/s", "mean", 12.5),)
-    held.save(point("sockets.tcp_stream", 64, 0, origin="reported", reported=told), f"{77:016x}")
-    held.log("measuring 6 of 6 points, seed 1")
+        tiny.save(point("mpi.latency", 1024, number), f"{1024:016x}")
+    reported = (Reported("bandwidth_MBps", "MB/s", "mean", 12.5),)
+    tiny.save(point("sockets.tcp_stream", 64, 0, origin="reported", reported=reported), f"{77:016x}")
+    tiny.log("measuring 6 of 6 points, seed 1")
     for name, text in {
         "progress.json": '{"done": 1, "total": 2, "label": "x", "elapsed": 1.0, "remaining": 2.0, "n": 0, "ci": null}',
         "jobs/1.json": '{"system": "slurm", "number": "17", "submitted": 1700000000.0, "request": {}}',
@@ -109,7 +109,7 @@ def campaign(folder: Path) -> Campaign:
     }.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    return held
+    return tiny
 
 
 class Scene:
@@ -162,16 +162,16 @@ class Scene:
 
     def state(self) -> dict[str, tuple[int, int, int]]:
         """Everything below the folders: kind, size and time."""
-        found = {}
+        entries = {}
         for folder in (self.work, self.temporary, self.campaigns):
             for path in folder.rglob("*"):
-                told = path.lstat()
+                status = path.lstat()
                 is_file = path.is_file() and not path.is_symlink()
-                found[str(path.relative_to(self.home))] = (
-                    told.st_mode,
-                    *((told.st_size, told.st_mtime_ns) if is_file else (0, 0)),
+                entries[str(path.relative_to(self.home))] = (
+                    status.st_mode,
+                    *((status.st_size, status.st_mtime_ns) if is_file else (0, 0)),
                 )
-        return found
+        return entries
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:

@@ -33,13 +33,13 @@ Run = Callable[..., tuple[list[Frame], Ended]]
 
 def _read(tree: supervise.Tree, timeout: float) -> tuple[bytes, bool]:
     """Everything on standard output within a time, and whether its end was reached."""
-    held, until, pipe = b"", time.monotonic() + timeout, tree.stdout.fileno()
+    received, until, pipe = b"", time.monotonic() + timeout, tree.stdout.fileno()
     while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
         piece = os.read(pipe, 1 << 20)
         if not piece:
-            return held, True
-        held += piece
-    return held, False
+            return received, True
+        received += piece
+    return received, False
 
 
 @pytest.fixture(scope="session")

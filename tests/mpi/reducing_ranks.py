@@ -42,8 +42,8 @@ def main() -> None:
             for first, last in ((0, iterations // 3), (iterations // 3, iterations)):
                 if first < last:
                     chunk = full[:, comm.rank, :, first:last].copy()
-                    told, reduced = every.take(chunk), extremes.take(chunk)
-                    assert comm.rank or np.allclose(told, reduced)
+                    gathered, reduced = every.take(chunk), extremes.take(chunk)
+                    assert comm.rank or np.allclose(gathered, reduced)
             kept = every.finish(NAMES, 1), extremes.finish(NAMES, 1)
             if comm.rank == 0:
                 same(*kept)

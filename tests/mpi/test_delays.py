@@ -29,13 +29,13 @@ def verdicts(run_plan: Run, delays: Path, specs: list[Spec], delay: str, rank: i
     program = (str(HERE / "delayed_worker.py"), str(delays), delay, str(rank))
     frames, ended = run_plan(specs, EFFORT, program=program)
     assert ended.returncode == 0, ended.stderr[-2000:]
-    found = []
+    judged = []
     for frame in (frame for frame in frames if frame.header["kind"] == "samples"):
         spec = benchmarks.resolve(specs[frame.header["index"]])
         times = frame.values.reshape(frame.header["shape"])[0]
-        found.append(slow_ranks(made.samples(spec, times, effort=EFFORT, ranks=tuple(frame.header["rows"]))))
-    assert len(found) == len(specs)
-    return found
+        judged.append(slow_ranks(made.samples(spec, times, effort=EFFORT, ranks=tuple(frame.header["rows"]))))
+    assert len(judged) == len(specs)
+    return judged
 
 
 @pytest.mark.parametrize(
@@ -48,16 +48,16 @@ def verdicts(run_plan: Run, delays: Path, specs: list[Spec], delay: str, rank: i
     ],
 )
 def test_a_rank_that_sleeps_is_named(run_plan: Run, delays: Path, name: str, ranks: int, delay: str, rank: int) -> None:
-    [found] = verdicts(run_plan, delays, [Spec(benchmark=f"mpi.{name}", size=8, ranks=ranks)], delay, rank)
-    row = found.table.loc[rank]
-    assert row["slow"], found.sentence
-    assert f"Rank {rank} was slow" in found.sentence
+    [verdict] = verdicts(run_plan, delays, [Spec(benchmark=f"mpi.{name}", size=8, ranks=ranks)], delay, rank)
+    row = verdict.table.loc[rank]
+    assert row["slow"], verdict.sentence
+    assert f"Rank {rank} was slow" in verdict.sentence
     assert row["slow_iterations"] >= 8
     assert row["excess_us_p50"] >= 15_000
-    assert not found.table.drop(index=rank)["slow"].any()
+    assert not verdict.table.drop(index=rank)["slow"].any()
 
 
 def test_sleep_inside_a_synchronising_call_is_seen_but_blamed_on_nobody(run_plan: Run, delays: Path) -> None:
-    [found] = verdicts(run_plan, delays, [Spec(benchmark="mpi.allreduce", size=8, ranks=3)], "slow", 2)
-    assert found.undecided >= 8
-    assert "fit no single rank" in found.sentence
+    [verdict] = verdicts(run_plan, delays, [Spec(benchmark="mpi.allreduce", size=8, ranks=3)], "slow", 2)
+    assert verdict.undecided >= 8
+    assert "fit no single rank" in verdict.sentence

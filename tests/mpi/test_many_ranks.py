@@ -54,14 +54,14 @@ def test_points_are_whole_with_extremes_alone(tmp_path: Path) -> None:
 def test_above_64_ranks_extremes_are_kept_unless_all_are_asked_for(tmp_path: Path) -> None:
     spec = Spec(benchmark="mpi.allreduce", ranks=66)
     effort = {"launches": 1, "iterations": 20, "time_limit": 300}
-    held = [
+    points = [
         next(iter(labkit.measure(spec, Effort(**effort, keep=keep), into=Campaign(tmp_path / keep)).samples()))
         for keep in ("auto", "all")
     ]
-    assert held[0].over is not None
-    assert len(held[0].over.ranks) == 66
-    assert 8 <= len(held[0].ranks) <= 16
-    assert held[1].over is None
-    assert held[1].time_ns.shape == (66, 20)
-    assert all("oversubscription" in str(point.badges) for point in held)
-    assert [analysis.slow_ranks(point).iterations for point in held] == [20, 20]
+    assert points[0].over is not None
+    assert len(points[0].over.ranks) == 66
+    assert 8 <= len(points[0].ranks) <= 16
+    assert points[1].over is None
+    assert points[1].time_ns.shape == (66, 20)
+    assert all("oversubscription" in str(point.badges) for point in points)
+    assert [analysis.slow_ranks(point).iterations for point in points] == [20, 20]

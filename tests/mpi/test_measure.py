@@ -43,21 +43,21 @@ def replace_command(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[str]
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     specs = [*sweep("mpi.latency", sizes="8,64Ki", transport=["shm", "tcp"]), Spec(benchmark="mpi.allreduce", size=8)]
     specs.append(Spec(benchmark="micro.clock", ranks=1))
     return measuring.measure(specs, QUICK, into=tmp_path_factory.mktemp("measured"))
 
 
-def test_every_point_and_launch_has_its_file(held: Campaign) -> None:
-    found = list(held.samples())
-    assert len(found) == 6 * 2
-    assert {s.launch for s in found} == {0, 1}
-    assert all(s.n > 0 for s in found)
+def test_every_point_and_launch_has_its_file(campaign: Campaign) -> None:
+    points = list(campaign.samples())
+    assert len(points) == 6 * 2
+    assert {s.launch for s in points} == {0, 1}
+    assert all(s.n > 0 for s in points)
 
 
-def test_samples_say_how_they_came_about(held: Campaign) -> None:
-    for one in held.samples("mpi.*"):
+def test_samples_say_how_they_came_about(campaign: Campaign) -> None:
+    for one in campaign.samples("mpi.*"):
         for key in (
             "engine",
             "library",
@@ -80,8 +80,8 @@ def test_samples_say_how_they_came_about(held: Campaign) -> None:
         assert one.host["hostname"]
 
 
-def test_the_path_that_messages_took_is_shown_by_evidence(held: Campaign) -> None:
-    for one in held.samples("mpi.latency"):
+def test_the_path_that_messages_took_is_shown_by_evidence(campaign: Campaign) -> None:
+    for one in campaign.samples("mpi.latency"):
         badges = one.meta["badges"]
         assert ("loopback" if one.spec.transport == "tcp" else "shared memory") in badges
         assert "path mismatch" not in badges
@@ -90,25 +90,25 @@ def test_the_path_that_messages_took_is_shown_by_evidence(held: Campaign) -> Non
             assert carried >= one.n * one.spec.size
 
 
-def test_measuring_again_starts_nothing(held: Campaign) -> None:
-    before = (held.path / "log.txt").read_text()
+def test_measuring_again_starts_nothing(campaign: Campaign) -> None:
+    before = (campaign.path / "log.txt").read_text()
     specs = sweep("mpi.latency", sizes="8,64Ki", transport=["shm", "tcp"])
-    measuring.measure(specs, QUICK, into=held)
-    assert (held.path / "log.txt").read_text() == before
+    measuring.measure(specs, QUICK, into=campaign)
+    assert (campaign.path / "log.txt").read_text() == before
 
 
 def test_settings_take_turns_and_rows_say_which_they_are(tmp_path: Path) -> None:
     limits = {"env.OMPI_MCA_btl_tcp_eager_limit": ["1024", "65536"]}
     specs = sweep("mpi.latency", sizes="8,4Ki", transport=["shm", "tcp"], **limits)
-    found = list(measuring.measure(specs, Effort(launches=3, time_cap=0.02), into=tmp_path / "c").samples())
-    order = [(s.launch, s.spec.transport, s.spec.environment) for s in sorted(found, key=lambda s: s.meta["start"])]
+    points = list(measuring.measure(specs, Effort(launches=3, time_cap=0.02), into=tmp_path / "c").samples())
+    order = [(s.launch, s.spec.transport, s.spec.environment) for s in sorted(points, key=lambda s: s.meta["start"])]
     assert len(order) == 24
     assert len(set(order)) == 12
     assert [launch for launch, *_ in order] == sorted(launch for launch, *_ in order)
-    for one in found:
+    for one in points:
         limit = dict(one.spec.environment)["OMPI_MCA_btl_tcp_eager_limit"]
         assert f"OMPI_MCA_btl_tcp_eager_limit={limit}" in one.meta["command"]
-    frame = records.table(found)
+    frame = records.table(points)
     assert set(frame["env_OMPI_MCA_btl_tcp_eager_limit"]) == {"1024", "65536"}
     head = results.result_table(frame).splitlines()[1]
     assert head.split()[:3] == ["size", "transport", "OMPI_MCA_btl_tcp_eager_limit"]
@@ -122,25 +122,25 @@ def test_libraries_take_turns_in_one_call(tmp_path: Path) -> None:
     if len(launchers) < 2:
         pytest.skip("there is one MPI library here")
     specs = sweep("mpi.latency", sizes="8", launcher=launchers, bind=["core", "none"], transport="shm")
-    found = list(measuring.measure(specs, Effort(launches=2, time_cap=0.05), into=tmp_path / "c").samples())
-    assert len(found) == len(launchers) * 4
-    assert {s.meta["library"] for s in found} == {launch.get(name).library for name in launchers}
-    for one in found:
+    points = list(measuring.measure(specs, Effort(launches=2, time_cap=0.05), into=tmp_path / "c").samples())
+    assert len(points) == len(launchers) * 4
+    assert {s.meta["library"] for s in points} == {launch.get(name).library for name in launchers}
+    for one in points:
         assert launch.library(one.meta["mpi_library"]) == one.meta["library"]
         assert not [text for text in one.meta["warnings"] if "the ranks loaded" in text]
-    assert "library" in differing(records.summary(records.table(found)))
+    assert "library" in differing(records.summary(records.table(points)))
 
 
-def test_more_launches_add_to_those_there_are(held: Campaign, tmp_path: Path) -> None:
-    shutil.copytree(held.path, tmp_path / "c")
-    told: list[measuring.Progress] = []
+def test_more_launches_add_to_those_there_are(campaign: Campaign, tmp_path: Path) -> None:
+    shutil.copytree(campaign.path, tmp_path / "c")
+    steps: list[measuring.Progress] = []
     spec = Spec(benchmark="mpi.allreduce", size=8)
-    measuring.measure(spec, Effort(launches=3, time_cap=0.05), into=tmp_path / "c", progress=told.append)
-    assert told[-1].done == told[-1].total == 1
+    measuring.measure(spec, Effort(launches=3, time_cap=0.05), into=tmp_path / "c", progress=steps.append)
+    assert steps[-1].done == steps[-1].total == 1
 
 
-def test_records_have_one_row_for_each(held: Campaign) -> None:
-    frame = records.table(held.samples())
+def test_records_have_one_row_for_each(campaign: Campaign) -> None:
+    frame = records.table(campaign.samples())
     assert len(frame) == 12
     latency = frame[frame["benchmark"] == "mpi.latency"]
     known = latency[latency["latency_us_p99"].notna()]  # a p99 needs 100 samples
@@ -150,10 +150,10 @@ def test_records_have_one_row_for_each(held: Campaign) -> None:
 
 def test_oversubscribed_ranks_yield_and_are_marked(tmp_path: Path) -> None:
     many = len(os.sched_getaffinity(0)) + 1
-    held = measuring.measure(
+    campaign = measuring.measure(
         Spec(benchmark="mpi.allreduce", size=8, ranks=many), Effort(launches=1, iterations=20), into=tmp_path
     )
-    one = next(held.samples())
+    one = next(campaign.samples())
     assert "oversubscription" in one.meta["badges"]
     assert one.time_ns.shape == (many, 20)
 
@@ -324,29 +324,29 @@ def test_stopping_leaves_no_rank_behind_and_keeps_the_points(tmp_path: Path) -> 
 
 def marked(mark: str) -> list[int]:
     """Processes that inherited the mark."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if f"LABKIT_TEST_MARK={mark}".encode() in (folder / "environ").read_bytes():
-                found.append(int(folder.name))
-    return found
+                pids.append(int(folder.name))
+    return pids
 
 
 @pytest.mark.parametrize("name", ["init", "finalize", "hello"])
 def test_a_start_is_one_sample_of_a_launch(tmp_path: Path, name: str) -> None:
-    held = measuring.measure(Spec(benchmark=f"mpi.{name}"), Effort(launches=2), into=tmp_path)
-    found = list(held.samples())
-    assert [s.launch for s in found] == [0, 1]
-    assert [s.time_ns.shape for s in found] == [(2 if name == "init" else 1, 1)] * 2
-    table = records.table(found)
+    campaign = measuring.measure(Spec(benchmark=f"mpi.{name}"), Effort(launches=2), into=tmp_path)
+    points = list(campaign.samples())
+    assert [s.launch for s in points] == [0, 1]
+    assert [s.time_ns.shape for s in points] == [(2 if name == "init" else 1, 1)] * 2
+    table = records.table(points)
     assert (table["latency_us_p50"] > 100).all()
     assert (table["elapsed_s"] >= 0).all()
 
 
 def test_phases_of_an_overlapped_collective_become_columns(tmp_path: Path) -> None:
     specs = [Spec(benchmark="mpi.iallreduce", size=64), Spec(benchmark="mpi.allreduce_persistent", size=64)]
-    held = measuring.measure(specs, Effort(launches=1, iterations=200), into=tmp_path)
-    table = records.table(held.samples()).set_index("benchmark")
+    campaign = measuring.measure(specs, Effort(launches=1, iterations=200), into=tmp_path)
+    table = records.table(campaign.samples()).set_index("benchmark")
     row = table.loc["mpi.iallreduce"]
     assert row["latency_us_p50"] >= row["compute_us_p50"] > 0
     assert 0 <= row["overlap_imb_percent_value"] <= 100
@@ -365,23 +365,23 @@ def test_what_the_library_lacks_is_noted_and_the_rest_is_measured(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     lacking, there = Spec(benchmark="mpi.bcast_persistent"), Spec(benchmark="mpi.bcast")
     effort = Effort(launches=1, iterations=5)
-    held = measuring.measure([lacking, there], effort, into=tmp_path / "both")
-    assert "has no MPI_Bcast_init" in held.facts["absent"]["mpi.bcast_persistent"]
-    assert [s.spec.benchmark for s in held.samples()] == ["mpi.bcast"]
+    campaign = measuring.measure([lacking, there], effort, into=tmp_path / "both")
+    assert "has no MPI_Bcast_init" in campaign.facts["absent"]["mpi.bcast_persistent"]
+    assert [s.spec.benchmark for s in campaign.samples()] == ["mpi.bcast"]
     with pytest.raises(KernelError, match="not in this MPI"):
         measuring.measure(lacking, effort, into=tmp_path / "alone")
 
 
 def test_one_sided_calls_keep_the_time_of_their_loop_and_points_what_others_took(tmp_path: Path) -> None:
     specs = [Spec(benchmark=f"mpi.{name}", size=8) for name in ("put_latency", "get_bandwidth")]
-    held = measuring.measure(specs, Effort(launches=1, iterations=5000), into=tmp_path)
-    for one in held.samples():
+    campaign = measuring.measure(specs, Effort(launches=1, iterations=5000), into=tmp_path)
+    for one in campaign.samples():
         [loop_ns] = one.meta["loop_ns"]
         assert len(loop_ns) == len(one.meta["chunks"])
         assert sum(loop_ns) >= one.time_ns.sum() > 0  # the loop has its clock reads as well
         others = one.meta["load_end"]["others"]
         assert others is None or (others["processors"] >= 0 and len(others["named"]) <= 3)
-    row = records.table(held.samples()).set_index("benchmark")
+    row = records.table(campaign.samples()).set_index("benchmark")
     assert row.loc["mpi.put_latency", "latency_us_osu_mean"] >= row.loc["mpi.put_latency", "latency_us_mean"]
     bandwidth = row.loc["mpi.get_bandwidth"]
     assert bandwidth["bandwidth_MBps_osu_mean"] <= bandwidth["bandwidth_MBps_mean"]
@@ -393,11 +393,11 @@ def test_a_plan_too_long_for_a_word_comes_by_standard_input(
 ) -> None:
     monkeypatch.setattr(lines, "WORD", 100)
     specs = [*sweep("mpi.latency", sizes="1:1Ki", transport=transport), Spec(benchmark="micro.clock", ranks=1)]
-    held = measuring.measure(specs, Effort(launches=1, iterations=10), into=tmp_path / "c")
-    found = list(held.samples())
-    assert len(found) == 12
-    assert all(one.meta["command"][-1] == "PLAN" for one in found)
-    assert len(list((held.path / "starts").iterdir())) == 2, "one record for each start"
+    campaign = measuring.measure(specs, Effort(launches=1, iterations=10), into=tmp_path / "c")
+    points = list(campaign.samples())
+    assert len(points) == 12
+    assert all(one.meta["command"][-1] == "PLAN" for one in points)
+    assert len(list((campaign.path / "starts").iterdir())) == 2, "one record for each start"
 
 
 def test_command_lines_for_a_shell_have_plans_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

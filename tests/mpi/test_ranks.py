@@ -45,12 +45,12 @@ SIZES = (0, 4, 12, 4096, 100_000, 1_048_576)
 
 def possible(specs: Iterable[Spec]) -> list[Spec]:
     """Those specs that their benchmarks allow."""
-    found = []
+    startable = []
     for spec in specs:
         with contextlib.suppress(SpecError):
             benchmarks.resolve(spec)
-            found.append(spec)
-    return found
+            startable.append(spec)
+    return startable
 
 
 def samples(frames: list, *kinds: str) -> list:
@@ -64,9 +64,9 @@ def test_every_benchmark_yields_verified_samples_at_every_size(run_plan: Run) ->
     assert done.returncode == 0, done.stderr[-2000:]
     failed = samples(frames, "failed")
     assert all("not in this MPI" in frame.header["reason"] for frame in failed), failed[0].header
-    found = samples(frames)
-    assert len(found) + len(failed) == len(specs)
-    for frame in found:
+    sampled = samples(frames)
+    assert len(sampled) + len(failed) == len(specs)
+    for frame in sampled:
         spec = benchmarks.resolve(specs[frame.header["index"]])
         benchmark = benchmarks.get(spec.benchmark)
         timing = [rank for rank in range(spec.ranks) if benchmark.active(spec, rank)]

@@ -30,10 +30,10 @@ def name(i: int) -> str:
     return f"{i // 2:016x}"
 
 
-def put(held: Campaign, numbers: list[int]) -> None:
+def put(campaign: Campaign, numbers: list[int]) -> None:
     """Save points, each of its own name."""
     for i in numbers:
-        held.save(replace(POINT, launch=i % 2, meta={**POINT.meta, "i": i}), name(i))
+        campaign.save(replace(POINT, launch=i % 2, meta={**POINT.meta, "i": i}), name(i))
 
 
 def child(work: Callable[[], object]) -> int:
@@ -60,18 +60,18 @@ def hurry(heartbeat: float, ahead: float = 0.0) -> None:
 
 def hold(place: str) -> int:
     """Hold the lease in a child, from now on until it is killed."""
-    ready, told = os.pipe()
+    ready, writer = os.pipe()
 
     def work() -> None:
         with Campaign(place).lease():
-            os.write(told, b"!")
+            os.write(writer, b"!")
             time.sleep(3600)
 
     pid = child(work)
-    os.close(told)
-    held = os.read(ready, 1)
+    os.close(writer)
+    word = os.read(ready, 1)
     os.close(ready)
-    if not held:
+    if not word:
         raise RuntimeError(f"no lease: exit status {os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}")
     return pid
 
@@ -104,10 +104,10 @@ def fill(place: str, numbers: list[int], kill_at: int = -1) -> int:
     """Measure what is missing of some points, under the lease; killed a moment after so many are acknowledged."""
 
     def work() -> None:
-        held = Campaign(place)
-        with held.lease():
-            there = {(fingerprint, launch) for _, fingerprint, launch in held.done()}
-            put(held, [i for i in numbers if (name(i), i % 2) not in there])
+        campaign = Campaign(place)
+        with campaign.lease():
+            there = {(fingerprint, launch) for _, fingerprint, launch in campaign.done()}
+            put(campaign, [i for i in numbers if (name(i), i % 2) not in there])
 
     pid = child(work)
     if kill_at >= 0:
@@ -148,9 +148,9 @@ def acknowledged(place: str) -> list[str]:
 
 def chatter(place: str, who: str, lines: int) -> int:
     """Write lines to the log."""
-    held = Campaign(place)
+    campaign = Campaign(place)
     for i in range(lines):
-        held.log(f"{who} {i}")
+        campaign.log(f"{who} {i}")
         time.sleep(random.random() / 500)
     return lines
 
@@ -167,10 +167,10 @@ def main() -> None:
     for line in sys.stdin:
         function, *arguments = json.loads(line)
         try:
-            found: Any = {"is": globals()[function](*arguments)}
+            answer: Any = {"is": globals()[function](*arguments)}
         except Exception as error:
-            found = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(found), flush=True)
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

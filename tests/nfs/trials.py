@@ -85,36 +85,36 @@ class Trials:
         at = time.monotonic() + 0.05
         first.ask("take", a, 0.2, at)
         second.ask("take", b, 0.2, at)
-        told = [first.answer(), second.answer()]
-        held = sorted((t["begun"], t["ended"]) for t in told if "begun" in t)
-        if not held:
+        answers = [first.answer(), second.answer()]
+        spans = sorted((t["begun"], t["ended"]) for t in answers if "begun" in t)
+        if not spans:
             yield "nobody got it"
-        if len(held) == 2 and held[1][0] < held[0][1]:
-            yield f"both held it for {held[0][1] - held[1][0]:.3f} s"
+        if len(spans) == 2 and spans[1][0] < spans[0][1]:
+            yield f"both held it for {spans[0][1] - spans[1][0]:.3f} s"
 
     def second_is_told(self) -> Iterator[str]:
         first, second, a, b = self.shuffled()
         pid = first.do("hold", a)
         if second.do("holder", b).get("host") != first.name:
             yield "not seen by who looks"
-        told = second.do("take", b).get("told", "")
-        if f"process {pid} on {first.name} has used it since" not in told:
-            yield f"not told: {told or 'got it'}"
+        message = second.do("take", b).get("told", "")
+        if f"process {pid} on {first.name} has used it since" not in message:
+            yield f"not told: {message or 'got it'}"
         first.do("kill", pid, 15)
 
     def free_at_once(self) -> Iterator[str]:
         first, second, a, b = self.shuffled()
         first.do("take", a, 0.05)
-        if told := second.do("take", b).get("told"):
-            yield f"told although it had ended: {told}"
+        if message := second.do("take", b).get("told"):
+            yield f"told although it had ended: {message}"
 
     def killed_on_this_host(self) -> Iterator[str]:
         first, _, a, _ = self.shuffled()
         pid = first.do("hold", a)
         time.sleep(0.3)
         first.do("kill", pid)
-        if told := first.do("take", a).get("told"):
-            yield f"told although it is gone from here: {told}"
+        if message := first.do("take", a).get("told"):
+            yield f"told although it is gone from here: {message}"
 
     def killed_on_the_other(self, ahead: float = 0.0) -> Iterator[str]:
         first, second, a, b = self.shuffled()
@@ -127,9 +127,9 @@ class Trials:
                 yield "taken from a holder that is alive"
             time.sleep(0.2 * BEAT)
         first.do("kill", pid)
-        killed, told = time.monotonic(), True
-        while told and time.monotonic() < killed + 20 * BEAT:
-            told = "told" in second.do("take", b)
+        killed, refused = time.monotonic(), True
+        while refused and time.monotonic() < killed + 20 * BEAT:
+            refused = "told" in second.do("take", b)
             time.sleep(0.05 * BEAT)
         after = (time.monotonic() - killed) / BEAT
         if not 1.5 <= after <= 4.5:
@@ -194,8 +194,8 @@ class Trials:
         first.ask("compact", a)
         for _ in range(4):
             second.ask("read", b)
-            if (found := second.answer()) != list(range(N)):
-                yield f"{len(found)} of {N} points read"
+            if (points := second.answer()) != list(range(N)):
+                yield f"{len(points)} of {N} points read"
         if status := first.answer():
             yield f"compacting ended with {status}"
 

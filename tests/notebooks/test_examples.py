@@ -52,13 +52,13 @@ def test_examples_are_there_small_and_readable() -> None:
 
 @pytest.mark.parametrize(("name", "where"), NOTEBOOKS)
 def test_a_notebook_reads_the_example_and_shows_figures(name: str, where: str, example: Path) -> None:
-    held = Campaign(example.parent / where)
-    [entry] = [one for one in rereading.missing(held) if one.name == name]
-    before = held.done()
-    done = suites.execute(entry, held)
+    campaign = Campaign(example.parent / where)
+    [entry] = [one for one in rereading.missing(campaign) if one.name == name]
+    before = campaign.done()
+    done = suites.execute(entry, campaign)
     assert not done.error
-    assert held.done() == before, "measured"
-    assert name not in [one.name for one in rereading.missing(held)]
+    assert campaign.done() == before, "measured"
+    assert name not in [one.name for one in rereading.missing(campaign)]
     book = nbformat.read(done.path, as_version=4)
     outputs = [o for cell in book.cells if cell.cell_type == "code" for o in cell.outputs if "data" in o]
     figures = [o["data"][suites.PLOTLY] for o in outputs if suites.PLOTLY in o["data"]]
@@ -73,14 +73,14 @@ def test_a_notebook_reads_the_example_and_shows_figures(name: str, where: str, e
 
 def test_copies_of_swept_notebooks_are_known_by_their_names(tmp_path: Path) -> None:
     swept = {"10-latency-1-0.02": {"seed": 1}, "20-bandwidth": {}, "99-of-another-labkit": {}}
-    held = Campaign(
+    campaign = Campaign(
         tmp_path / "c", {"parameters": swept, "sweep": {"settings": {"10-latency-1-0.02": {"bind": "core"}}}}
     )
-    (held.path / "notebooks").mkdir()
-    (held.path / "notebooks" / "20-bandwidth.ipynb").touch()
-    [entry] = rereading.missing(held)
+    (campaign.path / "notebooks").mkdir()
+    (campaign.path / "notebooks" / "20-bandwidth.ipynb").touch()
+    [entry] = rereading.missing(campaign)
     assert (entry.notebook.stem, entry.suffix, entry.setting) == ("10-latency", "-1-0.02", {"bind": "core"})
-    assert entry.parameters == {"seed": 1, "measure": False, "campaign": str(held.path.resolve())}
+    assert entry.parameters == {"seed": 1, "measure": False, "campaign": str(campaign.path.resolve())}
 
 
 def test_nothing_after_the_samples_file_needs_mpi(example: Path, tmp_path: Path) -> None:

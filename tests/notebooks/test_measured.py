@@ -104,7 +104,7 @@ def test_without_its_samples_a_notebook_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bandwidths", "found"),
+    ("bandwidths", "expected"),
     [
         ([100, 100, 95, 85, 40], 45.0),
         ([100, 95, 90, 92, 20], 50 + 10 * 2 / 72),
@@ -112,10 +112,10 @@ def test_without_its_samples_a_notebook_says_so(name: str) -> None:
         ([100], "no point without computation"),
     ],
 )
-def test_cpu_availability_is_where_the_bandwidth_has_fallen_by_a_tenth(bandwidths: list[float], found: Any) -> None:
+def test_cpu_availability_is_where_the_bandwidth_has_fallen_by_a_tenth(bandwidths: list[float], expected: Any) -> None:
     rows = [
         {"option_compute_us": 10.0 * n, "bandwidth_MBps_p50": value, "available_percent_value": share}
         for n, (value, share) in enumerate(zip(bandwidths, (0, 20, 40, 50, 60), strict=False))
     ]
     result = host_overhead_and_buffers.availability(rows)
-    assert found in result if isinstance(found, str) else result[0] == pytest.approx(found)
+    assert expected in result if isinstance(expected, str) else result[0] == pytest.approx(expected)

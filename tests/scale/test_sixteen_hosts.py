@@ -45,8 +45,8 @@ def saved(campaign: Path) -> dict[Path, int]:
 
 
 def acknowledged(campaign: Path) -> set[str]:
-    told = events.read(campaign) if (campaign / events.NAME).exists() else []
-    return {event["file"] for event in told if event.kind == "saved"}
+    entries = events.read(campaign) if (campaign / events.NAME).exists() else []
+    return {event["file"] for event in entries if event.kind == "saved"}
 
 
 def check(points: list[Samples], ranks: int) -> None:

@@ -86,8 +86,10 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        held = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PRTE_", "SLURM_"))}
-        return held | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": path()}
+        variables = {
+            name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PRTE_", "SLURM_"))
+        }
+        return variables | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": path()}
 
     def run(
         self, *words: object, host: str = "vc0", timeout: float = 60, **more: str
@@ -119,8 +121,8 @@ class Cluster:
         (self.folder / "topology.conf").write_text(topology(self.nodes))
         (self.folder / "plugstack.conf").touch()
         (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\nCgroupPlugin=cgroup/v1\n")
-        own = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
-        words = [f"--{option}={self.folder}/munge/{name}" for option, name in own.items()]
+        files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+        words = [f"--{option}={self.folder}/munge/{name}" for option, name in files.items()]
         self._start("munged", [program("munged"), "--foreground", "--force", *words])
         until(lambda: (self.folder / "munge" / "socket").exists(), 10)
         self._start("slurmctld", self.testbed.on("vc0", [program("slurmctld"), "-D", "-c"]))

@@ -82,10 +82,10 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd
     assert f"labkit: job {job.number}: RUNNING on vc2" in shown
     assert f"job {job.number} continues. Follow it again: labkit attach" in shown
     assert cli.main(["status", "cut"]) == 0
-    told = capfd.readouterr().out
-    assert f"cut: slurm job {job.number}, RUNNING" in told
-    assert f"job {job.number} on vc2: runs since" in told
-    assert "did not finish" not in told
+    output = capfd.readouterr().out
+    assert f"cut: slurm job {job.number}, RUNNING" in output
+    assert f"job {job.number} on vc2: runs since" in output
+    assert "did not finish" not in output
     assert cli.main(["cancel", "cut"]) == 0
     assert f"job {job.number}: CANCELLED" in capfd.readouterr().err
     before = saved(job)
@@ -171,14 +171,14 @@ def test_a_node_that_is_drained_is_waited_for(lab: Lab, background: Background) 
 def test_an_array_repeats_in_allocations_of_their_own(background: Background) -> None:
     job = background.array
     assert "done:     1 of 1 notebooks, 12 points of 12" in followed(job)
-    held = list(Campaign(job.campaign).samples())
-    table = records.table(held)
+    points = list(Campaign(job.campaign).samples())
+    table = records.table(points)
     assert sorted(table["allocation"].unique()) == [f"{job.number}_0", f"{job.number}_1"]
     assert set(table[table["launch"] < 2]["allocation"]) == {f"{job.number}_0"}
-    ranks = [one for one in held if one.spec.family == "mpi"]
+    ranks = [one for one in points if one.spec.family == "mpi"]
     assert {tuple(one.meta["rank_hosts"]) for one in ranks} == {("vc0", "vc1")}
     assert all(one.meta["placement"]["span"] == "same leaf" for one in ranks)
-    assert all(one.meta["allocation"]["leaves"] == {"vc0": "leaf0", "vc1": "leaf0"} for one in held)
+    assert all(one.meta["allocation"]["leaves"] == {"vc0": "leaf0", "vc1": "leaf0"} for one in points)
     assert all(any(word.endswith("/srun") for word in one.meta["command"]) for one in ranks)
     assert all("--mpi=pmix" in one.meta["command"] for one in ranks)
     assert not any("leave none" in text for one in ranks for text in one.meta["warnings"])
@@ -208,10 +208,10 @@ def test_a_node_that_dies_is_left_out_and_named(
     job = lab.submit(jobs.Request(suite=lab.suite("node"), nodes=3), place)
     text = followed(job)
     assert f"left out: node vc1: ranks and a trivial step failed there in job {job.number}: srun: error" in text
-    held = list(Campaign(job.campaign).samples())
-    assert len(held) == 6
-    assert {tuple(one.meta["rank_hosts"]) for one in held if one.spec.family == "mpi"} == {("vc0", "vc2")}
-    assert {one.meta["placement"]["span"] for one in held if one.spec.family == "mpi"} == {"across leaves"}
+    points = list(Campaign(job.campaign).samples())
+    assert len(points) == 6
+    assert {tuple(one.meta["rank_hosts"]) for one in points if one.spec.family == "mpi"} == {("vc0", "vc2")}
+    assert {one.meta["placement"]["span"] for one in points if one.spec.family == "mpi"} == {"across leaves"}
     lab.cluster.start("vc1")
     assert cli.main(["submit", str(lab.folder / "node.toml"), "--site", str(lab.site("vc0")), "--dry-run"]) == 0
     assert "#SBATCH --exclude=vc1\n" in capfd.readouterr().out
@@ -249,9 +249,9 @@ def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab, capfd: 
     assert cli.main(["submit", suite, "--nodes", "4", "--side-by-side", "--site", site]) == 0
     said = capfd.readouterr()
     assert "1 of 1 notebooks" in said.out + said.err
-    held = [one for one in Campaign(lab.campaigns / "beside").samples() if one.spec.family == "mpi"]
-    assert {tuple(one.meta["rank_hosts"]) for one in held} == {("vc0", "vc1"), ("vc2", "vc3")}
-    assert all("side by side" in one.meta["badges"] for one in held)
+    points = [one for one in Campaign(lab.campaigns / "beside").samples() if one.spec.family == "mpi"]
+    assert {tuple(one.meta["rank_hosts"]) for one in points} == {("vc0", "vc1"), ("vc2", "vc3")}
+    assert all("side by side" in one.meta["badges"] for one in points)
 
 
 MODULES = Path("/etc/profile.d/modules.sh")
@@ -276,10 +276,10 @@ def test_a_job_measures_with_the_mpi_of_its_module(lab: Lab) -> None:
     once = jobs.Request(suite=suite, parameters=("launches=1",))
     job = lab.submit(once, lab.site("vc[0-1]", setup=setup, modules=("labmpi",)))
     assert "1 of 1 notebooks" in followed(job)
-    held = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
-    assert all(f"{site}/mpi/bin/{next(iter(names))}" in one.meta["command"] for one in held)
+    points = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
+    assert all(f"{site}/mpi/bin/{next(iter(names))}" in one.meta["command"] for one in points)
     assert not list(Path.cwd().glob("ConnectTimeout*")), "options of ssh that srun took for its own"
-    kinds = {row["library"].partition(" ")[0] for row in records.table(held).to_dict("records")}
+    kinds = {row["library"].partition(" ")[0] for row in records.table(points).to_dict("records")}
     assert kinds == {"MPICH" if mpich else "Open"}
     job = lab.submit(jobs.Request(suite=suite, nodes=1), lab.site("vc0", setup=setup, modules=("labmpi/9",)))
     with pytest.raises(LaunchError, match=r"ended before labkit started.*(?s:.*)Unable to locate a modulefile"):
@@ -292,9 +292,9 @@ def test_a_suite_sweeps_places_in_the_tree(lab: Lab) -> None:
     suite.write_text(suite.read_text() + '[[sweep]]\nsetting = {hosts = ["same-leaf", "across-leaves"]}\n')
     job = lab.submit(jobs.Request(suite=str(suite), nodes=4, parameters=("launches=1",)), lab.site("vc[0-3]"))
     assert "2 of 2 notebooks" in followed(job)
-    held = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
-    found = {(one.spec.hosts[0], tuple(one.meta["rank_hosts"]), one.meta["placement"]["span"]) for one in held}
-    assert found == {
+    points = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
+    places = {(one.spec.hosts[0], tuple(one.meta["rank_hosts"]), one.meta["placement"]["span"]) for one in points}
+    assert places == {
         ("same-leaf", ("vc0", "vc1"), "same leaf"),
         ("across-leaves", ("vc0", "vc2"), "across leaves"),
     }

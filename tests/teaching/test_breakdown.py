@@ -99,8 +99,8 @@ def test_an_answer_from_published_numbers_is_judged_by_two_digits_and_says_by_wh
     assert not judge(question, expected, 22).right
     first = session.lab.question("first")
     assert judge(first, first.of(session.results), breakdown.WIRE).text == "not what the published numbers say"
-    own = Question(name="q", text="?", of=lambda r: Expected("a"), choices=("a", "b"))
-    assert judge(own, Expected("a"), "b").text == "not what your run says"
+    choice = Question(name="q", text="?", of=lambda r: Expected("a"), choices=("a", "b"))
+    assert judge(choice, Expected("a"), "b").text == "not what your run says"
     assert compared(question, expected, 17.8) == "close"
 
 

@@ -150,10 +150,10 @@ def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: P
         asked.locator(".lab-press").click()
         page.wait_for_selector(".lab-alpha .lab-said:has-text('right')")
         picture(page, "lab-right")
-    held = json.loads((tmp_path / "root" / "run-latency-and-bandwidth" / "diary.json").read_text())
-    assert held["predictions"]["tcp_8"] == 12
-    assert held["answers"]["alpha"]["right"]
-    assert held["answers"]["alpha"]["tries"] == 3
+    diary = json.loads((tmp_path / "root" / "run-latency-and-bandwidth" / "diary.json").read_text())
+    assert diary["predictions"]["tcp_8"] == 12
+    assert diary["answers"]["alpha"]["right"]
+    assert diary["answers"]["alpha"]["tries"] == 3
 
 
 @pytest.mark.browser

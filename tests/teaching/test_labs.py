@@ -30,12 +30,12 @@ def name_of(stem: str) -> str:
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, teaching.Session]:
     """A session of every lab on what was recorded."""
-    found = {}
+    opened = {}
     for stem in STEMS:
         one = teaching.Session(name_of(stem), tmp_path_factory.mktemp(stem) / "run", "recorded")
         one.measure()
-        found[stem] = one
-    return found
+        opened[stem] = one
+    return opened
 
 
 def test_every_lab_has_a_notebook_and_every_notebook_a_lab() -> None:
@@ -152,8 +152,8 @@ def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
     panel.field.value = f"{session.lab.question('alpha').of(session.results).centre}"
     panel.button.click()
     assert "✓ right" in panel.reply.value
-    held = Attempts(tmp_path / "run").answers["alpha"]
-    assert (held["right"], held["tries"], held["hints"]) == (True, 2, 2)
+    answer = Attempts(tmp_path / "run").answers["alpha"]
+    assert (answer["right"], answer["tries"], answer["hints"]) == (True, 2, 2)
     with pytest.raises(AssertionError, match="alpha: too low"):
         session.grade("alpha", 0.01)
     with pytest.raises(SpecError, match="no question 'omega'"):
@@ -179,9 +179,9 @@ def test_own_samples_are_used_again_and_come_first(tmp_path: Path, monkeypatch: 
     shutil.copy(sources.EXAMPLES / "two-cores" / "campaign.json", run / "campaign")
     attempts = Attempts(run)
     attempts.note_source("measured")
-    found = sources.find(lab, "auto", attempts)
-    assert "your own run" in found.words
-    assert found.campaigns == (run / "campaign",)
+    source = sources.find(lab, "auto", attempts)
+    assert "your own run" in source.words
+    assert source.campaigns == (run / "campaign",)
     monkeypatch.setenv(sources.SOURCE, "recorded")
     assert sources.find(lab, "auto", Attempts(tmp_path / "other")).kind == "recorded"
 
@@ -195,10 +195,10 @@ def test_where_nothing_can_be_measured_the_recording_is_read_and_named(
     monkeypatch.delenv(sources.SOURCE, raising=False)
     monkeypatch.setattr(sources.measuring, "measure", fails)
     lab, attempts = definition.get("latency_and_bandwidth"), Attempts(tmp_path)
-    found = sources.find(lab, "auto", attempts)
-    assert found.kind == "recorded"
-    assert "There is no launcher" in found.words
-    assert "two-cores" in found.words
+    source = sources.find(lab, "auto", attempts)
+    assert source.kind == "recorded"
+    assert "There is no launcher" in source.words
+    assert "two-cores" in source.words
     with pytest.raises(LabkitError, match="no launcher"):
         sources.find(lab, "measure", Attempts(tmp_path / "insists"))
     with pytest.raises(SpecError, match="not a campaign folder"):

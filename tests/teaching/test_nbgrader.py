@@ -76,7 +76,7 @@ class Course:
         target = self.folder / "submitted" / who / stem
         shutil.copytree(self.folder / "release" / stem, target)
         book = nbformat.read(target / f"{stem}.ipynb", as_version=4)
-        own = {
+        cells = {
             cell.id: cell for cell in nbformat.read(self.folder / "source" / stem / f"{stem}.ipynb", as_version=4).cells
         }
         lab = definition.get(name_of(stem))
@@ -85,17 +85,17 @@ class Course:
                 question = lab.question(cell.id.removeprefix("answer-"))
                 bad = "'none of these'" if question.choices else "1e12"
                 cell.source += "\n" + (
-                    f"{question.name} = {bad}" if question.name in wrong else solution_of(own[cell.id])
+                    f"{question.name} = {bad}" if question.name in wrong else solution_of(cells[cell.id])
                 )
         nbformat.write(book, target / f"{stem}.ipynb")
 
 
 def unsolved(source: Path, release: Path) -> None:
     """What learners get holds no line of a solution or of a hidden test, and still asks everything."""
-    own, given = (nbformat.read(path, as_version=4).cells for path in (source, release))
-    shown = "\n".join(cell.source for cell in own if "### BEGIN" not in cell.source)
+    authored, given = (nbformat.read(path, as_version=4).cells for path in (source, release))
+    shown = "\n".join(cell.source for cell in authored if "### BEGIN" not in cell.source)
     text = "\n".join(cell.source for cell in given)
-    secret = [line.strip() for cell in own for part in hidden(cell) for line in part.splitlines()]
+    secret = [line.strip() for cell in authored for part in hidden(cell) for line in part.splitlines()]
     assert len(secret) > 8
     for line in secret:
         assert len(line) < 8 or line in shown or line not in text, line

@@ -66,8 +66,8 @@ def test_two_jobs_have_hosts_of_their_own() -> None:
 @pytest.mark.parametrize("limit", [1.0, 60.0, 86400.0])
 @pytest.mark.parametrize("aggressor", ["udp", "incast"])
 def test_no_load_goes_on_for_ever(aggressor: str, limit: float) -> None:
-    own = {"aggressor": aggressor, "lead": 300.0}
-    spec = benchmarks.resolve(Spec(benchmark="congestion.interference", size=8, ranks=2, options=own, testbed=TREE))
+    options = {"aggressor": aggressor, "lead": 300.0}
+    spec = benchmarks.resolve(Spec(benchmark="congestion.interference", size=8, ranks=2, options=options, testbed=TREE))
     seconds = interference.bound(spec, Effort(time_limit=limit))
     assert limit < seconds or limit > interference.LONGEST
     for job, _, _ in interference.pair_of(spec).flows(spec, 2, seconds):
@@ -79,10 +79,10 @@ def test_several_clients_become_a_sum_and_streams() -> None:
         Parsed(reported=(Reported("bandwidth_MBps", "MB/s", "mean", rate), Reported("retransmits", "", "total", 3.0)))
         for rate in (4.0, 6.0)
     ]
-    found = _incast.combine(parts).reported
-    total = [v for v in found if v.rank is None and not v.labels]
+    reported = _incast.combine(parts).reported
+    total = [v for v in reported if v.rank is None and not v.labels]
     assert [(v.name, v.value) for v in total] == [("bandwidth_MBps", 10.0), ("retransmits", 6.0)]
-    assert [(v.rank, v.value, v.labels["sender"]) for v in found if v.rank is not None] == [(0, 4.0, 0), (1, 6.0, 1)]
+    assert [(v.rank, v.value, v.labels["sender"]) for v in reported if v.rank is not None] == [(0, 4.0, 0), (1, 6.0, 1)]
 
 
 @pytest.mark.parametrize(("each", "said"), [(0.5, "The link is used to 33 % only"), (1.4, "1 times the least.")])
@@ -99,9 +99,9 @@ def test_shares_of_a_link_that_is_not_full_say_nothing(each: float, said: str, t
     parts = [Parsed(reported=(Reported("bandwidth_MBps", "MB/s", "mean", each),))] * 2
     one = made.samples(spec, reported=_incast.combine(parts).reported, meta={"fingerprint": "0" * 16})
     Campaign(tmp_path).save(one, "0" * 16)
-    found = incast.Study(campaign=str(tmp_path), measure=False, verbs_testbed="soft-roce,rate=24mbit").findings()
-    assert said in found
-    assert ("nothing can be said of them" in found) is (each < 1)
+    findings = incast.Study(campaign=str(tmp_path), measure=False, verbs_testbed="soft-roce,rate=24mbit").findings()
+    assert said in findings
+    assert ("nothing can be said of them" in findings) is (each < 1)
 
 
 @pytest.mark.netns
@@ -186,24 +186,24 @@ def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
 
 def _flooded(owner: int, seconds: float = 40) -> set[str]:
     """Networks in which processes of iperf3 run that belong to one owner, once there are two."""
-    end, own = time.monotonic() + seconds, virtual_cluster._network(os.getpid())
-    found: set[str] = set()
-    while len(found) < 2 and time.monotonic() < end:
+    end, this_network = time.monotonic() + seconds, virtual_cluster._network(os.getpid())
+    networks: set[str] = set()
+    while len(networks) < 2 and time.monotonic() < end:
         time.sleep(0.1)
-        found = {virtual_cluster._network(pid) for pid in _iperf3() if _descends(pid, owner)} - {own, ""}
-    return found
+        networks = {virtual_cluster._network(pid) for pid in _iperf3() if _descends(pid, owner)} - {this_network, ""}
+    return networks
 
 
 def _iperf3() -> list[int]:
     """Processes of that name."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and (entry / "comm").read_text() == "iperf3\n":
-                found.append(int(entry.name))
+                pids.append(int(entry.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 def _descends(pid: int, owner: int) -> bool:

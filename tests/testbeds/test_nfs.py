@@ -26,5 +26,5 @@ def test_two_hosts_share_a_campaign_on_nfs() -> None:
     with _guest.boot(required=MODULES, cpus=2, memory="2G") as guest:
         command = [*guest.words(), sys.executable, trials.__file__, "4.2", "hard", "1", "1", *KINDS]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[2])
-    told = {row["kind"]: row["wrong"] for row in map(json.loads, done.stdout.splitlines())}
-    assert told == {kind: [] for kind in KINDS}, done.stderr
+    wrong = {row["kind"]: row["wrong"] for row in map(json.loads, done.stdout.splitlines())}
+    assert wrong == {kind: [] for kind in KINDS}, done.stderr

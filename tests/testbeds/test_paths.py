@@ -18,12 +18,12 @@ pytestmark = [pytest.mark.netns, pytest.mark.mpi]
 BADGE = "path mismatch"
 
 
-def measured(held: Path, **fields: Any) -> Samples:
+def measured(into: Path, **fields: Any) -> Samples:
     """A few iterations of MPICH that is said to send over TCP."""
     if "mpich" not in launch.installed():
         pytest.skip("mpich is not installed")
     spec = Spec(benchmark="mpi.bandwidth", size=65536, launcher="mpich", transport="tcp", **fields)
-    (one,) = measuring.measure(spec, Effort(iterations=3, launches=1), into=held).samples()
+    (one,) = measuring.measure(spec, Effort(iterations=3, launches=1), into=into).samples()
     assert "tcp" in one.spec.transport
     return one
 
@@ -38,21 +38,21 @@ def test_mpich_between_hosts_that_share_ipc_is_found_out_wherever_it_is_shown(
     shell.write_text(text.replace(" --ipc ", " "))
     shell.chmod(0o755)
     monkeypatch.setattr(virtual_cluster, "SHELL", str(shell))
-    own = {"UCX_TLS": "sysv,posix,cma,self,tcp"}
-    one = measured(tmp_path / "held", testbed="virtual-cluster:2,rate=200mbit", environment=own)
+    variables = {"UCX_TLS": "sysv,posix,cma,self,tcp"}
+    one = measured(tmp_path / "held", testbed="virtual-cluster:2,rate=200mbit", environment=variables)
     assert one.meta["rank_hosts"] == ["vc0", "vc1"]
     assert one.meta["evidence"]["vc0.eth0.tx_bytes"] < 0.1 * 3 * 64 * 65536
     assert BADGE in one.meta["badges"]
 
-    held = Campaign(tmp_path / "held")
-    show.campaign(held, "*", "table", None)
+    campaign = Campaign(tmp_path / "held")
+    show.campaign(campaign, "*", "table", None)
     assert BADGE in capsys.readouterr().out
     rows = records.summary(records.table([one]))
     figure = figures.versus_size(rows, "bandwidth_MBps")
     assert BADGE in figure.data[0].hovertemplate  # what all points of a line share
-    study = bandwidth.Study(campaign=str(held.path), measure=False, testbed=one.spec.testbed)
+    study = bandwidth.Study(campaign=str(campaign.path), measure=False, testbed=one.spec.testbed)
     assert BADGE in study.warnings()
-    text = caveats.caveats(Content((sources.read(held.path),), {}))
+    text = caveats.caveats(Content((sources.read(campaign.path),), {}))
     assert BADGE in text or "shared memory" in text, text
 
 

@@ -59,15 +59,15 @@ def inside(guest: testbeds.Testbed, *command: str, limit: float = 60) -> subproc
 
 def processes(folder: str) -> list[str]:
     """Every process that has something to do with a guest."""
-    found = []
+    running = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
                 line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             except OSError:
                 continue
-            found += [line] if folder in line else []
-    return found
+            running += [line] if folder in line else []
+    return running
 
 
 def gone(folder: str, limit: float = 30) -> bool:
@@ -149,9 +149,9 @@ def test_tools_and_loops_measure_in_the_guest(
         Spec(benchmark=f"verbs.{name}", size=size, testbed="soft-roce", options=options)
         for name, size, options in others
     ]
-    held = labkit.measure(specs, Effort(launches=1, iterations=128, warmup=2), into=tmp_path / "campaign")
+    campaign = labkit.measure(specs, Effort(launches=1, iterations=128, warmup=2), into=tmp_path / "campaign")
     kinds = {}
-    for one in held.samples():
+    for one in campaign.samples():
         kinds[one.spec.benchmark, one.spec.size] = one
         assert soft_roce.GUEST in one.meta["badges"]
         assert one.meta["testbed"]["kernel"]
@@ -167,7 +167,7 @@ def test_tools_and_loops_measure_in_the_guest(
         assert one.meta["engine"] == "perftest"
         assert one.time_ns.size == 128
         assert one.meta["evidence"]["v0.tx_bytes"] >= 128 * size
-    table = labkit.load(held)
+    table = labkit.load(campaign)
     assert (table.loc[table["benchmark"] == "verbs.write_latency", "latency_us_p50"] > 0).all()
 
 
@@ -178,8 +178,8 @@ def test_the_link_has_the_delay_and_the_rate_that_were_asked_for(kept: Kept, tmp
         Spec(benchmark="verbs.read_latency", size=8, testbed="soft-roce"),
         Spec(benchmark="verbs.write_bandwidth", size=16384, testbed="soft-roce,rate=24mbit"),
     ]
-    held = labkit.measure(specs, Effort(launches=1, iterations=64, warmup=0), into=tmp_path / "campaign")
-    by = {one.spec.testbed: one for one in held.samples()}
+    campaign = labkit.measure(specs, Effort(launches=1, iterations=64, warmup=0), into=tmp_path / "campaign")
+    by = {one.spec.testbed: one for one in campaign.samples()}
     assert by["soft-roce,delay=5ms"].time_ns.min() >= 10e6  # there and back
     assert by["soft-roce,delay=5ms"].meta["testbed"]["delay"] == "5ms"
     assert by["soft-roce"].time_ns.min() < 10e6

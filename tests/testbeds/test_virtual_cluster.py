@@ -75,11 +75,11 @@ def transfers(cluster: testbeds.Testbed, pairs: Sequence[tuple[str, str]], size:
 
 def inside(networks: set[str]) -> list[int]:
     """Processes in some network namespaces."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and virtual_cluster._network(int(entry.name)) in networks:
-            found.append(int(entry.name))
-    return found
+            pids.append(int(entry.name))
+    return pids
 
 
 def gone(networks: set[str], seconds: float = 20) -> bool:
@@ -302,13 +302,13 @@ def test_ranks_on_its_hosts_send_over_its_links(launcher: str, tmp_path: Path) -
 def test_two_ranks_are_spread_over_hosts_with_slots_and_told_where_they_are_not(tmp_path: Path) -> None:
     spec = Spec(benchmark="mpi.latency", size=8, hosts=("vc0:4", "vc1:4"), testbed="virtual-cluster:2")
     effort = Effort(launches=1, iterations=20)
-    held = measuring.measure([spec, spec.replace(ppn=2)], effort, into=tmp_path)
-    found = {one.spec.ppn: one for one in held.samples()}
-    assert found[0].meta["rank_hosts"] == ["vc0", "vc1"]
-    assert found[2].meta["rank_hosts"] == ["vc0", "vc0"]
-    told = "all ranks are on vc0 of 2 hosts, so no message crossed the network; set --ppn 1"
-    assert [told in found[ppn].meta["warnings"] for ppn in (0, 2)] == [False, True]
-    assert "shared memory" in found[2].meta["badges"]
+    campaign = measuring.measure([spec, spec.replace(ppn=2)], effort, into=tmp_path)
+    by_ppn = {one.spec.ppn: one for one in campaign.samples()}
+    assert by_ppn[0].meta["rank_hosts"] == ["vc0", "vc1"]
+    assert by_ppn[2].meta["rank_hosts"] == ["vc0", "vc0"]
+    warning = "all ranks are on vc0 of 2 hosts, so no message crossed the network; set --ppn 1"
+    assert [warning in by_ppn[ppn].meta["warnings"] for ppn in (0, 2)] == [False, True]
+    assert "shared memory" in by_ppn[2].meta["badges"]
 
 
 OWNER = """
@@ -379,8 +379,8 @@ def test_a_throttled_link_is_found_by_name(tmp_path: Path) -> None:
     testbed = "virtual-cluster:4,per_leaf=2,rate=200mbit,throttle=vc2:40mbit"
     # 8 KiB fit into TCP's first window: above it, acknowledgements that are delayed by 40 ms hide the slow link.
     spec = Spec(benchmark="mpi.all_pairs", size=8 * 1024, ranks=4, testbed=testbed)
-    held = measuring.measure([spec], Effort(launches=2, iterations=36, warmup=1), into=Campaign(tmp_path / "pairs"))
-    first, again = sorted(held.samples("mpi.all_pairs"), key=lambda one: one.launch)
+    campaign = measuring.measure([spec], Effort(launches=2, iterations=36, warmup=1), into=Campaign(tmp_path / "pairs"))
+    first, again = sorted(campaign.samples("mpi.all_pairs"), key=lambda one: one.launch)
     verdict = all_pairs.bad_pairs(first, again, {"vc0": "leaf0", "vc1": "leaf0", "vc2": "leaf1", "vc3": "leaf1"})
     assert set(verdict.table["cause"]) == {"the card or cable of vc2"}, verdict.sentence
     assert len(verdict.table) == 3
@@ -400,7 +400,7 @@ def test_delay_needs_netem() -> None:
 def test_an_ordinary_user_can_have_one() -> None:
     if os.geteuid():
         pytest.skip("all of these tests already run as an ordinary user")
-    found = [str(ROOT), sysconfig.get_paths()["purelib"]]
+    folders = [str(ROOT), sysconfig.get_paths()["purelib"]]
     words = [
         "setpriv",
         "--reuid=65534",
@@ -412,7 +412,7 @@ def test_an_ordinary_user_can_have_one() -> None:
         "HOME=/",
         "TMPDIR=/tmp",
         "PYTHONDONTWRITEBYTECODE=1",
-        f"PYTHONPATH={os.pathsep.join(found)}",
+        f"PYTHONPATH={os.pathsep.join(folders)}",
     ]
     pythons = [
         one
@@ -456,10 +456,10 @@ def test_what_links_carried_is_compared_with_what_a_tool_moved(carried: float, w
 
 def test_messages_of_a_warm_up_are_no_mismatch() -> None:
     spec = benchmarks.resolve(Spec(benchmark="sockets.tcp_rr", size=16384, testbed="virtual-cluster:2"))
-    held = outcome("sockperf", time_ns=np.ones((1, 375), np.int64), ranks=(0,), meta={"messages": 670})
+    result = outcome("sockperf", time_ns=np.ones((1, 375), np.int64), ranks=(0,), meta={"messages": 670})
     for sent, said in ((670, ()), (0, ("path mismatch",)), (1200, ("path mismatch",))):
-        found = paths.of_tool(spec, Effort(time_cap=1), held, {"vc0.eth0.tx_bytes": sent * 16384}, 4.0)
-        assert texts(found) == said
+        doubts = paths.of_tool(spec, Effort(time_cap=1), result, {"vc0.eth0.tx_bytes": sent * 16384}, 4.0)
+        assert texts(doubts) == said
 
 
 @pytest.mark.netns
@@ -480,8 +480,8 @@ def test_a_tool_sends_from_one_host_to_the_other_and_its_server_is_ended(
     if ip == "ipv6" and not _links.has_ipv6():
         pytest.skip("this kernel gives new networks no IPv6")
     before = {process.pid for process in psutil.process_iter()}
-    own = {"tool": tool, "ip": ip}
-    spec = Spec(benchmark=f"sockets.{name}", size=65536, testbed="virtual-cluster:2,rate=200mbit", options=own)
+    options = {"tool": tool, "ip": ip}
+    spec = Spec(benchmark=f"sockets.{name}", size=65536, testbed="virtual-cluster:2,rate=200mbit", options=options)
     effort = Effort(launches=1, iterations=iterations, time_cap=0.1)
     (one,) = measuring.measure(spec, effort, into=tmp_path / "held").samples()
     # iperf3 leaves what is on its way when the count is reached
@@ -507,8 +507,8 @@ def test_tools_that_stay_on_one_host_are_found_out(tmp_path: Path, monkeypatch: 
         astray = replace(cluster, place=lambda spec: replace(cluster.place(spec), client=inside))
         monkeypatch.setattr(testbeds, "open", lambda *words: nullcontext(astray))
         spec = Spec(benchmark="sockets.tcp_stream", size=65536, testbed=testbed, options={"tool": "iperf3"})
-        held = measuring.measure(spec, Effort(launches=1, iterations=60), into=tmp_path / "held")
-    (one,) = held.samples()
+        campaign = measuring.measure(spec, Effort(launches=1, iterations=60), into=tmp_path / "held")
+    (one,) = campaign.samples()
     assert "path mismatch" in one.meta["badges"]
     assert texts(records.table([one])["badges"].iloc[0]).count("path mismatch") == 1
 
@@ -522,12 +522,12 @@ def test_four_hosts_carry_congestors_halo_and_fft(tmp_path: Path) -> None:
         Spec(benchmark="apps.halo3d26", size=8, **where),
         Spec(benchmark="apps.fft_subcom3d", size=512, **where),
     ]
-    held = measuring.measure(specs, Effort(launches=1, iterations=10, warmup=1), into=tmp_path / "held")
-    found = {one.spec.benchmark: one for one in held.samples()}
-    assert set(found) == {spec.benchmark for spec in specs}
-    for one in found.values():
+    campaign = measuring.measure(specs, Effort(launches=1, iterations=10, warmup=1), into=tmp_path / "held")
+    by_name = {one.spec.benchmark: one for one in campaign.samples()}
+    assert set(by_name) == {spec.benchmark for spec in specs}
+    for one in by_name.values():
         assert one.meta["rank_hosts"] == ["vc0", "vc1", "vc2", "vc3"]
         assert {"emulated link", "oversubscription"} <= set(one.meta["badges"])
-    assert found["apps.halo3d26"].time_ns.shape == (4, 10)
-    assert found["apps.fft_subcom3d"].time_ns.shape == (4, 10)
-    assert found["congestion.gpcnet_loaded"].extras
+    assert by_name["apps.halo3d26"].time_ns.shape == (4, 10)
+    assert by_name["apps.fft_subcom3d"].time_ns.shape == (4, 10)
+    assert by_name["congestion.gpcnet_loaded"].extras

@@ -1,0 +1,1 @@
+"""Benchmarks of processors and memory, from the logs of the originals."""

@@ -1,0 +1,14 @@
+"""Bandwidth of memory in four kernels: copy, scale, add and triad of long arrays (STREAM by McCalpin).
+
+STREAM's rate is that of the fastest repetition, so the bandwidth here is a maximum and no mean. The size is that of one
+array. `run_time_s` is the time of a kernel over one pass.
+"""
+
+from labkit.benchmarks import LogBenchmark
+
+BENCHMARK = LogBenchmark(
+    title="memory bandwidth (STREAM)",
+    metrics={"bandwidth_MBps": lambda spec: 1, "run_time_s": lambda spec: 1},
+    logs={f"STREAM {kernel}": {} for kernel in ("Copy", "Scale", "Add", "Triad")},
+    cadence="streaming",
+)

@@ -1,0 +1,1 @@
+"""Benchmarks of accelerators, from the logs of the originals."""

@@ -1,0 +1,1 @@
+"""Benchmarks of key-value stores, from the logs of the originals."""

@@ -1,0 +1,1 @@
+"""Benchmarks of requests over HTTP, from the logs of the originals."""

@@ -1,0 +1,19 @@
+"""HTTP requests per second, and the time of one (wrk, wrk2).
+
+With wrk a connection asks again when it has its answer: `round_trip_us`, without what waited. With wrk2 requests are
+due at a fixed rate: `response_us`, from the moment a request was due.
+"""
+
+from labkit.benchmarks import LogBenchmark
+
+BENCHMARK = LogBenchmark(
+    title="HTTP requests (wrk, wrk2)",
+    sized=False,
+    metrics={
+        "response_us": lambda spec: 1,
+        "round_trip_us": lambda spec: 1,
+        "transaction_rate_per_s": lambda spec: 1,
+    },
+    logs={"wrk": {"cadence": "streaming"}, "wrk2": {"cadence": "paced"}},
+    cadence="streaming",
+)

@@ -1,0 +1,249 @@
+"""What the log of a tool holds: runs, as typed data, and what reads them.
+
+A format that `labkit import` reads as a log exports `LOG`: how its text is recognised, and the function that makes a
+`Run` of each point. The benchmark of a run is the one that lists its test under `logs`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from labkit.errors import DataError
+from labkit.formats import malformed
+from labkit.notes import Note, note
+from labkit.spec import Reported, Scalar
+
+LARGEST = 64 << 20  # B of a log: those of the tools have some kB
+SHOWN = 2048  # characters of a log that a point keeps
+_LABEL = re.compile(r" *(?:\d{1,7}: |\[\d+,\d+\]<std\w+>:? ?)")  # srun -l and mpiexec -l, mpirun --tag-output
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_FORM = r"[-+]?(?:\d{1,300}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,3})?"
+NUMBER = rf"(?:{_FORM}|[-+]?(?:nan|inf)(?:inity)?)"
+_NUMBER = re.compile(_FORM)
+_FACTORS = {"": 1, "k": 10**3, "K": 10**3, "m": 10**6, "M": 10**6, "g": 10**9, "G": 10**9, "T": 10**12}
+BINARY = {"": 1, "K": 2**10, "k": 2**10, "M": 2**20, "m": 2**20, "G": 2**30, "g": 2**30, "T": 2**40, "t": 2**40}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What a log says of one point.
+
+    Parameters
+    ----------
+    test : tool and test in the tool's words: ``netperf TCP_RR``, ``STREAM``.
+    values : statistics that the tool printed, in labkit's units; at least one.
+    line : where it stands in the text, from 1; for JSON the number of the run.
+    size : of a message, request or record, B; 0 where there is none or the log does not say.
+    ranks : number of processes; 0 where the log does not say.
+    options : further coordinates, as the options of the benchmark.
+    parameters : what else the log says about the run.
+    version : of the tool, empty where it is not printed.
+    verified : whether the tool checked its results and found them right.
+    remarks : what the numbers are, if that is not what their names alone say.
+    doubts : what may be wrong or missing; the import prints these too.
+    source : the lines, untouched.
+    """
+
+    test: str
+    values: tuple[Reported, ...]
+    line: int
+    size: int = 0
+    ranks: int = 1
+    options: Mapping[str, Scalar] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+    verified: bool = False
+    remarks: tuple[Note, ...] = ()
+    doubts: tuple[Note, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Log:
+    """A kind of log.
+
+    Parameters
+    ----------
+    name : of the tool, as people call it.
+    marks : texts of which a log of this kind has at least one; they are looked for before `begins`.
+    begins : matches a line that only this kind of log has.
+    read : makes the runs of a text; the second argument is the name of the file, for errors.
+    holds : kinds of logs whose lines this one holds as a part.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    begins: re.Pattern[str]
+    read: Callable[[str, str], list[Run]]
+    holds: tuple[str, ...] = ()
+
+    def runs(self, text: str, where: str) -> list[Run]:
+        """Return the runs of a text.
+
+        Raises
+        ------
+        DataError
+            If a line does not fit, or there is no run; names file and line.
+        """
+        try:
+            runs = self.read(text, where)
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError) as error:
+            # a number, a key or a list that is not what this kind of log has
+            what = f"{type(error).__name__}: {str(error)[:80]}"
+            raise malformed(where, 0, what, f"output of {self.name} as it was printed", REMEDY) from error
+        if not runs:
+            raise malformed(where, 0, (text.strip() or "nothing")[-80:], f"a result of {self.name}", REMEDY)
+        return runs
+
+
+REMEDY = "Name a file with the complete output, or delete what was added to it."
+
+
+class Lines:
+    """Lines of a log without colours and labels of ranks, one after the other.
+
+    Parameters
+    ----------
+    text : whole.
+    where : name of the file, for errors.
+    """
+
+    def __init__(self, text: str, where: str) -> None:
+        self.where, self.raw = where, text.splitlines()
+        self.texts = [_plain(line) for line in self.raw]
+
+    def __len__(self) -> int:
+        """Number of lines."""
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        """Yield number, from 1, and text of each line."""
+        return iter(enumerate(self.texts, 1))
+
+    def source(self, first: int, last: int) -> str:
+        """Return lines `first` to `last`, from 1, as they stand in the file, up to `SHOWN` characters."""
+        return "".join(f"{line}\n" for line in self.raw[first - 1 : last])[:SHOWN]
+
+    def wrong(self, number: int, wanted: str) -> DataError:
+        """Return the error for a line; number 0 stands for the whole text."""
+        line = self.texts[number - 1] if 0 < number <= len(self) else "the end of the text"
+        return malformed(self.where, number, line, wanted, REMEDY)
+
+    def number(self, text: str, number: int) -> float:
+        """Convert a number in a line.
+
+        Raises
+        ------
+        DataError
+            If it is none, or not finite.
+        """
+        if not _NUMBER.fullmatch(text.strip()) or not math.isfinite(value := float(text)):
+            raise self.wrong(number, f"a number instead of {text.strip()[:40]!r}")
+        return value
+
+    def blocks(self, begins: re.Pattern[str]) -> Iterator[tuple[int, int, re.Match[str]]]:
+        """Yield first and last line of each block, and the match of the line that begins it."""
+        starts = [(number, match) for number, line in self if (match := begins.match(line))]
+        ends = [number - 1 for number, _ in starts[1:]] + [len(self)]
+        for (first, match), last in zip(starts, ends, strict=True):
+            yield first, last, match
+
+    def find(self, pattern: str, first: int, last: int) -> tuple[int, re.Match[str]] | None:
+        """Return number and match of the first line of a block that a pattern matches from its begin."""
+        form = re.compile(pattern)
+        for number in range(first, last + 1):
+            if match := form.match(self.texts[number - 1]):
+                return number, match
+        return None
+
+    def need(self, pattern: str, first: int, last: int, wanted: str) -> tuple[int, re.Match[str]]:
+        """Return number and match of the first line of a block that a pattern matches; it must have one."""
+        if hit := self.find(pattern, first, last):
+            return hit
+        raise malformed(self.where, last, self.texts[last - 1], f"{wanted} by here, the end of the run", REMEDY)
+
+
+def _plain(line: str) -> str:
+    """Return a line without colours, the label of a rank, and blanks at its end."""
+    if "\x1b" in line:
+        line = _COLOUR.sub("", line)
+    if label := _LABEL.match(line):
+        line = line[label.end() :]
+    return line.rstrip()
+
+
+def decimal(text: str, prefix: str) -> float:
+    """Convert a number with a prefix of 10^3: ``decimal("1.5", "k")`` is 1500."""
+    return float(text) * _FACTORS[prefix]
+
+
+def binary(text: str, prefix: str) -> float:
+    """Convert a number with a prefix of 2^10: ``binary("4", "K")`` is 4096."""
+    return float(text) * BINARY[prefix]
+
+
+def document(text: str, where: str) -> Any:
+    """Return the first JSON value of a text that may have lines above and below it.
+
+    Raises
+    ------
+    DataError
+        If there is none, or it is cut off.
+    """
+    start = re.search(r"^[\[{]", text.removeprefix("\ufeff"), re.MULTILINE)
+    body = text.removeprefix("\ufeff")[start.start() :] if start else ""
+    try:
+        value, _ = json.JSONDecoder(parse_constant=_no_number).raw_decode(body)
+    except json.JSONDecodeError as error:
+        line = error.lineno + (text[: start.start()].count("\n") if start else 0)
+        raise malformed(where, line, body[error.pos : error.pos + 80] or "its end", "JSON", REMEDY) from error
+    except RecursionError as error:
+        raise malformed(where, 0, body[:80], "JSON that is not nested a thousand times", REMEDY) from error
+    except ValueError as error:
+        raise malformed(where, 0, str(error)[:80], "finite numbers", REMEDY) from error
+    return value
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(word)
+
+
+def real(value: Any, name: str, where: str) -> float:
+    """Return a finite number of a JSON document.
+
+    Raises
+    ------
+    DataError
+        If it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise malformed(where, 0, f"{name}: {str(value)[:80]}", "a finite number", REMEDY)
+    return float(value)
+
+
+def whole(value: Any, name: str, where: str) -> int:
+    """Return a whole number, 0 or more, of a JSON document; see `real`."""
+    number = real(value, name, where)
+    if number < 0 or number != int(number):
+        raise malformed(where, 0, f"{name}: {value}", "a whole number, 0 or more", REMEDY)
+    return int(number)
+
+
+def over_repeats(name: str, unit: str, most: float, least: float, mean: float) -> list[Reported]:
+    """Return the statistics of a rate over the repeats of one run; the mean is that of the rates."""
+    return [Reported(name, unit, *pair) for pair in (("max", most), ("min", least), ("mean", mean))]
+
+
+MEAN_OF_RATES = note(
+    "mean-of-rates", "the mean is that of the rates of the repetitions, not all work over all time", statistic="mean"
+)
+
+
+def statistics(pairs: Sequence[tuple[str, float]], name: str, unit: str, factor: float = 1.0) -> list[Reported]:
+    """Return reported values of one name: a pair of statistic and printed number each."""
+    return [Reported(name, unit, statistic, value * factor) for statistic, value in pairs]

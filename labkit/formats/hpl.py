@@ -1,0 +1,61 @@
+"""HPL's table of results: a row for each solved system, and the check of its residual.
+
+``Gflops`` is (2/3 N³ + 3/2 N²) over the wall time of the solution (``HPL_pdtest.c``), whatever the machine really did.
+"""
+
+from __future__ import annotations
+
+import re
+
+from labkit.formats import metric
+from labkit.formats._log import NUMBER, Lines, Log, Run
+from labkit.notes import note
+
+_BEGINS = re.compile(r"HPLinpack +([\d.]+) +-- +High-Performance Linpack benchmark")
+_ROW = re.compile(rf"(W[RC]\w{{4,20}}) +(\d{{1,9}}) +(\d{{1,9}}) +(\d{{1,6}}) +(\d{{1,6}}) +({NUMBER}) +({NUMBER})$")
+_CHECK = re.compile(r"\|\|Ax-b\|\|_oo *(?:/ *\(.*|=.*)")
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each row."""
+    lines, made = Lines(text, where), []
+    for first, last, version in lines.blocks(_BEGINS):
+        made += rows(lines, first, last, version[1])
+    return made
+
+
+def rows(lines: Lines, first: int, last: int, version: str) -> list[Run]:
+    """Read the rows of one run of the program, or of HPL inside HPCC."""
+    places = [(number, row) for number in range(first, last + 1) if (row := _ROW.match(lines.texts[number - 1]))]
+    if not places:
+        raise lines.wrong(last, "a row of results (T/V, N, NB, P, Q, Time, Gflops) in this run of HPL")
+    ends = [number - 1 for number, _ in places[1:]] + [last]
+    return [_run(lines, number, end, row, version) for (number, row), end in zip(places, ends, strict=True)]
+
+
+def _run(lines: Lines, number: int, end: int, row: re.Match[str], version: str) -> Run:
+    order, block, across, down = (int(cell) for cell in row.groups()[1:5])
+    seconds, rate = (lines.number(cell, number) for cell in row.groups()[5:])
+    if not order or rate <= 0 or seconds < 0 or across * down < 1:
+        raise lines.wrong(number, "an order, a rate and a grid of processes above 0")
+    checks = [text for text in lines.texts[number:end] if _CHECK.match(text)]
+    passed = bool(checks) and all(text.endswith("PASSED") for text in checks)
+    doubts = []
+    if checks and not passed:
+        doubts.append(note("wrong-result", "the residual is too large: HPL's check FAILED"))
+    elif not checks:
+        doubts.append(note("not-validated", "HPL did not check its residual"))
+    return Run(
+        test="HPL",
+        values=(metric("performance_GFLOPS", "value", rate), metric("run_time_s", "value", seconds)),
+        line=number,
+        ranks=across * down,
+        options={"n": order, "nb": block, "p": across, "q": down, "variant": row[1]},
+        version=version,
+        verified=passed,
+        doubts=tuple(doubts),
+        source=lines.source(max(number - 3, 1), min(end, number + 6)),
+    )
+
+
+LOG = Log("HPL", ("HPLinpack",), _BEGINS, runs)

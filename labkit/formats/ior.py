@@ -1,0 +1,135 @@
+"""IOR's summary of all tests (text, and ``-O summaryFormat=JSON``), of IOR 3 and 4.
+
+A bandwidth is the bytes of all tasks over the time from the first open to the last close (``ior-output.c``:
+``bw_values``, ``results[i].write.time``), in MiB/s; here it is MB/s. IOPS are the same bytes over the transfer size
+and the same time, so opening and closing count. The mean is that of the rates of the repetitions, which are repeats
+inside one start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from labkit.formats import malformed
+from labkit.formats._log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, document, over_repeats, real, whole
+from labkit.notes import note
+from labkit.spec import Reported, Scalar
+
+_BEGINS = re.compile(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O|\s*"Command line": "\S*\bior\b')
+_TEXT = re.compile(r"IOR-(\S+): MPI Coordinated Test of Parallel I/O")
+_HEAD = re.compile(r"Operation +Max\(MiB\) +Min\(MiB\) +Mean\(MiB\) +StdDev +Max\(OPs\) ")
+_PAIR = re.compile(r"([A-Za-z][\w ]*?) *: *(.*)$")
+_MIB = 2**20 / 1e6
+_ACCESS = {"single-shared-file": "shared", "file-per-process": "file per process"}
+_COLUMNS = {
+    "numTasks": "#Tasks",
+    "tasksPerNode": "tPN",
+    "repetitions": "reps",
+    "filePerProc": "fPP",
+    "transferSize": "xsize",
+    "blockSize": "blksiz",
+    **{f"bw{name}MIB": f"{name}(MiB)" for name in ("Max", "Min", "Mean")},
+    **{f"OPs{name}": f"{name}(OPs)" for name in ("Max", "Min", "Mean")},
+    "bwStdMIB": "StdDev",
+    "MeanTime": "Mean(s)",
+}
+_KEPT = ("access", "type", "api", "ordering in a file", "segments", "nodes", "blocksize", "aggregate filesize")
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each operation of each test."""
+    if re.match(r"\s*\{", text):
+        return _json(document(text, where), where)
+    lines, made = Lines(text, where), []
+    for first, last, version in lines.blocks(_TEXT):
+        made += _block(lines, first, last, version[1])
+    return made
+
+
+def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
+    """Read one run of the program."""
+    head, _ = lines.need(_HEAD.pattern, first, last, "the summary of all tests")
+    names = lines.texts[head - 1].split()
+    named = (lines.texts[number - 1] for number in range(first, head))
+    told = {pair[1]: pair[2] for line in named if (pair := _PAIR.match(line)) and pair[1] in _KEPT}
+    made = []
+    for number in range(head + 1, last + 1):
+        if not re.match(r"(?:write|read) ", lines.texts[number - 1]):
+            break
+        row = _row(lines, number, names)
+        made.append(_run(row, told, version, number, lines.where, lines.source(head, number)))
+    if not made:
+        raise lines.wrong(head + 1, "a row of write or read")
+    return made
+
+
+def _row(lines: Lines, number: int, names: list[str]) -> dict[str, Any]:
+    """Return a row of the summary by the names that the JSON has; of two columns of a name the first counts."""
+    texts = lines.texts[number - 1].split()
+    if len(texts) != len(names):
+        raise lines.wrong(number, f"{len(names)} columns, as the head has")
+    cells = dict(zip(reversed(names), reversed(texts), strict=True))
+    if missing := [name for name in _COLUMNS.values() if name not in cells]:
+        raise lines.wrong(number, f"the column {missing[0]}")
+    row: dict[str, Any] = {key: lines.number(cells[name], number) for key, name in _COLUMNS.items()}
+    return row | {"operation": texts[0], "API": cells.get("API", "")}
+
+
+def _json(whole_text: Any, where: str) -> list[Run]:
+    """Read the summary of a JSON file."""
+    if not isinstance(whole_text, dict) or not isinstance(whole_text.get("summary"), list):
+        raise malformed(where, 0, str(whole_text)[:80], "an object with the list 'summary'", REMEDY)
+    version, made = str(whole_text.get("Version", "")), []
+    tests = whole_text.get("tests")
+    options = [test.get("Options") for test in tests if isinstance(test, dict)] if isinstance(tests, list) else []
+    told = {key: str(value) for key, value in (options[0] or {}).items() if key in _KEPT} if options else {}
+    for number, row in enumerate(whole_text["summary"], 1):
+        if not isinstance(row, dict) or row.get("operation") not in ("write", "read"):
+            raise malformed(where, 0, str(row)[:80], "an operation, write or read", REMEDY)
+        made.append(_run(row, told, version, number, where, str(row)[:2000]))
+    return made
+
+
+def _run(row: Mapping[str, Any], told: Mapping[str, str], version: str, number: int, where: str, source: str) -> Run:
+    """Make the run of an operation."""
+
+    def numbers(*names: str) -> list[float]:
+        return [real(row[name], name, where) for name in names]
+
+    repetitions = whole(row["repetitions"], "repetitions", where)
+    tasks, size = whole(row["numTasks"], "numTasks", where), whole(row["transferSize"], "transferSize", where)
+    rates = [value * _MIB for value in numbers("bwMaxMIB", "bwMinMIB", "bwMeanMIB")]
+    if tasks < 1 or repetitions < 1 or rates[2] <= 0 or not rates[1] * 0.99 <= rates[2] <= rates[0] * 1.01:
+        raise malformed(
+            where, number, source[-120:], "tasks, repetitions, and a mean between least and greatest", REMEDY
+        )
+    (seconds,) = numbers("MeanTime")
+    values = [*over_repeats("bandwidth_MBps", "MB/s", *rates)]
+    values += over_repeats("iops_per_s", "1/s", *numbers("OPsMax", "OPsMin", "OPsMean"))
+    values += [Reported("run_time_s", "s", "mean", seconds)] if seconds > 0 else []
+    values.append(Reported("bandwidth_MBps", "MB/s", "stddev", numbers("bwStdMIB")[0] * _MIB))
+    options: dict[str, Scalar] = {
+        "operation": str(row["operation"]),
+        "api": str(row.get("API", "")),
+        "file": "file per process" if whole(row["filePerProc"], "filePerProc", where) else "shared",
+        "block_size": whole(row["blockSize"], "blockSize", where),
+        "tasks_per_node": whole(row["tasksPerNode"], "tasksPerNode", where),
+    }
+    remark = note("repeats-in-a-start", f"{repetitions} repetitions inside one start", count=repetitions)
+    return Run(
+        test="IOR",
+        values=tuple(values),
+        line=number,
+        size=size,
+        ranks=tasks,
+        options=options,
+        parameters=told,
+        version=version,
+        remarks=(remark, MEAN_OF_RATES) if repetitions > 1 else (),
+        source=source,
+    )
+
+
+LOG = Log("IOR", ("MPI Coordinated Test of Parallel I/O", '"Command line"'), _BEGINS, runs)

@@ -1,0 +1,69 @@
+"""Results of the NAS Parallel Benchmarks (``print_results`` of NPB 2 and 3, in Fortran and C; MPI, OpenMP, serial).
+
+``Mop/s total`` are the operations of the kernel by its own formula over the timed seconds, of all processes together:
+flops in most kernels, keys ranked in IS, random numbers in EP. So rates of two kernels do not compare.
+"""
+
+from __future__ import annotations
+
+import re
+
+from labkit.formats import metric
+from labkit.formats._log import NUMBER, Lines, Log, Run
+from labkit.notes import note
+
+_BEGINS = re.compile(r" {0,3}([A-Z]{2}(?:-MZ)?)(?: Multi-Zone)? Benchmark Completed")
+_PAIR = r" *{} *= *(\S.*)$"
+_PROCESSES = r" *(?:Total (?:number of )?proc(?:esse)?s|Active procs|Total processes) *= *(\d{1,9})"
+_THREADS = r" *(?:Total )?[Tt]hreads *= *(\d{1,9})"
+_OPTYPE = r" *Operation type *= *(\S.*)$"
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each kernel that completed."""
+    lines, made = Lines(text, where), []
+    for first, last, kernel in lines.blocks(_BEGINS):
+        made.append(_run(lines, first, last, kernel[1]))
+    return made
+
+
+def _run(lines: Lines, first: int, last: int, kernel: str) -> Run:
+    """Read the results of one kernel."""
+    _, letter = lines.need(r" *[Cc]lass *= *([A-Z])$", first, last, "a line 'Class = …'")
+    at, seconds = lines.need(rf" *Time in seconds *= *({NUMBER})$", first, last, "a line 'Time in seconds = …'")
+    rate_at, rate = lines.need(rf" *Mop/s total *= *({NUMBER})$", first, last, "a line 'Mop/s total = …'")
+    end, check = lines.need(r" *Verification *= *([A-Z ]+)$", first, last, "a line 'Verification = …'")
+    version = lines.find(_PAIR.format("Version"), first, last)
+    time, operations = lines.number(seconds[1], at), lines.number(rate[1], rate_at)
+    if time < 0:
+        raise lines.wrong(at, "a time of 0 s or more: the program's clock is broken")
+    processes, threads = lines.find(_PROCESSES, first, end), lines.find(_THREADS, first, end)
+    optype = lines.find(_OPTYPE, first, end)
+    size = lines.find(_PAIR.format("Size"), first, end)
+    right = check[1].strip() == "SUCCESSFUL"
+    doubts = []
+    if not right:
+        words = check[1].strip().lower()
+        doubts.append(note("wrong-result", f"the kernel's own verification was {words}"))
+    if time < 0.1:
+        text = f"the timed part took {time:g} s, printed with two decimals: its time is coarse"
+        doubts.append(note("coarse-time", text, seconds=time))
+    values = [metric("run_time_s", "value", time)] if time else []
+    values += [metric("operations_Mops", "value", operations)] if operations > 0 else []
+    if not values:
+        raise lines.wrong(rate_at, "a rate above 0: the problem is too small for the program's clock")
+    return Run(
+        test=f"NPB {kernel}",
+        values=tuple(values),
+        line=first,
+        ranks=int(processes[1][1]) if processes else 1,
+        options={"kernel": kernel, "class": letter[1], "threads": int(threads[1][1]) if threads else 1},
+        parameters={"operation": optype[1][1] if optype else "", "size": size[1][1].strip() if size else ""},
+        version=version[1][1].strip() if version else "",
+        verified=right,
+        doubts=tuple(doubts),
+        source=lines.source(first, end + 2),
+    )
+
+
+LOG = Log("NPB", ("Benchmark Completed",), _BEGINS, runs)

@@ -1,0 +1,69 @@
+"""STREAM's table of four kernels (stream.c 5.x by McCalpin, also built for OpenMP).
+
+The rate is bytes over the *shortest* time of the repetitions, the first left out (``stream.c``: ``1.0E-06 *
+bytes[j]/mintime[j]``), in MB/s of 10^6 B: it is kept as maximum. The mean time leaves out the first too. A kernel
+counts two arrays (copy, scale) or three (add, triad); what the cache fetches before a store is not counted.
+"""
+
+from __future__ import annotations
+
+import re
+
+from labkit.formats._log import NUMBER, Lines, Log, Run
+from labkit.notes import note
+from labkit.spec import Reported
+
+_BEGINS = re.compile(r"STREAM version \$?Revision: *([\d.]+)")
+_HEAD = re.compile(r"Function +(?:Best Rate MB/s|Rate \(MB/s\)) +Avg time +Min time +Max time")
+_ROW = re.compile(rf"(Copy|Scale|Add|Triad): +({NUMBER}) +({NUMBER}) +({NUMBER}) +({NUMBER})$")
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each kernel; `size` is that of one array, B."""
+    lines, made = Lines(text, where), []
+    for first, last, version in lines.blocks(_BEGINS):
+        made += _block(lines, first, last, version[1])
+    return made
+
+
+def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
+    """Read one run of the program."""
+    head, _ = lines.need(_HEAD.pattern, first, last, "the head 'Function Best Rate MB/s Avg time Min time Max time'")
+    _, size = lines.need(r"Array size = +(\d{1,15})", first, last, "a line 'Array size = …'")
+    word = lines.find(r"This system uses (\d{1,2}) bytes per", first, last)
+    threads = lines.find(r"Number of Threads (?:counted|requested) = +(\d{1,7})", first, last)
+    repeats = lines.find(r"Each (?:kernel|test) (?:will be executed|is run) +(\d{1,9}) times", first, last)
+    valid = lines.find(r"Solution Validates", first, last)
+    bad = lines.find(r"Failed Validation", first, last)
+    best = f"the best of {repeats[1][1]} repetitions" if repeats else "the best of the repetitions"
+    remark = note("best-of", f"{best}, not their mean", count=int(repeats[1][1]) if repeats else 0)
+    doubts = []
+    if bad or not valid:
+        doubts.append(note("not-validated", "STREAM did not find its arrays right"))
+    made = []
+    for number in range(head + 1, head + 5):
+        row = _ROW.match(lines.texts[number - 1]) if number <= last else None
+        if not row:
+            raise lines.wrong(number, "a row of Copy, Scale, Add and Triad each: name, rate and three times")
+        rate, mean, least, most = (lines.number(cell, number) for cell in row.groups()[1:])
+        if rate <= 0 or not least <= mean <= most:
+            raise lines.wrong(number, "a rate above 0, and a mean time between least and greatest")
+        times = [Reported("run_time_s", "s", s, v) for s, v in (("mean", mean), ("min", least), ("max", most))]
+        made.append(
+            Run(
+                test=f"STREAM {row[1]}",
+                values=(Reported("bandwidth_MBps", "MB/s", "max", rate), *times),
+                line=number,
+                size=int(size[1]) * (int(word[1][1]) if word else 8),
+                options={"kernel": row[1].lower(), "threads": int(threads[1][1]) if threads else 1},
+                version=version,
+                verified=bool(valid) and not bad,
+                remarks=(remark,),
+                doubts=tuple(doubts),
+                source=lines.source(first, last),
+            )
+        )
+    return made
+
+
+LOG = Log("STREAM", ("STREAM version",), _BEGINS, runs)

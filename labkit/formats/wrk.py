@@ -1,0 +1,86 @@
+"""wrk's and wrk2's text: requests per second and the latencies of HTTP requests.
+
+wrk waits for a response before it asks again on a connection, so its latencies are round trips whose tail hides what
+waited (coordinated omission). wrk2 (``-R``) asks at a fixed rate and counts from the moment a request was due
+(``wrk.c``: ``expected_latency_timing``): its latencies are `response_us`, as are those of ``Recorded Latency``. What
+its ``--u_latency`` prints beside, uncorrected, is a round trip. Times have three to five digits and a unit each.
+"""
+
+from __future__ import annotations
+
+import re
+
+from labkit.formats import metric
+from labkit.formats._log import Lines, Log, Run
+from labkit.notes import note
+from labkit.spec import Reported
+
+_BEGINS = re.compile(r"Running \S+ test @ (\S+)$")
+_CONNECTIONS = r" +(\d{1,9}) threads? and (\d{1,9}) connections?$"
+_TIME = r"(\d+\.\d+)(us|ms|s|m|h)"
+_STATS = re.compile(rf" +Latency +{_TIME} +{_TIME} +{_TIME} +[\d.]+%$")
+_TITLE = re.compile(r" *Latency Distribution(?: \(HdrHistogram - (.+)\))?$")
+_SHARE = re.compile(rf" *(\d+(?:\.\d+)?)% +{_TIME}$")
+_DONE = re.compile(rf" *(\d{{1,18}}) requests in {_TIME}, (\S+)B read$")
+_RATE = re.compile(r"Requests/sec: +(\d+\.\d+)$")
+_ERRORS = re.compile(r" +(Socket errors: .*|Non-2xx or 3xx responses: \d+)$")
+_US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9}
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each test; of wrk2 with ``--u_latency`` one run has both."""
+    lines = Lines(text, where)
+    return [_run(lines, first, last, head[1]) for first, last, head in lines.blocks(_BEGINS)]
+
+
+def _run(lines: Lines, first: int, last: int, url: str) -> Run:
+    """Read one test."""
+    _, counts = lines.need(_CONNECTIONS, first, last, "a line '… threads and … connections'")
+    end, rate = lines.need(_RATE.pattern, first, last, "a line 'Requests/sec: …'")
+    at, done = lines.need(_DONE.pattern, first, last, "a line '… requests in …, … read'")
+    stats = lines.find(_STATS.pattern, first, end)
+    titles = [(number, match[1]) for number in range(first, end) if (match := _TITLE.match(lines.texts[number - 1]))]
+    paced = any(kind for _, kind in titles) or bool(lines.find(r" +Thread calibration: mean lat\.: ", first, end))
+    quantity = "response_us" if paced else "round_trip_us"
+    values = [metric("transaction_rate_per_s", "mean", lines.number(rate[1], end))]
+    if not values[0].value or not int(done[1]):
+        raise lines.wrong(at, "one request or more")
+    if stats:
+        mean, deviation, most = (_us(stats[1][k], stats[1][k + 1]) for k in (1, 3, 5))
+        values += [metric(quantity, s, v) for s, v in (("mean", mean), ("stddev", deviation), ("max", most))]
+    for number, kind in titles:
+        name = "round_trip_us" if kind and kind.startswith("Uncorrected") else quantity
+        values += _percentiles(lines, number + 1, end, name)
+    failed = [match[1] for number in range(first, last + 1) if (match := _ERRORS.match(lines.texts[number - 1]))]
+    doubts = [note("failed-requests", f"requests failed: {text}") for text in failed]
+    values.append(Reported("requests", "", "total", float(done[1])))
+    return Run(
+        test="wrk2" if paced else "wrk",
+        values=tuple(values),
+        line=first,
+        options={"threads": int(counts[1]), "connections": int(counts[2])},
+        parameters={"url": url},
+        doubts=tuple(doubts),
+        source=lines.source(first, last),
+    )
+
+
+def _percentiles(lines: Lines, start: int, end: int, name: str) -> list[Reported]:
+    """Read the percentiles below a title."""
+    values = []
+    for number in range(start, end):
+        row = _SHARE.match(lines.texts[number - 1])
+        if not row:
+            break
+        if float(row[1]) < 100:
+            digits = row[1].rstrip("0").rstrip(".") if "." in row[1] else row[1]
+            values.append(metric(name, "p" + digits.replace(".", ""), _us(row[2], row[3])))
+    return values
+
+
+def _us(text: str, unit: str) -> float:
+    """Convert a time as wrk prints it to µs."""
+    return float(text) * _US[unit]
+
+
+LOG = Log("wrk", ("Running ",), _BEGINS, runs)

@@ -1,0 +1,152 @@
+"""YCSB's measurements: its text, its JSON exporters, and the lines of go-ycsb.
+
+A latency is that of one operation at the client, from the call to its return. ``Intended-`` latencies
+(``measurement.interval=intended`` or ``both``, with ``-target``) count from the moment the operation was due: these
+are `response_us`. ``CLEANUP`` and garbage collection are no operations. The overall throughput is operations over the
+run time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from labkit.formats import malformed, metric
+from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, real
+from labkit.notes import note
+from labkit.spec import Reported
+
+_BEGINS = re.compile(
+    r"\[OVERALL\], (?:RunTime\(ms\)|Throughput\(ops/sec\)),"
+    r"|\[? ?\{\s*\"metric\" ?: ?\"OVERALL\"|(?:TOTAL|READ|UPDATE|INSERT) *- Takes\(s\): "
+    r"|[^\n]{0,40}\"metric\" ?: ?\"OVERALL\""
+)
+_LINE = re.compile(rf"\[([\w-]+)\], ([^,]+), ({NUMBER})$")
+_GO = re.compile(r"([A-Z_]+) *- Takes\(s\): ([\d.]+), Count: (\d+), OPS: ([\d.]+), (Avg\(us\): .*)$")
+_GO_PAIR = re.compile(r"(Avg|Min|Max|[\d.]+th)\(us\): (\d+(?:\.\d+)?)")
+_LATENCIES = {"AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max"}
+_PERCENTILE = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)(?:th)?Percentile(?:Latency)?\(us\)")
+_NO_OPERATION = re.compile(r"OVERALL$|TOTAL_|CLEANUP|.*-FAILED$|BATCH$")
+_COMMAND = re.compile(r"Command line: (.*)$")
+Measured = tuple[int, str, str, float]  # line, operation, measurement, value
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of the whole, and of each kind of operation."""
+    lines = Lines(text, where)
+    if any(_GO.match(line) for line in lines.texts):
+        return _go(lines)
+    if re.search(r"\"metric\" ?:", text):
+        listed = [(k, *entry) for k, entry in enumerate(_json(text, where), 1)]
+        return _runs(listed, "", "", where)
+    listed = []
+    for number, line in lines:
+        if match := _LINE.match(line):
+            listed.append((number, match[1], match[2], lines.number(match[3], number)))
+        elif line.startswith("[") and "Latency" in line and not line.startswith("[READ:"):
+            raise lines.wrong(number, "[operation], measurement, number")
+    ends = [place for place, one in enumerate(listed) if one[1:3] == ("OVERALL", "RunTime(ms)")]
+    starts = [*ends, len(listed)]
+    version = next((line.rpartition(" ")[2] for line in lines.texts if line.startswith("YCSB Client ")), "")
+    commands = [match[1] for line in lines.texts if (match := _COMMAND.match(line))]
+    made = []
+    for number, (start, end) in enumerate(itertools.pairwise(starts)):
+        command = commands[number] if len(commands) == len(ends) else ""
+        made += _runs(listed[start:end], version, command, where)
+    return made
+
+
+def _json(text: str, where: str) -> Iterable[tuple[str, str, float]]:
+    """Yield the measurements of the JSON array, or of an object a line."""
+    value = document(text, where)
+    a_line_each = [line for line in text.splitlines() if line.strip()]
+    entries = value if isinstance(value, list) else [document(line, where) for line in a_line_each]
+    for entry in entries:
+        if not isinstance(entry, dict) or not {"metric", "measurement", "value"} <= set(entry):
+            raise malformed(where, 0, str(entry)[:80], "objects with metric, measurement and value", REMEDY)
+        if isinstance(entry["value"], int | float):
+            name = str(entry["measurement"])
+            yield str(entry["metric"]), name, real(entry["value"], name, where)
+
+
+def _runs(listed: list[Measured], version: str, command: str, where: str) -> list[Run]:
+    """Make the runs of one run of the program."""
+    whole: dict[str, tuple[int, float]] = {name: (k, value) for k, of, name, value in listed if of == "OVERALL"}
+    if "Throughput(ops/sec)" not in whole or "RunTime(ms)" not in whole:
+        first = listed[0][0] if listed else 0
+        raise malformed(where, first, "no OVERALL throughput", "[OVERALL], Throughput(ops/sec)", REMEDY)
+    line, rate = whole["Throughput(ops/sec)"]
+    threads, target = (re.search(rf"-{word} (\d{{1,9}})\b", command) for word in ("threads", "target"))
+    options: dict[str, Any] = {}
+    if command:
+        options = {"threads": int(threads[1]) if threads else 1, "target": int(target[1]) if target else 0}
+    parameters = {"command": command} if command else {}
+    remarks = () if command else (note("command-unknown", "the file does not name threads and target"),)
+    if rate <= 0:
+        raise malformed(where, line, f"{rate}", "a throughput above 0", REMEDY)
+    values = [metric("transaction_rate_per_s", "mean", rate)]
+    if whole["RunTime(ms)"][1] > 0:
+        values.append(metric("run_time_s", "value", whole["RunTime(ms)"][1] * 1e-3))
+    shared = Run(test="YCSB", values=tuple(values), line=line, parameters=parameters, version=version, remarks=remarks)
+    source = f"[OVERALL], Throughput(ops/sec), {rate}\n"
+    made = [replace(shared, options=options | {"operation": "OVERALL"}, source=source)]
+    for name in dict.fromkeys(of for _, of, _, _ in listed):
+        if _NO_OPERATION.match(name):
+            continue
+        rows = [one for one in listed if one[1] == name]
+        latencies = _latencies(name, rows)
+        if latencies:
+            source = "".join(f"[{of}], {what}, {value}\n" for _, of, what, value in rows)[:2000]
+            operation = name.removeprefix("Intended-")
+            chosen = options | {"operation": operation, "interval": "intended" if name != operation else "operation"}
+            one = replace(shared, values=tuple(latencies), line=rows[0][0], options=chosen, source=source)
+            made.append(one)
+    return made
+
+
+def _latencies(name: str, rows: list[Measured]) -> list[Reported]:
+    """Return the latencies of one kind of operation; empty where it did none."""
+    quantity = "response_us" if name.startswith("Intended-") else "round_trip_us"
+    count = next((value for _, _, what, value in rows if what in ("Operations", "Count")), 0.0)
+    if not count:
+        return []
+    values = [Reported("operations", "", "total", count)]
+    for _, _, what, value in rows:
+        if statistic := _LATENCIES.get(what):
+            values.append(metric(quantity, statistic, value))
+        elif match := _PERCENTILE.fullmatch(what):
+            values.append(metric(quantity, "p" + match[1].replace(".", ""), value))
+    return values if len(values) > 1 else []
+
+
+def _go(lines: Lines) -> list[Run]:
+    """Read the lines of go-ycsb, those of its end."""
+    ends = [number for number, line in lines if line.startswith("Run finished")]
+    made = []
+    for number, line in lines:
+        match = _GO.match(line)
+        if not match or (ends and number < ends[0]):
+            continue
+        values = [metric("transaction_rate_per_s", "mean", lines.number(match[4], number))]
+        for word, text in _GO_PAIR.findall(match[5]):
+            statistic = {"Avg": "mean", "Min": "min", "Max": "max"}.get(word, "p" + word[:-2].replace(".", ""))
+            values.append(metric("round_trip_us", statistic, lines.number(text, number)))
+        operation = "OVERALL" if match[1] == "TOTAL" else match[1]
+        remark = note("command-unknown", "go-ycsb does not print threads and target")
+        made.append(
+            Run(
+                test="go-ycsb",
+                values=tuple(values),
+                line=number,
+                options={"operation": operation},
+                remarks=(remark,),
+                source=lines.source(number, number),
+            )
+        )
+    return made
+
+
+LOG = Log("YCSB", ("[OVERALL]", '"OVERALL"', "- Takes(s):"), _BEGINS, runs)

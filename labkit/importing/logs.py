@@ -1,0 +1,123 @@
+"""Converts the runs of logs to points, whose metadata are those of other imported points."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from labkit import benchmarks
+from labkit.benchmarks import Benchmark, LogBenchmark
+from labkit.formats._log import Run
+from labkit.importing.known import Known
+from labkit.importing.messages import Messages
+from labkit.importing.points import Given, Pattern, Test, meta_of
+from labkit.importing.text import Text
+from labkit.notes import Note, note
+from labkit.samples import Samples
+from labkit.samples.patterned import OWN, Points
+from labkit.spec import Effort, Scalar, Spec
+
+LONGEST = 200  # characters of a parameter or of an option that a point keeps
+_OVERHEAD_B = 150  # of a point in memory, beside the characters of its own texts
+
+
+def points(
+    text: Text, runs: Sequence[Run], given: Given, messages: Messages, known: Known
+) -> tuple[dict[str, tuple[Points, int]], int]:
+    """Convert all runs of a log.
+
+    Returns
+    -------
+    New points by benchmark with their size in memory, B; and how many points were imported before.
+    """
+    tests = _tests()
+    made: dict[str, list[tuple[bytes, str, str, str, int]]] = defaultdict(list)
+    for run in runs:
+        if run.test not in tests:
+            messages.add(f"{run.test} has no benchmark in labkit. Left out", run.line)
+            continue
+        values = [value for value in run.values if math.isfinite(value.value)]
+        if not values:
+            messages.add(f"{run.test}: no value is finite. Left out", run.line)
+            continue
+        made[tests[run.test][0].name].append(_point(text, run, tests[run.test], given, messages))
+    digest, present, new = text.digest[:16], 0, {}
+    for name, rows in made.items():
+        keep = [True] * len(rows)
+        if digest in known:
+            keep = [not one for one in known.present(digest, [row[0] for row in rows], [row[4] for row in rows])]
+        chosen = [row for row, kept in zip(rows, keep, strict=True) if kept]
+        present += len(rows) - len(chosen)
+        names, forms, shared, own, _ = (list(column) for column in zip(*chosen, strict=True)) if chosen else ([],) * 5
+        size = sum(map(len, [*forms, *shared, *own])) + _OVERHEAD_B * len(chosen)
+        new[name] = Points(names, forms, shared, own), size
+    return new, present
+
+
+@cache
+def _tests() -> dict[str, Test]:
+    """Return the benchmark of each test in a log, with the options that make them equal."""
+    return {test: (b, options) for b in benchmarks.every().values() for test, options in b.logs.items()}
+
+
+def _point(text: Text, run: Run, test: Test, given: Given, messages: Messages) -> tuple[bytes, str, str, str, int]:
+    """Return fingerprint, pattern, shared and own text, and line of a point."""
+    benchmark, fixed = test
+    ranks, doubts = _ranks(run, benchmark, given)
+    for doubt in doubts:
+        messages.add(f"{text.kind}: {doubt.text}", run.line)
+    doubts += run.remarks
+    spec = Spec(
+        benchmark=benchmark.name,
+        size=run.size if benchmark.sized else 0,
+        ranks=ranks,
+        launcher="unknown",
+        testbed=given.testbed or text.name,
+        options=tuple(_options(benchmark, fixed, run).items()),
+    )
+    library = f"{text.kind} {run.version}".strip()
+    values = [value for value in run.values if math.isfinite(value.value)]
+    meta: dict[str, Any] = {
+        "engine": text.kind,
+        "library": library,
+        "verified": run.verified,
+        "stopped_by": "tool",
+        "timing": "",
+        "cadence": str(dict(spec.options).get("cadence", benchmark.cadence)),
+        "fingerprint": "",
+        "test": run.test,
+        "parameters": {name[:LONGEST]: str(value)[:LONGEST] for name, value in run.parameters.items()},
+        "file": str(text.path),
+        "place": text.digest[:16],
+    }
+    meta, origin = meta_of(meta, doubts, given)
+    point = Samples(spec=spec, effort=Effort(launches=1), host={}, launch=0, origin=origin, meta=meta)
+    pattern = Pattern(point, {"library": library, "text": "" if given.testbed else text.digest})
+    name = pattern.name(spec.size)
+    texts = ", ".join(json.dumps(value.as_dict(), allow_nan=False) for value in values)
+    own = f"{spec.size}{OWN}{run.line}{OWN}{texts}"
+    return name, pattern.form_with_table, json.dumps(run.source), own, run.line
+
+
+def _ranks(run: Run, benchmark: Benchmark, given: Given) -> tuple[int, list[Note]]:
+    """Return the number of ranks, and the doubts of the run."""
+    doubts = list(run.doubts)
+    if benchmark.single or run.ranks:
+        return (1 if benchmark.single else run.ranks), doubts
+    if given.ranks:
+        return given.ranks, doubts
+    text = "the file does not name the number of ranks: assumed 1. Set it with --ranks."
+    return 1, [*doubts, note("ranks-assumed", text, ranks=1)]
+
+
+def _options(benchmark: Benchmark, fixed: Mapping[str, Scalar], run: Run) -> dict[str, Scalar]:
+    """Return the options of a point: its benchmark's; if labkit only imports that one, all that the log names."""
+    options = dataclasses.asdict(benchmark.options()) | dict(fixed)
+    free = isinstance(benchmark, LogBenchmark)
+    given = {name: value for name, value in run.options.items() if free or name in options}
+    return options | {name: value[:LONGEST] if isinstance(value, str) else value for name, value in given.items()}

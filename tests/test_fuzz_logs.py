@@ -1,0 +1,143 @@
+"""Damaged and foreign outputs of every kind: one clear error or points that can be read, never a traceback or half a campaign."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+import shutil
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from labkit import importing, records
+from labkit.campaign import Campaign
+from labkit.cli import main
+from labkit.errors import LabkitError
+
+GOLDEN = Path(__file__).parent / "golden"
+LARGEST = 60_000  # B of a file that is damaged
+HOSTILE = (
+    *("nan", "inf", "-inf", "-1", "0", "1e999", "9" * 400, "9" * 5000, "1e400", "-0.0", "0x10", "1_0", "٣", "½", "²"),
+    *(
+        "",
+        "x",
+        "\0",
+        "\x1b[31m",
+        "%s",
+        "'",
+        '"',
+        "{",
+        "[",
+        "]" * 50,
+        "\u2028",
+        "\ud800",
+        "NaN",
+        "null",
+        "true",
+        "1" * 30,
+    ),
+)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+@cache
+def originals() -> list[tuple[str, bytes]]:
+    """Outputs of every tool, also such as no format reads."""
+    folders = ("logs", "tools", "omb", "imb", "gpcnet")
+    paths = [path for folder in folders for path in sorted((GOLDEN / folder).rglob("*")) if path.is_file()]
+    return [(str(path.relative_to(GOLDEN)), path.read_bytes()) for path in paths if path.stat().st_size <= LARGEST]
+
+
+def damaged(content: bytes, chance: random.Random) -> bytes:
+    """Return a text with some damage."""
+    for _ in range(chance.choice((1, 1, 1, 2, 4))):
+        kind, lines = chance.randrange(9), content.split(b"\n")
+        place = chance.randrange(len(lines))
+        if kind == 0:
+            content = content[: chance.randrange(len(content) + 1)]
+        elif kind == 1:
+            changed = bytearray(content)
+            for _ in range(chance.choice((1, 3, 30)) if changed else 0):
+                changed[chance.randrange(len(changed))] = chance.randrange(256)
+            content = bytes(changed)
+        elif kind == 2:
+            del lines[place]
+            content = b"\n".join(lines)
+        elif kind == 3:
+            other = chance.choice(originals())[1].split(b"\n")
+            lines[place:place] = other[: chance.choice((1, 5, len(other)))]
+            content = b"\n".join(lines)
+        elif kind == 4:
+            lines[place : place + 1] = [lines[place]] * chance.choice((2, 3, 40))
+            content = b"\n".join(lines)
+        elif kind == 5:
+            chance.shuffle(lines)
+            content = b"\n".join(lines)
+        elif kind == 6:
+            content = b"\xff\xfe" + content.decode(errors="replace").encode("utf-16-le", errors="replace")
+        else:
+            text = content.decode(errors="replace")
+            if numbers := list(_NUMBER.finditer(text)):
+                one = chance.choice(numbers)
+                hostile = chance.choice(HOSTILE).encode(errors="surrogatepass").decode(errors="replace")
+                content = (text[: one.start()] + hostile + text[one.end() :]).encode(errors="replace")
+    return content
+
+
+def tried(name: str, content: bytes, folder: Path, *, of_a_folder: bool) -> bool:
+    """Import one text; return whether any of it was imported."""
+    file, into = folder / "old" / "file.txt", folder / "c"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    before = time.monotonic()
+    try:
+        outcome = importing.bring([file.parent if of_a_folder else file], into=into)
+    except LabkitError as error:
+        text = str(error)
+        assert text
+        assert len(text.splitlines()) == 1, text
+        assert len(text) < 3000, len(text)
+        assert not into.exists(), "half a campaign"
+        assert not [path for path in folder.rglob(".labkit-*") if path.is_dir()], "left behind"
+        return False
+    finally:
+        assert time.monotonic() - before < 20, "slow"
+    assert outcome.added
+    frame = records.table(Campaign(into).samples())
+    assert len(frame) == outcome.added
+    assert set(frame["origin"]) == {"imported"}
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        assert main(["show", str(into)]) == 0, out.getvalue()
+        assert main(["verify", str(into)]) == 0, out.getvalue()
+    assert importing.bring([file.parent if of_a_folder else file], into=into).added == 0, "twice"
+    return True
+
+
+def fuzzed(count: int, folder: Path, offset: int = 0) -> int:
+    """Try so many damaged texts; return how many could be imported."""
+    imported = 0
+    for number in range(offset, offset + count):
+        chance = random.Random(number)
+        name, content = originals()[number % len(originals())]
+        place = folder / str(number)
+        try:
+            imported += tried(name, damaged(content, chance), place, of_a_folder=chance.random() < 0.3)
+        except BaseException as error:
+            error.add_note(f"the input: {name}, seed {number}")
+            raise
+        shutil.rmtree(place)
+    return imported
+
+
+def test_some_damaged_outputs(tmp_path: Path) -> None:
+    assert fuzzed(300, tmp_path) > 30
+
+
+@pytest.mark.slow
+def test_10_000_damaged_outputs(tmp_path: Path) -> None:
+    assert fuzzed(10_000, tmp_path, offset=1000) > 1000

@@ -1,0 +1,234 @@
+"""Logs of tools: what each says, in labkit's units, as points; folders sorted by content."""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from pathlib import Path
+
+import pytest
+
+from labkit import benchmarks, importing, records
+from labkit.campaign import Campaign
+from labkit.cli import main
+from labkit.columns import METRICS, STATISTICS
+from labkit.errors import DataError, SpecError
+from labkit.formats import logs
+from labkit.formats._log import Run
+from labkit.importing.text import identify
+from labkit.notes import joined
+from labkit.spec import Spec
+
+LOGS = Path(__file__).parent / "golden" / "logs"
+FILES = sorted(path for path in LOGS.glob("*/*") if path.is_file())
+
+# file → number of runs, and of one of them: test, size, ranks, some options, some values
+EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, float]]] = {
+    "stream/openmp.txt": (
+        *("STREAM", 4, "STREAM Triad", 16_000_000, 1),
+        {"kernel": "triad", "threads": 2},
+        {"bandwidth_MBps max": 75234.2, "run_time_s mean": 0.014788, "run_time_s min": 0.000638},
+    ),
+    "stream/serial.txt": ("STREAM", 4, "STREAM Copy", 16_000_000, 1, {"threads": 1}, {"bandwidth_MBps max": 22425.7}),
+    "hpl/of_hpcc.txt": (
+        *("HPL", 1, "HPL", 0, 2),
+        {"n": 500, "nb": 64, "p": 1, "q": 2},
+        {"performance_GFLOPS value": 3.55, "run_time_s value": 0.02},
+    ),
+    "hpcc/two_ranks.txt": (
+        *("HPCC", 27, "HPCC PingPong", 0, 2),
+        {"test": "PingPong", "message_size": 8},
+        {"latency_us max": 0.257722, "latency_us value": 0.253917},
+    ),
+    "npb/npb_cg.txt": (
+        *("NPB", 1, "NPB CG", 0, 1),
+        {"class": "W", "threads": 2},
+        {"run_time_s value": 2.76, "operations_Mops value": 152.51},
+    ),
+    "ior/shared.txt": (
+        *("IOR", 2, "IOR", 65536, 2),
+        {"operation": "write", "file": "shared"},
+        {"bandwidth_MBps mean": 2801.34 * 2**20 / 1e6, "iops_per_s max": 49545.12, "run_time_s mean": 0.00072},
+    ),
+    "ior/file_per_process.json": (
+        *("IOR", 2, "IOR", 16384, 2),
+        {"operation": "read", "file": "file per process", "block_size": 262144},
+        {"bandwidth_MBps stddev": 74.6783 * 2**20 / 1e6},
+    ),
+    "mdtest/three_iterations.txt": (
+        *("mdtest", 10, "mdtest", 0, 2),
+        {"operation": "file stat", "items": 40},
+        {"operation_rate_per_s mean": 6698.606, "operation_rate_per_s stddev": 7942.218},
+    ),
+    "mdtest/rate_and_time.txt": ("mdtest", 10, "mdtest", 0, 2, {"operation": "tree removal"}, {}),
+    "ycsb/redis_workloada_run.txt": (
+        *("YCSB", 3, "YCSB", 0, 1),
+        {"operation": "READ", "threads": 2},
+        {"round_trip_us p95": 255, "round_trip_us mean": 232.45871559633028},
+    ),
+    "ycsb/redis_interval_both.txt": (
+        *("YCSB", 6, "YCSB", 0, 1),
+        {"operation": "READ", "interval": "intended", "target": 200},
+        {"response_us p99": 33887},
+    ),
+    "ycsb/redis_workloada.json": ("YCSB", 3, "YCSB", 0, 1, {"operation": "READ"}, {"round_trip_us p999": 7971}),
+    "ycsb/go_ycsb_run.txt": (
+        *("YCSB", 3, "go-ycsb", 0, 1),
+        {"operation": "OVERALL"},
+        {"transaction_rate_per_s mean": 52255.7, "round_trip_us p99": 201},
+    ),
+    "wrk/wrk_latency.txt": (
+        *("wrk", 1, "wrk", 0, 1),
+        {"connections": 2},
+        {"transaction_rate_per_s mean": 41.67, "round_trip_us p99": 135900},
+    ),
+    "wrk/wrk2_readme.txt": (
+        *("wrk", 1, "wrk2", 0, 1),
+        {"threads": 2, "connections": 100},
+        {"response_us p50": 6670, "response_us p999": 12300, "transaction_rate_per_s mean": 2000.28},
+    ),
+}
+
+
+def read(path: Path) -> list[Run]:
+    text = identify(path)
+    assert text.log
+    return text.runs(lambda count: None)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_log_is_known_by_its_content_and_says_only_what_labkit_knows(path: Path, tmp_path: Path) -> None:
+    renamed = tmp_path / "file"
+    shutil.copy(path, renamed)
+    runs = read(renamed)
+    known = {test: b for b in benchmarks.every().values() for test in b.logs}
+    for run in runs:
+        benchmark = known[run.test]
+        assert run.values
+        assert run.source
+        for value in run.values:
+            if value.name in METRICS:
+                assert value.unit == METRICS[value.name].unit, value
+        if not any(value.labels for value in run.values):
+            columns = {(v.name, v.statistic) for v in run.values}
+            assert any(name in benchmark.metrics and kind in STATISTICS for name, kind in columns), run
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_values_are_those_that_the_file_says(name: str) -> None:
+    kind, count, test, size, ranks, options, values = EXPECTED[name]
+    assert identify(LOGS / name).kind == kind
+    runs = read(LOGS / name)
+    assert len(runs) == count
+    fits = [one for one in runs if one.test == test and options.items() <= dict(one.options).items()]
+    (run,) = fits
+    assert (run.size, run.ranks) == (size, ranks)
+    said = {f"{v.name} {v.statistic}": v.value for v in run.values}
+    for column, value in values.items():
+        assert said[column] == pytest.approx(value), column
+
+
+def test_a_folder_is_sorted_by_content_and_each_file_left_out_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "old" / "deep"
+    old.mkdir(parents=True)
+    shutil.copy(LOGS / "stream" / "openmp.txt", old / "a")
+    shutil.copy(LOGS / "ior" / "shared.txt", old.parent / "b.log")
+    shutil.copy(LOGS.parent / "omb" / "pt2pt_latency.txt", old / "c")
+    (old / "cut.txt").write_text((LOGS / "stream" / "serial.txt").read_text()[:1230])
+    (old / "notes.md").write_text("# What I did\n")
+    (old / "empty").touch()
+    (old / "noise").write_bytes(b"\xff\x00\xfe\x80" * 20)
+    (old / ".hidden").write_text("x")
+    into = tmp_path / "c"
+    assert main(["import", str(old.parent), "--into", str(into)]) == 0
+    out = capsys.readouterr().out
+    assert "17 points imported\nfiles: 1 of IOR, 1 of OMB, 1 of STREAM\nleft out: 4 files\n" in out
+    assert "  deep/empty: empty\n" in out
+    assert "  deep/notes.md: begins with '# What I did', which no benchmark that labkit reads prints\n" in out
+    assert "  deep/noise: not text\n" in out
+    assert "  deep/cut.txt: line 24: found 'Copy:" in out
+    frame = records.table(Campaign(into).samples())
+    assert set(frame["testbed"]) == {"deep/a", "b.log", "deep/c"}
+    assert main(["import", str(old.parent), "--into", str(into)]) == 0
+    assert "0 points imported, 17 already imported" in capsys.readouterr().out
+    assert main(["show", str(into)]) == 0
+    shown = capsys.readouterr().out
+    assert "compute.stream · STREAM 5.10 · deep/a" in shown
+    assert "storage.ior · IOR 4.1.0+dev · b.log" in shown
+
+
+def test_a_folder_without_any_log_is_an_error_and_keeps_nothing(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "notes.md").write_text("# What I did\n")
+    with pytest.raises(DataError, match=r"no file of this folder. notes.md: begins with '# What I did'"):
+        importing.bring([tmp_path / "old"], into=tmp_path / "c")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DataError, match="it has no file"):
+        importing.bring([tmp_path / "none"], into=tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_named_file_that_is_damaged_keeps_nothing(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.txt"
+    cut.write_text((LOGS / "stream" / "serial.txt").read_text()[:1230])
+    with pytest.raises(DataError, match=r"cut.txt, line 24: found 'Copy:"):
+        importing.bring([LOGS / "ior" / "shared.txt", cut], into=tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+def test_files_of_one_testbed_are_launches(tmp_path: Path) -> None:
+    paths = [LOGS / "npb" / "npb_cg.txt", tmp_path / "again.txt"]
+    paths[1].write_text(paths[0].read_text().replace("2.76", "2.86"))
+    held = importing.bring(paths, into=tmp_path / "c", testbed="laptop").campaign
+    frame = records.summary(records.table(held.samples()))
+    assert list(frame["launches"]) == [2]
+    assert frame["run_time_s_value"].iloc[0] == pytest.approx(2.81)
+
+
+def test_a_benchmark_of_logs_is_not_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "compute.hpl" not in benchmarks.find()
+    assert benchmarks.get("compute.hpl").by == "imported log"
+    with pytest.raises(SpecError, match=r"labkit does not run compute\.hpl: it imports the output of the original"):
+        benchmarks.resolve(Spec(benchmark="compute.hpl"))
+    assert main(["measure", "compute.hpl"]) == 1
+    assert "labkit does not run compute.hpl" in capsys.readouterr().err
+    assert main(["describe", "compute.hpl"]) == 0
+    assert "dense linear system (HPL)" in capsys.readouterr().out
+
+
+def test_what_a_number_is_goes_with_it(tmp_path: Path) -> None:
+    held = importing.bring([LOGS / "stream" / "openmp.txt"], into=tmp_path / "c")
+    assert held.warnings == ()
+    frame = records.table(held.campaign.samples())
+    assert all("the best of 10 repetitions, not their mean" in joined(cell) for cell in frame["warnings"])
+    assert list(frame["verified"]) == [True] * 4
+    assert "bandwidth_MBps_mean" not in frame
+
+
+def test_wrong_results_are_doubted(tmp_path: Path) -> None:
+    for name, right, wrong, words in (
+        ("npb/npb_cg.txt", "SUCCESSFUL", "UNSUCCESSFUL", "verification was unsuccessful"),
+        ("hpl/of_hpcc.txt", "PASSED", "FAILED", "residual is too large"),
+        ("stream/serial.txt", "Solution Validates", "Failed Validation on array a[]", "arrays right"),
+    ):
+        path = tmp_path / Path(name).name
+        path.write_text((LOGS / name).read_text().replace(right, wrong))
+        outcome = importing.bring([path], into=tmp_path / f"c{zlib.crc32(name.encode())}")
+        assert any(words in text for text in outcome.warnings), (name, outcome.warnings)
+        assert not any(one.meta["verified"] for one in outcome.campaign.samples())
+
+
+def test_every_kind_of_log_has_golden_files() -> None:
+    seen = {identify(path).kind for path in FILES}
+    assert seen == set(logs())
+    assert {path.parent.name for path in FILES} == {name.partition("/")[0] for name in EXPECTED}
+
+
+def test_json_that_is_nested_or_not_finite_is_refused(tmp_path: Path) -> None:
+    for text in ('{"Command line": "ior"' + ', "a": [' * 100_000, '{\n"Command line": "ior", "summary": [NaN]}'):
+        path = tmp_path / "x.json"
+        path.write_text(text)
+        with pytest.raises(DataError):
+            importing.bring([path], into=tmp_path / "c")
