@@ -62,7 +62,7 @@ _LABEL = re.compile(r"\{#((?:fig|tbl|eq|sec)-[\w-]+)")
 
 
 def stage(
-    sources: Sequence[Source], *, style: str, engine: str, contract: Path | None = None
+    sources: Sequence[Source], *, style: str, engine: str, contract: Path | None = None, allow: Sequence[str] = ()
 ) -> tuple[book.Book, list[str]]:
     """Write the folder ``report/`` of the first campaign from scratch.
 
@@ -72,6 +72,7 @@ def stage(
     style : a name from `labkit.report.styles.find`.
     engine : named in the colophon.
     contract : file of an acceptance contract, for a style that shows its verdicts.
+    allow : factors that may differ between campaigns, for a style that compares them.
 
     Returns
     -------
@@ -95,10 +96,9 @@ def stage(
     oddities.comment(Content(sources, chapters))
     config = {**config, book.SEAL: _sealed(chapters)}
     svg, caption = front.picture(Content(sources, chapters))
-    content = Content(sources, chapters, empty, caption, style=style, contract=contract)
+    content = Content(sources, chapters, empty, caption, style=style, contract=contract, allow=allow)
     if svg:
-        (folder / front.FILE).parent.mkdir()
-        (folder / front.FILE).write_text(svg)
+        content.pictures[Path(front.FILE).name] = svg
     for name in _COPIED:
         shutil.copytree(TEMPLATES / name, folder / name)
     _plotly(folder / "assets")
@@ -106,6 +106,9 @@ def stage(
     texts = _texts(config, chosen, content, elsewhere)
     for name, text in texts.items():
         (folder / name).write_text(text)
+    for name, svg in content.pictures.items():
+        (folder / "figures").mkdir(exist_ok=True)
+        (folder / "figures" / name).write_text(svg)
     for name, chapter in chapters.items():
         nbformat.write(chapter.notebook, folder / name)
     _data(folder / "data", content)

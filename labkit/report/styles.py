@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from labkit import project
+from labkit.analysis.contract import load as load_contract
 from labkit.errors import ReportError, SpecError
 from labkit.report.book import NOTEBOOKS
 from labkit.spec import validated
@@ -97,18 +98,21 @@ def load(name: str) -> Style:
     return _loaded(name, ())
 
 
-def required(name: str, campaigns: Sequence[str], contract: Path | None) -> Style:
+def required(name: str, campaigns: Sequence[str], contract: Path | None, allow: Sequence[str] = ()) -> Style:
     """Return a style; refuse it where something is missing that it needs.
 
     Parameters
     ----------
     campaigns : names of the campaigns of the report.
     contract : file of an acceptance contract.
+    allow : factors that may differ between campaigns.
 
     Raises
     ------
     ReportError
         Says what to name.
+    DataError, SpecError
+        If the contract is none.
     """
     style, names = load(name), " ".join(campaigns)
     if len(campaigns) < style.settings.campaigns:
@@ -123,6 +127,10 @@ def required(name: str, campaigns: Sequence[str], contract: Path | None) -> Styl
         )
     if contract is not None and not style.settings.contract:
         raise ReportError(f"--contract has no effect on --style {name}. Use --style acceptance, or leave it out.")
+    if allow and style.settings.campaigns < 2:
+        raise ReportError(f"--allow has no effect on --style {name}. Use --style comparison, or leave it out.")
+    if contract is not None:
+        load_contract(contract)
     return style
 
 
