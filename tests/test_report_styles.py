@@ -274,6 +274,46 @@ def test_factors_that_nobody_declared_mark_a_comparison(tmp_path: Path) -> None:
     assert "library Open MPI 4.1.4 MPICH 5 yes" in made["changes.html"].text
 
 
+def test_slides_have_a_page_for_each_figure(tmp_path: Path) -> None:
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="slides")
+    made = pages(built)
+    assert "Latency (2)" in made["10-latency.html"].text
+    assert "TCP takes" in made["10-latency.html"].text
+    assert "size = 1" not in made["10-latency.html"].text
+    assert (built.html.parent / "assets" / "style.css").is_file()
+    assert "presentation-16-9" in (built.html.parent.parent / "report.typ").read_text()
+    with pytest.raises(ReportError, match="the plain engine makes the slides"):
+        report.build([tmp_path / "c"], engine="quarto", style="slides")
+
+
+def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
+    (own / "figures").mkdir()
+    (own / "figures" / "logo.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="red"/></svg>'
+    )
+    style = own / "styles" / "house.yml"
+    style.write_text(
+        'labkit: {about: ours, like: report, logo: figures/logo.svg, colour: "#7a1f1f"}\nlang: de\n'
+        "language: {crossref-fig-title: Abbildung, crossref-ch-prefix: Kapitel, toc-title-website: Auf dieser Seite}\n"
+    )
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="house")
+    page = built.html.read_text()
+    assert '<html lang="de">' in page
+    assert 'src="figures/logo.svg"' in page
+    assert (built.html.parent / "figures" / "logo.svg").is_file()
+    assert "#7a1f1f" in (built.html.parent / "assets" / "style.css").read_text()
+    text = pages(built)["10-latency.html"].text
+    assert "Abbildung" in text
+    assert "Auf dieser Seite" in text
+    typst = (built.html.parent.parent / "report.typ").read_text()
+    assert '#let ink = rgb("#7a1f1f")' in typst
+    assert '#let logo = "figures/logo.svg"' in typst
+    for wrong, message in (("logo: /etc/passwd", "logo="), ("colour: red", "colour=")):
+        style.write_text(f"labkit: {{{wrong}}}\n")
+        with pytest.raises(ReportError, match=message):
+            styles.load("house")
+
+
 def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> None:
     (own / "site.qmd").write_text("# Our site {#sec-site}\n\nSee @sec-methods and [@mine2026].\n")
     (own / "mine.bib").write_text("@misc{mine2026, title = {Our cluster}, author = {Own, Ann}, year = {2026}}\n")

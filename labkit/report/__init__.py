@@ -80,10 +80,16 @@ def build(
     from labkit.report.check import check
     from labkit.report.sources import read
     from labkit.report.stage import TEMPLATES, stage
-    from labkit.report.styles import required
+    from labkit.report.styles import load, required
 
     if not campaigns:
         raise ReportError("The campaign is missing. Name at least one campaign folder.")
+    if load(style).settings.form == "slides":
+        if engine == "quarto":
+            raise ReportError(
+                f"--engine quarto, but the plain engine makes the slides of --style {style}. Leave it out."
+            )
+        engine = "plain"
     chosen, warnings = _engine(engine, quarto.usable())
     unique = {outside.resolved(path): Path(path) for path in reversed(campaigns)}
     if len(unique) < len(campaigns):

@@ -8,10 +8,11 @@ of its name, or among those that all styles share.
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -37,13 +38,25 @@ class Settings:
     campaigns : fewest campaigns that it needs.
     contract : whether it needs an acceptance contract.
     form : ``book``, or ``slides`` with a page for each figure.
+    figures : most figures of a chapter on slides; 0 takes all.
+    colour : of headings and links, as ``#1f3a5f``; empty for that of labkit.
+    logo : picture at the top, such as ``figures/logo.svg``.
     """
 
     about: str = ""
     like: str = ""
     campaigns: int = 1
     contract: bool = False
-    form: str = "book"
+    form: Literal["book", "slides"] = "book"
+    figures: int = 0
+    colour: str = ""
+    logo: str = ""
+
+    def __post_init__(self) -> None:
+        if self.colour and not re.fullmatch(r"#[0-9a-fA-F]{6}", self.colour):
+            raise SpecError(f"colour={self.colour!r}, but it must be # and six digits from 0 to f, such as #1f3a5f.")
+        if self.logo and not re.fullmatch(r"figures/[\w.-]+\.(?:svg|png|jpg)", self.logo):
+            raise SpecError(f"logo={self.logo!r}, but it must be a picture in figures/, such as figures/logo.svg.")
 
 
 @dataclass(frozen=True)
