@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from labkit import ranges, show, writing
 from labkit.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
+from labkit.errors import SpecError
 
 if TYPE_CHECKING:
     from labkit.campaign import Campaign
@@ -24,6 +25,11 @@ def show_options(verb: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print each result as soon as it is measured until the run ends, then the whole table",
     )
+    verb.add_argument(
+        "--published",
+        action="store_true",
+        help="print the published numbers of the same benchmarks after the results, with --format table or json",
+    )
     output(verb)
 
 
@@ -31,6 +37,10 @@ def show_(options: argparse.Namespace) -> int:
     """Print the results of a campaign."""
     from labkit.campaign import Campaign, find
 
+    if options.published and options.format not in ("table", "json"):
+        raise SpecError(
+            f"--published with --format {options.format}, which holds measured values only. Take table or json."
+        )
     if options.output:
         writing.check(options.output)
     campaign = Campaign(find(options.campaign))
@@ -39,7 +49,9 @@ def show_(options: argparse.Namespace) -> int:
     if options.format == "table" and options.benchmark == "*" and (text := show.listing(campaign)):
         print(text)
         return OK
-    show.campaign(campaign, options.benchmark, options.format, options.output, full=options.full)
+    show.campaign(
+        campaign, options.benchmark, options.format, options.output, full=options.full, beside=options.published
+    )
     return OK
 
 

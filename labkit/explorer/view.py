@@ -124,8 +124,8 @@ from labkit import campaign, figures, records
 
 tables = []
 for name in [{names}]:
-    held = campaign.Campaign(campaign.find(name))
-    tables.append(records.table(held.samples({self.benchmark!r}), campaign=name))
+    folder = campaign.Campaign(campaign.find(name))
+    tables.append(records.table(folder.samples({self.benchmark!r}), campaign=name))
 summary = records.summary(pd.concat([table for table in tables if len(table)], ignore_index=True))
 {keep}figure = figures.{draw}
 figure.update_layout({axes}width=None, height={HEIGHT})
