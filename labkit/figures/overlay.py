@@ -103,15 +103,19 @@ def _value(entry: Entry) -> tuple[float, float]:
     return (low + high) / 2, (high - low) / 2
 
 
-def _about(entry: Entry, name: str) -> dict[str, Any]:
+def _about(entry: Entry, look: Look) -> dict[str, Any]:
     """Name, hover text and look that every trace of a number has."""
-    number, unit = entry.number, METRICS[entry.number.metric].unit
+    number, unit, name = entry.number, METRICS[entry.number.metric].unit, look.series
     stated = f"published: {number.stated}" + ("" if number.unit == unit else f" = {number.stated_in(unit)}")
     fields: dict[str, Sequence[Any]] = {"what": [number.text], "conditions": [number.circumstances]}
     fields |= {"place": [entry.place], "note": [number.note]}
-    return {"name": f"{style.plain(name)} (published)", "legendgroup": name, "showlegend": True} | style.hover(
-        [f"<b>{style.plain(stated)}</b>"], fields
-    )
+    meta = look.meta | {"overlay": True}
+    return {
+        "name": f"{style.plain(name)} (published)",
+        "meta": meta,
+        "legendgroup": name,
+        "showlegend": True,
+    } | style.hover([f"<b>{style.plain(stated)}</b>"], fields)
 
 
 def _trace(entry: Entry, look: Look, figure: go.Figure) -> go.Scatter:
@@ -120,7 +124,11 @@ def _trace(entry: Entry, look: Look, figure: go.Figure) -> go.Scatter:
     given = figure.layout.meta["sizes"]
     smallest = min([size for size in given if size > 0], default=1)
     size, origin, colour = entry.number.size_B, style.ORIGINS[_ORIGIN], look.colour
-    shared = {"marker": style.marker(_ORIGIN, look) | {"size": 10}, "meta": look.meta, **_about(entry, look.series)}
+    shared = {
+        "marker": style.marker(_ORIGIN, look) | {"size": 10},
+        "meta": look.meta | {"overlay": True},
+        **_about(entry, look),
+    }
     error = {"type": "data", "color": colour, "thickness": 1.2, "width": 4} if half else None
     if size is not None:
         error = error and error | {"array": [half]}
@@ -155,5 +163,5 @@ def _bar(entry: Entry, look: Look) -> go.Bar:
     """A bar of its own."""
     value, half = _value(entry)
     error = {"type": "data", "array": [half], "color": "#222"} if half else None
-    shared = {"marker": style.bar(_ORIGIN, look), "meta": look.meta, **_about(entry, look.series)}
+    shared = {"marker": style.bar(_ORIGIN, look), **_about(entry, look)}
     return go.Bar(x=[style.plain(look.series)], y=[value], error_y=error, **shared)

@@ -20,6 +20,7 @@ from labkit.report.policy import PLAIN
 
 LIMITS = ("+RTS", "-M4G", "-RTS")  # pandoc's own limit of its memory
 PATIENCE = 300  # s
+_BEGIN = "#set figure(numbering: none)"  # where the text of the book begins in plain/book.typ
 READER = "markdown-yaml_metadata_block-pandoc_title_block-latex_macros-raw_tex"  # chapters set nothing but themselves
 
 
@@ -52,7 +53,7 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, *extra: str) ->
     """Run pandoc on the whole book: numbered, linked and cited, for ``html`` or ``typst``."""
     import pypandoc
 
-    known = {"link-citations": "true", "target": target, "labkit-seal": book.config.get(SEAL, "")}
+    known = {"link-citations": "true", "target": target, "labkit-seal": book.config.get(SEAL, "")} | _words(book)
     meta = [f"--metadata={key}:{value}" for key, value in known.items()]
     meta += [f"--bibliography={name}" for name in book.bibliographies]
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
@@ -73,6 +74,23 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, *extra: str) ->
     return done.stdout
 
 
+_WORDS = {  # name of a word in the filters and templates → Quarto's name for it
+    "word-fig": "crossref-fig-title",
+    "word-tbl": "crossref-tbl-title",
+    "word-eq": "crossref-eq-prefix",
+    "word-sec": "crossref-sec-prefix",
+    "word-chapter": "crossref-ch-prefix",
+    "word-appendix": "crossref-apx-prefix",
+    "word-page": "toc-title-website",
+}
+
+
+def _words(book: Book) -> dict[str, str]:
+    """Return the fixed words that the settings give in another language."""
+    given = book.config.get("language") or {}
+    return {name: str(given[key]) for name, key in _WORDS.items() if given.get(key)}
+
+
 def _front(book: Book) -> dict[str, Any]:
     settings = book.config["book"]
     names = ("title", "subtitle", "author", "date")
@@ -85,12 +103,15 @@ def _pdf(book: Book, text: str, templates: Path) -> Path:
 
     settings = book.config["format"].get("report-typst") or {}
     front = _front(book) | {key: value for key, value in settings.items() if key == "papersize"}
+    front["lang"] = book.config.get("lang", "en")
     listed = {key: value if isinstance(value, list) else [value] for key, value in front.items()}
     meta = [f"--metadata={key}:{value}" for key, values in listed.items() for value in values]
     to = ("--to=typst-citations", "--standalone", f"--template={templates / 'plain/book.typ'}")
     body = _pandoc(text, book, templates, "typst", *to, *meta)
     source, pdf = book.folder / "report.typ", book.folder / "report.pdf"
-    source.write_text((templates / "_extensions/report/typst-template.typ").read_text() + body)
+    if (own := book.folder / "style.typ").is_file():
+        body = body.replace(_BEGIN, f"{own.read_text()}\n{_BEGIN}", 1)
+    source.write_text((book.folder / "_extensions/report/typst-template.typ").read_text() + body)
     try:
         typst.compile(str(source), output=str(pdf), root=str(book.folder))
     except typst.TypstError as error:
@@ -104,8 +125,13 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     shutil.copytree(book.folder / "assets", target / "assets")
     shutil.copy(templates / "plain/page.css", target / "assets")
     shutil.copytree(book.folder / "data", target / "data")
+    if logo := book.config.get("labkit-logo", ""):
+        (target / logo).parent.mkdir(exist_ok=True)
+        shutil.copy(book.folder / logo, target / logo)
+    own = {"styled": (target / "assets/style.css").is_file(), "logo": logo, "lang": book.config.get("lang")}
+    own = {key: value for key, value in own.items() if value} | _words(book) | {"policy": PLAIN}
     site = {"folder": target.name, "template": str(templates / "plain/page.html")}
-    meta = json.dumps(site | {"meta": _front(book) | {"policy": PLAIN}})
+    meta = json.dumps(site | {"meta": _front(book) | own})
     writer = f"--lua-filter={templates / 'plain/pages.lua'}"
     _pandoc(text, book, templates, "html", writer, f"--metadata=site:{meta}", "--to=plain")
     written = "".join(page.read_text() for page in target.glob("*.html"))
