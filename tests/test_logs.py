@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import zlib
 from pathlib import Path
 
 import pytest
 
-from labkit import benchmarks, importing, records
+from labkit import benchmarks, campaign, importing, records, studies
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.columns import METRICS, STATISTICS
@@ -373,3 +375,48 @@ def test_json_that_is_nested_or_not_finite_is_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(DataError):
             importing.bring([path], into=tmp_path / "c")
+
+
+def test_an_import_names_the_notebook_and_its_study_shows_every_benchmark(tmp_path: Path) -> None:
+    paths = [LOGS / name for name in ("reframe/report.json", "stream/openmp.txt", "ior/shared.txt", "npb/npb_cg.txt")]
+    held = importing.bring(paths, into=tmp_path / "c").campaign
+    assert held.facts["parameters"] == {"95-imported": {}}
+    study = studies.get("imported")(campaign=str(held.path), measure=False)
+    assert "STREAM 5.10: 4 points of `compute.stream` from 1 file." in study.findings()
+    table = study.table("compute.stream")
+    assert list(table) == ["kernel", "size", "bandwidth (MB/s), maximum", "run time (s), mean"]
+    assert list(table["kernel"]) == ["add", "copy", "scale", "triad"]
+    assert study.table("storage.mdtest").empty
+    assert study.figure("storage.mdtest") == study.figure("compute.npb") == studies.LEFT_OUT  # one point is no figure
+    assert sum(len(bar.x) for bar in study.figure("compute.stream").data) == 4
+    assert set(study.variables()["variable"]) == {"copy_bw", "triad_time"}
+    assert "the best of 10 repetitions" in study.warnings()
+
+
+def test_the_notebook_has_a_section_for_each_benchmark_of_logs() -> None:
+    text = (Path(__file__).parents[1] / "notebooks" / "95-imported.ipynb").read_text()
+    named = {name for name, one in benchmarks.every().items() if one.logs} - {"storage.iozone"}  # tables of two sizes
+    assert [name for name in sorted(named) if f'study.table(\\"{name}\\")' not in text] == []
+
+
+def test_values_of_a_tools_own_are_shown_with_their_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    importing.bring([LOGS / "reframe" / "report.json"], into=tmp_path / "c")
+    assert main(["show", str(tmp_path / "c")]) == 0
+    assert re.search(r"StreamTest +0 +copy_bw +value +43,606 +MB/s", capsys.readouterr().out)
+
+
+def test_runs_of_unknown_size_are_no_launches_of_one_point(tmp_path: Path) -> None:
+    held = importing.bring([LOGS / "iperf" / "server.txt"], into=tmp_path / "c").campaign
+    frame = records.summary(records.table(held.samples()))
+    assert list(frame["launches"]) == [1, 1, 1, 1]
+    assert set(frame["testbed"]) == {"server.txt", "server.txt,run=2", "server.txt,run=3", "server.txt,run=4"}
+
+
+def test_the_newest_campaign_is_that_of_the_last_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path))
+    with pytest.raises(DataError, match="There is no campaign in"):
+        campaign.newest()
+    for name in ("b", "a"):
+        importing.bring([LOGS / "npb" / "npb_cg.txt"], into=tmp_path / name)
+    os.utime(tmp_path / "b" / "events.jsonl", (1, 1))
+    assert campaign.newest() == tmp_path / "a"

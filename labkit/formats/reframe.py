@@ -62,7 +62,7 @@ def _run(case: Mapping[str, Any], values: list[Reported], version: str, number: 
     if seconds is not None and real(seconds, "time_run", where) > 0:
         values = [metric("run_time_s", "value", real(seconds, "time_run", where)), *values]
     passed = str(case.get("result", "")) in ("pass", "success")
-    doubts = [] if passed else [note("test-failed", f"ReFrame's test {name[:60]} did not pass")]
+    doubts = [] if passed else [note("test-failed", "ReFrame's test did not pass")]
     system = [case.get(key) for key in ("system", "partition", "environ")]
     return Run(
         test="ReFrame",

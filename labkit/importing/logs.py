@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ from labkit.samples import Samples
 from labkit.samples.patterned import OWN, Points
 from labkit.spec import Effort, Scalar, Spec
 
+_NO_VERSION = re.compile(r"[^\w.+ ()-]", re.ASCII)  # what is no part of a version, in files that may hold anything
 LONGEST = 200  # characters of a parameter or of an option that a point keeps
 _OVERHEAD_B = 150  # of a point in memory, beside the characters of its own texts
 
@@ -93,7 +95,7 @@ def _point(
         testbed=(given.testbed or text.name) + (f",run={number}" if number > 1 else ""),
         options=tuple(_options(benchmark, fixed, run).items()),
     )
-    library = f"{text.kind} {run.version}".strip()
+    library = f"{text.kind} {_NO_VERSION.sub('', run.version)[:40]}".strip()
     values = [value for value in run.values if math.isfinite(value.value)]
     meta: dict[str, Any] = {
         "engine": text.kind,
