@@ -46,6 +46,7 @@ def build(
     style: str = "report",
     engine: Engine = "auto",
     execute: bool | None = None,
+    contract: Path | None = None,
     progress: Callable[[str], None] = _silent,
 ) -> Built:
     """Make the report of one or more campaigns in ``report/`` of the first one's `Campaign.derived`.
@@ -56,9 +57,10 @@ def build(
     Parameters
     ----------
     campaigns : their folders; the chapters follow in this order.
-    style : a file of ``templates/report/styles``.
+    style : a file of ``templates/report/styles``, or of ``report/styles`` in the user's project.
     engine : ``auto`` takes Quarto where it is installed and new enough, else the plain engine.
     execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
+    contract : file of the acceptance contract that the style shows the verdicts on.
     progress : gets short messages: what the campaigns hold, and the current step.
 
     Returns
@@ -76,6 +78,7 @@ def build(
     from labkit.report.check import check
     from labkit.report.sources import read
     from labkit.report.stage import TEMPLATES, stage
+    from labkit.report.styles import required
 
     if not campaigns:
         raise ReportError("The campaign is missing. Name at least one campaign folder.")
@@ -84,13 +87,14 @@ def build(
     if len(unique) < len(campaigns):
         warnings.append("A campaign is named twice. The report shows it once.")
         campaigns = [*unique.values()][::-1]
+    required(style, [Path(path).name for path in campaigns], contract)
     for path in map(Path, campaigns):
         if (path / "campaign.json").is_file():
             warnings += _executed(Campaign(path), execute, progress)
     progress("reading samples")
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     progress("preparing the chapters")
-    book, stage_warnings = stage(sources, style=style, engine=chosen)
+    book, stage_warnings = stage(sources, style=style, engine=chosen, contract=contract)
     check(book)
     progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
     html, pdf, engine_warnings = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from labkit.analysis import doubts
 from labkit.notes import Note
@@ -102,6 +103,11 @@ def group(note: Note) -> Group | None:
         if re.search(one.pattern, note.code) or re.search(one.pattern, note.text):
             return one
     return None
+
+
+def groups_of(row: Mapping[str, Any]) -> set[str]:
+    """Return the names of the groups to which the badges and warnings of a row belong."""
+    return {one.name for note in (*row["badges"], *row["warnings"]) if (one := group(note))}
 
 
 def failures(content: Content) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from labkit.report import markdown
 from labkit.report.notebook import Chapter
@@ -20,12 +21,18 @@ class Content:
     chapters : staged file → notebook made ready, in reading order.
     omitted : chapters of which the campaign holds nothing, and which are therefore left out.
     caption : of the picture on the first page; empty where there is none.
+    absent : headings of sections that no campaign has data for; complete when the last part is made.
+    style : of the report.
+    contract : file of an acceptance contract; None where the style needs none.
     """
 
     sources: Sequence[Source]
     chapters: dict[str, Chapter]
     omitted: Sequence[Chapter] = ()
     caption: str = ""
+    absent: list[str] = field(default_factory=list)
+    style: str = "report"
+    contract: Path | None = None
 
     @property
     def several(self) -> bool:

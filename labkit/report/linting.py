@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labkit.analysis.lint import JUDGEMENT, Evidence, lint
+from labkit.analysis.lint import JUDGEMENT, lint
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
@@ -16,7 +16,7 @@ def rules(content: Content) -> str:
     rows: list[tuple[Source, list[str]]] = []
     sentences = []
     for source in content.sources:
-        result = lint(Evidence(source.name, source.points, source.records, source.summary, source.failed))
+        result = lint(source.evidence)
         prefix = f"{escape(source.name)}: " if content.several else ""
         sentences.append(prefix + result.sentence)
         for rule in result.broken:

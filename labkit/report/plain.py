@@ -70,8 +70,7 @@ def _tree(book: Book, text: str, templates: Path, target: str) -> Json:
     """Return the whole book as pandoc's tree, numbered, linked and cited, for ``html`` or ``typst``."""
     known = {"link-citations": "true", "target": target, "labkit-seal": book.config.get(SEAL, "")}
     meta = [f"--metadata={key}:{value}" for key, value in known.items()]
-    if book.config.get("bibliography"):
-        meta.append(f"--bibliography={book.config['bibliography']}")
+    meta += [f"--bibliography={name}" for name in book.bibliographies]
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
     safe, widths = (f"--lua-filter={templates / 'filters' / name}" for name in ("safe.lua", "widths.lua"))
     made = _pandoc(text, READER, "json", book.folder, *meta, safe, widths, number, "--citeproc", form)

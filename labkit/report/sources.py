@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit import records, samples
+from labkit import benchmarks, records, samples
+from labkit.analysis.lint import Evidence
 from labkit.campaign import Campaign, events
 from labkit.errors import DataError
+from labkit.samples.facts import FINGERPRINT, TIMING
+from labkit.stats.modes import Modes, two_modes
 from labkit.suites.notebooks import NAME
 from labkit.suites.rereading import AGAIN, FOLDER
 
@@ -36,6 +40,7 @@ class Source:
     extremes : number of launches of points that keep extremes over their ranks instead of every sample.
     failed : what was skipped or failed, with the reason; from campaign.json and its events.
     folders : with executed notebooks; the first folder with a notebook of a name counts.
+    modes : fingerprint and launch → the two modes of its iterations, where there are two.
     """
 
     path: Path
@@ -47,6 +52,12 @@ class Source:
     extremes: int
     failed: tuple[tuple[str, str], ...]
     folders: tuple[Path, ...] = ()
+    modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What rules see of the campaign."""
+        return Evidence(self.name, self.points, self.records, self.summary, self.failed, self.modes)
 
     @property
     def name(self) -> str:
@@ -120,6 +131,7 @@ def read(path: Path, *, again: bool = False) -> Source:
         raise DataError(f"{path} is not a campaign: it has no campaign.json. Name a folder that 'labkit run' made.")
     campaign = Campaign(path)
     points: list[samples.Samples] = []
+    modes: dict[tuple[str, int], Modes] = {}
     raw = extremes = 0
 
     def each() -> Iterator[samples.Samples]:
@@ -127,6 +139,8 @@ def read(path: Path, *, again: bool = False) -> Source:
         for point in campaign.samples():
             raw += point.time_ns.size
             extremes += point.over is not None
+            if two := _modes(point):
+                modes[FINGERPRINT.of(point.meta), point.launch] = two
             points.append(replace(point, time_ns=_NOTHING, extras={}, over=None))
             yield point
 
@@ -136,7 +150,17 @@ def read(path: Path, *, again: bool = False) -> Source:
     if again:
         folders = (campaign.derived / AGAIN, *folders)
     failed = tuple(_failed(path, campaign.facts, folders))
-    return Source(path, campaign.facts, tuple(points), table, summary, raw, extremes, failed, folders)
+    return Source(path, campaign.facts, tuple(points), table, summary, raw, extremes, failed, folders, modes)
+
+
+def _modes(point: samples.Samples) -> Modes | None:
+    """Return the two modes of the iterations of a launch; None if they have one, or cannot be read."""
+    if not point.n or TIMING.of(point.meta) == "total" or point.spec.benchmark not in benchmarks.find():
+        return None
+    try:
+        return two_modes(records.seconds(point))
+    except DataError:  # the table of records says why
+        return None
 
 
 def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:

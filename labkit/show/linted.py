@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from labkit.analysis import plausibility
 from labkit.analysis.lint import JUDGEMENT, RULES
 from labkit.show.results import text_table
 
@@ -35,9 +37,20 @@ def text(result: Result) -> str:
         if len(groups) > _LINES:
             lines.append(f"  … and {len(groups) - _LINES} more benchmarks; --format json lists every place")
         parts.append("\n".join(lines))
+    parts += _odd(result)
     duties = [f"  {one.number}. {one.text} {one.author}" for one in JUDGEMENT if one.author]
     parts.append("\n".join(["not checkable here, for the author (rules of Hoefler and Belli):", *duties]))
     return "\n\n".join(parts)
+
+
+def _odd(result: Result) -> Iterator[str]:
+    """Yield the odd results, each with the command that decides it."""
+    if not result.odd:
+        return
+    yield f"odd results: {plausibility.counts(result.odd)}"
+    for number, one in enumerate(result.odd, start=1):
+        again = f"\n     run: {one.again}" if one.again else ""
+        yield f"{number:3}. {one.rule}: {' '.join(plausibility.sentence(one).split())}{again}"
 
 
 def _line(group: Group) -> str:
@@ -46,7 +59,7 @@ def _line(group: Group) -> str:
 
 
 def as_json(result: Result) -> str:
-    """Return ``{"campaign", "sound", "points", "findings", "rules", "not_checkable", "warnings"}``."""
+    """Return ``{"campaign", "sound", "points", "findings", "rules", "odd_results", "not_checkable", …}``."""
     findings = [
         {
             "rule": one.rule.code,
@@ -67,6 +80,7 @@ def as_json(result: Result) -> str:
         "points": result.points,
         "findings": findings,
         "rules": [rule.code for rule in RULES],
+        "odd_results": [one.as_dict() for one in result.odd],
         "not_checkable": duties,
         "warnings": [],
     }

@@ -1,8 +1,8 @@
 """Check what a campaign's data show against the rules of sound benchmarking.
 
 A rule is one entry of `RULES`: the twelve rules of Hoefler and Belli [1]_ as far as data can show them
-(`labkit/analysis/lint/twelve.py`), and labkit's own (`labkit/analysis/lint/numbers.py`). `JUDGEMENT` lists what only
-an author can judge.
+(`labkit/analysis/lint/twelve.py`), and labkit's own (`labkit/analysis/lint/numbers.py`, `odd.py`). `JUDGEMENT` lists
+what only an author can judge.
 
 References
 ----------
@@ -13,11 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from labkit.analysis.lint.evidence import LEVELS, Breach, Evidence, Level, Rule
 from labkit.analysis.lint.numbers import NUMBERS
+from labkit.analysis.lint.odd import ODD
 from labkit.analysis.lint.twelve import JUDGEMENT, TWELVE, Judgement
 from labkit.markdown import table
+
+if TYPE_CHECKING:
+    from labkit.analysis.plausibility import Oddity
 
 __all__ = [
     "JUDGEMENT",
@@ -33,7 +38,7 @@ __all__ = [
     "lint",
 ]
 
-RULES: tuple[Rule, ...] = (*TWELVE, *NUMBERS)
+RULES: tuple[Rule, ...] = (*TWELVE, *NUMBERS, *ODD)
 
 
 @dataclass(frozen=True)
@@ -83,11 +88,13 @@ class Result:
     name : of the campaign.
     findings : errors first, then in the order of `RULES`.
     points : points that were checked, each counted once for all its launches.
+    odd : results that contradict what must be expected, the surest first.
     """
 
     name: str
     findings: tuple[Finding, ...]
     points: int
+    odd: tuple[Oddity, ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -134,7 +141,7 @@ def lint(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Result:
     """
     findings = [Finding(rule, breach) for rule in rules for breach in rule.check(evidence)]
     findings.sort(key=lambda one: LEVELS.index(one.rule.level))  # stable: rules stay in their order
-    return Result(evidence.name, tuple(findings), len(evidence.summary))
+    return Result(evidence.name, tuple(findings), len(evidence.summary), evidence.odd)
 
 
 def described() -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from labkit.records.factors import differing, level, named
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
+from labkit.stats.modes import Modes
 from labkit.units import format_size
+
+if TYPE_CHECKING:
+    from labkit.analysis.plausibility import Oddity
 
 Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
@@ -45,6 +49,7 @@ class Evidence:
     records : a row per point and launch, from `labkit.records.table`.
     summary : a row per point, from `labkit.records.summary`.
     failed : what was skipped or failed, with the reason.
+    modes : fingerprint and launch → the two modes of its iterations, where there are two.
     """
 
     name: str
@@ -52,6 +57,14 @@ class Evidence:
     records: pd.DataFrame
     summary: pd.DataFrame
     failed: Sequence[tuple[str, str]] = ()
+    modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
+
+    @cached_property
+    def odd(self) -> tuple[Oddity, ...]:
+        """Results that contradict what must be expected, the surest first."""
+        from labkit.analysis import plausibility
+
+        return plausibility.of(self)
 
     @cached_property
     def factors(self) -> dict[str, list[str]]:

@@ -1,0 +1,238 @@
+"""Possible reasons of odd results: each is a rule that the data must speak for; else a result stays unexplained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from labkit import benchmarks
+from labkit.analysis.plausibility.oddity import Explanation, Oddity
+from labkit.analysis.plausibility.view import PER_BYTE, View
+from labkit.columns import METRICS, statistic_column
+from labkit.samples.facts import INVOLUNTARY_SWITCHES
+from labkit.units import format_number, format_size
+
+_CROWDED = {"busy-machine": "busy machine", "oversubscription": "more ranks than cores", "stolen-time": "stolen time"}
+_CACHE = 256 * 1024  # B in flight from which a core's own cache is too small on any processor of this decade
+_TIMERS = {4e3: "a tick of the scheduler, 4 ms", 40e3: "TCP's delayed acknowledgement, 40 ms",
+           200e3: "TCP's least timeout, 200 ms"}  # µs  # fmt: skip
+_NEAR = 0.1  # of a timer's time
+_SWITCHES = 0.01  # of the iterations
+_PAUSE, _CLOSE = 60.0, 15.0  # s
+Rows = Sequence[Mapping[str, Any]]
+
+
+def crowded(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """Other tasks had the processor: badges of the point say so."""
+    for code, words in _CROWDED.items():
+        launches = [launch for row in rows for launch in view.launches[str(row["fingerprint"])]]
+        marked = sum(any(note.code == code for note in launch["badges"]) for launch in launches)
+        if marked:
+            return Explanation("other tasks took processor time", f"{words} in {marked} of {len(launches)} launches")
+    return None
+
+
+def switched(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The rank lost its processor during the timed iterations."""
+    names = {str(row["fingerprint"]) for row in rows}
+    own = [p for p in view.points if str(p.meta.get("fingerprint")) in names]
+    lost = sum(INVOLUNTARY_SWITCHES.of(point.meta) for point in own)
+    samples = sum(int(row["n"]) for row in rows)
+    if samples and lost > _SWITCHES * samples:
+        return Explanation("rank 0 waits for its processor", f"it lost it {lost:,} times in {samples:,} iterations")
+    return None
+
+
+def stalls(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """Few iterations wait for a timeout: the mean has the expected order, the median shows those that did not wait."""
+    if len(rows) < 2:
+        return None
+    metric = view.headline(rows[0])
+    odd, other = (float(row.get(statistic_column(metric, "mean"), float("nan"))) for row in rows[:2])
+    first, second = one.readings[0].value, one.readings[1].value
+    if odd == odd and other == other and (odd - other) * (first - second) < 0:
+        unit = METRICS[metric].unit
+        means = f"{format_number(other, unit, digits=3)} and {format_number(odd, unit, digits=3)}"
+        return Explanation(
+            "the loss stalls few iterations, and the median shows the others", f"the means are in order: {means}"
+        )
+    return None
+
+
+def cache(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The messages in flight do not fit in a core's cache."""
+    metric = view.headline(rows[0]) if rows else ""
+    here = rows and rows[0]["testbed"] == "local" and not rows[0]["hosts"] and rows[0]["transport"] in ("shm", "auto")
+    if metric not in PER_BYTE or not here or str(rows[0]["benchmark"]).startswith("sockets."):
+        return None
+    options = {c.removeprefix("option_"): v for c, v in rows[0].items() if c.startswith("option_")}
+    window = options.get("window")
+    count = int(window) if isinstance(window, int | float) and window == window else 1
+    size = int(rows[0]["message_size_B"])
+    if count * size < _CACHE or any(int(row["message_size_B"]) >= size for row in rows[1:]):
+        return None
+    what = f"{count} × {format_size(size)} = {format_size(count * size)} in flight"
+    return Explanation("the data no longer fit in a cache near the core", what)
+
+
+def timer(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The time is that of a well-known timer."""
+    if not rows or one.readings[0].unit != "µs":
+        return None
+    value = one.readings[0].value
+    crosses_tcp = rows[0]["transport"] == "tcp" or str(rows[0]["benchmark"]).startswith("sockets.")
+    for time, words in _TIMERS.items():
+        if abs(value / time - 1) <= _NEAR and (crosses_tcp or "TCP" not in words):
+            share = format_number(value / time, digits=2)
+            return Explanation(f"each message waits for {words}", f"{format_number(value, 'µs')} is {share} of it")
+    return None
+
+
+def bucket(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The link lets a burst pass that it saved up while messages went the other way."""
+    time, least = one.readings[0].value, one.readings[1].value
+    if one.readings[0].unit == "µs" and 2 * time >= least:
+        both, needed = format_number(2 * time, "µs", digits=3), format_number(least, "µs", digits=3)
+        return Explanation(
+            "the link is a token bucket, which saves up bytes while messages go the other way",
+            f"a round trip takes {both}, of which one direction needs {needed}",
+        )
+    return None
+
+
+def measured_apart(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The points were not measured in turn, so the machine may have changed in between."""
+    spans = []
+    for row in rows[:2]:
+        starts = [str(one["start"]) for one in view.launches[str(row["fingerprint"])] if one["start"]]
+        spans.append((min(starts, default=""), max(starts, default="")))
+    if len(spans) < 2 or not all(first for first, _ in spans):
+        return None
+    (_, end), (start, _) = sorted(spans)
+    if end >= start or _seconds(start) - _seconds(end) < _PAUSE:
+        return None
+    return Explanation(
+        "the points were not measured in turn", f"one ended at {end[11:19]}, the other began at {start[11:19]}"
+    )
+
+
+def _seconds(start: str) -> float:
+    """Return a moment in s; NaN if it is none."""
+    try:
+        return datetime.fromisoformat(start).timestamp()
+    except ValueError:
+        return math.nan
+
+
+def same_moment(view: View, one: Oddity, others: Sequence[Oddity]) -> Explanation | None:
+    """Other points were slow in the same launch at about the same time, so the cause is not in the point."""
+    moments = {id(other): _moment(view, other) for other in others if other.rule == one.rule}
+    launch, at = _moment(view, one)
+    near = [m for key, m in moments.items() if key != id(one) and m[0] == launch and abs(m[1] - at) <= _CLOSE]
+    if not near:
+        return None
+    count = f"{len(near)} more {'point was' if len(near) == 1 else 'points were'} slow"
+    return Explanation("a disturbance of the whole machine", f"{count} in launch {launch} within {_CLOSE:.0f} s")
+
+
+def _moment(view: View, one: Oddity) -> tuple[int, float]:
+    """Return the number and the start of a slow launch."""
+    launch = int(one.readings[0].where.removeprefix("launch "))
+    starts = [row["start"] for row in view.launches[one.readings[0].fingerprint] if row["launch"] == launch]
+    return launch, _seconds(str(starts[0]))
+
+
+def limited(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The emulated link is slow or far, so that answers come after the adapter's timeout or queues overflow."""
+    from labkit.testbeds import parse
+
+    if not rows:
+        return None
+    options = parse(str(rows[0]["testbed"]))[2]
+    if rate := options.get("rate"):
+        return Explanation("the queue before the slow link overflows, or is longer than the timeout", f"rate={rate}")
+    if delay := options.get("delay"):
+        return Explanation("answers come after the adapter's timeout", f"delay={delay} in each direction")
+    return None
+
+
+def counted(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The tool counts times in classes; labkit ignores what contradicts."""
+    if one.evidence:
+        return Explanation("the tool counts times in classes of a histogram", "labkit ignores this value everywhere")
+    return None
+
+
+def rotated(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The root of a collective changes from iteration to iteration, and ranks differ."""
+    if rows and rows[0].get("option_rotate") is True:
+        return Explanation("the root rotates, and is not as fast on each rank", "rotate=true")
+    return None
+
+
+def emulated(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The adapter is emulated, so its times are those of a processor that emulates another."""
+    marked = [row for row in rows if any(note.code == "functional" for note in row["badges"])]
+    if marked and len(marked) == len(rows):
+        return Explanation("an emulated machine answers late or in bursts", "badge: functional, not performance")
+    return None
+
+
+Reason = Callable[[View, Oddity, Rows], Explanation | None]
+REASONS: Mapping[str, tuple[Reason, ...]] = {
+    "size-order": (cache, measured_apart),
+    "size-jump": (timer, switched, crowded, measured_apart),
+    "rank-order": (measured_apart,),
+    "loss-order": (stalls, measured_apart),
+    "delay-order": (measured_apart,),
+    "rate-order": (measured_apart,),
+    "above-link": (bucket,),
+    "tail-order": (counted,),
+    "lossless": (limited, emulated),
+    "slow-launch": (switched, crowded),
+    "two-modes": (rotated, switched, crowded),
+}
+
+
+def explained(view: View, oddities: Sequence[Oddity]) -> list[Oddity]:
+    """Return odd results with the reasons that the data speak for."""
+    rows = {str(row["fingerprint"]): row for row in view.rows}
+    done = []
+    for one in oddities:
+        of_points = [rows[r.fingerprint] for r in one.readings if r.fingerprint in rows]
+        reasons = [text for reason in REASONS[one.rule] if (text := reason(view, one, of_points))]
+        shared = same_moment(view, one, oddities) if one.rule == "slow-launch" else _shared(one, oddities, rows)
+        done.append(replace(one, explanations=(*reasons, *([shared] if shared else []))))
+    return done
+
+
+def _shared(one: Oddity, others: Sequence[Oddity], rows: Mapping[str, Mapping[str, Any]]) -> Explanation | None:
+    """Return a common cause in the library: other benchmarks of it are odd between the same sizes."""
+    place = _sizes(one, rows)
+    if one.rule not in ("size-order", "size-jump") or place is None or not _library(one, rows):
+        return None
+    alike = {
+        other.benchmark
+        for other in others
+        if other.rule == one.rule and other.benchmark != one.benchmark
+        and _library(other, rows) == _library(one, rows) and _sizes(other, rows) == place
+    }  # fmt: skip
+    if not alike:
+        return None
+    names = ", ".join(sorted(alike)[:3])
+    sizes = " and ".join(format_size(size) for size in place)
+    return Explanation(f"{_library(one, rows)} changes its protocol or algorithm", f"so do {names} between {sizes}")
+
+
+def _sizes(one: Oddity, rows: Mapping[str, Mapping[str, Any]]) -> tuple[int, int] | None:
+    sizes = sorted({int(rows[r.fingerprint]["message_size_B"]) for r in one.readings if r.fingerprint in rows})
+    return (sizes[0], sizes[-1]) if len(sizes) > 1 else None
+
+
+def _library(one: Oddity, rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the MPI library of an odd result; empty for a benchmark without one."""
+    row = next((rows[r.fingerprint] for r in one.readings if r.fingerprint in rows), None)
+    return str(row["library"]) if row is not None and benchmarks.get(str(row["benchmark"])).mpi else ""

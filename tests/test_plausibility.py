@@ -1,0 +1,341 @@
+"""Odd results: each rule fires where it must and nowhere else, launches decide, and reasons need evidence."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labkit import cli, records
+from labkit.analysis import plausibility
+from labkit.analysis.lint import Evidence, lint
+from labkit.analysis.plausibility import Oddity
+from labkit.notes import badge, note
+from labkit.report import oddities, sources
+from labkit.report.content import Content
+from labkit.samples import Samples
+from labkit.samples.facts import noted
+from labkit.show import linted
+from labkit.spec import Spec
+from labkit.stats.modes import Modes, two_modes
+from tests import made
+
+EXAMPLES = Path(__file__).parents[1] / "data" / "campaigns" / "examples"
+META = {"engine": "c", "library": "Open MPI 5.0.8", "verified": True, "timing": "each", "cadence": "streaming"}
+
+
+def point(
+    us: float, launches: int = 6, *, noise: float = 0.01, meta: dict[str, Any] | None = None, **spec: Any
+) -> list[Samples]:
+    """Launches of a point of about this latency, µs, each with its own deviation."""
+    one = Spec(**{"benchmark": "mpi.latency", "transport": "shm", **spec})
+    chance = np.random.default_rng(int(us * 1000) + one.size)
+    made_of = []
+    for launch in range(launches):
+        middle = us * 2000 * np.exp(noise * chance.standard_normal())
+        times = np.rint(middle * np.exp(0.02 * chance.standard_normal(300)))
+        facts = META | {
+            "fingerprint": one.fingerprint({}),
+            "start": f"2026-01-01T00:00:{launch:02}",
+            **noted((), ()),
+            **(meta or {}),
+        }
+        made_of.append(made.samples(one, np.stack([times, times]), launch=launch, meta=facts))
+    return made_of
+
+
+def rate(mbps: float, launches: int = 6, *, mean: float | None = None, **spec: Any) -> list[Samples]:
+    """Launches of a bandwidth that a tool reported, MB/s."""
+    one = Spec(**{"benchmark": "verbs.write_bandwidth", "ranks": 1, "testbed": "soft-roce", "size": 4096, **spec})
+    facts = {"engine": "pyverbs", "library": "pyverbs 1", "fingerprint": one.fingerprint({}), "timing": "each"}
+    found = []
+    for launch in range(launches):
+        values = {"p50": mbps * (1 + 0.01 * launch)} | ({} if mean is None else {"mean": mean})
+        reported = made.values("bandwidth_MBps", **values)
+        found.append(made.samples(one, reported=reported, launch=launch, meta=facts))
+    return found
+
+
+def odd(*points: Sequence[Samples], rule: str = "", modes: dict[tuple[str, int], Modes] | None = None) -> list[Oddity]:
+    """Odd results of points; of one rule if it is named."""
+    every = [one for launches in points for one in launches]
+    table = records.table(every)
+    evidence = Evidence("c", every, table, records.summary(table), (), modes or {})
+    return [one for one in evidence.odd if not rule or one.rule == rule]
+
+
+def test_a_plausible_campaign_has_no_odd_result() -> None:
+    assert odd(*(point(us, size=size) for size, us in ((8, 1.0), (64, 1.05), (1024, 1.5), (65536, 12.0)))) == []
+    assert plausibility.counts([]) == ""
+
+
+# ---- order -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_latency_that_falls_with_the_size_is_odd() -> None:
+    (one,) = odd(point(1.0, size=8), point(2.0, size=64), point(1.4, size=1024))
+    assert (one.rule, one.confidence, round(one.times, 1)) == ("size-order", "shown", 1.4)
+    assert [reading.where for reading in one.readings] == ["1 KiB", "64 B"]
+    assert not one.explained
+    assert one.again == "labkit measure mpi.latency -m 64,1024 --transport shm --launches 6"
+
+
+@pytest.mark.parametrize(
+    ("launches", "fall", "confidence"),
+    [(6, 1.10, "shown"), (6, 1.02, ""), (3, 1.5, "indicated"), (3, 1.10, ""), (1, 2.0, "undecided"), (1, 1.3, "")],
+)
+def test_launches_decide_and_not_a_single_value(launches: int, fall: float, confidence: str) -> None:
+    found = odd(point(2.0, launches, size=8, noise=0.002), point(2.0 / fall, launches, size=64, noise=0.002))
+    assert [one.confidence for one in found] == [confidence] * bool(confidence)
+
+
+def test_a_noisy_launch_makes_no_wrong_order() -> None:
+    """The median of three launches falls, but their ranges overlap."""
+    noisy = [*point(2.0, 2, size=8), *point(5.0, 3, size=8)[2:]]
+    assert odd(noisy, point(1.9, 3, size=64), rule="size-order") == []
+
+
+def test_a_message_rate_may_fall_with_the_size_and_a_bandwidth_may_not() -> None:
+    falling = [rate(mbps, size=size) for size, mbps in ((4096, 20.0), (65536, 10.0))]
+    assert [one.rule for one in odd(*falling)] == ["size-order"]
+    assert odd(*(rate(mbps, size=size) for size, mbps in ((4096, 10.0), (65536, 20.0)))) == []
+
+
+def test_points_that_differ_in_a_setting_are_not_compared() -> None:
+    assert odd(point(2.0, size=8, transport="tcp"), point(1.0, size=64)) == []
+
+
+def test_a_collective_that_is_faster_with_more_ranks_is_odd() -> None:
+    def bcast(us: float, ranks: int) -> list[Samples]:
+        return point(us, benchmark="mpi.bcast", ranks=ranks)
+
+    assert odd(bcast(2.0, 2), bcast(3.0, 4), rule="rank-order") == []
+    (one,) = odd(bcast(3.0, 2), bcast(2.0, 4), rule="rank-order")
+    assert [reading.where for reading in one.readings] == ["4 ranks", "2 ranks"]
+
+
+def test_more_loss_must_not_raise_a_bandwidth_and_the_mean_explains_it() -> None:
+    assert odd(rate(6.0), rate(5.0, testbed="soft-roce,loss=1")) == []
+    (one,) = odd(rate(6.0, mean=6.0), rate(13.0, testbed="soft-roce,loss=1", mean=1.8), rule="loss-order")
+    assert one.confidence == "shown"
+    assert "means are in order: 6 MB/s and 1.8 MB/s" in one.explanations[0].evidence
+    (one,) = odd(rate(6.0, mean=6.0), rate(13.0, testbed="soft-roce,loss=1", mean=13.0), rule="loss-order")
+    assert not one.explained
+    (one,) = odd(rate(6.0, 1), rate(13.0, 1, testbed="soft-roce,loss=1"), rule="loss-order")
+    assert one.confidence == "undecided"
+    assert one.again.count("--launches 6") == 2
+
+
+def test_delay_and_rate_of_a_link_have_their_order() -> None:
+    assert [one.rule for one in odd(rate(6.0), rate(9.0, testbed="soft-roce,delay=4ms"))] == ["delay-order"]
+    slow, fast = rate(0.9, testbed="soft-roce,rate=8mbit"), rate(0.5, testbed="soft-roce,rate=24mbit")
+    assert [one.rule for one in odd(slow, fast)] == ["rate-order"]
+    assert odd(slow, rate(2.5, testbed="soft-roce,rate=24mbit")) == []
+
+
+def test_levels_of_two_options_of_a_testbed_are_not_mixed() -> None:
+    assert odd(rate(6.0, testbed="soft-roce,rate=80mbit"), rate(9.0, testbed="soft-roce,delay=4ms")) == []
+
+
+# ---- single points ---------------------------------------------------------------------------------------------------
+
+
+def test_a_time_that_jumps_is_odd_and_a_step_of_a_protocol_is_not() -> None:
+    jump = [point(us, 3, size=size, transport="tcp") for size, us in ((8, 21.0), (4096, 3908.0), (65536, 4100.0))]
+    (one,) = odd(*jump, rule="size-jump")
+    assert (one.readings[0].where, one.confidence) == ("4 KiB", "indicated")
+    assert "tick of the scheduler" in one.explanations[0].cause
+    step = [point(us, 3, size=size, transport="tcp") for size, us in ((8, 21.0), (4096, 60.0), (65536, 300.0))]
+    assert odd(*step, rule="size-jump") == []
+
+
+def test_a_flow_faster_than_its_link_is_odd() -> None:
+    assert odd(rate(0.99, testbed="soft-roce,rate=8mbit")) == []
+    (one,) = odd(rate(2.0, testbed="soft-roce,rate=8mbit"))
+    assert (one.rule, one.confidence) == ("above-link", "shown")
+    assert one.readings[1].value == 1.0
+    early = point(300.0, size=16384, transport="auto", testbed="virtual-cluster:4,rate=200mbit")
+    (one,) = odd(early)
+    assert not one.explained, "a round trip of 600 µs is too short for one direction"
+    (one,) = odd(point(345.0, size=16384, transport="auto", testbed="virtual-cluster:4,rate=200mbit"))
+    assert "token bucket" in one.explanations[0].cause
+    assert odd(point(700.0, size=16384, transport="auto", testbed="virtual-cluster:4,rate=200mbit")) == []
+
+
+def test_a_tail_below_its_median_is_odd() -> None:
+    spec = Spec(benchmark="sockets.tcp_rr", ranks=1, size=64)
+    meta = {"fingerprint": "f", "engine": "netperf", "library": "netperf 2.7"}
+
+    def told(**values: float) -> list[Samples]:
+        return [made.samples(spec, reported=made.values("round_trip_us", **values), meta=meta)]
+
+    assert odd(told(p50=20.0, p95=30.0, p99=40.0)) == []
+    (one,) = odd(told(p50=20.0, p95=30.0, p99=25.0))
+    assert (one.rule, one.confidence) == ("tail-order", "observed")
+    assert one.explanations[0].evidence == "labkit ignores this value everywhere"
+
+
+def test_retransmissions_need_a_link_that_loses() -> None:
+    def counted(testbed: str, again: int) -> list[Samples]:
+        one = rate(6.0, 1, testbed=testbed)[0]
+        counters = {"a.sent_pkts": 1000, "a.completer_retry_err": again, "a.out_of_seq_request": 0}
+        return [made.samples(one.spec, reported=one.reported, meta={**one.meta, "evidence": counters})]
+
+    assert odd(counted("soft-roce", 0), rule="lossless") == []
+    assert odd(counted("soft-roce,loss=1", 9), rule="lossless") == []
+    (one,) = odd(counted("soft-roce,rate=24mbit", 9), rule="lossless")
+    assert one.evidence[0] == "0.9 % of 1,000 packets"
+    assert "queue" in one.explanations[0].cause
+
+
+def test_one_slow_launch_is_odd_and_two_are_not() -> None:
+    slow = [*point(2.0, 5), *point(3.0, 6)[5:]]
+    (one,) = odd(slow)
+    assert (one.rule, one.readings[0].where, one.confidence) == ("slow-launch", "launch 5", "observed")
+    assert odd([*point(2.0, 4), *point(3.0, 6)[4:]]) == []
+    assert odd([*point(2.0, 1), *point(3.0, 2)[1:]]) == [], "of two launches, none is the slow one"
+
+
+def test_a_slow_launch_names_its_own_notes_and_its_company() -> None:
+    busy = noted([badge("busy machine")], [note("few-iterations", "5 iterations", have=5)])
+    slow = [*point(2.0, 5), *point(3.0, 6, meta=busy)[5:]]
+    other = [*point(2.0, 5, size=64), *point(3.0, 6, size=64)[5:]]
+    one, _ = sorted(odd(slow, other, rule="slow-launch"), key=lambda each: each.setting)[::-1]
+    causes = [reason.cause for each in odd(slow, other) for reason in each.explanations]
+    assert "a disturbance of the whole machine" in causes
+    assert "other tasks took processor time" in causes
+    assert any("busy machine" in each.evidence for each in odd(slow, other, rule="slow-launch")), one
+
+
+def test_two_modes_must_be_in_more_than_half_of_the_launches() -> None:
+    launches = point(2.0)
+    name = str(launches[0].meta["fingerprint"])
+    two = {(name, launch): Modes(1e-6, 3e-6, 0.4) for launch in range(4)}
+    (one,) = odd(launches, modes=two)
+    assert (one.rule, one.readings[0].value, round(one.times)) == ("two-modes", 3.0, 3)
+    assert odd(launches, modes=dict(list(two.items())[:3])) == []
+
+
+# ---- modes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.2, 1.0])
+def test_one_hill_is_one_mode_whatever_its_form(scale: float) -> None:
+    chance = np.random.default_rng(3)
+    for sample in (
+        chance.lognormal(0, scale, 3000),
+        1 + chance.exponential(scale, 3000),
+        1 + chance.gamma(2, scale, 3000),
+        chance.uniform(1, 1 + scale, 3000),
+        np.concatenate([chance.lognormal(0, scale, 2900), 50 * chance.lognormal(0, scale, 100)]),
+    ):
+        assert two_modes(sample) is None
+
+
+def test_steps_of_a_clock_are_no_modes() -> None:
+    assert two_modes(np.random.default_rng(1).choice([40.0, 50.0], 1000)) is None
+    assert two_modes(np.ones(1000)) is None
+    assert two_modes(np.zeros(1000)) is None
+
+
+# ---- where they are shown --------------------------------------------------------------------------------------------
+
+
+def test_lint_asks_for_a_comment_on_each_odd_result() -> None:
+    points = [*point(1.0, size=8), *point(2.0, size=64), *point(1.4, size=1024)]
+    table = records.table(points)
+    result = lint(Evidence("c", points, table, records.summary(table)))
+    (finding,) = [one for one in result.findings if one.rule.code == "odd-result"]
+    assert finding.breach.what.endswith("(size-order, shown); unexplained")
+    assert "run: labkit measure mpi.latency -m 64,1024" in linted.text(result)
+    (one,) = json.loads(linted.as_json(result))["odd_results"]
+    assert (one["rule"], one["explained"], len(one["readings"])) == ("size-order", False, 2)
+
+
+def test_the_rules_are_documented() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+    assert plausibility.described() in page, (
+        "docs/statistics.md: paste what labkit.analysis.plausibility.described() returns"
+    )
+
+
+# Every finding of the examples: rule, benchmark, odd value in its unit, confidence, whether a reason is named. Each was
+# checked by hand against the raw samples, counters and starts.
+CHECKED = {
+    "two-cores": [
+        ("two-modes", "storage.read", 0.761, "observed", False),
+        ("slow-launch", "mpi.latency", 0.195, "observed", False),
+        ("slow-launch", "mpi.file_iwrite", 2110.0, "observed", True),
+        ("slow-launch", "mpi.file_iwrite", 187.0, "observed", True),
+        ("two-modes", "mpi.reduce", 0.21, "observed", True),
+        ("slow-launch", "mpi.ialltoall", 9.36, "observed", True),
+        ("slow-launch", "mpi.allreduce", 0.381, "observed", True),
+        ("slow-launch", "mpi.allreduce", 21.8, "observed", True),
+        ("lossless", "verbs.read_latency", 24.0, "observed", True),
+        ("lossless", "verbs.send_bandwidth", 6.0, "observed", True),
+        ("lossless", "verbs.send_bandwidth", 18.0, "observed", True),
+        ("lossless", "verbs.send_bandwidth", 8.0, "observed", True),
+        ("lossless", "verbs.write_bandwidth", 167.0, "observed", True),
+        ("slow-launch", "mpi.allreduce", 584.0, "indicated", True),
+        ("size-order", "sockets.tcp_rr", 17.0, "indicated", True),
+        ("size-order", "mpi.get_bandwidth", 21000.0, "indicated", True),
+        ("two-modes", "verbs.send_latency", 4000.0, "undecided", True),
+        ("two-modes", "verbs.echo", 8110.0, "undecided", True),
+        ("two-modes", "verbs.key_value", 17700.0, "undecided", True),
+        ("loss-order", "verbs.write_bandwidth", 13.5, "undecided", True),
+        ("delay-order", "verbs.write_bandwidth", 13.0, "undecided", True),
+        ("two-modes", "verbs.atomic_latency", 76.5, "undecided", True),
+    ],
+    "virtual-cluster": [
+        ("two-modes", "mpi.all_pairs", 39800.0, "observed", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 3280.0, "observed", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 817.0, "observed", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 236.0, "observed", True),
+        ("two-modes", "apps.fft_subcom3d", 31.9, "observed", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 582.0, "observed", True),
+        ("two-modes", "apps.halo3d26", 67.2, "observed", True),
+        ("two-modes", "apps.halo3d26", 67.3, "observed", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 164000.0, "indicated", True),
+        ("above-link", "mpi.latency", 345.0, "indicated", True),
+        ("above-link", "mpi.latency", 21.6, "indicated", True),
+        ("slow-launch", "congestion.interference", 5540.0, "indicated", True),
+    ],
+}
+
+
+@pytest.fixture(scope="module", params=sorted(CHECKED))
+def example(request: pytest.FixtureRequest) -> tuple[str, sources.Source]:
+    """A recorded campaign."""
+    return request.param, sources.read(EXAMPLES / request.param)
+
+
+def test_every_odd_result_of_the_examples_was_checked_by_hand(example: tuple[str, sources.Source]) -> None:
+    name, source = example
+    found = [
+        (one.rule, one.benchmark, float(f"{one.readings[0].value:.3g}"), one.confidence, one.explained)
+        for one in source.evidence.odd
+    ]
+    assert sorted(found) == sorted(CHECKED[name])
+
+
+def test_the_command_of_each_odd_result_is_one_that_labkit_accepts(example: tuple[str, sources.Source]) -> None:
+    parser = cli.parser()
+    for one in example[1].evidence.odd:
+        for command in one.again.split("; "):
+            options = parser.parse_args(shlex.split(command)[1:])
+            assert options.benchmark == one.benchmark
+            assert int(options.launches) >= 6
+
+
+def test_the_report_counts_and_lists_them(example: tuple[str, sources.Source]) -> None:
+    source = example[1]
+    content = Content([source], {})
+    assert oddities.count(content).startswith("**Odd results:** ")
+    assert "unexplained" in oddities.count(content)
+    table = oddities.listed(content)
+    assert len([line for line in table.splitlines() if line.startswith("|")]) == len(source.evidence.odd) + 2
