@@ -204,6 +204,13 @@ def report_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--contract", metavar="FILE", type=Path, help="acceptance contract (TOML) that --style acceptance judges by"
     )
+    verb.add_argument(
+        "--allow",
+        metavar="FACTOR",
+        action="append",
+        default=[],
+        help="factor that may differ between the campaigns of --style comparison; several with commas",
+    )
     engines, text = ("auto", "quarto", "plain"), "engine that renders the report (default: Quarto if installed)"
     verb.add_argument("--engine", choices=engines, default="auto", help=text)
     verb.add_argument(
@@ -227,6 +234,7 @@ def report_(options: argparse.Namespace) -> int:
         engine=options.engine,
         execute=options.execute,
         contract=options.contract,
+        allow=[name for word in options.allow for name in word.split(",") if name],
         progress=say,
     )
     for text in built.warnings:

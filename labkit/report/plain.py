@@ -45,6 +45,7 @@ def render(book: Book, templates: Path) -> tuple[Path, Path]:
 
 LIMITS = ("+RTS", "-M4G", "-RTS")  # pandoc's own limit of its memory
 PATIENCE = 300  # s
+_BEGIN = "#set figure(numbering: none)"  # where the text of the book begins in plain/book.typ
 READER = "markdown-yaml_metadata_block-pandoc_title_block-latex_macros-raw_tex"  # chapters set nothing but themselves
 
 
@@ -68,7 +69,7 @@ def _pandoc(text: str, source: str, target: str, folder: Path, *extra: str) -> s
 
 def _tree(book: Book, text: str, templates: Path, target: str) -> Json:
     """Return the whole book as pandoc's tree, numbered, linked and cited, for ``html`` or ``typst``."""
-    known = {"link-citations": "true", "target": target, "labkit-seal": book.config.get(SEAL, "")}
+    known = {"link-citations": "true", "target": target, "labkit-seal": book.config.get(SEAL, "")} | _words(book)
     meta = [f"--metadata={key}:{value}" for key, value in known.items()]
     meta += [f"--bibliography={name}" for name in book.bibliographies]
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
@@ -76,6 +77,23 @@ def _tree(book: Book, text: str, templates: Path, target: str) -> Json:
     made = _pandoc(text, READER, "json", book.folder, *meta, safe, widths, number, "--citeproc", form)
     tree: Json = json.loads(made)
     return tree
+
+
+_WORDS = {  # name of a word in the filters and templates → Quarto's name for it
+    "word-fig": "crossref-fig-title",
+    "word-tbl": "crossref-tbl-title",
+    "word-eq": "crossref-eq-prefix",
+    "word-sec": "crossref-sec-prefix",
+    "word-chapter": "crossref-ch-prefix",
+    "word-appendix": "crossref-apx-prefix",
+    "word-page": "toc-title-website",
+}
+
+
+def _words(book: Book) -> dict[str, str]:
+    """Return the fixed words that the settings give in another language."""
+    given = book.config.get("language") or {}
+    return {name: str(given[key]) for name, key in _WORDS.items() if given.get(key)}
 
 
 def _meta(values: Mapping[str, Any]) -> Json:
@@ -106,8 +124,8 @@ def _pdf(book: Book, text: str, templates: Path) -> Path:
     style = {
         key: value for key, value in (book.config["format"].get("report-typst") or {}).items() if key == "papersize"
     }
-    look = (templates / "_extensions/report/typst-template.typ").read_text()
-    tree["meta"] = _meta(_front(book) | style)
+    look = (book.folder / "_extensions/report/typst-template.typ").read_text()
+    tree["meta"] = _meta(_front(book) | style | {"lang": book.config.get("lang", "en")})
     body = _pandoc(
         json.dumps(tree),
         "json",
@@ -117,6 +135,8 @@ def _pdf(book: Book, text: str, templates: Path) -> Path:
         f"--template={templates / 'plain/book.typ'}",
     )
     source, pdf = book.folder / "report.typ", book.folder / "report.pdf"
+    if (own := book.folder / "style.typ").is_file():
+        body = body.replace(_BEGIN, f"{own.read_text()}\n{_BEGIN}", 1)
     source.write_text(look + body)
     try:
         typst.compile(str(source), output=str(pdf), root=str(book.folder))
@@ -138,13 +158,19 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     titles = [(page, _title(blocks)) for page, blocks in pages]
     extra = ["--standalone", "--mathml", "--toc", "--toc-depth=3", "--section-divs"]
     extra.append(f"--template={templates / 'plain/page.html'}")
+    lang = book.config.get("lang")
+    styled, logo = (target / "assets/style.css").is_file(), book.config.get("labkit-logo", "")
+    if logo:
+        (target / logo).parent.mkdir(exist_ok=True)
+        shutil.copy(book.folder / logo, target / logo)
     for picture in {node["c"][2][0] for node in _nodes(tree["blocks"]) if node.get("t") == "Image"}:
         if (book.folder / picture).is_file() and picture.startswith("figures/"):
             (target / picture).parent.mkdir(exist_ok=True)
             shutil.copy(book.folder / picture, target / picture)
     for number, (page, blocks) in enumerate(pages):
         _relink(blocks, page, homes)
-        meta = _meta(_front(book) | _around(number, titles) | {"plots": _plots(blocks), "policy": PLAIN})
+        own = {"plots": _plots(blocks), "policy": PLAIN, "styled": styled, "logo": logo, "lang": lang}
+        meta = _meta(_front(book) | _around(number, titles) | _words(book) | own)
         document = {"pandoc-api-version": tree["pandoc-api-version"], "meta": meta, "blocks": blocks}
         (target / page).write_text(_pandoc(json.dumps(document), "json", "html5", book.folder, *extra))
     return target / "index.html"
