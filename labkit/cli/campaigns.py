@@ -194,7 +194,7 @@ def import_(options: argparse.Namespace) -> int:
 
 def report_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit report`."""
-    verb.add_argument("campaign", nargs="+", help="campaign by folder or name")
+    verb.add_argument("campaign", nargs="*", help="campaign by folder or name (default: the newest in data/campaigns)")
     verb.add_argument(
         "--style",
         default="report",
@@ -225,7 +225,9 @@ def report_(options: argparse.Namespace) -> int:
     """Make the report of campaigns."""
     from labkit import campaign, report
 
-    folders = [campaign.find(name) for name in options.campaign]
+    folders = [campaign.find(name) for name in options.campaign] or [campaign.newest()]
+    if not options.campaign:
+        say(f"the newest campaign: {folders[0]}")
     built = report.build(
         folders,
         style=options.style,
