@@ -195,7 +195,7 @@ def import_(options: argparse.Namespace) -> int:
 
 def report_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit report`."""
-    verb.add_argument("campaign", nargs="+", help="campaign by folder or name")
+    verb.add_argument("campaign", nargs="*", help="campaign by folder or name (default: the newest in data/campaigns)")
     verb.add_argument(
         "--style",
         default="report",
@@ -226,9 +226,10 @@ def _lab_report(options: argparse.Namespace) -> Built:
     """Make the report of a learner's lab."""
     from labkit.teaching import handout
 
-    if len(options.campaign) > 1:
+    if len(options.campaign) != 1:
         raise SpecError(
-            f"--style {options.style} takes one folder of a lab, but there are {len(options.campaign)}. Name one."
+            f"--style {options.style} takes one folder of a lab, not {len(options.campaign)}. Name one, such as "
+            "run-collectives."
         )
     return handout.build(Path(options.campaign[0]), style=options.style, engine=options.engine, progress=say)
 
@@ -241,8 +242,11 @@ def report_(options: argparse.Namespace) -> int:
     if styles.load(options.style).settings.form == "lab":
         built = _lab_report(options)
     else:
+        folders = [campaign.find(name) for name in options.campaign] or [campaign.newest()]
+        if not options.campaign:
+            say(f"the newest campaign: {folders[0]}")
         built = report.build(
-            [campaign.find(name) for name in options.campaign],
+            folders,
             style=options.style,
             engine=options.engine,
             execute=options.execute,

@@ -100,7 +100,8 @@ def stage(
         chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
     config = styles.merged(settings, chosen.config)
     folder = _empty((into or Campaign(sources[0].path).derived) / "report")
-    chapters, warnings = _notebooks(sources)
+    front_spec, caption = front.picture(sources)
+    chapters, (svg, *_), warnings = _notebooks(sources, [front_spec] if front_spec else [])
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     listed = styles.placed(config["book"]["chapters"], list(chapters))
@@ -112,8 +113,7 @@ def stage(
         names = slides.shorten(chapters, list(sources), chosen.settings.figures)
         chapters = {name: chapters[name] for name in names}
     config = {**config, book.SEAL: _sealed(chapters)}
-    svg, caption = front.picture(Content(sources, chapters))
-    content = Content(sources, chapters, empty, caption, style=style, contract=contract, allow=allow)
+    content = Content(sources, chapters, empty, caption if svg else "", style=style, contract=contract, allow=allow)
     if svg:
         content.pictures[Path(front.FILE).name] = svg
     for name in _COPIED:
@@ -199,11 +199,13 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
             shutil.copytree(place / "figures", folder / "figures", dirs_exist_ok=True)
 
 
-def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], list[str]]:
-    """Return the chapters of all campaigns in their order, and warnings for their readers."""
+def _notebooks(
+    sources: Sequence[Source], more: Sequence[Any]
+) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str]]:
+    """Return the chapters of all campaigns in their order, the svg of `more` figures and None, and warnings."""
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
-    warnings = painting.unify([*books.values()])
+    svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), more)
     for number, source in enumerate(sources, start=1):
         added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
@@ -220,7 +222,7 @@ def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], 
             if chapter.error:
                 warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
-    return chapters, warnings
+    return chapters, [*svgs, None], warnings
 
 
 def _look(config: Mapping[str, Any], style: styles.Style, folder: Path) -> dict[str, Any]:
