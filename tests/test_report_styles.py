@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import re
 import shlex
 from functools import partial
@@ -9,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import cli, project, report
+from labkit import cli, project, report, samples
 from labkit.columns import METRICS
 from labkit.errors import DataError, ReportError
 from labkit.report import filling, literature, parts, styles
@@ -53,6 +56,18 @@ def test_parts_have_one_home_and_templates_ask_for_known_ones() -> None:
     [
         ("bold", ["a"], None, r"There is no style 'bold'\. There are: .*letter, report, .*survey"),
         ("survey", ["a"], Path("c.toml"), r"--contract has no effect on --style survey"),
+        (
+            "acceptance",
+            ["a"],
+            None,
+            r"needs an acceptance contract.*labkit report a --style acceptance --contract FILE",
+        ),
+        (
+            "comparison",
+            ["a"],
+            None,
+            r"needs 2 campaigns, but there is 1: a\. Name another one: labkit report a ANOTHER",
+        ),
     ],
 )
 def test_what_a_style_needs(style: str, campaigns: list[str], contract: Path | None, message: str) -> None:
@@ -187,6 +202,116 @@ def test_a_survey_has_its_chapters_in_the_order_of_the_survey(tmp_path: Path) ->
     assert "--style survey" in made["artifact.html"].text
     assert built.pdf is not None
     assert built.pdf.stat().st_size > 10_000
+
+
+CONTRACT = """
+title = "Our contract"
+[[clause]]
+name = "loose"
+benchmark = "mpi.latency"
+statistic = "latency_us_p50"
+relation = "<="
+bound = 1_000
+[[clause]]
+name = "tight"
+benchmark = "mpi.latency"
+where = {transport = "tcp"}
+statistic = "latency_us_p50"
+relation = "<="
+bound = 0.001
+"""
+
+
+def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Path) -> None:
+    contract = tmp_path / "c.toml"
+    contract.write_text(CONTRACT)
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="acceptance", contract=contract)
+    made = pages(built)
+    first = made["index.html"].text
+    assert (
+        "Our contract: campaign synthetic is not accepted. 1 of 2 clauses are fulfilled; not fulfilled: tight" in first
+    )
+    assert "pass loose" in first
+    assert "fail tight" in first
+    assert "failed no memory left" in made["clauses.html"].text
+    assert "signature" in made["sign-off.html"].text
+    assert hashlib.sha256(contract.read_bytes()).hexdigest() in made["sign-off.html"].text
+    assert "bound = 0.001" in made["contract.html"].text
+    assert "--style acceptance --contract c.toml" in made["artifact.html"].text
+
+
+def test_a_contract_that_is_none_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("[clause]\n")
+    with pytest.raises(DataError, match=r"has no \[\[clause\]\]"):
+        styles.required("acceptance", ["a"], tmp_path / "c.toml")
+
+
+def test_comparison_has_the_verdicts_of_labkit_compare(tmp_path: Path) -> None:
+    first, second = make_campaign(tmp_path / "a"), make_campaign(tmp_path / "b")
+    facts = json.loads((second / "campaign.json").read_text())
+    (second / "campaign.json").write_text(json.dumps(facts | {"name": "other"}))
+    built = report.build([first, second], engine="plain", style="comparison")
+    made = pages(built)
+    assert "comparisons of other against synthetic" in made["index.html"].text
+    assert "same" in made["index.html"].text
+    assert "No point changed" in made["changes.html"].text
+    assert "differ in no recorded factor" in made["changes.html"].text
+    assert "latency" in made["index.html"].text
+
+
+def test_factors_that_nobody_declared_mark_a_comparison(tmp_path: Path) -> None:
+    first, second = make_campaign(tmp_path / "a"), make_campaign(tmp_path / "b")
+    for file in (second / "samples").rglob("*.parquet"):
+        one = samples.load(file)
+        samples.save(dataclasses.replace(one, meta=one.meta | {"library": "MPICH 5"}), file)
+    built = report.build([first, second], engine="plain", style="comparison")
+    text = pages(built)["index.html"].text
+    assert "Not comparable" in text
+    assert "library" in text
+    built = report.build([first, second], engine="plain", style="comparison", allow=["library"])
+    made = pages(built)
+    assert "Not comparable" not in made["index.html"].text
+    assert "library Open MPI 4.1.4 MPICH 5 yes" in made["changes.html"].text
+
+
+def test_slides_have_a_page_for_each_figure(tmp_path: Path) -> None:
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="slides")
+    made = pages(built)
+    assert "Latency (2)" in made["10-latency.html"].text
+    assert "TCP takes" in made["10-latency.html"].text
+    assert "size = 1" not in made["10-latency.html"].text
+    assert (built.html.parent / "assets" / "style.css").is_file()
+    assert "presentation-16-9" in (built.html.parent.parent / "report.typ").read_text()
+    with pytest.raises(ReportError, match="the plain engine makes the slides"):
+        report.build([tmp_path / "c"], engine="quarto", style="slides")
+
+
+def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
+    (own / "figures").mkdir()
+    (own / "figures" / "logo.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="red"/></svg>'
+    )
+    style = own / "styles" / "house.yml"
+    style.write_text(
+        'labkit: {about: ours, like: report, logo: figures/logo.svg, colour: "#7a1f1f"}\nlang: de\n'
+        "language: {crossref-fig-title: Abbildung, crossref-ch-prefix: Kapitel, toc-title-website: Auf dieser Seite}\n"
+    )
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="house")
+    page = built.html.read_text()
+    assert '<html lang="de">' in page
+    assert 'src="figures/logo.svg"' in page
+    assert (built.html.parent / "figures" / "logo.svg").is_file()
+    assert "#7a1f1f" in (built.html.parent / "assets" / "style.css").read_text()
+    text = pages(built)["10-latency.html"].text
+    assert "Abbildung" in text
+    assert "Auf dieser Seite" in text
+    typst = (built.html.parent.parent / "report.typ").read_text()
+    assert '#let ink = rgb("#7a1f1f")' in typst
+    assert '#let logo = "figures/logo.svg"' in typst
+    for wrong, message in (("logo: /etc/passwd", "logo="), ("colour: red", "colour=")):
+        style.write_text(f"labkit: {{{wrong}}}\n")
+        with pytest.raises(ReportError, match=message):
+            styles.load("house")
 
 
 def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> None:

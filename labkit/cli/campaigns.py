@@ -194,7 +194,7 @@ def import_(options: argparse.Namespace) -> int:
 
 def report_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit report`."""
-    verb.add_argument("campaign", nargs="+", help="campaign by folder or name")
+    verb.add_argument("campaign", nargs="*", help="campaign by folder or name (default: the newest in data/campaigns)")
     verb.add_argument(
         "--style",
         default="report",
@@ -203,6 +203,13 @@ def report_options(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument(
         "--contract", metavar="FILE", type=Path, help="acceptance contract (TOML) that --style acceptance judges by"
+    )
+    verb.add_argument(
+        "--allow",
+        metavar="FACTOR",
+        action="append",
+        default=[],
+        help="factor that may differ between the campaigns of --style comparison; several with commas",
     )
     engines, text = ("auto", "quarto", "plain"), "engine that renders the report (default: Quarto if installed)"
     verb.add_argument("--engine", choices=engines, default="auto", help=text)
@@ -218,13 +225,16 @@ def report_(options: argparse.Namespace) -> int:
     """Make the report of campaigns."""
     from labkit import campaign, report
 
-    folders = [campaign.find(name) for name in options.campaign]
+    folders = [campaign.find(name) for name in options.campaign] or [campaign.newest()]
+    if not options.campaign:
+        say(f"the newest campaign: {folders[0]}")
     built = report.build(
         folders,
         style=options.style,
         engine=options.engine,
         execute=options.execute,
         contract=options.contract,
+        allow=[name for word in options.allow for name in word.split(",") if name],
         progress=say,
     )
     for text in built.warnings:

@@ -53,13 +53,13 @@ def _paragraph(member: Member, content: Content, several: bool) -> str:
     """Machine, question, findings, certainty and caveats of a campaign."""
     name = f"**{escape(member.name)}**: " if several else ""
     if not len(member.summary):
-        return f"{name}{_machine(member)} The campaign holds no samples, so nothing was found."
+        return f"{name}{machine(member)} The campaign holds no samples, so nothing was found."
     topics = [one for chapter in content.chapters.values() if (one := finding(chapter, member.summary))]
-    parts = [_machine(member), _asked(member), *(one.text for one in chosen(topics)), _sure(member), _caveats(member)]
+    parts = [machine(member), asked(member), *(one.text for one in chosen(topics)), _sure(member), _caveats(member)]
     return name + " ".join(part for part in parts if part)
 
 
-def _machine(member: Member) -> str:
+def machine(member: Member) -> str:
     """Say which machine was measured."""
     host = member.host
     facts = [str(host.get("cpu_model") or "")]
@@ -75,7 +75,7 @@ def _machine(member: Member) -> str:
     return f"labkit measured {escape(name)}{f' ({escape(shown)})' if shown else ''}{day}."
 
 
-def _asked(member: Member) -> str:
+def asked(member: Member) -> str:
     """Say what was asked, and how much was measured for it."""
     families = Counter(str(name).partition(".")[0] for name in member.summary["benchmark"])
     words = [_FAMILIES.get(name, "") for name, _ in families.most_common()]

@@ -218,6 +218,7 @@ def rerun(content: Content) -> str:
     lines.append("sha256sum --check report/data/checksums.txt   # in the folder of the campaign")
     options = "" if content.style == "report" else f" --style {content.style}"
     options += f" --contract {shlex.quote(content.contract.name)}" if content.contract else ""
+    options += "".join(f" --allow {shlex.quote(name)}" for name in content.allow)
     lines.append("labkit report " + " ".join(shlex.quote(source.name) for source in content.sources) + options)
     return markdown.block("\n".join(dict.fromkeys(lines)), "bash")
 

@@ -134,7 +134,8 @@ def _table(content: Content) -> str:
 def _rows(source: Source) -> Iterator[list[str]]:
     """Yield the groups of a campaign in their fixed order, then the notes that stand alone."""
     total = len(source.records)
-    points = [(str(row["benchmark"]), [*row["badges"], *row["warnings"]]) for row in source.records.to_dict("records")]
+    columns = (source.records[name] for name in ("benchmark", "badges", "warnings"))
+    points = [(str(name), [*badges, *warnings]) for name, badges, warnings in zip(*columns, strict=True)]
     for one in GROUPS:
         if names := [name for name, notes in points if any(group(note) is one for note in notes)]:
             yield [one.name, f"{len(names)} of {total}", _where(names, points), one.remedy]

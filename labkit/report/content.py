@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from labkit.report import markdown
 from labkit.report.notebook import Chapter
@@ -24,6 +25,9 @@ class Content:
     absent : headings of sections that no campaign has data for; complete when the last part is made.
     style : of the report.
     contract : file of an acceptance contract; None where the style needs none.
+    allow : factors that may differ between the campaigns that are compared.
+    made : what parts share, by name; each is worked out once.
+    pictures : name of a file below ``figures/`` → svg; parts add those that they refer to.
     """
 
     sources: Sequence[Source]
@@ -33,6 +37,9 @@ class Content:
     absent: list[str] = field(default_factory=list)
     style: str = "report"
     contract: Path | None = None
+    allow: Sequence[str] = ()
+    made: dict[str, Any] = field(default_factory=dict)
+    pictures: dict[str, str] = field(default_factory=dict)
 
     @property
     def several(self) -> bool:

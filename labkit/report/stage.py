@@ -37,6 +37,7 @@ from labkit.report import (
     omitting,
     painting,
     parts,
+    slides,
     styles,
     summary,
 )
@@ -62,7 +63,7 @@ _LABEL = re.compile(r"\{#((?:fig|tbl|eq|sec)-[\w-]+)")
 
 
 def stage(
-    sources: Sequence[Source], *, style: str, engine: str, contract: Path | None = None
+    sources: Sequence[Source], *, style: str, engine: str, contract: Path | None = None, allow: Sequence[str] = ()
 ) -> tuple[book.Book, list[str]]:
     """Write the folder ``report/`` of the first campaign from scratch.
 
@@ -72,6 +73,7 @@ def stage(
     style : a name from `labkit.report.styles.find`.
     engine : named in the colophon.
     contract : file of an acceptance contract, for a style that shows its verdicts.
+    allow : factors that may differ between campaigns, for a style that compares them.
 
     Returns
     -------
@@ -86,26 +88,33 @@ def stage(
     _, settings = styles.parted(styles.read(project.config()), project.config())
     config = styles.merged(settings, chosen.config)
     folder = _empty(Campaign(sources[0].path).derived / "report")
-    chapters, warnings = _notebooks(sources)
+    front_spec, caption = front.picture(sources)
+    chapters, (svg, *_), warnings = _notebooks(sources, [front_spec] if front_spec else [])
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     listed = styles.placed(config["book"]["chapters"], list(chapters))
     elsewhere = {label for name, one in chapters.items() if name not in listed for label in notebook.labels(one)}
     chapters = {name: chapters[name] for name in listed if name in chapters}
     oddities.comment(Content(sources, chapters))
+    if chosen.settings.form == "slides":
+        elsewhere |= {label for one in chapters.values() for label in notebook.labels(one)}
+        names = slides.shorten(chapters, list(sources), chosen.settings.figures)
+        chapters = {name: chapters[name] for name in names}
     config = {**config, book.SEAL: _sealed(chapters)}
-    svg, caption = front.picture(Content(sources, chapters))
-    content = Content(sources, chapters, empty, caption, style=style, contract=contract)
+    content = Content(sources, chapters, empty, caption if svg else "", style=style, contract=contract, allow=allow)
     if svg:
-        (folder / front.FILE).parent.mkdir()
-        (folder / front.FILE).write_text(svg)
+        content.pictures[Path(front.FILE).name] = svg
     for name in _COPIED:
         shutil.copytree(TEMPLATES / name, folder / name)
     _plotly(folder / "assets")
     _files(config, chosen, folder)
+    config = _look(config, chosen, folder)
     texts = _texts(config, chosen, content, elsewhere)
     for name, text in texts.items():
         (folder / name).write_text(text)
+    for name, svg in content.pictures.items():
+        (folder / "figures").mkdir(exist_ok=True)
+        (folder / "figures" / name).write_text(svg)
     for name, chapter in chapters.items():
         nbformat.write(chapter.notebook, folder / name)
     _data(folder / "data", content)
@@ -159,7 +168,9 @@ def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, els
     labels = set().union(*map(notebook.labels, content.chapters.values()))
     shared = {label for path in TEMPLATES.glob("*.qmd") for label in _LABEL.findall(path.read_text())}
     made = {name: partial(function, content) for name, function in {**BLOCKS, **parts.find()}.items()}
-    filled = filling.fill(files, made, labels=labels, optional=shared | elsewhere, omitted=content.absent)
+    filled = filling.fill(
+        files, made, labels=labels, optional=shared | elsewhere | {oddities.LABEL}, omitted=content.absent
+    )
     for chapter in content.chapters.values():
         if filled.gone:
             omitting.unrefer(chapter, filled.gone)
@@ -176,11 +187,13 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
             shutil.copytree(place / "figures", folder / "figures", dirs_exist_ok=True)
 
 
-def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], list[str]]:
-    """Return the chapters of all campaigns in their order, and warnings for their readers."""
+def _notebooks(
+    sources: Sequence[Source], more: Sequence[Any]
+) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str]]:
+    """Return the chapters of all campaigns in their order, the svg of `more` figures and None, and warnings."""
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
-    warnings = painting.unify([*books.values()])
+    svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), more)
     for number, source in enumerate(sources, start=1):
         added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
@@ -197,7 +210,37 @@ def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], 
             if chapter.error:
                 warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
-    return chapters, warnings
+    return chapters, [*svgs, None], warnings
+
+
+def _look(config: Mapping[str, Any], style: styles.Style, folder: Path) -> dict[str, Any]:
+    """Write what a style changes in the look: its ``style.css`` and ``style.typ``, colour and logo; return settings."""
+    chosen = style.settings
+    places = [place for place in reversed(style.folders) if place != TEMPLATES]
+    css, typ = (
+        "\n".join((place / name).read_text() for place in places if (place / name).is_file())
+        for name in ("style.css", "style.typ")
+    )
+    if chosen.colour:
+        css += f"\n@media (prefers-color-scheme: light) {{ :root {{ --ink: {chosen.colour}; }} }}\n"
+    look = folder / "_extensions/report/typst-template.typ"
+    text = look.read_text()
+    if chosen.colour:
+        text = re.sub(r'#let ink = rgb\("[^"]*"\)', f'#let ink = rgb("{chosen.colour}")', text)
+    if chosen.logo:
+        style.file(chosen.logo)
+        text = text.replace("#let logo = none", f'#let logo = "{chosen.logo}"')
+    look.write_text(text)
+    for name, part in (("assets/style.css", css), ("style.typ", typ)):
+        if part:
+            (folder / name).write_text(part)
+    settings: dict[str, Any] = dict(config)
+    if chosen.logo:
+        settings["labkit-logo"] = chosen.logo
+        settings = styles.merged(settings, {"book": {"sidebar": {"logo": chosen.logo}}})
+    if css:
+        settings = styles.merged(settings, {"format": {"html": {"css": ["assets/report.css", "assets/style.css"]}}})
+    return settings
 
 
 def _sealed(chapters: Mapping[str, notebook.Chapter]) -> str:

@@ -8,14 +8,16 @@ of its name, or among those that all styles share.
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
 from labkit import project
+from labkit.analysis.contract import load as load_contract
 from labkit.errors import ReportError, SpecError
 from labkit.report.book import NOTEBOOKS
 from labkit.spec import validated
@@ -36,13 +38,25 @@ class Settings:
     campaigns : fewest campaigns that it needs.
     contract : whether it needs an acceptance contract.
     form : ``book``, or ``slides`` with a page for each figure.
+    figures : most figures of a chapter on slides; 0 takes all.
+    colour : of headings and links, as ``#1f3a5f``; empty for that of labkit.
+    logo : picture at the top, such as ``figures/logo.svg``.
     """
 
     about: str = ""
     like: str = ""
     campaigns: int = 1
     contract: bool = False
-    form: str = "book"
+    form: Literal["book", "slides"] = "book"
+    figures: int = 0
+    colour: str = ""
+    logo: str = ""
+
+    def __post_init__(self) -> None:
+        if self.colour and not re.fullmatch(r"#[0-9a-fA-F]{6}", self.colour):
+            raise SpecError(f"colour={self.colour!r}, but it must be # and six digits from 0 to f, such as #1f3a5f.")
+        if self.logo and not re.fullmatch(r"figures/[\w.-]+\.(?:svg|png|jpg)", self.logo):
+            raise SpecError(f"logo={self.logo!r}, but it must be a picture in figures/, such as figures/logo.svg.")
 
 
 @dataclass(frozen=True)
@@ -97,18 +111,21 @@ def load(name: str) -> Style:
     return _loaded(name, ())
 
 
-def required(name: str, campaigns: Sequence[str], contract: Path | None) -> Style:
+def required(name: str, campaigns: Sequence[str], contract: Path | None, allow: Sequence[str] = ()) -> Style:
     """Return a style; refuse it where something is missing that it needs.
 
     Parameters
     ----------
     campaigns : names of the campaigns of the report.
     contract : file of an acceptance contract.
+    allow : factors that may differ between campaigns.
 
     Raises
     ------
     ReportError
         Says what to name.
+    DataError, SpecError
+        If the contract is none.
     """
     style, names = load(name), " ".join(campaigns)
     if len(campaigns) < style.settings.campaigns:
@@ -123,6 +140,10 @@ def required(name: str, campaigns: Sequence[str], contract: Path | None) -> Styl
         )
     if contract is not None and not style.settings.contract:
         raise ReportError(f"--contract has no effect on --style {name}. Use --style acceptance, or leave it out.")
+    if allow and style.settings.campaigns < 2:
+        raise ReportError(f"--allow has no effect on --style {name}. Use --style comparison, or leave it out.")
+    if contract is not None:
+        load_contract(contract)
     return style
 
 

@@ -14,6 +14,12 @@ from labkit.report.variables import plural
 
 def conclusion(content: Content) -> str:
     """Return a paragraph for each campaign, and one on the papers."""
+    text = topics(content)
+    return f"{text}\n\n{surveyed.counts(content)} {repeated.counts(content)}" if text else ""
+
+
+def topics(content: Content) -> str:
+    """Return a paragraph for each campaign: which topics have a certain answer."""
     parts = []
     for member in all_members(content):
         if not len(member.summary):
@@ -21,9 +27,7 @@ def conclusion(content: Content) -> str:
         name = f"**{escape(member.name)}**: " if len(all_members(content)) > 1 else ""
         findings = [(c.title, one) for c in content.chapters.values() if (one := finding(c, member.summary))]
         parts.append(name + _paragraph(findings))
-    if not parts:
-        return ""
-    return "\n\n".join([*parts, f"{surveyed.counts(content)} {repeated.counts(content)}"])
+    return "\n\n".join(parts)
 
 
 def _paragraph(findings: list[tuple[str, Finding]]) -> str:

@@ -24,6 +24,7 @@ PARTS = {
     "Measure": ("guide", "benchmarks", "sockets", "verbs", "congestion", "on-a-cluster", "virtual-cluster"),
     "Read and publish": (
         "explorer",
+        "import",
         "statistics",
         "gate",
         "reference-data",
