@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from labkit.analysis.history import History
 from labkit.report import markdown
 from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
@@ -20,12 +21,16 @@ class Content:
     chapters : staged file → notebook made ready, in reading order.
     omitted : chapters of which the campaign holds nothing, and which are therefore left out.
     caption : of the picture on the first page; empty where there is none.
+    history : of the campaigns over time; None where there are too few.
+    timeline : whether there is a picture of it.
     """
 
     sources: Sequence[Source]
     chapters: dict[str, Chapter]
     omitted: Sequence[Chapter] = ()
     caption: str = ""
+    history: History | None = None
+    timeline: bool = False
 
     @property
     def several(self) -> bool:

@@ -33,6 +33,7 @@ from labkit.report import (
     notebook,
     oddities,
     omitting,
+    over_time,
     painting,
     summary,
 )
@@ -51,6 +52,7 @@ BLOCKS = (
     | artifact.BLOCKS
     | linting.BLOCKS
     | oddities.BLOCKS
+    | over_time.BLOCKS
 )
 _COPIED = ("assets", "filters", "_extensions")
 MARK = ".labkit-report"  # in a folder that may be deleted
@@ -83,10 +85,13 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
     oddities.comment(Content(sources, chapters))
     config = {**config, book.SEAL: _sealed(chapters)}
     svg, caption = front.picture(Content(sources, chapters))
-    content = Content(sources, chapters, empty, caption)
-    if svg:
-        (folder / front.FILE).parent.mkdir()
-        (folder / front.FILE).write_text(svg)
+    past = over_time.of(Content(sources, chapters))
+    drawn = over_time.picture(past) if past else ""
+    content = Content(sources, chapters, empty, caption, past, bool(drawn))
+    for name, text in ((front.FILE, svg), (over_time.FILE, drawn)):
+        if text:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text)
     for name in _COPIED:
         shutil.copytree(TEMPLATES / name, folder / name)
     _plotly(folder / "assets")
