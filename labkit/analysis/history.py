@@ -175,7 +175,12 @@ class History:
                 f" {len(self.possible)} more are possible: each series alone would show them, and chance alone shows "
                 f"about {expected} of them."
             )
-        if self.series and len(self.runs) < (needed := changes.needed(self.chance / len(self.series))):
+        if not self.series:
+            return text
+        needed = changes.needed(self.chance / len(self.series))
+        if not needed:
+            text += " So many series cannot show a sure change. Choose fewer benchmarks."
+        elif len(self.runs) < needed:
             text += f" With so many series, a sure change needs {needed} campaigns at least."
         return text
 

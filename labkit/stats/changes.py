@@ -104,9 +104,9 @@ def needed(chance: float) -> int:
     >>> needed(0.05), needed(0.01)
     (8, 10)
     """
+    if chance * (_DRAWN + 1) < 1:  # p is never below the share of one order among those drawn
+        return 0
     n = 2 * SHORTEST
-    while (
-        change(np.arange(n))[1] > chance
-    ):  # a step in the middle is no clearer than a steady rise: ranks see order only
+    while change(np.arange(n))[1] > chance:  # to ranks, a step in the middle is no clearer than a steady rise
         n += 1
     return n
