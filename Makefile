@@ -18,8 +18,8 @@ PARALLEL := -n logical --dist loadfile
 STARTED := $(shell date +%s)
 SETUP := templates/setup
 
-# $(call suite,NAME): measure and report; the report includes a failed notebook, and the exit status is nonzero
-suite = $(BIN)/labkit run $(1); status=$$?; $(BIN)/labkit report $(1) && exit $$status
+# $(call suite,NAME,OPTIONS): measure and report with these options; the report includes a failed notebook, and the exit status is nonzero
+suite = $(BIN)/labkit run $(1); status=$$?; $(BIN)/labkit report $(1) $(2) && exit $$status
 
 help: ## list the make targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -76,8 +76,8 @@ course: setup .venv-course/.labkit ## install nbgrader into .venv-course, for te
 report: setup ## measure this machine with the suite quick, build an HTML and a PDF report
 	@$(call suite,quick)
 
-survey: setup ## the same with the longer suite survey
-	@$(call suite,survey)
+survey: setup ## the same with the longer suite survey, as a paper in the style survey
+	@$(call suite,survey,--style survey)
 
 test: course testing ## run the quick tests (at most 12 minutes)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \

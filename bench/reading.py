@@ -31,8 +31,8 @@ _BLOCK = 100  # iterations that are made at once
 _BUCKETS = 1 << 13
 OPEN = """
 from labkit.campaign import Campaign
-held = list(Campaign({folder!r}).samples({name!r}))
-one = held[0]
+samples = list(Campaign({folder!r}).samples({name!r}))
+one = samples[0]
 from labkit import analysis, figures, records
 from labkit.records import per_rank
 from labkit.analysis import all_pairs
@@ -46,24 +46,24 @@ peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM
 print(json.dumps([time.perf_counter() - began, time.process_time(), int(peak.split()[1]) / 1024, size]), file=sys.__stdout__)
 """
 OF_RANKS = {
-    "records of all points": "records.table(held)",
+    "records of all points": "records.table(samples)",
     "slow ranks": "analysis.slow_ranks(one)",
-    "map of ranks": "size = len(figures.rank_map(held, 'p99').to_json())",
-    "bands of ranks": "size = len(figures.per_rank(held).to_json())",
+    "map of ranks": "size = len(figures.rank_map(samples, 'p99').to_json())",
+    "bands of ranks": "size = len(figures.per_rank(samples).to_json())",
     "iterations": "size = len(figures.over_iterations(one).to_json())",
-    "distribution": "size = len(figures.distribution(held, 'latency_us').to_json())",
-    "OMB layout": "from labkit import equivalents; equivalents.text(held, 'omb', full=True)",
+    "distribution": "size = len(figures.distribution(samples, 'latency_us').to_json())",
+    "OMB layout": "from labkit import equivalents; equivalents.text(samples, 'omb', full=True)",
 }
 PAIRS = "switches, hosts = per_rank.switches(one), all_pairs.hosts_of(one); "
-VERDICT = PAIRS + "found = all_pairs.bad_pairs(held[0], held[1], switches); "
+VERDICT = PAIRS + "verdict = all_pairs.bad_pairs(samples[0], samples[1], switches); "
 OF_PAIRS = {
     "verdict": VERDICT,
     "effects": PAIRS + "all_pairs.effects(all_pairs.matrix(one), hosts, switches)",
     "map of pairs, with the verdict": VERDICT
-    + "bad = list(zip(found.table['rank'], found.table['other'], strict=True)); "
-    + "size = len(figures.pairs(found.seconds, hosts, switches, bad=bad).to_json())",
+    + "bad = list(zip(verdict.table['rank'], verdict.table['other'], strict=True)); "
+    + "size = len(figures.pairs(verdict.seconds, hosts, switches, bad=bad).to_json())",
     "measured twice": PAIRS
-    + "first, again = all_pairs.matrix(held[0]), all_pairs.matrix(held[1]); "
+    + "first, again = all_pairs.matrix(samples[0]), all_pairs.matrix(samples[1]); "
     + "size = len(figures.repeated_pairs(first, again, hosts, limits=[3, 3], causes={{}}).to_json())",
     "false alarms": "all_pairs.false_alarms(one)",
 }

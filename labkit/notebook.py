@@ -1,4 +1,4 @@
-"""The functions that a notebook calls: study, measure, show, table. What they show is data; the report lays it out."""
+"""The functions that a notebook calls: study, measure, show, overlay, table. They show data; the report lays it out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import Markdown, display
 
-from labkit import markdown, studies
+from labkit import figures, markdown, reference, studies
 from labkit.campaign import Campaign, find
 from labkit.columns import ENDS, METRICS, SHOWN, split, title
 from labkit.errors import SpecError
@@ -111,6 +111,33 @@ def show(thing: Any) -> None:
         )
     else:
         raise SpecError(f"show takes a figure or text, but got {type(thing).__name__}.")
+
+
+def overlay(figure: Any, *words: str) -> Any:
+    """Return a figure with the published numbers of its benchmarks and metric drawn beside what was measured.
+
+    Parameters
+    ----------
+    figure : against message size, or of bars; a text, as from a study that measured nothing, stays as it is.
+    words : that the numbers must have, such as ``"kenny2020", "roce"``; none for all numbers that match.
+
+    Raises
+    ------
+    SpecError
+        If no number matches, or the figure is of another kind.
+    """
+    if isinstance(figure, str):
+        return figure
+    about = figures.subject(figure)
+    entries = figures.fitting(figure, reference.matching(about["benchmarks"], about["metric"], words))
+    if not entries:
+        known = sorted({name for one in reference.entries() for name in one.number.benchmarks})
+        raise SpecError(
+            f"No published number of {', '.join(about['benchmarks'])} in {METRICS[about['metric']].label} "
+            f"{'has all of these words' if words else 'fits the figure'}. There are numbers of {', '.join(known)}; "
+            "`labkit reference WORDS` searches them."
+        )
+    return figures.overlay(figure, entries)
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:

@@ -9,17 +9,17 @@ from __future__ import annotations
 import dataclasses
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from labkit import benchmarks, project
+from labkit import benchmarks, outside, project
 from labkit.columns import METRICS
 from labkit.errors import DataError, SpecError, alike, known
 from labkit.spec import validated
-from labkit.units import format_exact, format_size, parse_size
+from labkit.units import format_exact, format_number, format_size, parse_size
 
 FOLDER = project.SHIPPED / "data" / "reference"
 FILES = "*-[12][0-9][0-9][0-9].toml"  # a paper's file bears its year
@@ -29,8 +29,8 @@ UNITS: Mapping[str, tuple[str, float]] = {
     **{name: ("s", factor) for name, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9), ("min", 60.0))},
     **{f"{prefix}B": ("B", 10.0**n) for prefix, n in (("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12))},
     **{f"{prefix}iB": ("B", 2.0**n) for prefix, n in (("K", 10), ("M", 20), ("G", 30), ("T", 40))},
-    **{f"{prefix}B/s": ("B/s", 10.0**n) for prefix, n in (("", 0), ("k", 3), ("M", 6), ("G", 9))},
-    **{f"{prefix}iB/s": ("B/s", 2.0**n) for prefix, n in (("K", 10), ("M", 20), ("G", 30))},
+    **{f"{prefix}B/s": ("B/s", 10.0**n) for prefix, n in (("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12))},
+    **{f"{prefix}iB/s": ("B/s", 2.0**n) for prefix, n in (("K", 10), ("M", 20), ("G", 30), ("T", 40))},
     **{f"{prefix}b/s": ("B/s", 10.0**n / 8) for prefix, n in (("k", 3), ("M", 6), ("G", 9), ("T", 12))},
     **{f"{prefix}Hz": ("Hz", 10.0**n) for prefix, n in (("M", 6), ("G", 9))},
     **{name: (name, 1.0) for name in ("1/s", "%", "times", "1")},
@@ -142,6 +142,10 @@ class Number:
         """Value in s, B, B/s and so on: see `measures`."""
         return self.value * UNITS[self.unit][1]
 
+    def in_unit(self, unit: str, value: float | None = None) -> float:
+        """Return the value, or another one in the unit of this number, in another unit of the same kind."""
+        return (self.value if value is None else value) * UNITS[self.unit][1] / UNITS[unit][1]
+
     @property
     def ends(self) -> tuple[float, float]:
         """Ends of the printed range, or of the reading of a figure, in the unit; twice the value if it has none."""
@@ -158,12 +162,20 @@ class Number:
     @property
     def stated(self) -> str:
         """Value with its relation, range and unit, as the paper states it."""
-        words = {"": "", "about": "about ", "above": "> ", "below": "< "}[self.relation] + format_exact(self.value)
+        return self._words(self.unit, format_exact)
+
+    def stated_in(self, unit: str) -> str:
+        """Value with its relation and range in another unit of the same kind, to four digits."""
+        return self.stated if unit == self.unit else self._words(unit, format_number)
+
+    def _words(self, unit: str, written: Callable[[float], str]) -> str:
+        words = {"": "", "about": "about ", "above": "> ", "below": "< "}[self.relation]
+        words += written(self.in_unit(unit))
         if self.to is not None:
-            words += f" to {format_exact(self.to)}"
+            words += f" to {written(self.in_unit(unit, self.to))}"
         if self.uncertainty:
-            words += f" ± {format_exact(self.uncertainty)}"
-        return f"{words} {self.unit}" if self.unit != "1" else words
+            words += f" ± {written(self.in_unit(unit, self.uncertainty))}"
+        return f"{words} {unit}" if unit != "1" else words
 
     @property
     def circumstances(self) -> str:
@@ -317,17 +329,25 @@ def load(name: str) -> Paper:
     return read(files[name])
 
 
-@cache
 def read(file: Path) -> Paper:
     """Read the numbers of a paper from a file.
 
     Raises
     ------
     DataError
-        If it does not hold published numbers.
+        If it cannot be read, or does not hold published numbers.
     """
+    with outside.about(file):
+        changed = outside.regular(file).stat().st_mtime_ns
+    return _read(file, changed)
+
+
+@cache
+def _read(file: Path, changed: int) -> Paper:
+    """Read a file as it is since it was changed, ns."""
+    text = outside.text(file)
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        table = tomllib.loads(text)
         numbers, claims = table.pop("number"), table.pop("claim", [])
         unit = table.get("unit", "")
         made = [
@@ -338,7 +358,7 @@ def read(file: Path) -> Paper:
         paper = validated(Paper, table, what="the head of the file")
         paper = dataclasses.replace(paper, numbers=_named(made), claims=claimed)
         _follow(paper)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SpecError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SpecError) as error:
         raise DataError(
             f"{file} is not a table of published numbers: {error}. Correct it, or restore it from git."
         ) from error
@@ -383,3 +403,22 @@ def search(words: Iterable[str], *, file: str = "") -> list[Entry]:
     """
     wanted = [re.compile(rf"(?<![a-z0-9]){re.escape(word.casefold())}") for word in words]
     return [entry for entry in entries(file=file) if all(word.search(entry.haystack) for word in wanted)]
+
+
+def matching(names: Iterable[str], metric: str, words: Iterable[str] = ()) -> list[Entry]:
+    """Return the numbers that labkit measures as one of some benchmarks, in a metric.
+
+    Of two values that a paper prints for the same, only the one that the models use is among them.
+
+    Parameters
+    ----------
+    names : of benchmarks.
+    metric : as in `labkit.columns.METRICS`.
+    words : that the numbers must have, as in `search`.
+    """
+    wanted = set(names)
+    return [
+        one
+        for one in search(words)
+        if one.number.metric == metric and wanted & {*one.number.benchmarks} and not one.number.instead
+    ]

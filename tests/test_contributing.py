@@ -127,7 +127,7 @@ def test_the_study_measures_draws_and_tells(copy: Path, tmp_path: Path) -> None:
     assert "round_trip" in run(copy, "-c", "from labkit import studies; print(studies.names())")
     drawn, sentence = run(copy, "-c", program).splitlines()
     assert drawn == "['launch 0', 'launch 1'] 100.0 latency in µs"
-    assert re.match(r"- 8 B over shm: [\d.]+ µs", sentence)
+    assert re.match(r"- 8 B over shm: [\d.,]+ µs", sentence)
 
 
 def notebook(folder: Path) -> nbformat.NotebookNode:

@@ -158,7 +158,15 @@ def test_a_store_reads_a_file_once_and_what_is_new(tmp_path: Path) -> None:
     shutil.rmtree(growing.path)
 
 
-@pytest.mark.parametrize("shown", [SHOWN, dataclasses.replace(SHOWN, statistic="p99", y_log=False)])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        SHOWN,
+        dataclasses.replace(SHOWN, statistic="p99", y_log=False),
+        dataclasses.replace(SHOWN, published=True),
+        dataclasses.replace(SHOWN, published=True, x="ranks"),
+    ],
+)
 def test_the_lines_draw_the_same_figure(shown: View) -> None:
     summary = Store().summary(shown.campaigns, shown.benchmark)
     text, space = shown.lines(summary), {}  # type: ignore[var-annotated]
@@ -191,11 +199,13 @@ def test_a_view_falls_back_to_what_there_is() -> None:
 
 
 def test_the_lines_draw_it_in_a_python_of_its_own(tmp_path: Path) -> None:
-    summary = Store().summary(SHOWN.campaigns, SHOWN.benchmark)
-    path = export.write(SHOWN, summary, "py", tmp_path)
+    shown = dataclasses.replace(SHOWN, published=True)
+    summary = Store().summary(shown.campaigns, shown.benchmark)
+    path = export.write(shown, summary, "py", tmp_path)
     path.write_text(path.read_text() + "print(figure.to_json())\n")
     done = subprocess.run([sys.executable, "-W", "error", path], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == SHOWN.figure(summary).to_json()
+    assert done.stdout.strip() == shown.figure(summary).to_json()
+    assert "Kenny et al. 2020 (published)" in done.stdout
 
 
 def test_archives_and_others_numbers_come_on_show(example: Path, tmp_path: Path) -> None:
@@ -507,6 +517,27 @@ def test_a_statistic_that_was_chosen_is_never_replaced_by_another() -> None:
     fields.benchmark.value = "sockets.tcp_stream"
     assert session.views["A"].statistic == "p999"
     assert "(none here)" in dict(map(reversed, fields.statistic.options))["p999"]  # type: ignore[call-overload]
+
+
+def test_published_numbers_are_drawn_on_request_where_there_are_any() -> None:
+    session = Session(["two-cores"])
+    for panel in panels.find():
+        panel.build(session)
+    session.tell("campaigns")
+    (plot,) = [p for p in session._listeners["data"] if getattr(getattr(p, "__self__", None), "_letter", "") == "A"]  # type: ignore[attr-defined]
+    fields, figure = plot.__self__, session.figures["A"]  # type: ignore[attr-defined]
+    fields.benchmark.value = "mpi.latency"
+    assert not fields.published.disabled
+    assert not any(trace.name.endswith("(published)") for trace in figure.data)
+    fields.published.value = True
+    assert sum(trace.name.endswith("(published)") for trace in figure.data) == 3
+    assert "published: not measured here" in figure.layout.xaxis.title.text
+    fields.benchmark.value = "mpi.bcast"
+    assert fields.published.disabled
+    assert not any(trace.name.endswith("(published)") for trace in figure.data)
+    fields.benchmark.value = "mpi.latency"
+    fields.published.value = False
+    assert not any(trace.name.endswith("(published)") for trace in figure.data)
 
 
 def test_points_that_differ_in_a_variable_only_are_lines_of_their_own() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from labkit import figures, records, stats
 from labkit.errors import DataError, LabkitWarning
-from labkit.figures import axes, iterations, style
+from labkit.figures import axes, iterations, static, style
 from labkit.notes import badge
 from labkit.samples import ORIGINS, Samples
 from labkit.spec import Reported, Spec
@@ -463,19 +463,24 @@ def spec() -> dict:
 
 
 def test_without_chromium_there_is_one_warning_and_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    import choreographer.browsers.chromium as chromium
-    import kaleido
-    from choreographer.errors import ChromeNotFoundError
-
-    class Missing:
-        def __init__(self, **_: object) -> None:
-            raise ChromeNotFoundError
-
-    monkeypatch.setattr(kaleido, "Kaleido", Missing)
-    assert chromium.ChromeNotFoundError is ChromeNotFoundError
+    monkeypatch.setenv("BROWSER_PATH", "/nowhere")
     with pytest.warns(LabkitWarning, match="Chromium is missing") as caught:
         assert figures.svgs([spec(), spec()]) == [None, None]
     assert len(caught) == 1
+
+
+@pytest.mark.browser
+def test_a_picture_is_the_same_whatever_was_drawn_before_and_is_drawn_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a"))
+    one, other = spec(), spec() | {"data": [{"type": "bar", "name": "b", "x": [1, 2], "y": [3, 4]}]}
+    first = figures.svgs([one, other])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "b"))
+    assert figures.svgs([other, one]) == first[::-1]
+    monkeypatch.setattr(static, "_drawn", lambda specs, how: [None] * len(specs))
+    assert figures.svgs([one, other]) == first
+    assert figures.svgs([one | {"layout": {"height": 250}}]) == [None]
 
 
 def test_nothing_needs_no_browser() -> None:

@@ -17,8 +17,9 @@ from labkit.analysis.history import History, Run
 from labkit.campaign import Campaign
 from labkit.figures.timeline import timeline
 from labkit.project import NOTEBOOKS
-from labkit.report import over_time, sources
+from labkit.report import sources
 from labkit.report.content import Content
+from labkit.report.parts import over_time
 from labkit.stats import changes
 from labkit.studies.history import Study
 from labkit.suites.definition import Entry
@@ -168,7 +169,9 @@ def test_the_report_of_several_campaigns_has_a_page_on_their_history(nightly: Pa
     read = [sources.read(nightly / f"day{day:02}") for day in range(14)]
     past = over_time.of(Content(read, {}))
     assert past is not None
-    text = over_time.section(Content(read, {}, history=past, timeline=True))
+    content = Content(read, {})
+    text = over_time.section(content)
+    assert over_time.FILE.endswith(next(iter(content.pictures)))
     assert "6.12.0" in text
     assert "{#tbl-over-time}" in text
     assert over_time.FILE in text

@@ -135,7 +135,7 @@ def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Pat
 def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Path) -> None:
     nothing = Source(tmp_path, {"name": "made"}, (), records.table([]), records.table([]), 0, 0, ())
     assert "nothing was found" in abstract.abstract(Content([nothing], {}))
-    assert front.picture(Content([nothing], {})) == ("", "")
+    assert front.picture([nothing]) == ({}, "")
 
 
 def test_notes_are_in_one_group_with_a_remedy() -> None:

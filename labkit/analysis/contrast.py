@@ -109,6 +109,8 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
     if column not in rows:
         return None
     rows = rows[rows[column] > 0]
+    filled = rows.notna().to_numpy().any(axis=0)  # most columns are of other benchmarks
+    rows = rows.loc[:, [some or str(name).startswith(f"{metric}_") for name, some in zip(rows, filled, strict=True)]]
     varied = [name for name in differing(rows) if name != "fingerprint"] if len(rows) else []
     for factor in factors or [name for name in varied if name not in _APART]:
         others = [name for name in varied if name != factor]

@@ -25,14 +25,14 @@ from labkit.campaign import derived, lease, names
 from labkit.campaign.anchor import Anchor
 from labkit.campaign.files import Files
 from labkit.campaign.folder import Folder
-from labkit.campaign.places import HOME, find, fresh, root
+from labkit.campaign.places import HOME, find, fresh, newest, root
 from labkit.campaign.saving import Saving
 from labkit.errors import DataError, LostError
 from labkit.samples import Samples, compacted
 from labkit.samples.start import Starts
 
 FORMAT = 1
-__all__ = ["FORMAT", "HOME", "Campaign", "collected", "find", "fresh", "root"]
+__all__ = ["FORMAT", "HOME", "Campaign", "collected", "find", "fresh", "newest", "root"]
 
 
 class Campaign(Folder):

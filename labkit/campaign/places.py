@@ -39,6 +39,26 @@ def find(name: str | Path) -> Path:
     raise DataError(f"There is no campaign {str(name)!r}. There are: {available}.")
 
 
+def newest() -> Path:
+    """Return the folder of the campaign below `root` that something happened in last.
+
+    Raises
+    ------
+    DataError
+        If there is none.
+    """
+    moments = {}
+    for path in root().glob("*/campaign.json"):
+        with suppress(OSError):  # deleted meanwhile
+            events = path.parent / "events.jsonl"
+            moments[path.parent] = (events if events.exists() else path).stat().st_mtime_ns
+    if not moments:
+        raise DataError(
+            f"There is no campaign in {root()}. Name one, or make one: labkit import FOLDER, or labkit run."
+        )
+    return max(moments, key=lambda path: (moments[path], path.name))
+
+
 def fresh(kind: str) -> Path:
     """Create an empty folder below `root`, named after the time; two in one second get different names.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, extras, outside, ranges, show, terminal
-from labkit.cli import campaigns, checks, compare, jobs, measure, pages, streams, testbed
+from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, streams, testbed
 from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
@@ -311,6 +311,14 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         "labkit show quick --benchmark mpi.latency --format csv",
     ),
     (
+        "reference",
+        published.run,
+        published.options,
+        "Search the numbers that papers published; print value, conditions and place.",
+        "labkit reference\nlabkit reference roce latency\nlabkit reference mpi.bandwidth --format json\n"
+        "labkit reference --paper cluster-interconnects-2003",
+    ),
+    (
         "compare",
         compare.run,
         compare.options,
@@ -318,6 +326,15 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         "labkit compare before after\n"
         "labkit compare openmpi mpich --allow library --benchmark mpi.latency\n"
         "labkit compare quick --by transport=shm,tcp --format json",
+    ),
+    (
+        "explain",
+        checks.explain,
+        checks.explain_options,
+        "Compare bandwidths and latencies with what their paths allow; say what to check next.",
+        "labkit explain data/campaigns/examples/virtual-cluster\n"
+        "labkit explain quick --link 100gbit --mtu 9000 --pcie 3x16\n"
+        "labkit explain roce --link '100 Gb/sec (4X EDR)' --mtu 4096 --format json",
     ),
     (
         "lint",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from labkit import ranges, show, writing
 from labkit.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
+from labkit.errors import SpecError
 
 if TYPE_CHECKING:
     from labkit.campaign import Campaign
@@ -24,6 +25,11 @@ def show_options(verb: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print each result as soon as it is measured until the run ends, then the whole table",
     )
+    verb.add_argument(
+        "--published",
+        action="store_true",
+        help="print the published numbers of the same benchmarks after the results, with --format table or json",
+    )
     output(verb)
 
 
@@ -31,6 +37,10 @@ def show_(options: argparse.Namespace) -> int:
     """Print the results of a campaign."""
     from labkit.campaign import Campaign, find
 
+    if options.published and options.format not in ("table", "json"):
+        raise SpecError(
+            f"--published with --format {options.format}, which holds measured values only. Take table or json."
+        )
     if options.output:
         writing.check(options.output)
     campaign = Campaign(find(options.campaign))
@@ -39,7 +49,9 @@ def show_(options: argparse.Namespace) -> int:
     if options.format == "table" and options.benchmark == "*" and (text := show.listing(campaign)):
         print(text)
         return OK
-    show.campaign(campaign, options.benchmark, options.format, options.output, full=options.full)
+    show.campaign(
+        campaign, options.benchmark, options.format, options.output, full=options.full, beside=options.published
+    )
     return OK
 
 
@@ -182,8 +194,23 @@ def import_(options: argparse.Namespace) -> int:
 
 def report_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit report`."""
-    verb.add_argument("campaign", nargs="+", help="campaign by folder or name")
-    verb.add_argument("--style", default="report", help="layout of the report: report or letter (default: %(default)s)")
+    verb.add_argument("campaign", nargs="*", help="campaign by folder or name (default: the newest in data/campaigns)")
+    verb.add_argument(
+        "--style",
+        default="report",
+        help="what the report holds and how it looks: report, letter, survey, acceptance, comparison, lab, slides, or "
+        "a style of your project (default: %(default)s)",
+    )
+    verb.add_argument(
+        "--contract", metavar="FILE", type=Path, help="acceptance contract (TOML) that --style acceptance judges by"
+    )
+    verb.add_argument(
+        "--allow",
+        metavar="FACTOR",
+        action="append",
+        default=[],
+        help="factor that may differ between the campaigns of --style comparison; several with commas",
+    )
     engines, text = ("auto", "quarto", "plain"), "engine that renders the report (default: Quarto if installed)"
     verb.add_argument("--engine", choices=engines, default="auto", help=text)
     verb.add_argument(
@@ -198,8 +225,18 @@ def report_(options: argparse.Namespace) -> int:
     """Make the report of campaigns."""
     from labkit import campaign, report
 
-    folders = [campaign.find(name) for name in options.campaign]
-    built = report.build(folders, style=options.style, engine=options.engine, execute=options.execute, progress=say)
+    folders = [campaign.find(name) for name in options.campaign] or [campaign.newest()]
+    if not options.campaign:
+        say(f"the newest campaign: {folders[0]}")
+    built = report.build(
+        folders,
+        style=options.style,
+        engine=options.engine,
+        execute=options.execute,
+        contract=options.contract,
+        allow=[name for word in options.allow for name in word.split(",") if name],
+        progress=say,
+    )
     for text in built.warnings:
         warn(text)
     print(f"HTML report: {built.html}")

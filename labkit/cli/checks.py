@@ -33,6 +33,48 @@ def lint(options: argparse.Namespace) -> int:
     return OK if result.sound else ERROR
 
 
+def explain_options(verb: argparse.ArgumentParser) -> None:
+    """Add the options of `labkit explain`."""
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
+    verb.add_argument(
+        "--benchmark", default="*", help="explain only this benchmark, or those that match a pattern such as 'mpi.*'"
+    )
+    verb.add_argument(
+        "--link",
+        metavar="RATE",
+        default="",
+        help="rate of the link in each direction: 25gbit, or '100 Gb/sec (4X EDR)' as ibstat and /sys print it",
+    )
+    verb.add_argument("--mtu", type=int, metavar="B", default=0, help="MTU of the interface, or of the RDMA port")
+    verb.add_argument("--pcie", metavar="GENxLANES", default="", help="slot of the adapter: 3x16")
+    verb.add_argument("--delay", metavar="TIME", default="", help="one way of cables and switches: 300ns")
+    formats(verb, "table", "json", "csv")
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Compare bandwidths and latencies with what their paths allow. A bad one is no error."""
+    from labkit import records
+    from labkit.campaign import Campaign, find
+    from labkit.models import bounds, verdict
+    from labkit.records import cached
+    from labkit.show import explained
+
+    stated = bounds.Stated(link=options.link, mtu=options.mtu, pcie=options.pcie, delay=options.delay)
+    stated.check()
+    campaign = Campaign.existing(find(options.campaign))
+    table = cached.of(campaign, options.benchmark)
+    known = {*bounds.BANDWIDTH, *bounds.LATENCY}
+    points = (one for name in campaign.benchmarks(options.benchmark) if name in known for one in campaign.samples(name))
+    judged = verdict.judge(points, records.summary(table), stated) if len(table) else []
+    if not judged:
+        raise DataError(
+            f"{campaign.path} has no points of benchmark {options.benchmark!r} that have bounds. Bounds are known for: "
+            f"{', '.join(sorted(known))}."
+        )
+    print(explained.FORMATS[options.format](judged))
+    return OK
+
+
 def gate_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit gate`."""
     verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from labkit import figures, records
+from labkit import figures, records, reference
 from labkit.columns import COLUMNS, METRICS, SHOWN, STATISTICS, split, statistic_column
 from labkit.errors import DataError
 from labkit.figures import looks, style
@@ -34,6 +34,7 @@ class View:
     metric, statistic : what is drawn upward; ``headline`` is the median, or what stands for it, named in the legend.
     x : column to the right: ``message_size_B`` or another one of numbers.
     x_log, y_log : whether an axis is logarithmic; None for what suits it.
+    published : whether published numbers are drawn beside the measured ones, against message size.
     """
 
     campaigns: tuple[str, ...] = ()
@@ -43,6 +44,12 @@ class View:
     x: str = SIZE
     x_log: bool | None = None
     y_log: bool | None = None
+    published: bool = False
+
+    @property
+    def beside(self) -> list[reference.Entry]:
+        """Published numbers that fit: of the benchmark and metric, against message size."""
+        return reference.matching([self.benchmark], self.metric) if self.x == SIZE else []
 
     def series(self, summary: pd.DataFrame) -> list[str]:
         """Columns that distinguish the lines: the campaign if there are several, then settings that vary."""
@@ -79,6 +86,8 @@ class View:
             figure = figures.versus_size(summary, self.metric, series=series, statistic=self.statistic, tail=None)
         else:
             figure = figures.versus(summary, self.x, self._shown(), series=series)
+        if self.published and self.beside:
+            figure = figures.overlay(figure, self.beside)
         figure.update_layout(**self.axes(), width=None, height=HEIGHT)
         return figure
 
@@ -117,18 +126,24 @@ class View:
         slots = {
             one.series: one.slot for one in looks.of(style.split(summary, series)) if one.series not in looks.FIXED
         }
+        beside, more = "", ""
+        if self.published and self.beside:
+            metas = [trace.meta for trace in self.figure(summary).data]
+            slots |= {meta["series"]: meta["look"] for meta in metas if "overlay" in meta}
+            numbers = f"reference.matching([{self.benchmark!r}], {self.metric!r})"
+            beside, more = f"figure = figures.overlay(figure, {numbers})\n", ", reference"
         keep = f"figures.keep({slots!r})  # colours and markers\n" if slots else ""
         axes = "".join(f"{name}={kind!r}, " for name, kind in self.axes().items())
         return f"""import pandas as pd
-from labkit import campaign, figures, records
+from labkit import campaign, figures, records{more}
 
 tables = []
 for name in [{names}]:
-    held = campaign.Campaign(campaign.find(name))
-    tables.append(records.table(held.samples({self.benchmark!r}), campaign=name))
+    folder = campaign.Campaign(campaign.find(name))
+    tables.append(records.table(folder.samples({self.benchmark!r}), campaign=name))
 summary = records.summary(pd.concat([table for table in tables if len(table)], ignore_index=True))
 {keep}figure = figures.{draw}
-figure.update_layout({axes}width=None, height={HEIGHT})
+{beside}figure.update_layout({axes}width=None, height={HEIGHT})
 figure
 """
 

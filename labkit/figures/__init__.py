@@ -10,6 +10,7 @@ from labkit.figures.iterations import distribution, over_iterations
 from labkit.figures.looks import keep
 from labkit.figures.measured_and_published import measured_and_published
 from labkit.figures.nodes import scatter
+from labkit.figures.overlay import fitting, overlay, subject
 from labkit.figures.pairs import pairs
 from labkit.figures.parts import parts
 from labkit.figures.path import Part, Stack, saving, stacked
@@ -35,11 +36,13 @@ __all__ = [
     "bundle",
     "distribution",
     "factors",
+    "fitting",
     "heat_map",
     "keep",
     "launches",
     "measured_and_published",
     "over_iterations",
+    "overlay",
     "pairs",
     "parts",
     "per_rank",
@@ -52,6 +55,7 @@ __all__ = [
     "several_metrics",
     "shifts",
     "stacked",
+    "subject",
     "svgs",
     "topology",
     "versus",

@@ -143,8 +143,16 @@ def versus_size(
         yaxis=axes.measure(definition, lines.title(drawn, metric)),
         showlegend=len(drawn) > 1 or bool(series) or any(": no " in line.name for line in drawn),
         hovermode="closest",
+        meta=_subject(frame, metric, "sizes"),
     )
     return style.finish(figure)
+
+
+def _subject(rows: pd.DataFrame, metric: str, axis: str) -> dict[str, Any]:
+    """Say what a figure shows, for whoever draws published numbers into it."""
+    names = sorted(rows["benchmark"].unique()) if "benchmark" in rows else []
+    sizes = sorted({int(size) for size in rows["message_size_B"]}) if "message_size_B" in rows else []
+    return {"benchmarks": names, "metric": metric, "sizes": sizes, "axis": axis}
 
 
 def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None) -> str:
@@ -284,5 +292,6 @@ def bars(
         showlegend=len(drawn) > 1 or bool(series),
         barmode="group",
         bargap=0.35,
+        meta=_subject(summary, metric, "categories"),
     )
     return style.finish(figure)

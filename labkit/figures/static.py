@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib.metadata
 import json
 import logging
+import os
 import re
+import shlex
 import warnings
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
-from labkit import scratch
-from labkit.errors import LabkitWarning
+from labkit import folders, scratch, writing
+from labkit.errors import DataError, LabkitWarning
 from labkit.figures.style import HEIGHT, WIDTH
 
 TIMEOUT = 60.0  # s for one figure
+_SMALL = "--max-old-space-size=96"  # MB; without it, drawing 60 figures takes 550 MB
+KEPT = 1000  # pictures in the user's cache, about 30 kB each
 PROFILE = "labkit-chromium-"  # begins the name of a folder
 
 
@@ -33,8 +40,72 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
     Svg text of each; None for one that could not be rendered, and for all where there is no Chromium. Either comes
     with a `LabkitWarning`. Same spec, same text; ids differ between figures, so that one page can hold several.
     """
-    drawn = _drawn(specs, {"format": "svg"})
-    return [None if svg is None else _fixed(svg.decode(), spec) for svg, spec in zip(drawn, specs, strict=True)]
+    browser = _browser_identity()
+    files = [_kept(spec, browser) for spec in specs]
+    known = [_read(file) for file in files]
+    missing = [number for number, svg in enumerate(known) if svg is None]
+    for number, svg in zip(missing, _drawn([specs[number] for number in missing], {"format": "svg"}), strict=True):
+        known[number] = None if svg is None else _fixed(svg.decode(), specs[number])
+        _keep(files[number], known[number])
+    return known
+
+
+def _browser_path() -> str:
+    """Return the path of the browser."""
+    from choreographer.browsers.chromium import Chromium
+    from choreographer.errors import ChromeNotFoundError
+
+    path = os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False)
+    if not path or not Path(path).is_file():
+        raise ChromeNotFoundError(path)
+    return str(path)
+
+
+def _browser_identity() -> str:
+    """Return what identifies the browser that draws; empty where there is none, and then nothing is kept."""
+    from choreographer.errors import ChromeNotFoundError
+
+    try:
+        path = _browser_path()
+        state = Path(path).stat()
+    except (ChromeNotFoundError, OSError, ValueError):
+        return ""
+    packages = (f"{name} {importlib.metadata.version(name)}" for name in ("plotly", "kaleido"))
+    return f"{path} {state.st_size} {state.st_mtime_ns} {' '.join(packages)}"
+
+
+def _kept(spec: Mapping[str, Any], browser: str) -> Path | None:
+    """Return the file in the user's cache for the picture of a figure; None where nothing is kept."""
+    if not browser:
+        return None
+    shown = json.dumps([browser, spec["data"], spec["layout"]], sort_keys=True, default=str)
+    try:
+        return folders.cache() / "figures" / f"{hashlib.sha256(shown.encode()).hexdigest()}.svg"
+    except DataError:  # no home folder
+        return None
+
+
+def _read(file: Path | None) -> str | None:
+    """Return a picture that was drawn before."""
+    try:
+        svg = file.read_text() if file else ""
+        if file and svg:
+            file.touch()
+    except (OSError, ValueError):
+        return None
+    return svg or None
+
+
+def _keep(file: Path | None, svg: str | None) -> None:
+    """Keep a picture, and remove those that were not used for longest where there are too many."""
+    if file is None or svg is None:
+        return
+    with suppress(OSError, DataError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        writing.replace(file, lambda part: part.write_text(svg))
+        kept = sorted(file.parent.glob("*.svg"), key=lambda one: one.stat().st_mtime)
+        for old in kept[:-KEPT]:
+            old.unlink(missing_ok=True)
 
 
 def pngs(specs: Sequence[Mapping[str, Any]], *, scale: float = 2.0) -> list[bytes | None]:
@@ -84,20 +155,32 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
 
 @asynccontextmanager
 async def _browser() -> AsyncIterator[Any]:
-    """Start Chromium with a profile that is deleted at its end."""
+    """Start Chromium with a profile that is deleted at its end, and with little memory for scripts."""
     import kaleido
 
+    class Kept(kaleido.Kaleido):  # type: ignore[misc]
+        """A browser that loads plotly.js once, and not anew after each figure."""
+
+        async def _return_kaleido_tab(self, tab: Any) -> None:
+            await self.tabs_ready.put(tab)
+
     with scratch.folder(PROFILE) as profile:
-        async with kaleido.Kaleido(n=1, mathjax=False, timeout=TIMEOUT, tmp_dir=str(profile)) as browser:
+        small = profile / "browser"
+        small.write_text(f'#!/bin/sh\nexec {shlex.quote(_browser_path())} --js-flags={_SMALL} "$@"\n')
+        small.chmod(0o700)
+        async with Kept(n=1, mathjax=False, timeout=TIMEOUT, tmp_dir=str(profile), path=str(small)) as browser:
             yield browser
 
 
 def _fixed(svg: str, spec: Mapping[str, Any]) -> str:
-    """Replace plotly's random ids: that of the figure by a hash of it, those of traces by their numbers."""
+    """Replace plotly's random ids: that of the figure by a hash of it, those of traces by their numbers.
+
+    The order of attributes depends on what the browser drew before; in the canonical form it does not.
+    """
     digest = hashlib.sha256(json.dumps(spec, sort_keys=True, default=str).encode()).hexdigest()[:6]
     for old in sorted(set(re.findall(r'id="(?:top)?defs-([0-9a-f]{6})"', svg))):
         svg = svg.replace(old, digest)
     traces = re.findall(rf'(?:class="trace \w+ trace|class="cb|id="[gp]{digest}-(?:cb|legend-)?)([0-9a-f]{{6}})\b', svg)
     for number, old in enumerate(dict.fromkeys(traces)):
         svg = re.sub(rf"(trace|cb|-){old}(?![0-9a-f])", rf"\g<1>t{number}", svg)
-    return svg
+    return ET.canonicalize(svg)

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.spec import Reported
+from labkit.formats._log import NUMBER, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, binary, decimal, document
+from labkit.notes import note
+from labkit.spec import Reported, Scalar
 
 Direction = Literal["read", "write"]
 _WHAT = "fio JSON output"
@@ -136,3 +138,207 @@ def log(text: str, direction: Direction) -> tuple[NDArray[np.int64], NDArray[np.
     if not len(table):
         raise malformed(_LOG, 0, f"{len(lines)} lines, none a {direction}", f"a line for each {direction}")
     return table[:, 1].copy(), table[:, 0] * 10**6
+
+
+_BEGINS = re.compile(
+    r"\s*\"fio version\" *:|[^\n]{0,200}\"fio version\" *:|\S.*: \(groupid=\d+, jobs=\d+\): err= *\d+: pid="
+)
+_JOB = re.compile(r"(?P<name>\S.*): \(groupid=\d+, jobs=(?P<jobs>\d{1,9})\): err= *(?P<error>\d{1,9})")
+_SETUP = re.compile(
+    r"(?P<name>\S.*): \(g=\d+\): rw=(?P<rw>\w+), bs=(?:\(R\) )?(?P<bs>[\d.]+[KMG]?i?B?)-.*"
+    r"ioengine=(?P<engine>[\w-]+), iodepth=(?P<depth>\d{1,9})"
+)
+_IO = re.compile(
+    rf"  (?P<way>read|write) *: IOPS=(?P<iops>{NUMBER})(?P<k>[kMG]?), BW=\S+ \((?P<bw>{NUMBER})(?P<p>[kMGT]?)B/s\)"
+)
+_CLAT = re.compile(
+    rf"    +clat \((?P<unit>[nmu]sec)\): min= *(?P<min>{NUMBER})(?P<kmin>[kMG]?), "
+    rf"max= *(?P<max>{NUMBER})(?P<kmax>[kMG]?), "
+    rf"avg= *(?P<mean>{NUMBER})(?P<kmean>[kMG]?), stdev= *(?P<stddev>{NUMBER})(?P<kstddev>[kMG]?)$"
+)
+_SHARES = re.compile(r"    +clat percentiles \(([nmu]sec)\):")
+_SHARE = re.compile(r"(\d{1,2}\.\d{2})th=\[ *(\d{1,12})\]")
+_US = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3}
+_SYNC_TIMES = rf"    +sync \(([nmu]sec)\): min=.*avg= *({NUMBER})([kMG]?),"
+_NO_FILES = ("net", "netsplice", "rdma", "null", "cpuio", "nbd")  # engines that access no file
+_SYNC = "  fsync/fdatasync/sync_file_range:"
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each job and direction, from fio's JSON or its text.
+
+    The cache is ``direct`` or ``unknown``: a log does not say what the page cache did. If a fsync followed every write,
+    the mean latency is the sum of both, as `parse` has it.
+    """
+    if '"fio version"' in text and re.search(r"^\s*\{", text, re.MULTILINE):
+        return _of_json(document(text, where), where)
+    lines, made = Lines(text, where), []
+    setups = {match["name"]: match for line in lines.texts if (match := _SETUP.match(line))}
+    version = next((line for line in lines.texts if re.fullmatch(r"fio-\d\S*", line)), "").removeprefix("fio-")
+    for first, last, job in lines.blocks(_JOB):
+        if job["error"] != "0":
+            raise lines.wrong(first, "a job without error")
+        made += _of_text(lines, first, last, job, setups.get(job["name"]), version)
+    return made
+
+
+def _of_text(
+    lines: Lines, first: int, last: int, job: re.Match[str], setup: re.Match[str] | None, version: str
+) -> list[Run]:
+    """Read the directions of one job of the text."""
+    starts = [(n, io) for n in range(first, last + 1) if (io := _IO.match(lines.texts[n - 1]))]
+    ends = [number - 1 for number, _ in starts[1:]] + [last]
+    made = []
+    for (number, io), end in zip(starts, ends, strict=True):
+        values = [
+            metric("iops_per_s", "mean", decimal(io["iops"], io["k"])),
+            metric("bandwidth_MBps", "mean", decimal(io["bw"], io["p"]) * 1e-6),
+        ]
+        stop = next((n for n in range(number, end + 1) if lines.texts[n - 1].startswith(_SYNC)), end)
+        if clat := lines.find(_CLAT.pattern, number, stop):
+            unit = _US[clat[1]["unit"]]
+            for name in ("mean", "min", "max", "stddev"):
+                value = decimal(clat[1][name], clat[1][f"k{name}"])
+                values.append(metric("latency_us", name, value * unit))
+        if shares := lines.find(_SHARES.pattern, number, stop):
+            unit = _US[shares[1][1]]
+            for line in lines.texts[shares[0] : stop]:
+                if not line.startswith("     |"):
+                    break
+                for percent, value in _SHARE.findall(line):
+                    digits = percent.rstrip("0").rstrip(".").replace(".", "")
+                    values.append(metric("latency_us", f"p{digits.lstrip('0')}", float(value) * unit))
+        if not values[0].value:
+            raise lines.wrong(number, "IOPS above 0")
+        synced = stop < end and io["way"] == "write"
+        engine = setup["engine"] if setup else "unknown"
+        unknown = ("pattern", "directory", "cache", "sync")
+        options: dict[str, Scalar] = {**dict.fromkeys(unknown, "unknown"), "depth": 0}
+        if setup:
+            pattern = "random" if setup["rw"].startswith("rand") else "sequential"
+            options |= {"pattern": pattern, "depth": int(setup["depth"])}
+        if synced and (sync := lines.find(_SYNC_TIMES, stop, end)) and _each(lines, stop, end):
+            mean = decimal(sync[1][2], sync[1][3]) * _US[sync[1][1]]
+            values, synced = _summed(values, mean), False
+            options["sync"] = "fsync"
+        size = _size(setup["bs"]) if setup else 0
+        made.append(
+            _made(
+                _with(engine, io["way"]),
+                values,
+                number,
+                size,
+                options,
+                int(job["jobs"]),
+                version,
+                synced,
+                lines.source(number, end),
+            )
+        )
+    return made
+
+
+def _each(lines: Lines, first: int, last: int) -> bool:
+    """Return whether a fsync followed every write, by the line of the counts."""
+    counts = lines.find(r"     issued rwts: total=\d+,(\d{1,18}),\d+,(\d{1,18}) ", first, last)
+    return counts is not None and int(counts[1][2]) >= int(counts[1][1]) - 1
+
+
+def _summed(values: list[Reported], sync_us: float) -> list[Reported]:
+    """Return the values of writes that a fsync followed each: the mean latency is the sum of both, as in `parse`."""
+    latencies = {v.statistic: v.value for v in values if v.name == "latency_us"}
+    renamed = [replace(v, name="clat_us") if v.name == "latency_us" else v for v in values]
+    return [*renamed, metric("latency_us", "mean", latencies.get("mean", 0.0) + sync_us)]
+
+
+def _size(text: str) -> int:
+    """Convert a block size such as ``64.0KiB`` or ``4096B``."""
+    match = re.fullmatch(r"([\d.]+)([KMG]?)i?B?", text)
+    return round(binary(match[1], match[2])) if match else 0
+
+
+def _of_json(whole: Any, where: str) -> list[Run]:
+    """Read the jobs of the JSON."""
+    shared = whole.get("global options", {})
+    made = []
+    for number, job in enumerate(whole["jobs"], 1):
+        if job["error"]:
+            raise DataError(
+                f"{where}: job {job['jobname']} failed: error {job['error']}. Delete it, and import the rest."
+            )
+        told = {**shared, **job.get("job options", {})}
+        rw, sizes = str(told.get("rw", told.get("readwrite", ""))), str(told.get("bs", "4k")).split(",")
+        ways: tuple[Direction, ...] = ("read", "write")
+        for place, way in enumerate(ways):
+            if not job[way]["total_ios"]:
+                continue
+            syncs = int(job.get("sync", {}).get("total_ios", 0)) if way == "write" else 0
+            each = syncs >= int(job[way]["total_ios"]) - 1 and syncs > 0
+            values = [replace(v, rank=None) for v in _job(job if each else {**job, "sync": {}}, way, None)]
+            size = _size_of_option(sizes[min(place, len(sizes) - 1)])
+            direct = str(told.get("direct", "0")) == "1"
+            options: dict[str, Scalar] = {
+                "pattern": "random" if rw.startswith("rand") else "sequential" if rw else "unknown",
+                "depth": int(told.get("iodepth", 1)),
+                "directory": str(told.get("directory", "")),
+                "file_size": _size_of_option(str(told.get("size", "0"))),
+                "cache": "direct" if direct else "unknown",
+                "sync": "direct" if direct else "osync" if str(told.get("sync", "0")) not in ("0", "none") else "none",
+            }
+            version = str(whole["fio version"]).removeprefix("fio-")
+            if each:
+                options["sync"] = "fsync"
+            synced = syncs > 0 and not each
+            jobs = int(told.get("numjobs", 1)) if "group_reporting" in told else 1
+            way_of = _with(str(told.get("ioengine", "psync")), way)
+            made.append(_made(way_of, values, number, size, options, jobs, version, synced, json.dumps(told)[:SHOWN]))
+    return made
+
+
+def _with(engine: str, way: str) -> str:
+    """Return the direction, with the engine if it accesses no file."""
+    return f"{engine} {way}" if engine in _NO_FILES else way
+
+
+def _size_of_option(text: str) -> int:
+    """Convert a size as an option has it (``4k``, ``64ki``, ``1m``), of 2^10; 0 for anything else."""
+    match = re.fullmatch(r"(\d{1,15})([kKmMgGtT]?)i?[bB]?", text.strip())
+    return round(binary(match[1], match[2])) if match else 0
+
+
+def _made(
+    way: str,
+    values: list[Reported],
+    line: int,
+    size: int,
+    options: Mapping[str, Scalar],
+    jobs: int,
+    version: str,
+    synced: bool,
+    source: str,
+) -> Run:
+    """Make the run of a direction of a job."""
+    doubts = [] if size else [SIZE_UNKNOWN]
+    if options["cache"] == "unknown":
+        doubts.append(note("cache-unknown", "fio does not say what the page cache did"))
+    if synced:
+        doubts.append(
+            note("without-fsync", "some writes were followed by a fsync, which their latency does not contain")
+        )
+    if jobs > 1:
+        doubts.append(note("several-jobs", f"{jobs} jobs together: rates are their sum", jobs=jobs))
+    given = {k: v for k, v in options.items() if k != "sync" or way == "write"}
+    return Run(
+        test=f"fio {way}",
+        values=tuple(values),
+        line=line,
+        size=size,
+        options=given,
+        parameters={"jobs": str(jobs)},
+        version=version,
+        doubts=tuple(doubts),
+        source=source,
+    )
+
+
+LOG = Log("fio", ('"fio version"', "groupid="), _BEGINS, runs)

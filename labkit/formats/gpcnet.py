@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from labkit.errors import DataError
-from labkit.formats import malformed
+from labkit.formats import malformed, metric
+from labkit.formats._log import Lines, Log, Run
+from labkit.notes import note
 
 VERSION = "1.3"
 ISOLATED, LOADED = "Isolated Network Tests", "Network Tests running with Congestion Tests"
@@ -252,3 +254,50 @@ def _impact(report: Report) -> list[str]:
     for name, average, p99 in report.impact:
         lines += [f"| {name[:31]:>31} | {average:>19.1f}X | {p99:>18.1f}X |", parts]
     return lines
+
+
+_BEGINS = re.compile(r"Network(?:Load)? Tests v\d+\.\d+")
+_SIZED = re.compile(r"(.+?) \((\d{1,12}) B\)")
+_MIB = 2**20 / 1e6
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each test, isolated and under load; impact factors follow from the two and are not kept."""
+    lines, made = Lines(text, where), []
+    for first, last, _ in lines.blocks(_BEGINS):
+        ends = [n for n in range(first, last + 1) if re.match(r"[+|]", lines.texts[n - 1])]
+        end = max(ends, default=last)
+        try:
+            report = parse("".join(f"{line}\n" for line in lines.texts[first - 1 : end]), where)
+        except DataError as error:
+            if first == 1:
+                raise
+            raise lines.wrong(first, f"a whole run: {error.brief}") from error
+        for load, results in (("isolated", report.isolated), ("loaded", report.loaded)):
+            made += [_run(lines, first, end, report, load, result) for result in results]
+    return made
+
+
+def _run(lines: Lines, first: int, end: int, report: Report, load: str, result: Result) -> Run:
+    """Make the run of one test."""
+    sized = _SIZED.fullmatch(result.name)
+    name, factor = ("bandwidth_MBps", _MIB) if result.rate else ("latency_us", 1.0)
+    if not result.average > 0 or report.ranks < 1:
+        raise lines.wrong(first, f"an average above 0 of {result.name}, and 1 rank or more")
+    return Run(
+        test=f"GPCNeT {load}",
+        values=(metric(name, "value", result.average * factor), metric(name, "p99", result.p99 * factor)),
+        line=first,
+        size=int(sized[2]) if sized else 0,
+        ranks=report.ranks,
+        options={"test": sized[1] if sized else result.name, "load": load, "nodes": report.nodes},
+        parameters={"congestion nodes": str(report.congestion or 0)},
+        version=report.version,
+        remarks=(
+            note("mean-over-ranks", "value: mean over ranks and draws; 99 % of the iterations of all ranks are better"),
+        ),
+        source=lines.source(first, end),
+    )
+
+
+LOG = Log("GPCNeT", (" Tests v",), _BEGINS, runs)

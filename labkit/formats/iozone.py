@@ -7,9 +7,11 @@ IOzone's kB is 1024 B: its ``-n 64k`` is a file of 65536 B, and rates are bytes 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.spec import Reported
+from labkit.formats._log import NUMBER, Lines, Log, Run
+from labkit.spec import Reported, Scalar
 
 KIB = 1024
 TESTS = {"Writer report": "write", "Re-writer report": "rewrite", "Reader report": "read", "Re-Reader report": "reread"}
@@ -78,3 +80,115 @@ def _table(lines: list[str], start: int, test: str) -> list[Reported]:
             if rate
         ]
     return cells
+
+
+_BEGINS = re.compile(r"\s+Iozone: Performance Test of File I/O")
+_NAMES = (
+    *("write", "rewrite", "read", "reread", "random read", "random write", "backward read", "record rewrite"),
+    *("stride read", "fwrite", "refwrite", "fread", "refread"),
+)
+_TABLE = re.compile(r" +(?:kB|KB) +reclen +(write.*)$")
+_FIELDS = (  # where a column ends: iozone prints each into a field of 8 to 10 characters
+    "write",
+    "rewrite",
+    "read",
+    "reread",
+    "read",
+    "write",
+    "read",
+    "rewrite",
+    "read",
+    "fwrite",
+    "frewrite",
+    "fread",
+    "freread",
+)
+_THROUGHPUT = re.compile(rf"\s+Children see throughput for +(\d{{1,6}}) ([a-z -]+?)\s+= +({NUMBER}) (?:kB|KB)/sec$")
+_EACH = r"\s+(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +([\d.]+) (?:kB|KB)/sec"
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each table (`storage.iozone`) or of each test of throughput mode (``-t``).
+
+    Both are printed in kB of 1024 B. A table needs ``iozone test complete.`` A test that was not run leaves its field
+    empty, so a cell belongs to the column whose name ends where it ends.
+    """
+    lines, made = Lines(text, where), []
+    for first, last, _ in lines.blocks(_BEGINS):
+        told = "\n".join(lines.texts[first - 1 : last])
+        if not re.search(r"Output is in [kK]Bytes/sec", told):
+            raise lines.wrong(first, "output in kBytes/sec, without -O and -N")
+        version = re.search(r"Version \$Revision: (\S+) \$", told)
+        options: dict[str, Scalar] = {
+            "sync": "SYNC Mode" in told,
+            "direct": "O_DIRECT feature enabled" in told,
+            "directory": "unknown",
+        }
+        block = _throughput(lines, first, last) if "Children see throughput" in told else _grid(lines, first, last)
+        made += [
+            replace(run, options={**options, **run.options}, version=version[1] if version else "") for run in block
+        ]
+    return made
+
+
+def _grid(lines: Lines, first: int, last: int) -> list[Run]:
+    """Read the table of rates over file and record size."""
+    head, match = lines.need(_TABLE.pattern, first, last, "the head of the table, kB and reclen")
+    end, _ = lines.need(r"iozone test complete", head, last, "'iozone test complete.'")
+    line, ends, place = lines.texts[head - 1], [], match.start(1)
+    for name in _FIELDS:
+        start = line.find(name, place)
+        if start < 0:
+            raise lines.wrong(head, "the 13 columns of IOzone's table")
+        place = start + len(name)
+        ends.append(place)
+    values, sizes = [], []
+    for number in range(head + 1, end):
+        text = lines.texts[number - 1]
+        if not text.strip() or not re.fullmatch(r"[ \d]+", text):
+            continue
+        cells = [(cell.end(), int(cell[0])) for cell in re.finditer(r"\d{1,15}", text)]
+        file, record = cells[0][1] * KIB, cells[1][1] * KIB
+        sizes.append((file, record))
+        for stop, rate in cells[2:]:
+            column = min(range(len(ends)), key=lambda k, stop=stop: abs(ends[k] - stop))  # type: ignore[misc]
+            if rate:
+                labels: dict[str, Scalar] = {"test": _NAMES[column], "file_size_B": file, "record_size_B": record}
+                values.append(metric("bandwidth_MBps", "mean", rate * KIB * 1e-6, labels))
+    if not values:
+        raise lines.wrong(head, "a row of file size, record size and rates below")
+    options = {
+        "min_file_size": min(size for size, _ in sizes),
+        "max_file_size": max(size for size, _ in sizes),
+        "min_record_size": min(size for _, size in sizes),
+        "max_record_size": max(size for _, size in sizes),
+    }
+    source = lines.source(head, end)
+    return [Run(test="IOzone", values=tuple(values), line=head, options=options, source=source)]
+
+
+def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
+    """Read the tests of throughput mode."""
+    record = lines.find(r"\s+Record Size (\d{1,12}) (?:kB|KB)", first, last)
+    file = lines.find(r"\s+File size set to (\d{1,15}) (?:kB|KB)", first, last)
+    made = []
+    for number in range(first, last + 1):
+        row = _THROUGHPUT.match(lines.texts[number - 1])
+        if not row:
+            continue
+        rate = lines.number(row[3], number)
+        values = [metric("bandwidth_MBps", "mean", rate * KIB * 1e-6)] if rate > 0 else []
+        if parent := lines.find(
+            rf"\s+Parent sees throughput for .*= +({NUMBER}) (?:kB|KB)/sec", number, min(number + 1, last)
+        ):
+            value = lines.number(parent[1][1], parent[0]) * KIB * 1e-6
+            values.append(Reported("parent_bandwidth_MBps", "MB/s", "mean", value))
+        if values:
+            options: dict[str, Scalar] = {"test": row[2], "file_size": int(file[1][1]) * KIB if file else 0}
+            run = Run(test="IOzone throughput", values=tuple(values), line=number, ranks=int(row[1]), options=options)
+            size = int(record[1][1]) * KIB if record else 0
+            made.append(replace(run, size=size, source=lines.source(number, min(number + 5, last))))
+    return made
+
+
+LOG = Log("IOzone", ("Iozone: Performance Test",), _BEGINS, runs)

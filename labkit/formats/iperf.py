@@ -8,8 +8,11 @@ Bounce-back (request, answer of the same size, next request) gives round trips, 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from labkit.formats import malformed, metric
+from labkit.formats._log import FEW_DIGITS, NUMBER, SIZE_UNKNOWN, Lines, Log, Run
+from labkit.notes import note
 from labkit.spec import Reported
 
 _WHAT = "iperf output"
@@ -155,3 +158,156 @@ def _above(rate: float, text: str) -> float:
 
 def _last(text: str) -> str:
     return next((line for line in reversed(text.splitlines()) if line.strip()), "nothing")
+
+
+_BEGINS = re.compile(
+    r"(?:Client connecting to|Server listening on) .*(?:TCP|UDP) port \d+|\d{14},[\d.a-f:]+,\d+,[\d.a-f:]+,\d+,"
+)
+_BANNER = re.compile(r"(Client connecting to|Server listening on) .*(TCP|UDP) port \d+")
+_ANY = re.compile(
+    rf"\[ *(?P<way>\*?\d+|SUM|FD\d+)\] +(?P<start>{NUMBER}) *- *(?P<end>{NUMBER}) +sec +{NUMBER} +[KMGT]?Bytes +"
+    rf"(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?)bits/sec *(?P<rest>.*)$"
+)
+_SIZE = re.compile(r"(?:Write buffer size: *|Sending )(\d{1,9})(?:\.0)? [Bb]yte")
+_BITS = {"": 8e6, "K": 8e3, "M": 8.0, "G": 8e-3, "T": 8e-6}  # of the unit in 1 MB
+_CSV = re.compile(r"\d{14},[\d.a-f:]+,\d+,[\d.a-f:]+,\d+,(-?\d+),([\d.]+)-([\d.]+),(\d+),(\d+)(?:,(.*))?$")
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each test: a client's output in any unit, what a server received, or the CSV of ``-y C``.
+
+    Prefixes of bits are of 10^3. The client counts what it wrote, the server what arrived. Clients of ``-d`` and
+    ``-r`` print two tests in one, and are refused.
+    """
+    lines = Lines(text, where)
+    if not any(_BANNER.match(line) for line in lines.texts):
+        return _csv(lines)
+    made, blocks = [], list(lines.blocks(_BANNER))
+    if len({head[1] for _, _, head in blocks}) > 1:
+        raise lines.wrong(blocks[1][0], "the output of a client or of a server, not of both (-d and -r print both)")
+    for first, last, head in blocks:
+        client = head[1].startswith("Client")
+        made += [_client(lines, first, last, head[2])] if client else _server(lines, first, last, head[2])
+    return made
+
+
+def _rows(lines: Lines, first: int, last: int) -> list[tuple[int, re.Match[str]]]:
+    """Return the lines with rates; refuse those of other units."""
+    rows = []
+    for number in range(first, last + 1):
+        line = lines.texts[number - 1]
+        if row := _ANY.match(line):
+            rows.append((number, row))
+        elif re.match(r"\[ *(?:\*?\d+|SUM)\].* sec .*Bytes", line):
+            raise lines.wrong(number, "a line with an interval, bytes and bits/sec")
+    return rows
+
+
+def _rate(lines: Lines, number: int, row: re.Match[str]) -> float:
+    return lines.number(row["rate"], number) / _BITS[row["unit"]]
+
+
+def _client(lines: Lines, first: int, last: int, protocol: str) -> Run:
+    """Read one run of a client."""
+    rows = _rows(lines, first, last)
+    report = next((number for number in range(first, last + 1) if "Server Report" in lines.texts[number - 1]), last)
+    whole: dict[str, tuple[int, re.Match[str]]] = {}  # way → its longest interval from the beginning
+    for number, row in rows:
+        if float(row["start"]) == 0 and number <= report:
+            former = whole.get(row["way"])
+            if not former or float(row["end"]) >= float(former[1]["end"]):
+                whole[row["way"]] = number, row
+    ways = [way for way in whole if way.isdecimal()]
+    back = [way for way in whole if way.startswith("*")]
+    if not ways:
+        raise lines.wrong(last, "the line of a stream from 0 to its end")
+    size = next((match[1] for line in lines.texts[first - 1 : last] if (match := _SIZE.search(line))), "")
+    number, row = whole[ways[0]]
+    rates = {way: _rate(lines, *whole[way]) for way in (*ways, *back)}
+    values, test = [metric("bandwidth_MBps", "mean", sum(rates.values()))], f"iperf {protocol}"
+    if bounce := _BOUNCES.match(row["rest"]):
+        names = zip(("mean", "min", "max", "stddev"), bounce.groups()[1:5], strict=True)
+        values = [metric("round_trip_us", s, float(v) * 1e3) for s, v in names]
+        values.append(metric("transaction_rate_per_s", "mean", float(bounce[7])))
+        test = "iperf bounce-back"
+        hold = re.search(r"\(size= *(\d{1,9})(?:\.0)? Byte\)", "\n".join(lines.texts[first - 1 : last]))
+        size = hold[1] if hold else size
+    elif protocol == "UDP":
+        values = _arrived(lines, [one for one in rows if one[0] > report], sum(rates.values()))
+    elif back:
+        test += " both"
+        values += [
+            metric("bandwidth_MBps", "mean", sum(rates[way] for way in group), {"direction": name})
+            for name, group in (("forward", ways), ("reverse", back))
+        ]
+    doubts = [] if size else [SIZE_UNKNOWN]
+    if protocol == "UDP" and len(values) == 1:
+        doubts.append(note("sent-only", "there is no report of the server: this is what was sent, not what arrived"))
+    return Run(
+        test=test,
+        values=tuple(values),
+        line=number,
+        size=int(size or 0),
+        options={"streams": len(ways), "nodelay": "nodelay (Nagle off)" in "\n".join(lines.texts[first - 1 : last])},
+        remarks=(FEW_DIGITS,),
+        doubts=tuple(doubts),
+        source=lines.source(first, last),
+    )
+
+
+def _arrived(lines: Lines, rows: list[tuple[int, re.Match[str]]], sent: float) -> list[Reported]:
+    """Return what the server's report says of datagrams; only the rate sent, where there is none."""
+    reports = [(number, row, lost) for number, row in rows if (lost := _LOST.match(row["rest"]))]
+    if not reports:
+        return [metric("sent_MBps", "mean", sent)]
+    number, row, lost = reports[-1]
+    jitter, missing, total = lines.number(lost[1], number), int(lost[2]), int(lost[3])
+    if not 0 <= missing <= total or not total:
+        raise lines.wrong(number, "datagrams lost of those sent")
+    values = [metric("bandwidth_MBps", "mean", _rate(lines, number, row)), metric("sent_MBps", "mean", sent)]
+    return [*values, metric("jitter_us", "mean", jitter * 1e3), metric("lost_percent", "mean", 100 * missing / total)]
+
+
+def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
+    """Read what a server received: a run for each connection; those that ran together are not joined."""
+    made = []
+    longest: dict[str, tuple[int, re.Match[str]]] = {}
+    rows = [(n, row) for n, row in _rows(lines, first, last) if row["way"].isdecimal() and float(row["start"]) == 0]
+    for number, row in rows:
+        longest[row["way"]] = number, row
+    for number, row in longest.values():
+        values = [metric("bandwidth_MBps", "mean", _rate(lines, number, row))]
+        if _LOST.match(row["rest"]):
+            values = [v for v in _arrived(lines, [(number, row)], 0.0) if v.name != "sent_MBps"]
+        source, remark = lines.source(number, number), note("at-the-server", "counted at the server")
+        doubts = (SIZE_UNKNOWN,)
+        run = Run(test=f"iperf {protocol}", values=tuple(values), line=number, source=source, doubts=doubts)
+        made.append(replace(run, remarks=(FEW_DIGITS, remark)))
+    return made
+
+
+def _csv(lines: Lines) -> list[Run]:
+    """Read the lines of ``-y C``: the last interval of each connection is the whole."""
+    whole: dict[tuple[str, str], tuple[int, re.Match[str]]] = {}
+    for number, line in lines:
+        if not line.strip():
+            continue
+        row = _CSV.match(line)
+        if not row:
+            raise lines.wrong(number, "date, addresses and ports, connection, interval, bytes and bits/s")
+        if float(row[2]) == 0:
+            whole[row[1], line.split(",")[2]] = number, row
+    made = []
+    for number, row in whole.values():
+        protocol = "UDP" if row[6] else "TCP"
+        values = [metric("bandwidth_MBps", "mean", lines.number(row[5], number) / 8e6)]
+        if row[6] and len(cells := row[6].split(",")) >= 3 and int(cells[2]) > 0:
+            values.append(metric("jitter_us", "mean", lines.number(cells[0], number) * 1e3))
+            values.append(metric("lost_percent", "mean", 100 * int(cells[1]) / int(cells[2])))
+        if values[0].value > 0:
+            source, test = lines.source(number, number), f"iperf {protocol}"
+            made.append(Run(test=test, values=tuple(values), line=number, source=source, doubts=(SIZE_UNKNOWN,)))
+    return made
+
+
+LOG = Log("iperf", (" port ", ","), _BEGINS, runs)

@@ -8,12 +8,14 @@ even if it failed; only the key ``error`` shows it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
+from labkit.formats._log import FEW_DIGITS, NUMBER, REMEDY, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, document, inside
 from labkit.spec import Reported
 
 _WHAT = "iperf3 -J output"
@@ -132,3 +134,109 @@ def _intervals(intervals: list[Mapping[str, Any]]) -> list[Reported]:
         for name, part in interval.items()
         if name.startswith("sum") and not part["omitted"]
     ]
+
+
+_BEGINS = re.compile(
+    r"Connecting to host \S+, port \d+|Server listening on \d+|\s*\"tcp_mss_default\"|\s*\"sum_received\"|"
+    r"[^\n]{0,2000}\"tcp_mss_default\""
+)
+_HOST = re.compile(r"Connecting to host \S+, port \d+")
+_SUM = re.compile(
+    rf"\[(?P<way> *\d+|SUM)\](?:\[(?P<role>[TR]X-[CS])\])? +(?P<start>{NUMBER}) *- *(?P<end>{NUMBER}) +sec +{NUMBER} +"
+    rf"[KMGT]?Bytes +(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?)bits/sec *(?P<rest>.*?) +(?P<side>sender|receiver)$"
+)
+_JITTER = re.compile(rf"({NUMBER}) ms +(\d{{1,18}})/(\d{{1,18}}) \({NUMBER}%\)$")
+_START = re.compile(r"Starting Test: protocol: (\w+), (\d{1,9}) streams?, (\d{1,12}) byte blocks")
+_BITS = {"": 8e6, "K": 8e3, "M": 8.0, "G": 8e-3, "T": 8e-6}
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each test of a client, from its text or its JSON.
+
+    The text has three digits and names block size and protocol only with ``-V``; a UDP test shows by its datagrams. A
+    server's output counts only what it received itself, and is refused.
+    """
+    if re.search(r"^[\[{]", text, re.MULTILINE) and '"intervals"' in text:
+        return _json(document(text, where), text, where)
+    lines, made = Lines(text, where), []
+    for first, last, _ in lines.blocks(_HOST):
+        made.append(_text(lines, first, last))
+    if not made:
+        raise lines.wrong(1, "the output of an iperf3 client; a server counts what it received only")
+    return made
+
+
+def _json(whole: Any, text: str, where: str) -> list[Run]:
+    """Read the JSON of a client."""
+    if "error" in whole:
+        raise DataError(
+            f"{where}: iperf3 failed: {str(whole['error'])[:200]}. Name the output of a test that succeeded."
+        )
+    start = whole["start"]["test_start"]
+    lines = Lines(text, where)
+    values = [v for v in inside(lines, 1, len(lines), parse) if v.t is None]
+    way_back = any("direction" in value.labels and value.rank is None for value in values)
+    if way_back:
+        values = [v for v in inside(lines, 1, len(lines), both) if v.t is None]
+    protocol = str(start["protocol"]).upper()
+    if protocol not in ("TCP", "UDP"):
+        raise malformed(where, 0, protocol[:40], "a test over TCP or UDP", REMEDY)
+    return [
+        Run(
+            test=f"iperf3 {protocol}{' both' if way_back and protocol == 'TCP' else ''}",
+            values=tuple(values),
+            line=1,
+            size=int(start["blksize"]),
+            options={"streams": int(start["num_streams"])},
+            parameters={"reverse": str(start.get("reverse", "")), "duration": str(start.get("duration", ""))},
+            version=str(whole["start"].get("version", "")).removeprefix("iperf "),
+            source=json.dumps(start)[:SHOWN],
+        )
+    ]
+
+
+def _text(lines: Lines, first: int, last: int) -> Run:
+    """Read one test of a client's text."""
+    rows = [(n, row) for n in range(first, last + 1) if (row := _SUM.match(lines.texts[n - 1]))]
+    sums = [one for one in rows if one[1]["way"] == "SUM"]
+    streams = {row["way"] for _, row in rows if row["way"] != "SUM" and (row["role"] or "TX-C") == "TX-C"}
+    chosen = sums or rows
+    by_side: dict[tuple[str, str], tuple[int, re.Match[str]]] = {}
+    for number, row in chosen:
+        if (row["role"] or "", row["side"]) in by_side:
+            raise lines.wrong(number, "one line of sender and receiver each: another test, or the sum, is missing")
+        by_side[row["role"] or "", row["side"]] = number, row
+    received = {role: one for (role, side), one in by_side.items() if side == "receiver"}
+    sent = {role: one for (role, side), one in by_side.items() if side == "sender"}
+    if not received or set(received) != set(sent):
+        raise lines.wrong(last, "the lines of sender and receiver below the intervals")
+    rates = {role: lines.number(row["rate"], n) / _BITS[row["unit"]] for role, (n, row) in received.items()}
+    written = {role: lines.number(row["rate"], n) / _BITS[row["unit"]] for role, (n, row) in sent.items()}
+    number, row = next(iter(received.values()))
+    lost = _JITTER.match(row["rest"])
+    values = [metric("bandwidth_MBps", "mean", sum(rates.values())), metric("sent_MBps", "mean", sum(written.values()))]
+    if len(rates) > 1:
+        names = ("forward", "reverse")
+        values += [
+            metric("bandwidth_MBps", "mean", r, {"direction": d}) for d, r in zip(names, rates.values(), strict=False)
+        ]
+    if lost and int(lost[3]):
+        values.append(metric("jitter_us", "mean", lines.number(lost[1], number) * 1e3))
+        values.append(metric("lost_percent", "mean", 100 * int(lost[2]) / int(lost[3])))
+    told = lines.find(_START.pattern, first, last)
+    version = next((line.split()[1] for line in lines.texts[:first] if re.match(r"iperf 3\.", line)), "")
+    protocol = "UDP" if lost else "TCP"
+    return Run(
+        test=f"iperf3 {protocol}{' both' if len(rates) > 1 and protocol == 'TCP' else ''}",
+        values=tuple(values),
+        line=number,
+        size=int(told[1][3]) if told else 0,
+        options={"streams": len(streams)},
+        version=version,
+        remarks=(FEW_DIGITS,),
+        doubts=() if told else (SIZE_UNKNOWN,),
+        source=lines.source(first, last),
+    )
+
+
+LOG = Log("iperf3", ("Connecting to host", "tcp_mss_default", "sum_received"), _BEGINS, runs)

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 from labkit.formats import malformed, metric
+from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run
+from labkit.notes import note
 from labkit.spec import Reported
 
 _WHAT = "netperf -k output"
@@ -116,3 +119,150 @@ def _number(pairs: dict[str, tuple[int, str]], key: str) -> float:
     except ValueError as error:
         raise malformed(_WHAT, line, f"{key}={text}", "a number") from error
     return value if math.isfinite(value) else -1.0
+
+
+_BEGINS = re.compile(
+    r"(?:MIGRATED )?(?P<protocol>TCP|UDP|SCTP|OMNI) "
+    r"(?P<what>REQUEST/RESPONSE|STREAM|MAERTS|Request/Response|Send\|Recv|Send|Receive|Connect/Request/Response)"
+    r" TEST from "
+)
+_TESTS = {
+    "REQUEST/RESPONSE": "RR",
+    "Request/Response": "RR",
+    "Send|Recv": "RR",
+    "STREAM": "STREAM",
+    "Send": "STREAM",
+    "MAERTS": "MAERTS",
+    "Receive": "MAERTS",
+    "Connect/Request/Response": "CRR",
+}
+_NAMES = {
+    "Throughput": "THROUGHPUT",
+    "Throughput Units": "THROUGHPUT_UNITS",
+    "Elapsed Time (sec)": "ELAPSED_TIME",
+    "Request Size Bytes": "REQUEST_SIZE",
+    "Response Size Bytes": "RESPONSE_SIZE",
+    "Local Send Size": "LOCAL_SEND_SIZE",
+    "Remote Recv Throughput": "REMOTE_RECV_THROUGHPUT",
+    "Minimum Latency Microseconds": "MIN_LATENCY",
+    "Mean Latency Microseconds": "MEAN_LATENCY",
+    "50th Percentile Latency Microseconds": "P50_LATENCY",
+    "90th Percentile Latency Microseconds": "P90_LATENCY",
+    "99th Percentile Latency Microseconds": "P99_LATENCY",
+    "Maximum Latency Microseconds": "MAX_LATENCY",
+    "Stddev Latency Microseconds": "STDDEV_LATENCY",
+    "Protocol": "PROTOCOL",
+}
+# MB/s of a unit that -f sets; small letters are bits of 10^3, capitals bytes of 2^10 (the manual, "-f")
+_UNITS = {
+    **{f"10^{power}bits/{second}": 10**power / 8e6 for power in (3, 6, 9) for second in ("s", "sec")},
+    **{f"{prefix}Bytes/{end}": 1024**k / 1e6 for k, prefix in ((1, "K"), (2, "M"), (3, "G")) for end in ("s", "sec")},
+}
+_CELLS = rf"{NUMBER}(?: +{NUMBER})*"
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each test: classic tables, ``-k`` and ``-o``; tables of ``-O`` are not read."""
+    lines = Lines(text, where)
+    return [_run(lines, first, last, head) for first, last, head in lines.blocks(_BEGINS)]
+
+
+def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
+    """Read one test."""
+    pairs = _keys(lines, first, last) or _csv(lines, first, last) or _classic(lines, first, last, _TESTS[head["what"]])
+    protocol = pairs.get("PROTOCOL", head["protocol"] if head["protocol"] != "OMNI" else "")
+    test, unit = _TESTS[head["what"]], pairs.get("THROUGHPUT_UNITS", "")
+
+    def number(key: str) -> float:
+        text = pairs.get(key, "-1")
+        return lines.number(text, first) if text else -1.0
+
+    request, response = int(number("REQUEST_SIZE")), int(number("RESPONSE_SIZE"))
+    values: list[Reported] = []
+    rate = number("THROUGHPUT")
+    if unit == "Trans/s" and rate > 0:
+        values.append(metric("transaction_rate_per_s", "mean", rate))
+    elif unit in _UNITS and rate > 0:
+        values.append(metric("bandwidth_MBps", "mean", rate * _UNITS[unit]))
+    elif "THROUGHPUT" in pairs:
+        raise lines.wrong(first, f"a throughput above 0 in Trans/s, bits/s or Bytes/s, not {rate:g} {unit[:20]}")
+    latency = "round_trip_us" if test in ("RR", "CRR") else "send_call_us"
+    values += [Reported(latency, "µs", s, number(key)) for key, s in _LATENCIES.items() if number(key) >= 0]
+    if (sent := number("SENT")) > 0:
+        values += [metric("sent_MBps", "mean", sent * _UNITS[unit])]
+        values += [metric("lost_percent", "mean", number("LOST"))]
+    if not values:
+        raise lines.wrong(first, "a throughput or a latency in this test")
+    if test == "RR" and request != response:
+        test = "RR with other response sizes"
+    size = request if test.startswith(("RR", "CRR")) else int(number("LOCAL_SEND_SIZE"))
+    words = lines.texts[first - 1].split(" : ")
+    doubts = []
+    if size < 0:
+        doubts.append(SIZE_UNKNOWN)
+    if protocol == "UDP" and test == "STREAM" and sent <= 0:
+        values = [replace(v, name="sent_MBps") if v.name == "bandwidth_MBps" else v for v in values]
+        doubts.append(note("sent-only", "netperf printed what was sent, not what arrived"))
+    return Run(
+        test=f"netperf {protocol}_{test}",
+        values=tuple(values),
+        line=first,
+        size=max(size, 0),
+        options={"nodelay": any(word.startswith("nodelay") for word in words)},
+        parameters={"request": str(request), "response": str(response)} if request >= 0 else {},
+        doubts=tuple(doubts),
+        source=lines.source(first, last),
+    )
+
+
+def _keys(lines: Lines, first: int, last: int) -> dict[str, str]:
+    """Return the pairs of ``-k``; empty for another layout."""
+    found = (re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line) for line in lines.texts[first:last])
+    pairs = {pair[1]: pair[2].strip() for pair in found if pair}
+    if "LOCAL_SEND_THROUGHPUT" in pairs and "REMOTE_RECV_CALLS" in pairs:
+        calls, arrived = float(pairs["LOCAL_SEND_CALLS"]), float(pairs["REMOTE_RECV_CALLS"])
+        if calls > 0 and 0 <= arrived <= calls:
+            pairs |= {"SENT": pairs["LOCAL_SEND_THROUGHPUT"], "LOST": f"{100 * (1 - arrived / calls)}"}
+    return pairs if len(pairs) > 1 else {}
+
+
+def _csv(lines: Lines, first: int, last: int) -> dict[str, str]:
+    """Return the pairs of ``-o``; empty for another layout."""
+    for number in range(first + 1, last):
+        names = lines.texts[number - 1].split(",")
+        if set(names) & set(_NAMES):
+            cells = lines.texts[number].split(",")
+            if len(cells) != len(names):
+                raise lines.wrong(number + 1, f"{len(names)} values, as the head has")
+            return {_NAMES.get(name, name): cell for name, cell in zip(names, cells, strict=True)}
+    return {}
+
+
+def _classic(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
+    """Return the pairs of a classic table."""
+    number, row = lines.need(rf" *({_CELLS})$", first + 1, last, "a row of numbers below the head")
+    cells, heads = row[1].split(), " ".join(lines.texts[first : number - 1])
+    if test in ("RR", "CRR") and "per sec" in heads and len(cells) >= 6:
+        return {
+            "REQUEST_SIZE": cells[2],
+            "RESPONSE_SIZE": cells[3],
+            "THROUGHPUT": cells[5],
+            "THROUGHPUT_UNITS": "Trans/s",
+        }
+    unit = next((word for word in heads.split() if word in _UNITS), "")
+    if not unit:
+        raise lines.wrong(number, "a head with the unit of the throughput; tables of -O are not read: use -k or -o")
+    if "Okay" in heads and len(cells) >= 6:
+        _, arrived = lines.need(rf" *({_CELLS})$", number + 1, last, "the row of the receiver")
+        below = arrived[1].split()
+        if len(below) < 4 or float(cells[3]) <= 0:
+            raise lines.wrong(number, "messages sent, and a row of the receiver")
+        lost = 100 * (1 - float(below[2]) / float(cells[3]))
+        pairs = {"THROUGHPUT": below[3], "SENT": cells[5], "LOST": str(max(lost, 0.0)), "LOCAL_SEND_SIZE": cells[1]}
+        return pairs | {"THROUGHPUT_UNITS": unit}
+    if len(cells) < 5:
+        raise lines.wrong(number, "sizes, time and throughput")
+    return {"LOCAL_SEND_SIZE": cells[2], "THROUGHPUT": cells[4], "THROUGHPUT_UNITS": unit}
+
+
+LOG = Log("netperf", (" TEST from ",), _BEGINS, runs)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 from labkit.formats import malformed, metric
+from labkit.formats._log import Lines, Log, Run
+from labkit.notes import note
 from labkit.spec import Reported
 
 _WHAT = "NetPIPE output"
@@ -76,3 +78,38 @@ def ladder(text: str, direction: str = "ping-pong") -> list[Reported]:
             values.append(metric("round_trip_us", "mean", 2e6 * time, labels))
         values.append(metric("bandwidth_MBps", "mean", 1e-6 * size / time, labels))
     return values
+
+
+_BEGINS = re.compile(
+    r" *\d{1,12} +\d+\.\d{6} +\d+\.\d{8}$|(?:[ \d]{3}: )? *\d+ bytes +\d+ times --> +\d+\.\d\d Mbps in +\d+\.\d\d usec"
+)
+_SHOWN = re.compile(  # the number at the begin looks like the label of a rank, which is taken away
+    r"(?:[ \d]{3,6}: )? *(\d{1,12}) bytes +(\d{1,12}) times --> +(\d{1,12}\.\d\d) Mbps in +(\d{1,12}\.\d\d) usec$"
+)
+_BEST = note("best-of", "the best of NetPIPE's trials, not their mean")
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each size, from ``np.out`` or from what the client prints; not of ``-2``, which looks the same."""
+    lines, made = Lines(text, where), []
+    for number, line in lines:
+        if _ROW.fullmatch(line):
+            ((size, seconds),) = parse(f"{line}\n")
+        elif shown := _SHOWN.match(line):
+            size, rate = int(shown[1]), lines.number(shown[3], number) * _MBIT
+            seconds = 8 * size / rate if rate > 0 and size else lines.number(shown[4], number) * 1e-6
+            if not size or abs(seconds * 1e6 - float(shown[4])) > 0.02 * float(shown[4]) + 0.02:
+                raise lines.wrong(number, "a rate and a time that follow from one another")
+        elif re.match(r" *\d+ +(?:\d|bytes)", line):
+            raise lines.wrong(number, "bytes, Mbps and seconds, as NetPIPE prints them")
+        else:
+            continue
+        values = (
+            metric("latency_us", "value", 1e6 * seconds),
+            metric("bandwidth_MBps", "value", 1e-6 * size / seconds),
+        )
+        made.append(Run(test="NetPIPE", values=values, line=number, size=size, remarks=(_BEST,), source=f"{line}\n"))
+    return made
+
+
+LOG = Log("NetPIPE", (" bytes ", "."), _BEGINS, runs)

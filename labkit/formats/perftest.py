@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.spec import Reported
+from labkit.formats._log import Lines, Log, Run, inside, of_size
+from labkit.spec import Reported, Scalar
 
 _WHAT = "perftest output"
 _JSON = "perftest JSON"
@@ -205,3 +206,68 @@ def _values(row: dict[str, float], number: int, line: str) -> list[Reported]:
     if not any(v.name in ("latency_us", "bandwidth_MBps", "message_rate_per_s") for v in values):
         raise DataError(f"{_WHAT}, line {number}: found {line.strip()[:200]!r}, wanted a latency or a rate.")
     return values
+
+
+_BEGINS = re.compile(
+    r" {10,}(?P<what>RDMA_Write|RDMA_Read|Send|Atomic (?:FETCH_AND_ADD|CMP_AND_SWAP)) "
+    r"(?P<both>Bidirectional )?(?:Post List )?(?P<kind>Latency|BW) Test *$"
+    r"|\s*\"?test\"?\s*: *\"?(?P<json>RDMA_Write|RDMA_Read|Send|Atomic\w*)_(?P<both_json>Bidirectional_)?"
+    r"(?P<kind_json>Latency|BW)_Test"
+)
+_OPERATIONS = {"FETCH_AND_ADD": "fetch_and_add", "CMP_AND_SWAP": "compare_and_swap"}
+_HEAD = {
+    "qps": r" *Number of qps *: *(\d{1,9})",
+    "tx_depth": r" *TX depth *: *(\d{1,9})",
+    "mtu": r" *Mtu *: *(\d{1,6})\[B\]",
+}
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each size of each table."""
+    lines, made = Lines(text, where), []
+    for first, last, head in lines.blocks(_BEGINS):
+        what = head["what"] or head["json"].replace("_CMP", " CMP").replace("_FETCH", " FETCH")
+        kind = head["kind"] or head["kind_json"]
+        operation = _OPERATIONS.get(what.partition(" ")[2], "")
+        options: dict[str, Scalar] = {"operation": operation} if operation else {}
+        for name, pattern in _HEAD.items():
+            if hit := lines.find(pattern, first, last):
+                options[name] = int(hit[1][1])
+        if head["both"] or head["both_json"]:
+            options["bidirectional"] = True
+        if connection := lines.find(r" *Connection type *: *(\w{2,4})", first, last):
+            options["connection"] = connection[1][1]
+        sizes = _of_json(lines, first, last) if head["json"] else _of_table(lines, first, last)
+        for size, (line, values) in sizes.items():
+            made.append(
+                Run(
+                    test=f"perftest {what.partition(' ')[0]} {kind}",
+                    values=tuple(values),
+                    line=line,
+                    size=size,
+                    options=options,
+                    parameters={name: str(value) for name, value in options.items()},
+                    source=lines.source(max(first, line - 30), line + 1),
+                )
+            )
+    return made
+
+
+def _of_table(lines: Lines, first: int, last: int) -> dict[int, tuple[int, list[Reported]]]:
+    """Return line and values of each size of a table."""
+    parts = of_size(inside(lines, first, last, parse), "message_size_B")
+    _, _, _, rows = _table(lines.texts[first - 1 : last])
+    numbers = {int(line.split()[0]): first - 1 + number for number, line in rows}
+    if 0 in parts:  # one size, without a label
+        parts = {next(iter(numbers)): parts[0]}
+    return {size: (numbers[size], values) for size, values in parts.items()}
+
+
+def _of_json(lines: Lines, first: int, last: int) -> dict[int, tuple[int, list[Reported]]]:
+    """Return line and values of the one size of a JSON file."""
+    number, size = lines.need(r'\s*"?MsgSize"?\s*: *(\d{1,18}),', first, last, "MsgSize")
+    whole = inside(lines, 1, len(lines), parse_json)
+    return {int(size[1]): (number, whole)}
+
+
+LOG = Log("perftest", (" Test", "_Test"), _BEGINS, runs)

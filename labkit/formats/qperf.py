@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import re
 
+from labkit.columns import METRICS
+from labkit.errors import DataError
 from labkit.formats import malformed, metric
+from labkit.formats._log import BINARY, FEW_DIGITS, SIZE_UNKNOWN, Lines, Log, Run
 from labkit.spec import Reported
 
 _WHAT = "qperf output"
@@ -93,3 +96,82 @@ def _value(test: str, name: str, digits: str, unit: str, number: int, line: str)
     if (test, name) in (("tcp_bw", "bw"), ("udp_bw", "recv_bw")):
         return metric("bandwidth_MBps", "mean", value * 1e-6)
     return Reported(name, unit, "total" if name.endswith(("_bytes", "_msgs", "_time")) else "mean", value)
+
+
+_TEST = re.compile(r"((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc|ver|conf|quit)_\w+):$")
+_BEGINS = re.compile(r"(?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:rdma_)?(?:write_|read_|compare_swap_|fetch_add_)*\w+:$")
+_SCALED = re.compile(r"([\d.,]+) *(ns|us|ms|sec|hr|min|(?:([KMGT])?(bytes|B|b|bits)?)/sec)$")
+_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "sec": 1e9, "min": 6e10, "hr": 3.6e12}
+_DECIMAL = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_SIZE = re.compile(r" *msg_size += +(?:([\d,.]+) *([KMG])?i?(?:bytes|B)?)(?: \(([\d,]+)\))?$")
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each test, with or without ``-uu``.
+
+    Without ``-uu`` qperf prints three digits and a unit of its own choice, prefixes of 10^3. The size of a message is
+    there with ``-vc`` or ``-vvs`` only.
+    """
+    lines, made = Lines(text, where), []
+    for first, last, head in lines.blocks(_TEST):
+        values: list[Reported] = []
+        size, scaled = -1, False
+        for number in range(first + 1, last + 1):
+            line = lines.texts[number - 1]
+            pair = re.match(r" +(\w+) +=(.*)$", line)
+            if not pair:
+                if line.strip():
+                    raise lines.wrong(number, "'name = value unit': qperf failed, or another text came between")
+                continue
+            if sizes := _SIZE.match(line):
+                size = int(sizes[3].replace(",", "")) if sizes[3] else int(_number(lines, sizes[1], number))
+                size *= 1 if sizes[3] else BINARY[sizes[2] or ""]
+            elif _QUANTITY.fullmatch(pair[1]) or pair[1] in ("send_msgs", "recv_msgs"):
+                digits, unit = _base(lines, pair[2].strip(), number)
+                scaled = scaled or not pair[2].strip().endswith((" ns", " bytes/sec", " /sec"))
+                values.append(_value(head[1], pair[1], digits, unit, number, line))
+        if not any(value.name in METRICS for value in values):
+            raise lines.wrong(first, "a latency or a bandwidth of this test: qperf failed")
+        made.append(
+            Run(
+                test=f"qperf {head[1]}",
+                values=tuple(values if head[1] != "udp_bw" else values + _arrived(values)),
+                line=first,
+                size=max(size, 0),
+                remarks=(FEW_DIGITS,) if scaled else (),
+                doubts=() if size >= 0 else (SIZE_UNKNOWN,),
+                source=lines.source(first, last),
+            )
+        )
+    return made
+
+
+def _number(lines: Lines, text: str, number: int) -> float:
+    """Convert a number that may have commas between thousands."""
+    return lines.number(text.replace(",", ""), number)
+
+
+def _base(lines: Lines, text: str, number: int) -> tuple[str, str]:
+    """Return a number and its unit in ns, bytes/sec or /sec, as ``-uu`` prints them; counts have no unit."""
+    if re.fullmatch(r"[\d.,]+", text):
+        return repr(_number(lines, text, number)), ""
+    match = _SCALED.fullmatch(text)
+    if not match:
+        raise lines.wrong(number, "a number with a unit of time, bytes/sec or /sec")
+    value = _number(lines, match[1], number)
+    if match[2] in _NS:
+        return repr(value * _NS[match[2]]), "ns"
+    what = match[4] or ""
+    factor = _DECIMAL[match[3] or ""] / (8 if what in ("b", "bits") else 1)
+    return repr(value * factor), "bytes/sec" if what else "/sec"
+
+
+def _arrived(values: list[Reported]) -> list[Reported]:
+    """Return the part of the datagrams that was lost, from their counts; none where there are none."""
+    try:
+        return _lost(values)
+    except DataError:
+        return []  # counts with three digits can contradict each other
+
+
+LOG = Log("qperf", ("_lat:", "_bw:", "_mr:"), _BEGINS, runs)

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.formats import malformed, metric
+from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, inside
+from labkit.notes import note
 from labkit.spec import Reported
 
 _WHAT = "sockperf output"
@@ -140,3 +142,81 @@ def _find(text: str, pattern: str, wanted: str) -> tuple[str, ...]:
         last = next((line for line in reversed(text.splitlines()) if line.strip()), "nothing")
         raise malformed(_WHAT, 0, last, f"{wanted} (this is its last line)")
     return match.groups()
+
+
+_BEGINS = re.compile(
+    r"sockperf: (?:== version #|\[Total Run\]|\[CLIENT\]|====> avg-|Summary: )|sockperf\[CLIENT\] send on:"
+)
+_CLIENT = re.compile(r"sockperf\[CLIENT\] send on:|-{20,}$|sockperf: \[Total Run\]")
+_MSG_RATE = rf"sockperf: Summary: Message Rate is ({NUMBER}) \[msg/sec\]"
+_BW = rf"sockperf: Summary: BandWidth is ({NUMBER}) MBps"
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make the run of a client's output: ping-pong, under-load or throughput.
+
+    What sockperf calls MBps is 2^20 B/s. It does not print the mode: in under-load more messages leave than are
+    answered, unless every one is. The size follows from bandwidth and message rate of throughput, and stands in the
+    head of a full log; else it is not known.
+    """
+    lines = Lines(text, where)
+    plain = "\n".join(lines.texts)
+
+    def first(pattern: str) -> str:
+        match = re.search(pattern, plain)
+        return match[1] if match else ""
+
+    protocol = first(r"PORT = +\d+ # (TCP|UDP)").lower()
+    version, told = first(r"sockperf: == version #(\S+) =="), int(first(r"--msg-size=(\d{1,9})\b") or 0)
+    if rate := lines.find(_MSG_RATE, 1, len(lines)):
+        return [_throughput(lines, rate[0], rate[1][1], protocol, version)]
+    if len(re.findall(r"\[Valid Duration\]", plain)) != 1:
+        raise malformed(where, 0, plain[-80:].strip() or "nothing", "the statistics of one run of a sockperf client")
+    values = inside(lines, 1, len(lines), parse)
+    number, counts = lines.need(
+        r"sockperf: \[Valid Duration\].*SentMessages=(\d{1,18}); ReceivedMessages=(\d{1,18})", 1, len(lines), "counts"
+    )
+    under_load = int(counts[1]) > 2 * int(counts[2])
+    assumed = "ping-pong is assumed; under-load with an answer to every message prints the same"
+    doubts = [] if under_load else [note("mode-unknown", assumed)]
+    if not told:
+        doubts.append(SIZE_UNKNOWN)
+    if not protocol:
+        protocol = "tcp"
+        doubts.append(note("protocol-unknown", "the log does not name the protocol: TCP is assumed"))
+    kind = "under-load" if under_load else "ping-pong"
+    return [
+        Run(
+            test=f"sockperf {kind} {protocol}",
+            values=tuple(values),
+            line=number,
+            size=told,
+            options={"protocol": protocol} if under_load else {},
+            version=version,
+            doubts=tuple(doubts),
+            source=lines.source(1, min(len(lines), number + 20)),
+        )
+    ]
+
+
+def _throughput(lines: Lines, number: int, text: str, protocol: str, version: str) -> Run:
+    """Read what the client of a throughput test sent."""
+    at, bandwidth = lines.need(_BW, number, len(lines), "'Summary: BandWidth is … MBps'")
+    rate, sent = lines.number(text, number), lines.number(bandwidth[1], at) * 2**20
+    if rate <= 0 or sent <= 0:
+        raise lines.wrong(number, "a rate above 0")
+    size, error = sent / rate, sent / rate * (0.5 / rate + 0.0005 * 2**20 / sent)
+    sure = error < 0.4 and abs(size - round(size)) <= error + 1e-6
+    return Run(
+        test=f"sockperf throughput {protocol or 'tcp'}",
+        values=(metric("sent_MBps", "mean", sent * 1e-6), metric("message_rate_per_s", "mean", rate)),
+        line=number,
+        size=round(size) if sure else 0,
+        options={"protocol": protocol or "unknown"},
+        version=version,
+        doubts=() if sure else (SIZE_UNKNOWN,),
+        source=lines.source(1, at),
+    )
+
+
+LOG = Log("sockperf", ("sockperf",), _BEGINS, runs)

@@ -17,6 +17,8 @@ import math
 import re
 
 from labkit.formats import malformed, metric
+from labkit.formats._log import SIZE_UNKNOWN, Lines, Log, Run, inside
+from labkit.notes import note
 from labkit.spec import Reported
 
 _WHAT = "ucx_perftest output"
@@ -100,3 +102,46 @@ def _number(cell: str, number: int, line: str) -> float:
         return float(cell)
     except ValueError:
         raise malformed(_WHAT, number, line, "numbers") from None
+
+
+_BEGINS = re.compile(
+    r"\|\s*(?:Stage|Test)\s*\|\s*# iterations\s*\||iterations,(?:[\d.]+_percentile|typical)_lat,avg_lat,overall_lat,"
+)
+_BOX = re.compile(r"\| (Test|Message size): +(\S.*?) *\|$")
+_OPERATIONS = {"tag": "tag", "put": "put", "get": "get", "am": "am", "active message": "am"}
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each table. A client prints neither test nor size; they stand in a box above, if there is one."""
+    lines, made = Lines(text, where), []
+    places = [number for number, line in lines if _BEGINS.match(line)]
+    starts = [1, *[places[k] + 1 for k in range(len(places) - 1)]]
+    for number, (first, place) in enumerate(zip(starts, places, strict=True)):
+        last = places[number + 1] - 4 if number + 1 < len(places) else len(lines)
+        begin = max(first, place - 4)  # the heading has lines above the one that tells its kind
+        box = {match[1]: match[2] for line in lines.texts[first - 1 : place] if (match := _BOX.match(line))}
+        values = inside(lines, begin if box else max(1, place - 3), last, parse)
+        unnamed = lines.texts[place - 1].startswith("iterations,") and not box
+        size = int(box["Message size"]) if box.get("Message size", "").isdigit() else 0
+        title = box.get("Test", "")
+        operation = next((o for word, o in _OPERATIONS.items() if word in title.split() or title.startswith(word)), "")
+        kind = "latency" if any(value.name == "latency_us" for value in values) else "bandwidth"
+        doubts = [] if size else [SIZE_UNKNOWN]
+        if not title:
+            doubts.append(note("test-unknown", "ucx_perftest's client does not name the operation (tag, put, get, am)"))
+        made.append(
+            Run(
+                test="ucx_perftest -v, which heads every time a latency" if unnamed else f"ucx_perftest {kind}",
+                values=tuple(values),
+                line=place,
+                size=size,
+                options={"operation": operation or "unknown"},
+                parameters=box,
+                doubts=tuple(doubts),
+                source=lines.source(begin, last),
+            )
+        )
+    return made
+
+
+LOG = Log("ucx_perftest", ("# iterations", "avg_lat,overall_lat"), _BEGINS, runs)

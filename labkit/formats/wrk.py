@@ -23,7 +23,7 @@ _TITLE = re.compile(r" *Latency Distribution(?: \(HdrHistogram - (.+)\))?$")
 _SHARE = re.compile(rf" *(\d+(?:\.\d+)?)% +{_TIME}$")
 _DONE = re.compile(rf" *(\d{{1,18}}) requests in {_TIME}, (\S+)B read$")
 _RATE = re.compile(r"Requests/sec: +(\d+\.\d+)$")
-_ERRORS = re.compile(r" +(Socket errors: .*|Non-2xx or 3xx responses: \d+)$")
+_ERRORS = re.compile(r" +(Socket errors: [a-z]+ \d+(?:, [a-z]+ \d+)*|Non-2xx or 3xx responses: \d+)$")
 _US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9}
 
 

@@ -6,6 +6,7 @@ A description by an older labkit may lack a fact. Then there is no check of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,10 +60,23 @@ def checks(description: Facts, installed: Facts, programs: Mapping[str, Program]
     programs : programs that labkit can use, by name: launchers, tools and `labkit.host.PROGRAMS`.
     ranks : processes to be measured.
     """
-    machine = [check for rule in _MACHINE if (check := rule(description)) is not None]
     software = [*_loaded_from(installed), *_software(installed, programs)]
     software += _programs(description, installed["programs"], programs)
-    return [_cores(description, ranks), *machine, *software]
+    return [_cores(description, ranks), *of_machine(description), *software]
+
+
+def of_machine(description: Facts) -> list[Check]:
+    """Return the checks of the machine alone, which a stored description allows as well.
+
+    Parameters
+    ----------
+    description : as from `labkit.host.describe`.
+    """
+    results: list[Check | None] = []
+    for rule in _MACHINE:
+        with suppress(KeyError):  # an imported or older description has fewer facts
+            results.append(rule(description))
+    return [check for check in results if check is not None]
 
 
 def _cores(facts: Facts, ranks: int) -> Check:

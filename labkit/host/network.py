@@ -25,8 +25,8 @@ def interfaces() -> list[dict[str, Any]]:
     Returns
     -------
     Of each ``name``, ``kind`` (ethernet, infiniband, loopback, other), ``physical`` (there is a device behind it),
-    ``driver``, ``model`` (PCI or virtio numbers), ``speed_Mbps`` (None where unknown), ``mtu`` in B, ``state``
-    and ``families`` (IPv4, IPv6: those it has an address of).
+    ``driver``, ``model`` (PCI or virtio numbers), ``speed_Mbps`` (None where unknown), ``mtu`` in B, ``state``,
+    ``families`` (IPv4, IPv6: those it has an address of), and of a PCI Express device what `_slot` returns.
     """
     with_ipv6 = {line.split()[-1] for line in _read(Path("/proc/net/if_inet6")).splitlines()}
     return [
@@ -48,6 +48,28 @@ def _interface(path: Path, ipv6: bool) -> dict[str, Any]:
         "mtu": int(mtu) if mtu.isdigit() else None,
         "state": _read(path / "operstate"),
         "families": [name for name, has in (("IPv4", _has_ipv4(path.name)), ("IPv6", ipv6)) if has],
+        **_slot(device),
+    }
+
+
+def _slot(device: Path) -> dict[str, Any]:
+    """Describe the PCI Express link of a device, as it is and at most, and its NUMA node; empty if it has none.
+
+    Returns
+    -------
+    ``pcie_speed``, ``pcie_max_speed`` (as Linux prints them: ``8.0 GT/s PCIe``), ``pcie_width``, ``pcie_max_width``
+    (lanes) and ``numa_node`` (-1: none).
+    """
+    speed, width = (_read(device / f"current_link_{what}") for what in ("speed", "width"))
+    if not speed or not width.isdigit():
+        return {}
+    best, most, node = _read(device / "max_link_speed"), _read(device / "max_link_width"), _read(device / "numa_node")
+    return {
+        "pcie_speed": speed,
+        "pcie_max_speed": best or speed,
+        "pcie_width": int(width),
+        "pcie_max_width": int(most) if most.isdigit() else int(width),
+        "numa_node": int(node) if node.lstrip("-").isdigit() else -1,
     }
 
 
@@ -67,12 +89,13 @@ def _has_ipv4(name: str) -> bool:
     return True
 
 
-def rdma_devices() -> list[dict[str, str]]:
+def rdma_devices() -> list[dict[str, Any]]:
     """Describe every RDMA device.
 
     Returns
     -------
-    Of each ``name``, ``type``, ``firmware``, and of its first port ``link_layer``, ``rate`` and ``state``.
+    Of each ``name``, ``type``, ``firmware``, of its first port ``link_layer``, ``rate`` and ``state``, and of a PCI
+    Express device what `_slot` returns.
     """
     return [
         {
@@ -82,6 +105,7 @@ def rdma_devices() -> list[dict[str, str]]:
             "link_layer": _read(path / "ports/1/link_layer"),
             "rate": _read(path / "ports/1/rate"),
             "state": _read(path / "ports/1/state").partition(": ")[2],
+            **_slot(path / "device"),
         }
         for path in sorted(Path("/sys/class/infiniband").glob("*"))
     ]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from labkit import benchmarks
 from labkit.benchmarks import Benchmark, LogBenchmark
-from labkit.formats._log import Run
+from labkit.formats._log import SIZE_UNKNOWN, Run
 from labkit.importing.known import Known
 from labkit.importing.messages import Messages
 from labkit.importing.points import Given, Pattern, Test, meta_of
@@ -22,6 +23,7 @@ from labkit.samples import Samples
 from labkit.samples.patterned import OWN, Points
 from labkit.spec import Effort, Scalar, Spec
 
+_NO_VERSION = re.compile(r"[^\w.+ ()-]", re.ASCII)  # what is no part of a version, in files that may hold anything
 LONGEST = 200  # characters of a parameter or of an option that a point keeps
 _OVERHEAD_B = 150  # of a point in memory, beside the characters of its own texts
 
@@ -37,7 +39,12 @@ def points(
     """
     tests = _tests()
     made: dict[str, list[tuple[bytes, str, str, str, int]]] = defaultdict(list)
+    unsized: Counter[str] = Counter()
     for run in runs:
+        number = 0
+        if any(doubt.code == SIZE_UNKNOWN.code for doubt in run.doubts):
+            unsized[run.test] += 1
+            number = unsized[run.test]
         if run.test not in tests:
             messages.add(f"{run.test} has no benchmark in labkit. Left out", run.line)
             continue
@@ -45,7 +52,7 @@ def points(
         if not values:
             messages.add(f"{run.test}: no value is finite. Left out", run.line)
             continue
-        made[tests[run.test][0].name].append(_point(text, run, tests[run.test], given, messages))
+        made[tests[run.test][0].name].append(_point(text, run, number, tests[run.test], given, messages))
     digest, present, new = text.digest[:16], 0, {}
     for name, rows in made.items():
         keep = [True] * len(rows)
@@ -65,8 +72,16 @@ def _tests() -> dict[str, Test]:
     return {test: (b, options) for b in benchmarks.every().values() for test, options in b.logs.items()}
 
 
-def _point(text: Text, run: Run, test: Test, given: Given, messages: Messages) -> tuple[bytes, str, str, str, int]:
-    """Return fingerprint, pattern, shared and own text, and line of a point."""
+def _point(
+    text: Text, run: Run, number: int, test: Test, given: Given, messages: Messages
+) -> tuple[bytes, str, str, str, int]:
+    """Return fingerprint, pattern, shared and own text, and line of a point.
+
+    Parameters
+    ----------
+    number : of the run among those of its test whose size is not known: from the second on they are no launches of one
+        point, because each may have another size; else 0.
+    """
     benchmark, fixed = test
     ranks, doubts = _ranks(run, benchmark, given)
     for doubt in doubts:
@@ -77,10 +92,10 @@ def _point(text: Text, run: Run, test: Test, given: Given, messages: Messages) -
         size=run.size if benchmark.sized else 0,
         ranks=ranks,
         launcher="unknown",
-        testbed=given.testbed or text.name,
+        testbed=(given.testbed or text.name) + (f",run={number}" if number > 1 else ""),
         options=tuple(_options(benchmark, fixed, run).items()),
     )
-    library = f"{text.kind} {run.version}".strip()
+    library = f"{text.kind} {_NO_VERSION.sub('', run.version)[:40]}".strip()
     values = [value for value in run.values if math.isfinite(value.value)]
     meta: dict[str, Any] = {
         "engine": text.kind,

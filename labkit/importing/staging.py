@@ -17,6 +17,7 @@ from labkit.samples import compacted
 from labkit.samples.patterned import Points
 
 BEGINS = ".labkit-import-"
+NOTEBOOK = "95-imported"  # that the report executes for a campaign with imported points
 PORTION, TOGETHER = 16 << 20, 48 << 20  # B of points in memory, of a benchmark and of all, before they are written
 
 
@@ -74,7 +75,7 @@ class Staging:
             del self._sizes[benchmark]
 
     def publish(self, campaign: Campaign) -> None:
-        """Move all files to the campaign; acknowledge each when its name is on disk."""
+        """Move all files to the campaign and acknowledge each when its name is on disk; name the notebook for them."""
         self._write(*[name for name, points in self._points.items() if points])
         for path in self.files:
             folder = campaign.path / "samples" / path.parent.name
@@ -84,3 +85,7 @@ class Staging:
             campaign.tell(
                 "imported", file=f"samples/{folder.name}/{path.name}", sha256=compacted.digest(folder / path.name)
             )
+        parameters = campaign.facts.get("parameters")
+        given = parameters if isinstance(parameters, dict) else {}
+        if self.files and NOTEBOOK not in given:
+            campaign.update({"parameters": {**given, NOTEBOOK: {}}})

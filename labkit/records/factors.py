@@ -56,15 +56,17 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     Names in a fixed order; the last is ``fingerprint`` where points of one size differ in nothing else.
     """
     given = [name for name in rows if name.startswith(GIVEN)]
-    texts = rows[[name for name in (*SETTING, *_WHERE, *given) if name in rows]].map(
-        level
-    )  # a missing value is one too
+    texts = {  # a missing value is a level too
+        name: [level(value) for value in rows[name].tolist()] for name in (*SETTING, *_WHERE, *given) if name in rows
+    }
     varied = [name for name in texts if len({*texts[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
     implied = {
-        second for first, second in _IMPLIED_BY if {first, second} <= {*varied} and _one_each(texts, first, second)
+        second
+        for first, second in _IMPLIED_BY
+        if {first, second} <= {*varied} and _one_each(texts[first], texts[second])
     }
     names = [name for name in varied if name not in implied]
-    keys = [texts[name] for name in names]
+    keys: list[Any] = [texts[name] for name in names]
     if "message_size_B" in rows:
         keys.append(rows["message_size_B"])
     if "fingerprint" in rows and keys and rows.groupby(keys)["fingerprint"].nunique().max() > 1:
@@ -72,9 +74,9 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     return [name for name in names if name not in skip]
 
 
-def _one_each(texts: pd.DataFrame, first: str, second: str) -> bool:
+def _one_each(first: Sequence[str], second: Sequence[str]) -> bool:
     """Return whether every value of the first column goes with one value of the second."""
-    return bool(texts.groupby(first)[second].nunique().max() == 1)
+    return len({*zip(first, second, strict=True)}) == len({*first})
 
 
 def named(column: str) -> str:

@@ -46,6 +46,8 @@ def build(
     style: str = "report",
     engine: Engine = "auto",
     execute: bool | None = None,
+    contract: Path | None = None,
+    allow: Sequence[str] = (),
     progress: Callable[[str], None] = _silent,
 ) -> Built:
     """Make the report of one or more campaigns in ``report/`` of the first one's `Campaign.derived`.
@@ -56,9 +58,11 @@ def build(
     Parameters
     ----------
     campaigns : their folders; the chapters follow in this order.
-    style : a file of ``templates/report/styles``.
+    style : a file of ``templates/report/styles``, or of ``report/styles`` in the user's project.
     engine : ``auto`` takes Quarto where it is installed and new enough, else the plain engine.
     execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
+    contract : file of the acceptance contract that the style shows the verdicts on.
+    allow : factors that may differ between the campaigns that the style compares.
     progress : gets short messages: what the campaigns hold, and the current step.
 
     Returns
@@ -76,21 +80,29 @@ def build(
     from labkit.report.check import check
     from labkit.report.sources import read
     from labkit.report.stage import TEMPLATES, stage
+    from labkit.report.styles import load, required
 
     if not campaigns:
         raise ReportError("The campaign is missing. Name at least one campaign folder.")
+    if load(style).settings.form == "slides":
+        if engine == "quarto":
+            raise ReportError(
+                f"--engine quarto, but the plain engine makes the slides of --style {style}. Leave it out."
+            )
+        engine = "plain"
     chosen, warnings = _engine(engine, quarto.usable())
     unique = {outside.resolved(path): Path(path) for path in reversed(campaigns)}
     if len(unique) < len(campaigns):
         warnings.append("A campaign is named twice. The report shows it once.")
         campaigns = [*unique.values()][::-1]
+    required(style, [Path(path).name for path in campaigns], contract, allow)
     for path in map(Path, campaigns):
         if (path / "campaign.json").is_file():
             warnings += _executed(Campaign(path), execute, progress)
     progress("reading samples")
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     progress("preparing the chapters")
-    book, stage_warnings = stage(sources, style=style, engine=chosen)
+    book, stage_warnings = stage(sources, style=style, engine=chosen, contract=contract, allow=allow)
     check(book)
     progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
     html, pdf, engine_warnings = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])

@@ -53,13 +53,13 @@ def _paragraph(member: Member, content: Content, several: bool) -> str:
     """Machine, question, findings, certainty and caveats of a campaign."""
     name = f"**{escape(member.name)}**: " if several else ""
     if not len(member.summary):
-        return f"{name}{_machine(member)} The campaign holds no samples, so nothing was found."
-    topics = [one for chapter in content.chapters.values() if (one := _finding(chapter, member.summary))]
-    parts = [_machine(member), _asked(member), *(one.text for one in chosen(topics)), _sure(member), _caveats(member)]
+        return f"{name}{machine(member)} The campaign holds no samples, so nothing was found."
+    topics = [one for chapter in content.chapters.values() if (one := finding(chapter, member.summary))]
+    parts = [machine(member), asked(member), *(one.text for one in chosen(topics)), _sure(member), _caveats(member)]
     return name + " ".join(part for part in parts if part)
 
 
-def _machine(member: Member) -> str:
+def machine(member: Member) -> str:
     """Say which machine was measured."""
     host = member.host
     facts = [str(host.get("cpu_model") or "")]
@@ -75,7 +75,7 @@ def _machine(member: Member) -> str:
     return f"labkit measured {escape(name)}{f' ({escape(shown)})' if shown else ''}{day}."
 
 
-def _asked(member: Member) -> str:
+def asked(member: Member) -> str:
     """Say what was asked, and how much was measured for it."""
     families = Counter(str(name).partition(".")[0] for name in member.summary["benchmark"])
     words = [_FAMILIES.get(name, "") for name, _ in families.most_common()]
@@ -130,7 +130,7 @@ def _caveats(member: Member) -> str:
     return f"Caveats: {shown}; @sec-caveats has all."
 
 
-def _finding(chapter: Chapter, summary: pd.DataFrame) -> Finding | None:
+def finding(chapter: Chapter, summary: pd.DataFrame) -> Finding | None:
     """Return what a chapter found; None where its notebook has no study, or nothing of it was measured."""
     try:
         study = studies.of_notebook(chapter.path.name)
@@ -147,7 +147,7 @@ def verdicts(content: Content) -> str:
         several = len(members(source)) > 1
         said = []
         for member in members(source)[:_NAMED]:
-            if len(member.summary) and (one := _finding(chapter, member.summary)):
+            if len(member.summary) and (one := finding(chapter, member.summary)):
                 said.append(f"**{escape(member.name)}:** {one.text}" if several else one.text)
         said += ["The notebook stopped with an error."] if chapter.error else []
         rows.append([chapter.title, f"{' '.join(said)} (@{chapter.label})"])

@@ -161,7 +161,10 @@ def _cut(reason: str) -> str:
 def left_out(content: Content) -> str:
     """Return a line on what chapters would show, but the campaign does not hold."""
     items = [f"{c.title}: {', '.join(c.omitted)}" for c in (*content.omitted, *content.chapters.values()) if c.omitted]
-    return f"Left out, because this campaign did not measure it: {'; '.join(items)}." if items else ""
+    sentences = [f"Left out, because this campaign did not measure it: {'; '.join(items)}."] if items else []
+    if content.absent:
+        sentences.append(f"Sections that the style has, but for which there are no data: {', '.join(content.absent)}.")
+    return "\n\n".join(sentences)
 
 
 def checksums(source: Source) -> str:
@@ -213,7 +216,10 @@ def rerun(content: Content) -> str:
         if suite := _suite(source.facts):
             lines.append(f"labkit run {shlex.quote(suite)}")
     lines.append("sha256sum --check report/data/checksums.txt   # in the folder of the campaign")
-    lines.append("labkit report " + " ".join(shlex.quote(source.name) for source in content.sources))
+    options = "" if content.style == "report" else f" --style {content.style}"
+    options += f" --contract {shlex.quote(content.contract.name)}" if content.contract else ""
+    options += "".join(f" --allow {shlex.quote(name)}" for name in content.allow)
+    lines.append("labkit report " + " ".join(shlex.quote(source.name) for source in content.sources) + options)
     return markdown.block("\n".join(dict.fromkeys(lines)), "bash")
 
 

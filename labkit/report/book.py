@@ -69,6 +69,12 @@ class Book:
         listed = [(file, "index" if file.startswith("index.") else "chapter") for file in book["chapters"]]
         return listed + [(file, "appendix") for file in book.get("appendices", [])]
 
+    @property
+    def bibliographies(self) -> list[str]:
+        """Files with what chapters may cite."""
+        named = self.config.get("bibliography") or []
+        return [str(name) for name in (named if isinstance(named, list) else [named])]
+
     def pieces(self, file: str) -> Iterator[Piece]:
         """Return the pieces of a chapter.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from labkit.analysis import doubts
 from labkit.notes import Note
@@ -104,6 +105,11 @@ def group(note: Note) -> Group | None:
     return None
 
 
+def groups_of(row: Mapping[str, Any]) -> set[str]:
+    """Return the names of the groups to which the badges and warnings of a row belong."""
+    return {one.name for note in (*row["badges"], *row["warnings"]) if (one := group(note))}
+
+
 def failures(content: Content) -> str:
     """Return a callout on what failed; empty when nothing did."""
     failed = [f"@{c.label} stopped at {escape(c.error)}" for c in content.chapters.values() if c.error]
@@ -128,7 +134,8 @@ def _table(content: Content) -> str:
 def _rows(source: Source) -> Iterator[list[str]]:
     """Yield the groups of a campaign in their fixed order, then the notes that stand alone."""
     total = len(source.records)
-    points = [(str(row["benchmark"]), [*row["badges"], *row["warnings"]]) for row in source.records.to_dict("records")]
+    columns = (source.records[name] for name in ("benchmark", "badges", "warnings"))
+    points = [(str(name), [*badges, *warnings]) for name, badges, warnings in zip(*columns, strict=True)]
     for one in GROUPS:
         if names := [name for name, notes in points if any(group(note) is one for note in notes)]:
             yield [one.name, f"{len(names)} of {total}", _where(names, points), one.remedy]

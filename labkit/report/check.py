@@ -68,8 +68,9 @@ def check(book: Book) -> None:
 
 
 def _citation_keys(book: Book) -> frozenset[str]:
-    path = book.folder / str(book.config.get("bibliography", ""))
-    return frozenset(re.findall(r"^\s*@\w+\{\s*([^,\s]+)", path.read_text(), re.M)) if path.is_file() else frozenset()
+    paths = [book.folder / name for name in book.bibliographies]
+    texts = [path.read_text() for path in paths if path.is_file()]
+    return frozenset(key for text in texts for key in re.findall(r"^\s*@\w+\{\s*([^,\s]+)", text, re.M))
 
 
 def _texts(piece: Piece) -> Iterator[tuple[str, int, bool]]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from labkit.figures import looks
 from labkit.figures.style import CONFIG
 from labkit.report.markdown import APART, mask
 from labkit.terminal import plain
@@ -177,13 +178,21 @@ def _value(value: Any, level: int = 0) -> Any:
         return {
             _whole(str(key)): _value(part, level + 1)
             for key, part in value.items()
-            if str(key) not in _DROPPED and not (key == "source" and isinstance(part, str))
+            if (str(key) not in _DROPPED or (key == "meta" and _series(part)))
+            and not (key == "source" and isinstance(part, str))
         }
     if isinstance(value, list | tuple):
         return [_value(part, level + 1) for part in value]
     if isinstance(value, str):
         return label(_whole(value))
     return value if value is None or isinstance(value, int | float) else str(value)
+
+
+def _series(meta: Any) -> bool:
+    """Return whether the metadata of a trace only name its series and its look, see `labkit.figures.looks`."""
+    if not isinstance(meta, Mapping) or {*meta} != {"series", "look"}:
+        return False
+    return isinstance(meta["series"], str) and type(meta["look"]) is int and 0 <= meta["look"] < looks.SLOTS
 
 
 def label(text: str) -> str:

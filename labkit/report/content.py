@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from labkit.analysis.history import History
 from labkit.report import markdown
 from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
@@ -21,16 +22,24 @@ class Content:
     chapters : staged file → notebook made ready, in reading order.
     omitted : chapters of which the campaign holds nothing, and which are therefore left out.
     caption : of the picture on the first page; empty where there is none.
-    history : of the campaigns over time; None where there are too few.
-    timeline : whether there is a picture of it.
+    absent : headings of sections that no campaign has data for; complete when the last part is made.
+    style : of the report.
+    contract : file of an acceptance contract; None where the style needs none.
+    allow : factors that may differ between the campaigns that are compared.
+    made : what parts share, by name; each is worked out once.
+    pictures : name of a file below ``figures/`` → svg; parts add those that they refer to.
     """
 
     sources: Sequence[Source]
     chapters: dict[str, Chapter]
     omitted: Sequence[Chapter] = ()
     caption: str = ""
-    history: History | None = None
-    timeline: bool = False
+    absent: list[str] = field(default_factory=list)
+    style: str = "report"
+    contract: Path | None = None
+    allow: Sequence[str] = ()
+    made: dict[str, Any] = field(default_factory=dict)
+    pictures: dict[str, str] = field(default_factory=dict)
 
     @property
     def several(self) -> bool:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import figures
 from labkit.columns import METRICS, statistic_column
-from labkit.errors import LabkitWarning
-from labkit.figures.static import svgs
 from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.records.factors import differing, level
 from labkit.report.campaigns import all_members, members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
+from labkit.report.sources import Source
 from labkit.report.variables import headline_metric, title
 
 if TYPE_CHECKING:
@@ -31,21 +29,18 @@ _FIRST = (
 )
 
 
-def picture(content: Content) -> tuple[str, str]:
-    """Return the drawing as svg, and its caption; both empty where nothing has two sizes, or nothing can draw.
+def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
+    """Return the picture as plotly's plain data, and its caption; both empty where nothing has two sizes.
 
     Of several campaigns, it shows the first.
     """
-    shown = members(content.sources[0])[0]
+    shown = members(sources[0])[0]
     panels = list(_panels(shown.summary))
     if not panels:
-        return "", ""
-    drawn = [(rows, metric, _drawn(rows, metric)) for rows, metric in panels]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabkitWarning)  # figures of the chapters warn already
-        svg = svgs([_joined([one for *_, one in drawn])])[0]
-    name = f"Campaign {escape(shown.name)}. " if len(all_members(content)) > 1 else ""
-    return (svg, name + _caption([(rows, metric) for rows, metric, _ in drawn])) if svg else ("", "")
+        return {}, ""
+    drawn = [_drawn(rows, metric) for rows, metric in panels]
+    name = f"Campaign {escape(shown.name)}. " if len(all_members(Content(sources, {}))) > 1 else ""
+    return _joined(drawn), name + _caption(panels)
 
 
 def front_figure(content: Content) -> str:

@@ -19,6 +19,7 @@ from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
 from labkit.report.variables import title
 
+LABEL = "tbl-odd"  # of the table
 _NAMED = 4  # that a chapter names; the table has all
 _REASONS = 2  # that a row names
 
@@ -46,7 +47,7 @@ def listed(content: Content) -> str:
     return content.table(
         ["where", "what contradicts", "confidence", "possible reason, with evidence"],
         rows,
-        caption="Results that contradict what must be expected. {#tbl-odd}",
+        caption=f"Results that contradict what must be expected. {{#{LABEL}}}",
         empty="No result contradicts what must be expected.",
     )
 
@@ -73,7 +74,7 @@ def _cell(odd: Sequence[Oddity]) -> Any:
     """Return a section with a sentence for each odd result."""
     lines = [escape(plausibility.sentence(replace(one, benchmark=_named(one)))) for one in odd[:_NAMED]]
     more = len(odd) - _NAMED
-    rest = f"\n\n@tbl-odd has {more} more of these benchmarks." if more > 0 else ""
+    rest = f"\n\n@{LABEL} has {more} more of these benchmarks." if more > 0 else ""
     cell = new_markdown_cell(f"## Odd results {{.unnumbered}}\n\n{markdown.bullets(lines)}{rest}")
     cell["id"] = "odd"
     return cell

@@ -45,7 +45,7 @@ def omit(chapters: Sequence[Chapter]) -> list[Chapter]:
         chapter.notebook.cells = _kept(cells, chapter, gone)
     for chapter in chapters:
         if gone and chapter not in empty:
-            _unrefer(chapter, gone)
+            unrefer(chapter, gone)
     return empty
 
 
@@ -126,11 +126,11 @@ def _labels(cells: Iterable[Any]) -> set[str]:
     return labels | {label for cell in cells if cell.cell_type == "markdown" for label in _LABEL.findall(cell.source)}
 
 
-def _unrefer(chapter: Chapter, gone: set[str]) -> None:
-    """Take sentences out of the prose that refer to what is gone."""
+def unrefer(chapter: Chapter, gone: set[str]) -> None:
+    """Take sentences out of a chapter's prose that refer to what is gone."""
     for cell in chapter.notebook.cells:
         if cell.cell_type == "markdown" and set(_REFERENCE.findall(cell.source)) & gone:
-            cell.source = "\n\n".join(filter(None, (_without(p, gone) for p in re.split(r"\n{2,}", cell.source))))
+            cell.source = without_references(cell.source, gone)
         for out in cell.get("outputs", []):
             text = out.get("data", {}).get("text/markdown", "")
             if set(_REFERENCE.findall(text)) & gone:
@@ -138,6 +138,11 @@ def _unrefer(chapter: Chapter, gone: set[str]) -> None:
         if cell.cell_type == "code":
             cell.source = _REFERENCE.sub(lambda m: "another section" if m[1] in gone else m[0], cell.source)
     chapter.notebook.cells = [cell for cell in chapter.notebook.cells if cell.source.strip()]
+
+
+def without_references(text: str, gone: set[str]) -> str:
+    """Return prose without the sentences that refer to a label that is gone."""
+    return "\n\n".join(filter(None, (_without(part, gone) for part in re.split(r"\n{2,}", text))))
 
 
 def _without(paragraph: str, gone: set[str]) -> str:

@@ -1,4 +1,4 @@
-"""Give a series the same colour in a whole report, whose notebooks were executed independently."""
+"""Give a series the same colour in a whole report, and draw the static forms of its figures."""
 
 from __future__ import annotations
 
@@ -13,34 +13,46 @@ from labkit.notes import joined
 from labkit.report import figures
 
 
-def unify(books: Sequence[Any]) -> list[str]:
-    """Give every series one colour and marker in all figures; draw static forms of changed figures anew.
+def unify(books: Sequence[Any]) -> list[dict[str, Any]]:
+    """Give every series one colour and marker in all figures; return the figures that changed.
 
     The first figure decides. Series that share any figure get different colours, as long as there are enough.
 
     Parameters
     ----------
     books : executed notebooks as they were read; they are changed.
-
-    Returns
-    -------
-    Warnings for readers of the report.
     """
     shown = [bundle for book in books for bundle in _bundles(book)]
     chosen = _chosen([_series(bundle[figures.PLOTLY]) for bundle in shown])
-    changed = [bundle for bundle in shown if looks.repaint(bundle[figures.PLOTLY], chosen) and bundle.get(figures.SVG)]
-    if not changed:
-        return []
+    return [bundle for bundle in shown if looks.repaint(bundle[figures.PLOTLY], chosen)]
+
+
+def draw(books: Sequence[Any], changed: Sequence[Any], more: Sequence[Any] = ()) -> tuple[list[str | None], list[str]]:
+    """Draw the static forms of figures that changed or have none, all in one session of the browser.
+
+    Parameters
+    ----------
+    books : executed notebooks; their figures get the static forms.
+    changed : figures among them whose static form is out of date.
+    more : further figures, as plotly's plain data.
+
+    Returns
+    -------
+    The svg of each of `more`, and warnings for readers of the report.
+    """
+    anew = {id(bundle) for bundle in changed}
+    shown = [one for book in books for one in _bundles(book) if id(one) in anew or not one.get(figures.SVG)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LabkitWarning)
-        drawn = svgs([bundle[figures.PLOTLY] for bundle in changed])
-    for bundle, svg in zip(changed, drawn, strict=True):
-        bundle[figures.SVG] = svg or bundle[figures.SVG]
-    lost = sum(svg is None for svg in drawn)
-    if not lost:
-        return []
+        drawn = svgs([*(bundle[figures.PLOTLY] for bundle in shown), *more])
+    lost = 0
+    for bundle, svg in zip(shown, drawn, strict=False):
+        lost += svg is None and figures.SVG in bundle
+        if svg:
+            bundle[figures.SVG] = svg
     reasons = joined(one.message for one in caught)
-    return [f"In the PDF, {lost} figures keep colours that differ from those of their series elsewhere: {reasons}"]
+    what = f"In the PDF, {lost} figures keep colours that differ from those of their series elsewhere: {reasons}"
+    return drawn[len(shown) :], [what] if lost else []
 
 
 def _bundles(book: Any) -> Iterator[dict[str, Any]]:

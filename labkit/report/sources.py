@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NOTHING = np.empty((0, 0), np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a source is the same as itself alone: tables know no equality
 class Source:
     """One campaign of a report.
 

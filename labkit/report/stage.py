@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from labkit.report import (
     book,
     campaigns,
     caveats,
+    filling,
     front,
     linting,
     markdown,
@@ -33,15 +35,17 @@ from labkit.report import (
     notebook,
     oddities,
     omitting,
-    over_time,
     painting,
+    parts,
+    slides,
+    styles,
     summary,
 )
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.report.variables import as_json, key_numbers, variables
 
-TEMPLATES = project.SHIPPED / "templates" / "report"
+TEMPLATES = styles.TEMPLATES
 BLOCKS = (
     abstract.BLOCKS
     | front.BLOCKS
@@ -52,21 +56,24 @@ BLOCKS = (
     | artifact.BLOCKS
     | linting.BLOCKS
     | oddities.BLOCKS
-    | over_time.BLOCKS
 )
 _COPIED = ("assets", "filters", "_extensions")
 MARK = ".labkit-report"  # in a folder that may be deleted
-_GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
+_LABEL = re.compile(r"\{#((?:fig|tbl|eq|sec)-[\w-]+)")
 
 
-def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.Book, list[str]]:
+def stage(
+    sources: Sequence[Source], *, style: str, engine: str, contract: Path | None = None, allow: Sequence[str] = ()
+) -> tuple[book.Book, list[str]]:
     """Write the folder ``report/`` of the first campaign from scratch.
 
     Parameters
     ----------
     sources : campaigns, in the order of the chapters.
-    style : a file of ``templates/report/styles``.
+    style : a name from `labkit.report.styles.find`.
     engine : named in the colophon.
+    contract : file of an acceptance contract, for a style that shows its verdicts.
+    allow : factors that may differ between campaigns, for a style that compares them.
 
     Returns
     -------
@@ -77,31 +84,41 @@ def stage(sources: Sequence[Source], *, style: str, engine: str) -> tuple[book.B
     ReportError
         If the style or a template does not exist, a notebook cannot be read, or the folder holds something else.
     """
-    config = merged(_yaml(project.config()), _style(style))
+    chosen = styles.load(style)
+    _, settings = styles.parted(styles.read(project.config()), project.config())
+    config = styles.merged(settings, chosen.config)
     folder = _empty(Campaign(sources[0].path).derived / "report")
-    chapters, warnings = _notebooks(sources)
+    front_spec, caption = front.picture(sources)
+    chapters, (svg, *_), warnings = _notebooks(sources, [front_spec] if front_spec else [])
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
+    listed = styles.placed(config["book"]["chapters"], list(chapters))
+    elsewhere = {label for name, one in chapters.items() if name not in listed for label in notebook.labels(one)}
+    chapters = {name: chapters[name] for name in listed if name in chapters}
     oddities.comment(Content(sources, chapters))
+    if chosen.settings.form == "slides":
+        elsewhere |= {label for one in chapters.values() for label in notebook.labels(one)}
+        names = slides.shorten(chapters, list(sources), chosen.settings.figures)
+        chapters = {name: chapters[name] for name in names}
     config = {**config, book.SEAL: _sealed(chapters)}
-    svg, caption = front.picture(Content(sources, chapters))
-    past = over_time.of(Content(sources, chapters))
-    drawn = over_time.picture(past) if past else ""
-    content = Content(sources, chapters, empty, caption, past, bool(drawn))
-    for name, text in ((front.FILE, svg), (over_time.FILE, drawn)):
-        if text:
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text)
+    content = Content(sources, chapters, empty, caption if svg else "", style=style, contract=contract, allow=allow)
+    if svg:
+        content.pictures[Path(front.FILE).name] = svg
     for name in _COPIED:
         shutil.copytree(TEMPLATES / name, folder / name)
     _plotly(folder / "assets")
-    shutil.copy(TEMPLATES / str(config["bibliography"]), folder)
+    _files(config, chosen, folder)
+    config = _look(config, chosen, folder)
+    texts = _texts(config, chosen, content, elsewhere)
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    for name, svg in content.pictures.items():
+        (folder / "figures").mkdir(exist_ok=True)
+        (folder / "figures" / name).write_text(svg)
     for name, chapter in chapters.items():
         nbformat.write(chapter.notebook, folder / name)
     _data(folder / "data", content)
-    _config(config, folder, content, engine)
-    for template in [c for c in _listed(config) if c.endswith(".qmd")]:
-        (folder / template).write_text(_filled(TEMPLATES / template, content))
+    _config(config, chosen, folder, content, engine, texts)
     values = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
     _dump(folder / book.VARIABLES, _escaped(values))
     numbers = [row for source in sources for row in as_json(key_numbers(source))]
@@ -140,43 +157,43 @@ def _ours(folder: Path) -> bool:
     return not names or MARK in names or {book.CONFIG, book.VARIABLES, "key-numbers.json"} <= names
 
 
-def _yaml(path: Path) -> dict[str, Any]:
-    try:
-        return dict(yaml.safe_load(path.read_text()) or {})
-    except (OSError, yaml.YAMLError) as error:
-        raise ReportError(
-            f"{path} cannot be read: {error}. The report needs this file of labkit; reinstall labkit."
-        ) from error
+def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, elsewhere: set[str]) -> dict[str, str]:
+    """Return the chapters that are no notebooks, with their generated parts; notebooks lose references to what is gone.
 
-
-def _style(name: str) -> dict[str, Any]:
-    """Return the settings of the book that a style changes."""
-    names = sorted(path.stem for path in (TEMPLATES / "styles").glob("*.yml"))
-    if name not in names:
-        raise ReportError(f"There is no style {name!r}. There are: {', '.join(names)}.")
-    return _yaml(TEMPLATES / "styles" / f"{name}.yml")
-
-
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested settings with those of `over` on top; lists are replaced.
-
-    Examples
-    --------
-    >>> merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}})
-    {'a': {'b': 1, 'c': 3}}
+    Parameters
+    ----------
+    elsewhere : labels of notebooks that the style does not show.
     """
-    both = dict(base)
-    for key, value in over.items():
-        old = both.get(key)
-        both[key] = merged(old, value) if isinstance(value, Mapping) and isinstance(old, Mapping) else value
-    return both
+    files = {name: style.file(name) for name in _listed(config) if not styles.is_pattern(name)}
+    labels = set().union(*map(notebook.labels, content.chapters.values()))
+    shared = {label for path in TEMPLATES.glob("*.qmd") for label in _LABEL.findall(path.read_text())}
+    made = {name: partial(function, content) for name, function in {**BLOCKS, **parts.find()}.items()}
+    filled = filling.fill(
+        files, made, labels=labels, optional=shared | elsewhere | {oddities.LABEL}, omitted=content.absent
+    )
+    for chapter in content.chapters.values():
+        if filled.gone:
+            omitting.unrefer(chapter, filled.gone)
+    return filled.texts
 
 
-def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], list[str]]:
-    """Return the chapters of all campaigns in their order, and warnings for their readers."""
+def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None:
+    """Copy the bibliographies, and the pictures of the style and of the user."""
+    named = config.get("bibliography") or []
+    for name in named if isinstance(named, list) else [named]:
+        shutil.copy(style.file(str(name)), folder)
+    for place in reversed(style.folders):
+        if place != TEMPLATES and (place / "figures").is_dir():
+            shutil.copytree(place / "figures", folder / "figures", dirs_exist_ok=True)
+
+
+def _notebooks(
+    sources: Sequence[Source], more: Sequence[Any]
+) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str]]:
+    """Return the chapters of all campaigns in their order, the svg of `more` figures and None, and warnings."""
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
-    warnings = painting.unify([*books.values()])
+    svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), more)
     for number, source in enumerate(sources, start=1):
         added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
@@ -193,7 +210,37 @@ def _notebooks(sources: Sequence[Source]) -> tuple[dict[str, notebook.Chapter], 
             if chapter.error:
                 warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
-    return chapters, warnings
+    return chapters, [*svgs, None], warnings
+
+
+def _look(config: Mapping[str, Any], style: styles.Style, folder: Path) -> dict[str, Any]:
+    """Write what a style changes in the look: its ``style.css`` and ``style.typ``, colour and logo; return settings."""
+    chosen = style.settings
+    places = [place for place in reversed(style.folders) if place != TEMPLATES]
+    css, typ = (
+        "\n".join((place / name).read_text() for place in places if (place / name).is_file())
+        for name in ("style.css", "style.typ")
+    )
+    if chosen.colour:
+        css += f"\n@media (prefers-color-scheme: light) {{ :root {{ --ink: {chosen.colour}; }} }}\n"
+    look = folder / "_extensions/report/typst-template.typ"
+    text = look.read_text()
+    if chosen.colour:
+        text = re.sub(r'#let ink = rgb\("[^"]*"\)', f'#let ink = rgb("{chosen.colour}")', text)
+    if chosen.logo:
+        style.file(chosen.logo)
+        text = text.replace("#let logo = none", f'#let logo = "{chosen.logo}"')
+    look.write_text(text)
+    for name, part in (("assets/style.css", css), ("style.typ", typ)):
+        if part:
+            (folder / name).write_text(part)
+    settings: dict[str, Any] = dict(config)
+    if chosen.logo:
+        settings["labkit-logo"] = chosen.logo
+        settings = styles.merged(settings, {"book": {"sidebar": {"logo": chosen.logo}}})
+    if css:
+        settings = styles.merged(settings, {"format": {"html": {"css": ["assets/report.css", "assets/style.css"]}}})
+    return settings
 
 
 def _sealed(chapters: Mapping[str, notebook.Chapter]) -> str:
@@ -251,17 +298,26 @@ def _listed(config: Mapping[str, Any]) -> list[str]:
     return [*settings["chapters"], *settings.get("appendices", [])]
 
 
-def _config(config: dict[str, Any], folder: Path, content: Content, engine: str) -> None:
+def _config(
+    config: dict[str, Any],
+    style: styles.Style,
+    folder: Path,
+    content: Content,
+    engine: str,
+    texts: Mapping[str, str],
+) -> None:
     """Write the book's settings with the notebooks in their place and the campaigns' titles, names and dates.
 
-    Quarto reads texts of the settings as Markdown, the plain engine as they are.
+    Quarto reads texts of the settings as Markdown, the plain engine as they are. A style's own title stays.
     """
     shown = markdown.escape if engine == "quarto" else markdown.line
     settings = dict(config["book"])
-    place = settings["chapters"].index(book.NOTEBOOKS)
-    settings["chapters"] = [*settings["chapters"][:place], *content.chapters, *settings["chapters"][place + 1 :]]
+    places = styles.placed(settings["chapters"], list(content.chapters))
+    settings["chapters"] = [name for name in places if name in texts or name in content.chapters]
+    settings["appendices"] = [name for name in settings.get("appendices", []) if name in texts]
     named = campaigns.heading(content, str(settings["title"]))
-    settings |= {key: text if key == "date" else shown(text) for key, text in named.items()}
+    fixed = style.config.get("book", {})
+    settings |= {k: text if k == "date" else shown(text) for k, text in named.items() if k not in fixed}
     _dump(folder / book.CONFIG, {**config, "book": settings})
 
 
@@ -274,14 +330,3 @@ def _escaped(values: Any) -> Any:
     if isinstance(values, Mapping):
         return {key: _escaped(value) for key, value in values.items()}
     return markdown.escape(values)
-
-
-def _filled(template: Path, content: Content) -> str:
-    """Return the source of a chapter with its generated parts."""
-
-    def block(match: re.Match[str]) -> str:
-        if match[1] not in BLOCKS:
-            raise ReportError(f"{template} asks for the generated part {match[1]!r}. There are: {', '.join(BLOCKS)}.")
-        return BLOCKS[match[1]](content)
-
-    return _GENERATED.sub(block, template.read_text())

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,7 @@ class KeyNumber:
         return self.shown.range
 
 
+@lru_cache(8)  # of each campaign once, for the table, the prose and the file
 def key_numbers(source: Source) -> list[KeyNumber]:
     """Return the headline metric at the smallest and the largest size, for each benchmark and path of the messages."""
     summary = source.summary
@@ -145,7 +147,8 @@ def headline_metric(benchmark: str, group: pd.DataFrame) -> str:
         wanted = list(benchmarks.get(benchmark).metrics)
     except SpecError:
         wanted = []
-    present = [parts[0] for column in group.columns if (parts := split(column)) and group[column].notna().any()]
+    filled = group.columns[group.notna().to_numpy().any(axis=0)]
+    present = [parts[0] for column in filled if (parts := split(column))]
     return next((metric for metric in [*wanted, *present] if metric in present), "")
 
 

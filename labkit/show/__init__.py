@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from labkit import benchmarks, spreadsheet, writing
 from labkit.columns import METRICS
 from labkit.samples import Samples
+from labkit.show import published
 from labkit.show.results import result_table, text_table
 from labkit.spec import Effort
 from labkit.units import format_duration
@@ -168,11 +169,19 @@ def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign
     _write(records.table(samples, campaign=campaign), samples, form, output, full)
 
 
-def campaign(campaign: Campaign, benchmark: str, form: str, output: str | None, *, full: bool = False) -> None:
-    """Print the results of a campaign, of one benchmark or of all; read samples only where records do not suffice."""
+def campaign(
+    campaign: Campaign, benchmark: str, form: str, output: str | None, *, full: bool = False, beside: bool = False
+) -> None:
+    """Print the results of a campaign, of one benchmark or of all; read samples only where records do not suffice.
+
+    Parameters
+    ----------
+    full : add the columns of OMB's option -f.
+    beside : print published numbers of the same benchmarks after the results, as a table or in JSON.
+    """
     from labkit.records import cached
 
-    _write(cached.of(campaign, benchmark), _Unread(campaign, benchmark), form, output, full)
+    _write(cached.of(campaign, benchmark), _Unread(campaign, benchmark), form, output, full, beside)
 
 
 class _Unread(Iterable[Samples]):
@@ -185,7 +194,9 @@ class _Unread(Iterable[Samples]):
         return self._campaign.samples(self._benchmark)
 
 
-def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: str | None, full: bool) -> None:
+def _write(
+    frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: str | None, full: bool, beside: bool = False
+) -> None:
     """Print or write records; take from the samples what records do not hold."""
     from labkit.records import tables
 
@@ -198,8 +209,8 @@ def _write(frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: s
         print(f"records: {target}", file=sys.stderr)
         return
     forms: dict[str, Callable[[], str]] = {
-        "table": lambda: result_table(frame, samples),
-        "json": lambda: result_json(frame),
+        "table": lambda: "\n\n".join([result_table(frame, samples), *([published.beside(frame)] if beside else [])]),
+        "json": lambda: result_json(frame, published.rows_beside(frame) if beside else None),
         "csv": lambda: spreadsheet.of_frame(tables.printed(frame)).rstrip(),
     }
     text = forms[form]() if form in forms else _foreign(samples, form, full)
@@ -242,11 +253,19 @@ def _bytes(folder: Path) -> int:
         return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
 
 
-def result_json(frame: pd.DataFrame) -> str:
-    """Return ``{"records": […], "warnings": […]}``, keys as in `labkit.columns`; absent values are null."""
+def result_json(frame: pd.DataFrame, beside: Sequence[dict[str, Any]] | None = None) -> str:
+    """Return ``{"records": […], "warnings": […]}``, keys as in `labkit.columns`; absent values are null.
+
+    Parameters
+    ----------
+    beside : published numbers, which get a list ``published`` of their own; None for no such list.
+    """
     rows = [{k: _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
     warnings = sorted({note.text for cell in frame["warnings"] for note in cell}) if len(frame) else []
-    return json.dumps({"records": rows, "warnings": warnings}, indent=1, allow_nan=False)
+    document: dict[str, Any] = {"records": rows, "warnings": warnings}
+    if beside is not None:
+        document["published"] = list(beside)
+    return json.dumps(document, indent=1, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

@@ -39,14 +39,31 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
 
     if frame.empty:
         return "no samples"
-    parts, summary = [], records.summary(frame)
+    parts, summary, samples = [], records.summary(frame), list(samples)
     for (name, *_), rows in summary.groupby(["benchmark", "testbed", "ranks"], sort=False):
         if any(_given(rows, metric) for metric in benchmarks.get(str(name)).metrics):
             parts.append(_benchmark_table(str(name), rows))
+            if isinstance(benchmarks.get(str(name)), benchmarks.LogBenchmark):
+                prints = set(rows["fingerprint"])
+                parts += _further([s for s in samples if FINGERPRINT.of(s.meta) in prints])
         else:
             for _, row in rows.iterrows():
                 parts += _grids(row, [s for s in samples if FINGERPRINT.of(s.meta) == row["fingerprint"]])
     return "\n\n".join(parts)
+
+
+def _further(samples: Sequence[Samples]) -> list[str]:
+    """Return a table of the values under names of a tool's own, such as ReFrame's variables; nothing without any."""
+    each = [(s, value) for s in samples for value in s.reported]
+    values = [(s, v) for s, v in each if v.name not in METRICS and v.unit and not v.labels]
+    if not values:
+        return []
+    named = [str(s.spec.values.get("test") or s.spec.values.get("name") or s.spec.benchmark) for s, _ in values]
+    rows = [
+        [name, str(s.launch), v.name, v.statistic, format_number(v.value), v.unit]
+        for name, (s, v) in zip(named, values, strict=True)
+    ]
+    return [text_table(("test", "launch", "value", "statistic", "", "unit"), rows, right=(1, 4))]
 
 
 def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> bool:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
 
-from labkit import scratch
+from labkit import project, scratch
 
 FOLDER = "labkit-kernel-"
+ARGUMENTS = ("--log-level=ERROR",)
+_PATIENCE = 20.0  # s for a kernel to forget a notebook
+_FORGET = """
+import warnings
+from labkit.figures import looks
+looks.forget()
+with warnings.catch_warnings():
+    pass  # what was warned of once is warned of again
+get_ipython().reset(new_session=True)
+"""
+
+
+K = TypeVar("K", bound="NotInterrupted")
 
 
 class NotInterrupted(AsyncKernelManager):
@@ -26,15 +42,76 @@ class NotInterrupted(AsyncKernelManager):
 
 
 @contextmanager
-def connection_in_scratch() -> Iterator[type[NotInterrupted]]:
+def connection_in_scratch(kind: type[K]) -> Iterator[type[K]]:
     """Give a class of kernels whose connection file lies in a temporary folder; remove the folder at the end."""
     with scratch.folder(FOLDER) as folder:
-        yield _in(folder)
+        yield _in(folder, kind)
 
 
-def _in(folder: Path) -> type[NotInterrupted]:
-    class InFolder(NotInterrupted):
+def _in(folder: Path, kind: type[K]) -> type[K]:
+    class InFolder(kind):  # type: ignore[valid-type,misc]
         def _connection_file_default(self) -> str:
             return str(folder / "kernel.json")
 
     return InFolder
+
+
+class Kept(NotInterrupted):
+    """A kernel that runs several notebooks, each as if it were the first."""
+
+    _client: Any = None
+
+    def client(self, **facts: Any) -> Any:
+        """Return a new client, and remember it, because whoever runs a notebook leaves its channels open."""
+        self._client = super().client(**facts)
+        return self._client
+
+    def clear(self) -> bool:
+        """Make the kernel forget the last notebook; return whether it can run another."""
+        if self._client is None or not self.has_kernel:
+            return False
+        try:
+            return bool(run_sync(_forgotten)(self._client))
+        except (TimeoutError, RuntimeError, OSError, queue.Empty):
+            return False
+        finally:
+            self._client.stop_channels()
+            self._client = None
+
+    def end(self) -> None:
+        """End the kernel."""
+        with suppress(RuntimeError, OSError):
+            run_sync(_ended)(self)
+
+
+async def _forgotten(client: Any) -> bool:
+    """Make the kernel of a client forget what it executed; return whether it does."""
+    reply = await client.execute(_FORGET, silent=True, reply=True, timeout=_PATIENCE)
+    return bool(reply["content"]["status"] == "ok")
+
+
+async def _started(manager: AsyncKernelManager) -> None:
+    """Start a kernel in the project's folder; papermill would change that of this process, which threads share."""
+    await manager.start_kernel(cwd=str(project.home()), extra_arguments=list(ARGUMENTS))
+
+
+async def _ended(manager: AsyncKernelManager) -> None:
+    """End a kernel."""
+    if manager.has_kernel:
+        await manager.shutdown_kernel(now=True)
+
+
+@contextmanager
+def kept() -> Iterator[Kept]:
+    """Give a kernel that runs several notebooks, and end it.
+
+    It listens on sockets in its own folder: two that start at once would take the same port now and then.
+    """
+    with connection_in_scratch(Kept) as kind:
+        kernel = kind(kernel_name="python3", transport="ipc")
+        kernel.ip = kernel.connection_file.removesuffix(".json")
+        run_sync(_started)(kernel)
+        try:
+            yield kernel
+        finally:
+            kernel.end()

@@ -13,11 +13,15 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit import measuring, outside, project, studies, writing
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, LaunchError, SpecError, of_point
 from labkit.suites.definition import Entry
+
+if TYPE_CHECKING:
+    from labkit.suites.kernels import Kept
 
 PLOTLY = "application/vnd.plotly.v1+json"
 NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
@@ -58,12 +62,13 @@ def raise_open_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, hard))
 
 
-def execute(entry: Entry, campaign: Campaign, into: Path | None = None) -> Executed:
+def execute(entry: Entry, campaign: Campaign, into: Path | None = None, kernel: Kept | None = None) -> Executed:
     """Execute one notebook by papermill.
 
     Parameters
     ----------
     into : folder for the executed copy; by default the campaign's ``notebooks``, and then the campaign logs it.
+    kernel : runs it, without the setting of `entry`, and stays; by default a kernel of its own.
 
     Raises
     ------
@@ -89,17 +94,18 @@ def execute(entry: Entry, campaign: Campaign, into: Path | None = None) -> Execu
     tell = _silent if into else campaign.tell
     tell("notebook", name=entry.name, state="begins")
     try:
-        with entry.setting_applied(), kernels.connection_in_scratch() as kernel_class:
+        fresh = kernels.connection_in_scratch(kernels.NotInterrupted) if kernel is None else nullcontext()
+        with entry.setting_applied() if kernel is None else nullcontext(), fresh as kernel_class:
             papermill.execute_notebook(
                 str(entry.notebook),
                 str(running),
                 parameters=dict(entry.parameters),
                 progress_bar=False,
                 log_output=False,
-                cwd=str(project.home()),
+                cwd=str(project.home()) if kernel is None else None,
                 kernel_name="python3",
-                extra_arguments=["--log-level=ERROR"],
-                kernel_manager_class=kernel_class,
+                extra_arguments=list(kernels.ARGUMENTS),
+                **({"kernel_manager_class": kernel_class} if kernel is None else {"km": kernel}),
             )
     except PapermillException as raised:
         error = f"{getattr(raised, 'ename', type(raised).__name__)}: {getattr(raised, 'evalue', raised)}"

@@ -7,6 +7,8 @@ user's project, never those stored in the campaign. Parameters are those of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError
 from labkit.spec import validated
 from labkit.suites.definition import Entry
-from labkit.suites.notebooks import NAME, add_static_figures, campaign_in_environment, execute
+from labkit.suites.notebooks import NAME, campaign_in_environment, execute
 
 _EFFORT = (*studies.EFFORT, "measure", "campaign")  # parameters that do not change what is measured
+SIDE_BY_SIDE = 2  # notebooks; a kernel takes about 200 MB
 FOLDER, AGAIN = "notebooks", "notebooks-again"
 
 
@@ -121,6 +124,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool = False) -> None:
     """Execute the notebooks of `missing` on measured samples, without measuring or changing the campaign.
 
+    Two run at a time, each in a kernel that runs the next one too. The report draws their figures.
+
     Parameters
     ----------
     progress : called with a text on each step.
@@ -137,8 +142,30 @@ def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool =
     if not entries:
         return
     into = campaign.derived / (AGAIN if again else FOLDER)
+    from labkit.suites import kernels  # the packages that execute notebooks may be missing
+
+    plain = iter([entry for entry in entries if not entry.setting])
+    alone = [entry for entry in entries if entry.setting]  # a setting needs a kernel of its own
+    numbers = iter(range(1, len(entries) + 1))
+
+    def in_turn(_: int) -> None:
+        with ExitStack() as opened:
+            kernel = None
+            for entry in plain:
+                kernel = kernel or opened.enter_context(kernels.kept())
+                progress(f"executing {entry.name}, without measuring ({next(numbers)} of {len(entries)})")
+                failed = execute(entry, campaign, into, kernel).error
+                if failed:
+                    alone.append(entry)  # the kept kernel may be the reason
+                if not kernel.clear() or failed:
+                    kernel = None
+
     with campaign.reading(), campaign_in_environment(campaign):
-        for number, entry in enumerate(entries, 1):
-            progress(f"executing {entry.name}, without measuring ({number} of {len(entries)})")
+        with Entry(Path()).setting_applied(), ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+            try:
+                list(threads.map(in_turn, range(min(SIDE_BY_SIDE, len(entries)))))
+            finally:
+                list(plain)  # after an interrupt, nothing more begins
+        for entry in alone:
+            progress(f"executing {entry.name} in a kernel of its own, without measuring")
             execute(entry, campaign, into)
-        add_static_figures([path for entry in entries if (path := into / f"{entry.name}.ipynb").exists()])

@@ -76,7 +76,8 @@ class Evidence:
         """Fingerprint → size and settings that tell a point from the others of its benchmark."""
         labels: dict[str, str] = {}
         for name, rows in self.by_benchmark():
-            for row in rows.to_dict("records"):
+            columns = ["fingerprint", "message_size_B", *self.factors[name]]
+            for row in rows[[*dict.fromkeys(columns)]].to_dict("records"):
                 size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
                 settings = [f"{named(c)}={level(row[c])}" for c in self.factors[name]]
                 labels[str(row["fingerprint"])] = ", ".join([*size, *settings])
@@ -94,10 +95,16 @@ class Evidence:
             for name, rows in frame.groupby("benchmark", sort=True):
                 yield str(name), rows
 
+    @cached_property
+    def _rows(self) -> list[Mapping[str, Any]]:
+        """The row of each point."""
+        names = [str(name) for name in self.summary]
+        columns = [self.summary[name].tolist() for name in self.summary]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
     def each(self) -> Iterator[Mapping[str, Any]]:
         """Yield the row of each point."""
-        for row in self.summary.to_dict("records"):
-            yield {str(name): value for name, value in row.items()}
+        yield from self._rows
 
     def breach(self, row: Mapping[str, Any], what: str) -> Breach:
         """Say what is wrong with the point of a row."""

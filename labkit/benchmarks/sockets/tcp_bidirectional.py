@@ -33,5 +33,6 @@ BENCHMARK = ToolBenchmark(
     check=stream,
     metrics={"bandwidth_MBps": lambda spec: 2 * spec.size},
     tools=(iperf3.tcp_bidirectional, iperf.tcp_bidirectional),
+    logs={"iperf3 TCP both": {}, "iperf TCP both": {}},
     cadence="streaming",
 )

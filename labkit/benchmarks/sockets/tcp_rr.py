@@ -37,5 +37,6 @@ BENCHMARK = ToolBenchmark(
     check=lambda spec: "" if spec.size else "size=0, but a request has at least 1 B. Set size=1.",
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
     tools=(netperf.tcp_rr, sockperf.tcp_rr, qperf.tcp_rr, iperf.tcp_rr, netpipe.tcp_rr),
+    logs={test: {} for test in ("netperf TCP_RR", "sockperf ping-pong tcp", "qperf tcp_lat", "iperf bounce-back")},
     cadence="streaming",
 )

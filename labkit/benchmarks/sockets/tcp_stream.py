@@ -34,5 +34,6 @@ BENCHMARK = ToolBenchmark(
     check=stream,
     metrics={"bandwidth_MBps": lambda spec: spec.size},
     tools=(netperf.tcp_stream, iperf3.tcp_stream, iperf.tcp_stream, qperf.tcp_stream),
+    logs={test: {} for test in ("netperf TCP_STREAM", "netperf TCP_MAERTS", "iperf3 TCP", "iperf TCP", "qperf tcp_bw")},
     cadence="streaming",
 )

@@ -33,5 +33,6 @@ BENCHMARK = ToolBenchmark(
     check=lambda spec: "" if spec.size else "size=0, but a request has at least 1 B. Set size=1.",
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
     tools=(netperf.udp_rr, sockperf.udp_rr, qperf.udp_rr),
+    logs={test: {} for test in ("netperf UDP_RR", "sockperf ping-pong udp", "qperf udp_lat")},
     cadence="streaming",
 )

@@ -38,5 +38,6 @@ BENCHMARK = ToolBenchmark(
     check=stream,
     metrics={"bandwidth_MBps": lambda spec: spec.size},
     tools=(netperf.udp_stream, iperf3.udp_stream, iperf.udp_stream, qperf.udp_stream),
+    logs={test: {} for test in ("netperf UDP_STREAM", "iperf3 UDP", "iperf UDP", "qperf udp_bw")},
     cadence="streaming",
 )

@@ -48,5 +48,6 @@ BENCHMARK = ToolBenchmark(
     check=_check,
     metrics={"round_trip_us": lambda spec: 1},
     tools=(sockperf.under_load,),
+    logs={"sockperf under-load tcp": {"protocol": "tcp"}, "sockperf under-load udp": {"protocol": "udp"}},
     cadence="paced",
 )

@@ -68,6 +68,7 @@ _READ = ToolBenchmark(
         "bandwidth_MBps": lambda spec: spec.option("depth") * spec.size,
     },
     tools=(fio.read,),
+    logs={"fio read": {}},
     cadence="streaming",
     doc="""Time of one read from a file, and how many a second.
 
@@ -83,6 +84,7 @@ FORMS = {
         title="file write",
         options=Write,
         tools=(fio.write,),
+        logs={"fio write": {}},
         doc="""Time of one write to a file, and how many a second.
 
 A sample is fio's completion latency of one write. With `depth` writes under way at once, their rate is `depth` over

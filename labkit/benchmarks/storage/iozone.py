@@ -45,5 +45,6 @@ BENCHMARK = ToolBenchmark(
     sized=False,
     metrics={"bandwidth_MBps": lambda spec: 1},
     tools=(iozone.table,),
+    logs={"IOzone": {}},
     cadence="streaming",
 )

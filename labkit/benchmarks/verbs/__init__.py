@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from labkit.benchmarks import ToolBenchmark
-from labkit.spec import Effort, Spec
+from labkit.spec import Effort, Scalar, Spec
 
 if TYPE_CHECKING:
     from labkit.tools import Invocation
@@ -16,6 +16,19 @@ if TYPE_CHECKING:
 
 Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
 MTUS = (0, 256, 512, 1024, 2048, 4096)
+
+
+_PERFTEST = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send", "atomic": "Atomic"}
+_QPERF = {"write": "rdma_write_", "read": "rdma_read_", "send": ""}
+
+
+def _logs(operation: str, kind: str) -> dict[str, dict[str, Scalar]]:
+    """Return the tests of perftest and qperf that measure an operation: ``Latency`` or ``BW``."""
+    tests: dict[str, dict[str, Scalar]] = {f"perftest {_PERFTEST[operation]} {kind}": {}}
+    end = "lat" if kind == "Latency" else "bw"
+    for service in ("RC", "UC", "UD") if operation in _QPERF else ():
+        tests[f"qperf {service.lower()}_{_QPERF[operation]}{end}"] = {"connection": service}
+    return tests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +203,7 @@ def latency(
         check=lambda spec: check(spec, operation),
         metrics={"latency_us": lambda spec: 1},
         tools=tools,
+        logs=_logs(operation, "Latency"),
         cadence="streaming",
     )
 
@@ -204,6 +218,7 @@ def bandwidth(title: str, operation: str, tools: Tools, options: type[Stream] = 
         check=lambda spec: check(spec, operation),
         metrics={"bandwidth_MBps": lambda spec: spec.size * window(spec), "message_rate_per_s": window},
         tools=tools,
+        logs=_logs(operation, "BW"),
         cadence="streaming",
     )
 

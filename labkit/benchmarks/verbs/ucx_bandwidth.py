@@ -17,5 +17,6 @@ BENCHMARK = ToolBenchmark(
     check=lambda spec: "" if spec.size else "size=0, but ucx_perftest moves at least 1 B. Set size=65536.",
     metrics={"bandwidth_MBps": lambda spec: spec.size, "message_rate_per_s": lambda spec: 1},
     tools=(ucx_perftest.bandwidth,),
+    logs={"ucx_perftest bandwidth": {}},
     cadence="streaming",
 )

@@ -17,5 +17,6 @@ BENCHMARK = ToolBenchmark(
     check=lambda spec: "" if spec.size else "size=0, but ucx_perftest moves at least 1 B. Set size=8.",
     metrics={"latency_us": lambda spec: 1},
     tools=(ucx_perftest.latency,),
+    logs={"ucx_perftest latency": {}},
     cadence="streaming",
 )

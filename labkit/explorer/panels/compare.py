@@ -17,6 +17,7 @@ from labkit.figures.lines import HEADLINE
 from labkit.notes import joined
 
 TITLE, PLACE, ORDER = "Compare", "main", 0
+PUBLISHED = "published numbers of this benchmark and metric, against message size"
 _SCALES = {"fitting": None, "logarithmic": True, "linear": False}
 
 
@@ -116,6 +117,7 @@ class _Plot:
         self.x = widgets.Dropdown(description="across", **narrow)
         self.x_log = widgets.Dropdown(description="→ scale", options=list(_SCALES), **narrow)
         self.y_log = widgets.Dropdown(description="↑ scale", options=list(_SCALES), **narrow)
+        self.published = widgets.Checkbox(description="published", indent=False, layout={"width": "auto"})
         self.why = widgets.HTML().add_class("lab-why")
         self.figure = session.figures[letter] = live.blank(HEIGHT)
         self._fields = {
@@ -125,6 +127,7 @@ class _Plot:
             "x": self.x,
             "x_log": self.x_log,
             "y_log": self.y_log,
+            "published": self.published,
         }
         for name, field in self._fields.items():
             field.add_class(f"lab-{name.replace('_', '-')}-{letter}")
@@ -174,10 +177,13 @@ class _Plot:
             names = view.statistics_offered(summary, now.metric, now.statistic)
             self._offer(self.statistic, names, now.statistic)
             self._offer(self.x, [(view.words(c), c) for c in view.axes_of(summary)], now.x)
+            self.published.disabled = not now.beside
+            self.published.tooltip = PUBLISHED if now.beside else f"{PUBLISHED}: there are none"
             same = dataclasses.replace(before, campaigns=now.campaigns) == now
             live.redraw(self.figure, now.figure(summary), keep_zoom=same and session.running)
             for trace in self.figure.data:
-                trace.on_click(self._clicked)
+                if not (trace.meta or {}).get("overlay"):  # nothing was measured there
+                    trace.on_click(self._clicked)
             self.why.value = joined(map(html.escape, session.store.unreadable.values()))
         except LabkitError as error:
             self.figure.data = ()

@@ -2,6 +2,7 @@
 -- Runs before citeproc: "@fig-a" must no longer look like a citation by then.
 local html                          -- target format
 local names = { fig = "Figure", tbl = "Table", eq = "Equation", sec = "Section" }
+local chapters = { chapter = "Chapter", appendix = "Appendix" }
 local refs = {}                     -- label -> text of a reference
 local chapter, appendix, count, sections = 0, false, {}, { 0, 0 }
 
@@ -27,7 +28,7 @@ local function header(h)
   if h.level == 1 then
     chapter, count, sections = chapter + 1, {}, { 0, 0 }
     n = mark()
-    refs[h.identifier] = (appendix and "Appendix" or "Chapter") .. "\u{a0}" .. n
+    refs[h.identifier] = (appendix and chapters.appendix or chapters.chapter) .. "\u{a0}" .. n
   elseif h.level <= 3 and chapter > 0 then
     local i = h.level - 1
     sections[i] = sections[i] + 1
@@ -189,6 +190,12 @@ local resolve = {
 
 function Pandoc(doc)
   html = pandoc.utils.stringify(doc.meta.target) == "html"
+  for _, words in ipairs { names, chapters } do -- those that the settings give in another language
+    for name in pairs(words) do
+      local word = doc.meta["word-" .. name]
+      if word then words[name] = pandoc.utils.stringify(word) end
+    end
+  end
   local blocks = pandoc.Blocks {}
   for _, item in ipairs(doc.blocks) do
     if item.attributes.kind == "appendix" and not appendix then appendix, chapter = true, 0 end

@@ -22,7 +22,17 @@ ROOT = Path(__file__).resolve().parents[3]
 TOP = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
 PARTS = {
     "Measure": ("guide", "benchmarks", "sockets", "verbs", "congestion", "on-a-cluster", "virtual-cluster"),
-    "Read and publish": ("explorer", "statistics", "gate", "data-dictionary", "parity", "report", "teaching"),
+    "Read and publish": (
+        "explorer",
+        "import",
+        "statistics",
+        "gate",
+        "reference-data",
+        "data-dictionary",
+        "parity",
+        "report",
+        "teaching",
+    ),
     "How labkit works": ("performance", "reliability", "security", "architecture", "CONTRIBUTING", "CHANGELOG"),
 }
 

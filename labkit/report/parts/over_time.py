@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 from labkit.analysis import history as analysis
 from labkit.analysis.history import History, Run
@@ -40,12 +41,13 @@ def picture(past: History) -> str:
 
 
 def section(content: Content) -> str:
-    """Return the section on the campaigns over time; empty where there is no history."""
-    if content.history is None:
+    """Return the section on the campaigns over time, and add its picture; empty where there is no history."""
+    past = of(content)
+    if past is None:
         return ""
-    past = content.history
     parts = ["## Over time {.unnumbered #sec-over-time}", escape(past.sentence)]
-    if content.timeline:
+    if svg := picture(past):
+        content.pictures[Path(FILE).name] = svg
         words = "Points over the campaigns: those with the surest changes first."
         parts.append(f"![{words}]({FILE}){{#fig-over-time}}")
     table = changes_table(past)

@@ -1,0 +1,23 @@
+"""Collectives between GPUs, as nccl-tests and rccl-tests print them: a benchmark for each."""
+
+from labkit.benchmarks import LogBenchmark
+
+_COLLECTIVES = (
+    *("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_to_allv", "broadcast", "reduce", "gather"),
+    *("scatter", "sendrecv", "hypercube"),
+)
+
+FORMS = {
+    f"nccl_{name}": LogBenchmark(
+        title=f"{name.replace('_', ' ')} of NCCL or RCCL",
+        metrics={"busbw_GBps": lambda spec: 1, "algbw_GBps": lambda spec: 1, "latency_us": lambda spec: 1},
+        logs={f"nccl-tests {name}": {}},
+        cadence="streaming",
+        doc=f"""The collective {name} between GPUs, as nccl-tests prints it.
+
+The time is that of a loop of calls over their number, by default the mean over ranks. `algbw_GBps` is the size over
+that time, `busbw_GBps` the same times the collective's factor, which makes it comparable with the speed of the links.
+""",
+    )
+    for name in _COLLECTIVES
+}

@@ -1,0 +1,63 @@
+"""pyperf's JSON: benchmarks with the values of each worker process.
+
+A process is a fresh start, so it becomes a launch: median, mean, least and greatest of its values, without warm-ups.
+A value is the time of one call in s, already over the number of loops; of benchmarks with another unit (bytes) it is
+kept under the name ``value`` with that unit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from statistics import fmean, median
+from typing import Any
+
+from labkit.formats import malformed, metric
+from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, real
+from labkit.spec import Reported
+
+_BEGINS = re.compile(r"\s*\{\"benchmarks\": ?\[\{\"(?:metadata|runs)\"|[^\n]{0,200}\"benchmarks\": *\[ *$")
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each process that has values; those that only calibrated have none."""
+    suite = document(text, where)
+    if not isinstance(suite, Mapping) or not isinstance(suite.get("benchmarks"), list):
+        raise malformed(where, 0, str(suite)[:80], "an object with the list 'benchmarks'", REMEDY)
+    shared, made = _mapping(suite.get("metadata")), list[Run]()
+    for benchmark in suite["benchmarks"]:
+        common = shared | _mapping(benchmark.get("metadata"))
+        for run in benchmark["runs"]:
+            values = [real(value, "value", where) for value in run.get("values") or []]
+            if values:
+                made.append(_run(values, common | _mapping(run.get("metadata")), len(made) + 1))
+    return made
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _run(values: list[float], facts: Mapping[str, Any], number: int) -> Run:
+    """Make the run of a process."""
+    unit = str(facts.get("unit", "second"))
+    numbers = (("p50", median(values)), ("mean", fmean(values)), ("min", min(values)), ("max", max(values)))
+    if unit == "second":
+        reported = [metric("run_time_s", statistic, value) for statistic, value in numbers]
+    else:
+        reported = [Reported("value", unit[:40], statistic, value) for statistic, value in numbers]
+    reported.append(Reported("values", "", "total", float(len(values))))
+    words = ("hostname", "cpu_model_name", "python_version", "date", "cpu_affinity", "platform")
+    return Run(
+        test="pyperf",
+        values=tuple(reported),
+        line=number,
+        options={"name": str(facts.get("name", "unnamed")), "python": str(facts.get("python_version", ""))},
+        parameters={name: str(facts[name]) for name in words if name in facts},
+        version=str(facts.get("perf_version", "")),
+        source=json.dumps({"values": values})[:SHOWN],
+    )
+
+
+LOG = Log("pyperf", ('"benchmarks"',), _BEGINS, runs)

@@ -1,0 +1,1 @@
+"""Models of what a number could be: bounds that hardware and protocols set, computed from stated facts."""

@@ -1,0 +1,318 @@
+"""What the path of a point allows at most: rates of links and buses less their headers, and delays.
+
+A bound is computed from what the samples say of the path (testbed, interface, RDMA port) or from what a user states. A
+path without such facts, such as shared memory or the loopback interface, has no bound from a data sheet.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labkit.errors import SpecError
+from labkit.models import links
+from labkit.samples import Samples
+from labkit.samples.facts import ACTIVE_MTU, DEVICE, EVIDENCE, INTERFACE_B, TESTBED, badges
+from labkit.units import format_number
+
+# benchmark → directions whose bytes its bandwidth adds up
+BANDWIDTH = {
+    "mpi.bandwidth": 1,
+    "mpi.bandwidth_persistent": 1,
+    "mpi.bibandwidth": 2,
+    "mpi.bibandwidth_persistent": 2,
+    "mpi.get_bandwidth": 1,
+    "mpi.put_bandwidth": 1,
+    "mpi.put_bibandwidth": 2,
+    "mpi.queue_depth": 1,
+    "sockets.tcp_bidirectional": 2,
+    "sockets.tcp_stream": 1,
+    "sockets.udp_stream": 1,
+    "verbs.read_bandwidth": 1,
+    "verbs.send_bandwidth": 1,
+    "verbs.ucx_bandwidth": 1,
+    "verbs.write_bandwidth": 1,
+}
+# benchmark → times that its latency crosses the path, one after another
+LATENCY = {
+    "mpi.latency": 1,
+    "mpi.latency_persistent": 1,
+    "sockets.tcp_rr": 2,
+    "sockets.udp_rr": 2,
+    "verbs.read_latency": 2,
+    "verbs.send_latency": 1,
+    "verbs.ucx_latency": 1,
+    "verbs.write_latency": 1,
+}
+_VERBS_MTU = (4096, 2048, 1024, 512, 256)
+_BITS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>[kmg]?)bit(?:/s)?", re.IGNORECASE)
+_TIME = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ns|us|ms|s)")
+# B, s: what passes before traffic control limits the rate (labkit.testbeds.virtual_cluster, soft_roce)
+_FRAMES, _BURST_S, _CABLE_BURST = 2.0 * 1514, 20e-6, 20e3
+_INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
+_CARRIED = 0.5  # part of the busiest link's bytes above which a link is on the path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What a user states of a path; it replaces what the samples say.
+
+    Parameters
+    ----------
+    link : rate of the link in each direction: ``100gbit``, or ``100 Gb/sec (4X EDR)`` as Linux prints it.
+    mtu : of the interface (Ethernet) or the RDMA port, B; 0 if not stated.
+    pcie : generation and lanes of the adapter's slot: ``3x16``; empty if not stated.
+    delay : one way of cables and switches: ``300ns``, ``1ms``; empty if not stated.
+    """
+
+    link: str = ""
+    mtu: int = 0
+    pcie: str = ""
+    delay: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Rate of the link, bit/s; 0 if not stated."""
+        return _rate(self.link) if self.link else 0.0
+
+    def check(self) -> None:
+        """Read everything.
+
+        Raises
+        ------
+        SpecError
+            If a statement cannot be read, or the MTU is too small for a packet.
+        """
+        _ = self.rate, _seconds(self.delay), links.pcie_of(self.pcie) if self.pcie else None
+        if self.mtu and not 256 <= self.mtu <= 65536:
+            raise SpecError(f"mtu={self.mtu}, but it must be 256 to 65536 B. See 'ip link', or ibv_devinfo.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """One limit of a path.
+
+    Parameters
+    ----------
+    name : what limits.
+    value : B/s of payload, or s.
+    formula : how it follows.
+    source : where its facts are from: ``testbed``, ``host`` or ``stated``.
+    """
+
+    name: str
+    value: float
+    formula: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wire:
+    """The slowest link of a path.
+
+    Parameters
+    ----------
+    name : of the link.
+    rate : bit/s in each direction; infinite where only a delay is known.
+    efficiency : of full packets.
+    source : as in `Bound`.
+    delay : one way, s.
+    burst : B that pass before traffic control limits the rate; 0 on a real link.
+    """
+
+    name: str
+    rate: float
+    efficiency: links.Efficiency
+    source: str
+    delay: float = 0.0
+    burst: float = 0.0
+
+
+def of_bandwidth(samples: Samples, stated: Stated | None = None) -> tuple[Bound, ...]:
+    """Upper bounds on the bandwidth of a point, B/s, the lowest first.
+
+    Parameters
+    ----------
+    samples : of a benchmark of `BANDWIDTH`; others have no bounds.
+
+    Raises
+    ------
+    SpecError
+        If a statement cannot be read.
+    """
+    directions, stated = BANDWIDTH.get(samples.spec.benchmark, 0), stated or Stated()
+    directions *= 2 if samples.spec.values.get("bidirectional") else 1
+    if not directions:
+        return ()
+    bounds = []
+    wire = path(samples, stated)
+    if wire is not None and math.isfinite(wire.rate):
+        value = directions * wire.rate / 8 * wire.efficiency.share
+        formula = f"{_both(directions)}{format_number(wire.rate / 1e9)} Gbit/s / 8, {wire.efficiency}"
+        bounds.append(Bound(name=wire.name, value=value, formula=formula, source=wire.source))
+    for generation, width, source in _slots(samples, stated):
+        rate, efficiency = links.pcie(generation, width)
+        formula = f"{_both(directions)}{format_number(rate / 1e9)} Gbit/s / 8, {efficiency}"
+        value = directions * rate / 8 * efficiency.share
+        bounds.append(Bound(name=f"PCIe {generation}.0 x{width}", value=value, formula=formula, source=source))
+    return tuple(sorted(bounds, key=lambda bound: bound.value))
+
+
+def of_latency(samples: Samples, stated: Stated | None = None) -> tuple[Bound, ...]:
+    """Lower bound on the latency of a point, s: delays of the path, and the time that its bytes take on the link.
+
+    Parameters
+    ----------
+    samples : of a benchmark of `LATENCY`; others have no bounds.
+
+    Raises
+    ------
+    SpecError
+        If a statement cannot be read.
+    """
+    crossings = LATENCY.get(samples.spec.benchmark, 0)
+    wire = path(samples, stated or Stated())
+    if not crossings or wire is None:
+        return ()
+    sent = 1 if samples.spec.benchmark == "verbs.read_latency" else crossings  # a read's request has no payload
+    limited = max(0.0, (samples.spec.size or 0) / wire.efficiency.share - wire.burst)
+    serial = sent * limited * 8 / wire.rate
+    value = crossings * wire.delay + serial
+    if not value:
+        return ()
+    formula = (
+        f"{crossings} × {format_number(wire.delay * 1e6)} µs of delay + {format_number(serial * 1e6)} µs for the bytes"
+    )
+    return (Bound(name=wire.name, value=value, formula=formula, source=wire.source),)
+
+
+def _both(directions: int) -> str:
+    return "2 directions × " if directions == 2 else ""
+
+
+# ---- the path of a point ---------------------------------------------------------------------------------------------
+
+
+def path(samples: Samples, stated: Stated) -> Wire | None:
+    """The slowest link that the bytes of a point crossed; None if nothing says what that is."""
+    facts = TESTBED.of(samples.meta)
+    verbs = samples.spec.benchmark.startswith("verbs.") and not samples.spec.benchmark.startswith("verbs.ucx")
+    if {badge.code for badge in badges(samples.meta)} & _INSIDE:
+        return None
+    if stated.link:
+        return _stated(samples, stated, verbs=verbs)
+    delay = _seconds(str(facts.get("delay") or ""))
+    if "rate_bps" in facts:
+        name, rate = _emulated(facts, EVIDENCE.of(samples.meta))
+        efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples), frame=links.SHAPED_FRAME)
+        burst = max(_FRAMES, rate / 8 * _BURST_S)
+        return Wire(name=name, rate=rate, efficiency=efficiency, source="testbed", delay=delay, burst=burst)
+    if facts.get("rate") or delay:
+        rate = _rate(str(facts["rate"])) if facts.get("rate") else math.inf
+        payload = ACTIVE_MTU.of(samples.meta) or next(
+            size for size in _VERBS_MTU if size + 64 <= int(facts.get("mtu") or 1500)
+        )
+        efficiency = links.roce(payload, frame=links.SHAPED_FRAME)
+        return Wire(name="cable", rate=rate, efficiency=efficiency, source="testbed", delay=delay, burst=_CABLE_BURST)
+    if verbs:
+        return _port(samples, stated) if not facts else None
+    return _interface(samples, stated) if not facts else None
+
+
+def _stated(samples: Samples, stated: Stated, *, verbs: bool) -> Wire:
+    """The link that a user states."""
+    if verbs:
+        size = stated.mtu or ACTIVE_MTU.of(samples.meta) or 4096
+        efficiency = links.infiniband(size) if "Gb/sec" in stated.link else links.roce(size)
+    else:
+        efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples))
+    delay = _seconds(stated.delay)
+    return Wire(name="link", rate=stated.rate, efficiency=efficiency, source="stated", delay=delay)
+
+
+def _emulated(facts: Mapping[str, Any], evidence: Mapping[str, int]) -> tuple[str, float]:
+    """Name and rate of the slowest shaped link that carried the bytes; a host's link if nothing was counted."""
+    slow: Mapping[str, float] = facts.get("slow_bps") or {}
+    carried = {name: count for name, count in evidence.items() if name.endswith("x_bytes")}
+    least = _CARRIED * max(carried.values(), default=0)
+    rates = {"link of a host": float(facts["rate_bps"])}
+    for name, count in carried.items():
+        device = name.partition(".")[0]
+        if count >= least and device in slow:
+            rates[f"link of {device}"] = float(slow[device])
+        if count >= least and device.startswith("leaf") and facts.get("uplink_bps"):
+            rates["uplink"] = float(facts["uplink_bps"])
+    name = min(rates, key=lambda name: rates[name])
+    return name, rates[name]
+
+
+def _interface(samples: Samples, stated: Stated) -> Wire | None:
+    """The interface of rank 0's host that received most, if it is a network's and its rate is known."""
+    received = INTERFACE_B.of(samples.meta)
+    nics = {nic["name"]: nic for nic in samples.host.get("nics") or ()}
+    used = max(received, key=lambda name: received[name], default=samples.spec.device)
+    nic = nics.get(used)
+    if not nic or nic.get("kind") == "loopback" or not nic.get("speed_Mbps") or not received.get(used, 1):
+        return None
+    efficiency = links.ethernet(stated.mtu or nic.get("mtu") or 1500, _protocol(samples))
+    delay = _seconds(stated.delay)
+    return Wire(
+        name=f"interface {used}", rate=nic["speed_Mbps"] * 1e6, efficiency=efficiency, source="host", delay=delay
+    )
+
+
+def _port(samples: Samples, stated: Stated) -> Wire | None:
+    """The RDMA port of a point, if the host's description says its rate."""
+    devices = {one["name"]: one for one in samples.host.get("rdma_devices") or ()}
+    used = DEVICE.of(samples.meta) or samples.spec.device.partition(":")[0]
+    port = devices.get(used) or (next(iter(devices.values())) if len(devices) == 1 else None)
+    if not port or not port.get("rate"):
+        return None
+    try:
+        rate = links.infiniband_rate(str(port["rate"]))
+    except SpecError:  # a rate that this version does not know
+        return None
+    size = stated.mtu or ACTIVE_MTU.of(samples.meta) or 4096
+    efficiency = links.infiniband(size) if port.get("link_layer") == "InfiniBand" else links.roce(size)
+    delay = _seconds(stated.delay)
+    return Wire(name=f"port of {port['name']}", rate=rate, efficiency=efficiency, source="host", delay=delay)
+
+
+def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[int, int, str]]:
+    """Generation and lanes of the adapter's PCI Express link, and who says so."""
+    if stated.pcie:
+        yield *links.pcie_of(stated.pcie), "stated"
+        return
+    received = INTERFACE_B.of(samples.meta)
+    used = max(received, key=lambda name: received[name], default="")
+    for adapter in (*(samples.host.get("nics") or ()), *(samples.host.get("rdma_devices") or ())):
+        generation = links.pcie_generation(str(adapter.get("pcie_speed") or ""))
+        if adapter["name"] in (used, DEVICE.of(samples.meta), samples.spec.device) and generation:
+            yield generation, int(adapter["pcie_width"]), "host"
+
+
+def _protocol(samples: Samples) -> str:
+    return "udp" if samples.spec.benchmark.startswith("sockets.udp") else "tcp"
+
+
+def _rate(text: str) -> float:
+    """Bit/s of ``100gbit``, ``24mbit`` or Linux's text for an RDMA port."""
+    if "Gb/sec" in text:
+        return links.infiniband_rate(text)
+    match = _BITS.fullmatch(text.strip())
+    if not match or not float(match["number"]):
+        raise SpecError(f"link={text!r}, but it must read like 25gbit, 200mbit or '100 Gb/sec (4X EDR)'.")
+    return float(match["number"]) * {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}[match["prefix"].lower()]
+
+
+def _seconds(text: str) -> float:
+    """Seconds of ``1ms``; 0 for none."""
+    if not text:
+        return 0.0
+    match = _TIME.fullmatch(text.strip())
+    if not match:
+        raise SpecError(f"delay={text!r}, but it must read like 300ns, 5us, 1ms or 2s.")
+    return float(match["number"]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[match["unit"]]

@@ -1,0 +1,287 @@
+"""Whether a bandwidth or a latency is as good as its path allows, which bound binds, and what to check next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from labkit.columns import METRICS, statistic_column
+from labkit.host.checks import of_machine
+from labkit.models import bounds
+from labkit.models.bounds import Bound, Stated
+from labkit.models.links import ethernet, pcie_generation
+from labkit.records import headline_statistic
+from labkit.records.factors import differing, level, named
+from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT, INTERFACE_B, badges
+from labkit.units import format_number, format_share, format_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Verdict = Literal["good", "doubtful", "bad", "above its bound", "no bound", "above its floor", "below its floor"]
+GOOD, BAD = 0.9, 0.7  # part of the bound
+TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers that are smaller than assumed, clocks
+RULE = (
+    f"good: the interval lies at {format_share(GOOD)} of the bound or above; bad: it lies below {format_share(BAD)}; "
+    f"doubtful: neither. A value more than {format_share(TOLERANCE)} above its bound is a defect of one of the two"
+)
+_DOUBTS = {  # code of a badge → what to do
+    "functional": "measure with an adapter: soft-RoCE in an emulated guest shows function, not performance",
+    "busy-machine": "labkit doctor   # see what else runs, then measure again",
+    "oversubscription": "measure with at most one rank for each core",
+    "path-mismatch": "labkit doctor   # the bytes did not take the path that was asked for: see the interface counters",
+}
+_LARGE = 1 << 20  # B: below, the cost of a message still counts
+_FAST = 10e9  # bit/s from which an MTU of 1500 costs noticeably
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Something to check.
+
+    Parameters
+    ----------
+    what : it may be.
+    why : evidence.
+    command : that shows or changes it.
+    """
+
+    what: str
+    why: str
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """One setting of a benchmark beside its bound.
+
+    Parameters
+    ----------
+    benchmark, setting, size, metric, statistic : of the point; bandwidth: the best size, latency: the smallest.
+    value, low, high : with its interval, in the unit of the metric.
+    launches : behind it.
+    bound : that binds; None if nothing bounds the path.
+    limit : the bound in the unit of the metric; NaN without one.
+    others : bounds that do not bind.
+    share : part of the bound; of a latency the floor over the latency. NaN without a bound.
+    verdict : by `RULE`.
+    reason : why there is no bound, or why the verdict is a defect.
+    steps : what to check next, most likely first.
+    """
+
+    benchmark: str
+    setting: str
+    size: int
+    metric: str
+    statistic: str
+    value: float
+    low: float
+    high: float
+    launches: int
+    bound: Bound | None
+    limit: float
+    others: tuple[Bound, ...]
+    share: float
+    verdict: Verdict
+    reason: str
+    steps: tuple[Step, ...]
+
+
+def judge(samples: Iterable[Samples], summary: pd.DataFrame, stated: Stated | None = None) -> list[Judged]:
+    """Judge every setting of the benchmarks of `bounds.BANDWIDTH` and `bounds.LATENCY`.
+
+    Parameters
+    ----------
+    samples : of the campaign; one of each point is enough.
+    summary : of the same campaign, from `labkit.records.summary`.
+    stated : what a user says of the path.
+
+    Returns
+    -------
+    Bandwidths first, in the order of the summary.
+
+    Raises
+    ------
+    SpecError
+        If a statement cannot be read.
+    """
+    stated = stated or Stated()
+    by_point: dict[str, list[Samples]] = {}
+    for one in samples:
+        by_point.setdefault(FINGERPRINT.of(one.meta), []).append(one)
+    judged: list[Judged] = []
+    for names, metric, better in (
+        (bounds.BANDWIDTH, "bandwidth_MBps", "highest"),
+        (bounds.LATENCY, "", "smallest size"),
+    ):
+        for name in (name for name in dict.fromkeys(summary["benchmark"]) if name in names):
+            rows = summary[summary["benchmark"] == name]
+            used = metric or ("round_trip_us" if _has(rows, "round_trip_us") else "latency_us")
+            if _has(rows, used):
+                judged += _benchmark(rows, used, better == "highest", by_point, stated)
+    return judged
+
+
+def _has(rows: pd.DataFrame, metric: str) -> bool:
+    column = statistic_column(metric, headline_statistic(rows, metric))
+    return column in rows and bool(rows[column].notna().any())
+
+
+def _benchmark(
+    rows: pd.DataFrame, metric: str, highest: bool, by_point: dict[str, list[Samples]], stated: Stated
+) -> Iterator[Judged]:
+    """Judge one benchmark: of each setting its highest bandwidth, or the latency of its smallest size."""
+    statistic = headline_statistic(rows, metric)
+    column = statistic_column(metric, statistic)
+    rows = rows[rows[column].notna()]
+    factors = differing(rows, skip=["fingerprint"])
+    groups = rows.groupby([rows[name].map(level) for name in factors], sort=False) if factors else [("", rows)]
+    for _, group in groups:
+        row = group.loc[group[column].idxmax() if highest else group["message_size_B"].idxmin()]
+        launches = by_point.get(str(row["fingerprint"]), [])
+        if not launches:
+            continue
+        one = launches[0]
+        known = (bounds.of_bandwidth if highest else bounds.of_latency)(one, stated)
+        factor = METRICS[metric].factor
+        value, low, high = (float(row[name]) for name in (column, f"{metric}_low", f"{metric}_high"))
+        low, high = (low, high) if low == low and high == high else (value, value)
+        bound = known[0] if known else None
+        limit = bound.value * factor if bound else float("nan")
+        verdict, reason = _verdict(one, low, high, limit, highest=highest)
+        share = (value / limit if highest else limit / value) if bound else float("nan")
+        yield Judged(
+            benchmark=one.spec.benchmark,
+            setting=", ".join(f"{named(name)} {level(row[name])}" for name in factors),
+            size=int(row["message_size_B"]) if row["message_size_B"] == row["message_size_B"] else 0,
+            metric=metric,
+            statistic=statistic,
+            value=value,
+            low=low,
+            high=high,
+            launches=int(row["launches"]),
+            bound=bound,
+            limit=limit,
+            others=known[1:],
+            share=share,
+            verdict=verdict,
+            reason=reason,
+            steps=tuple(_steps(one, bound, int(group["message_size_B"].max())))
+            if verdict in ("doubtful", "bad")
+            else (),
+        )
+
+
+def _verdict(samples: Samples, low: float, high: float, limit: float, *, highest: bool) -> tuple[Verdict, str]:
+    """The verdict, and why there is none or why it is a defect."""
+    if limit != limit:
+        return "no bound", _unbounded(samples)
+    if not highest:
+        if high < limit * (1 - TOLERANCE):
+            return "below its floor", "the delay that the path is said to have, or the measurement, is wrong"
+        return "above its floor", ""
+    if low > limit * (1 + TOLERANCE):
+        return "above its bound", "the rate that the path is said to have, or the measurement, is wrong"
+    return ("good" if low >= GOOD * limit else "bad" if high < BAD * limit else "doubtful"), ""
+
+
+def _unbounded(samples: Samples) -> str:
+    """Why nothing bounds the path of a point."""
+    codes = {one.code for one in badges(samples.meta)}
+    if "shared-memory" in codes:
+        return "shared memory: the processor copies, no link bounds it"
+    if "loopback" in codes:
+        return "loopback interface: the processor copies, no link bounds it"
+    if samples.spec.testbed.startswith("soft-roce"):
+        return "soft-RoCE without a rate: the processor bounds it"
+    return "the samples do not say which link carried the bytes, or its rate: state --link and --mtu"
+
+
+# ---- what to check ---------------------------------------------------------------------------------------------------
+
+
+def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step]:
+    """What to check, most likely first. Only what the point does not exclude."""
+    nics = {nic["name"]: nic for nic in samples.host.get("nics") or ()}
+    received = INTERFACE_B.of(samples.meta)
+    used = max(received, key=lambda name: received[name], default="")
+    nic = nics.get(used, {})
+    for badge in badges(samples.meta):
+        if badge.code in _DOUBTS:
+            yield Step(what=badge.text, why="badge of the point", command=_DOUBTS[badge.code])
+    if bound is not None and largest < _LARGE:
+        yield Step(
+            what="messages are too small",
+            why=f"the largest size is {format_size(largest)}",
+            command=f"labkit measure {samples.spec.benchmark} -m 1Mi:16Mi",
+        )
+    faster = [one for one in nics.values() if (one.get("speed_Mbps") or 0) > (nic.get("speed_Mbps") or 0)]
+    if used and used != "lo" and faster:
+        yield Step(
+            what="wrong interface",
+            why=f"{used} carried the bytes, but {faster[0]['name']} is faster ({faster[0]['speed_Mbps']:,} Mbit/s)",
+            command=f"labkit measure {samples.spec.benchmark} --device {faster[0]['name']}",
+        )
+    yield from _slot(nic)
+    rate = (nic.get("speed_Mbps") or 0) * 1e6
+    mtu = nic.get("mtu") or 0
+    if rate >= _FAST and 0 < mtu < 9000:
+        gain = ethernet(9000).share / ethernet(mtu).share - 1
+        yield Step(
+            what="small packets",
+            why=f"the MTU of {used} is {mtu} B: 9000 B carry {format_share(gain)} more payload in fewer packets",
+            command=f"ip link set dev {used} mtu 9000   # on all hosts and switches of the path",
+        )
+    for check in of_machine(samples.host):
+        if check.state != "ok":
+            yield Step(what=check.name, why=check.found, command=check.remedy)
+    if samples.spec.benchmark == "sockets.tcp_stream":
+        yield Step(
+            what="one processor is the limit",
+            why="one stream runs on one core at each end",
+            command="labkit measure sockets.tcp_stream --factor streams=1,2,4",
+        )
+
+
+def _slot(nic: dict[str, object]) -> Iterator[Step]:
+    """Yield that an adapter runs with fewer lanes or slower than it can."""
+    now, best = (
+        (pcie_generation(str(nic.get(f"pcie_{end}speed") or "")), nic.get(f"pcie_{end}width")) for end in ("", "max_")
+    )
+    if all((*now, *best)) and now != best:
+        yield Step(
+            what="degraded PCI Express link",
+            why=f"generation {now[0]} with {now[1]} lanes, but the adapter can {best[0]} with {best[1]}",
+            command="sudo lspci -vv | grep -E 'LnkCap|LnkSta'   # then reseat the adapter, or use another slot",
+        )
+
+
+def sentence(one: Judged) -> str:
+    """Say in a sentence how good a setting is.
+
+    Examples
+    --------
+    >>> bound = Bound(name="link", value=1.25e9, formula="", source="stated")
+    >>> sentence(Judged(benchmark="mpi.bandwidth", setting="tcp", size=1 << 20, metric="bandwidth_MBps", reason="",
+    ...     statistic="p50", value=1100, low=1090, high=1110, launches=6, bound=bound, limit=1250.0, others=(),
+    ...     share=0.88, verdict="doubtful", steps=()))
+    'mpi.bandwidth (tcp), 1 MiB: 1,100 MB/s is 88 % of what the link allows (1,250 MB/s): doubtful.'
+    """
+    where = f"{one.benchmark}{f' ({one.setting})' if one.setting else ''}, {format_size(one.size)}"
+    unit = METRICS[one.metric].unit
+    value = f"{where}: {format_number(one.value)} {unit}"
+    if one.bound is None:
+        return f"{value}. No bound: {one.reason}."
+    if one.verdict in ("above its floor", "below its floor"):
+        floor = f"the floor of the {one.bound.name} ({format_number(one.limit)} {unit})"
+        return f"{value}, {format_number(1 / one.share)} times {floor}."
+    defect = f": {one.reason}" if one.reason else ""
+    limit = f"what the {one.bound.name} allows ({format_number(one.limit)} {unit})"
+    return f"{value} is {format_share(one.share)} of {limit}: {one.verdict}{defect}."
+
+
+def defects(judged: Sequence[Judged]) -> list[Judged]:
+    """Those beyond their bound or below their floor."""
+    return [one for one in judged if one.verdict in ("above its bound", "below its floor")]

@@ -1,0 +1,94 @@
+"""Choose the rows of a summary that stand for a benchmark on a path, so that tables need not show all settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from labkit.columns import METRICS, split, statistic_column
+from labkit.records import Value, headline_statistic, value_of
+from labkit.records.factors import differing, level
+from labkit.report.markdown import escape
+from labkit.report.variables import headline_metric
+from labkit.units import format_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PATH = ("transport", "testbed")
+_WORDS = {"shm": "shared memory", "tcp": "TCP", "auto": ""}
+
+
+def metric_of(rows: pd.DataFrame, wanted: str = "") -> str:
+    """Return the wanted metric if the rows have it, else their headline metric; empty if they have none."""
+    has = any((parts := split(c)) and parts[0] == wanted and rows[c].notna().any() for c in rows.columns)
+    return wanted if has else headline_metric(str(rows["benchmark"].iloc[0]), rows)
+
+
+def curves(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield, for each path, its name and one curve of a benchmark: that of the setting with the most points.
+
+    Parameters
+    ----------
+    rows : of one benchmark, from `labkit.records.summary`.
+    metric : that the points must have.
+    """
+    rows = rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()]
+    named = rows[rows["transport"] != "auto"]
+    rows = named if len(named) else rows
+    for keys, group in rows.groupby(list(_PATH), sort=True):
+        others = [name for name in differing(group) if name not in (*_PATH, "fingerprint")]
+        if others:
+            parts = [part for _, part in group.groupby([group[name].map(level) for name in others], sort=False)]
+            group = max(parts, key=len)
+        yield path_name(*map(str, keys)), group.drop_duplicates("message_size_B").sort_values("message_size_B")
+
+
+def path_name(transport: str, testbed: str) -> str:
+    """Return a path in words.
+
+    Examples
+    --------
+    >>> path_name("tcp", "local"), path_name("auto", "soft-roce,loss=1"), path_name("auto", "local")
+    ('TCP', 'soft-RoCE, loss=1', '')
+    """
+    kind, _, settings = testbed.replace(",", ", ").replace("soft-roce", "soft-RoCE").partition(", ")
+    parts = [_WORDS.get(transport, transport), "" if kind == "local" else kind, settings]
+    return ", ".join(part for part in parts if part)
+
+
+def nearest(curve: pd.DataFrame, size: int) -> dict[str, Any]:
+    """Return the row of a curve whose size is nearest, as a ratio; the smaller of two."""
+    distance = [max(one + 1, size + 1) / min(one + 1, size + 1) for one in curve["message_size_B"]]
+    row: dict[str, Any] = curve.iloc[distance.index(min(distance))].to_dict()
+    return row
+
+
+def shown(row: dict[str, Any], metric: str, *, size: bool = True) -> str:
+    """Return a value with unit, interval and size, as Markdown."""
+    value = value_of(row, metric)
+    at = f" at {format_size(int(row['message_size_B']))}" if size and row["message_size_B"] else ""
+    return hard(f"**{value.text}** {escape(value.unit)}{interval(value)}") + hard(at)
+
+
+def interval(value: Value) -> str:
+    """Return an interval in brackets, as Markdown; empty where there is none."""
+    return f" {escape(f'[{value.range}]')}" if value.low == value.low else ""
+
+
+def hard(text: str) -> str:
+    """Return a text whose spaces break no line."""
+    return text.replace(" ", "\u00a0")
+
+
+def relative_widths(summary: pd.DataFrame, benchmarks: Sequence[str]) -> list[tuple[float, dict[str, Any], str]]:
+    """Return the points that have an interval, widest first: its width as a part of the value, the row, the metric."""
+    found = []
+    for name in benchmarks:
+        rows = summary[summary["benchmark"] == name]
+        metric = headline_metric(name, rows)
+        for row in rows.to_dict("records") if metric else ():
+            value = value_of(row, metric)
+            if value.low == value.low and value.value > 0 and row["launches"] > 1 and METRICS[metric].kind != "share":
+                found.append(((value.high - value.low) / value.value, {str(k): v for k, v in row.items()}, metric))
+    return sorted(found, key=lambda one: -one[0])

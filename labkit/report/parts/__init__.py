@@ -1,0 +1,25 @@
+"""Generated parts of chapters, one topic a file; each file has ``BLOCKS``: name → function of the report's content.
+
+A chapter asks for a part by a line ``<!-- generated: name -->``. A part that has nothing to say returns an empty text:
+then its section is left out, and the appendix says so once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from labkit.report.content import Content
+
+
+@cache
+def find() -> Mapping[str, Callable[[Content], str]]:
+    """Return the parts by name, from the files of this package."""
+    blocks: dict[str, Callable[[Content], str]] = {}
+    for module in pkgutil.iter_modules(__path__):
+        blocks |= importlib.import_module(f"{__name__}.{module.name}").BLOCKS
+    return blocks

@@ -1,0 +1,138 @@
+"""The verdicts of an acceptance contract: clauses, evidence, re-tests, and a page to sign."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from labkit import __version__, outside
+from labkit.analysis import contract
+from labkit.analysis.contract import Verdict
+from labkit.campaign import events
+from labkit.report import markdown
+from labkit.report.artifact import checksums
+from labkit.report.content import Content
+from labkit.report.markdown import code, escape
+from labkit.report.sources import Source
+from labkit.report.variables import plural
+from labkit.units import format_share
+
+_BLANK = "\u00a0" * 36  # room for a name or a signature
+_PARTIES = ("supplier", "customer", "measured by")
+_REASON = 200  # characters
+
+
+def judged(content: Content, source: Source) -> list[Verdict]:
+    """Return the verdicts of the contract on a campaign."""
+    clauses = contract.load(content.contract) if content.contract else []
+    return contract.judge(clauses, source.summary) if len(source.summary) else [Verdict(c, 0, 0, ()) for c in clauses]
+
+
+def title(content: Content) -> str:
+    """Return the title of the contract, else the name of its file."""
+    file = content.contract or Path()
+    return str(outside.toml(file).get("title") or file.stem)
+
+
+def verdict(content: Content) -> str:
+    """Return whether each campaign fulfils the contract."""
+    parts = []
+    for source in content.sources:
+        verdicts = judged(content, source)
+        failed = [one for one in verdicts if not one.passed]
+        word = "accepted" if not failed else "not accepted"
+        text = f"{escape(title(content))}: campaign **{escape(source.name)}** is **{word}**. "
+        text += f"{len(verdicts) - len(failed)} of {plural(len(verdicts), 'clause')} are fulfilled"
+        names = ", ".join(escape(one.clause.name) for one in failed)
+        parts.append(f"{text}; not fulfilled: {names}." if failed else f"{text}.")
+    return "\n\n".join(parts)
+
+
+def clauses(content: Content) -> str:
+    """Return a table with a row for each clause."""
+    rows = [
+        (
+            source,
+            [
+                "**pass**" if one.passed else "**fail**",
+                escape(one.clause.name),
+                escape(one.clause.text),
+                f"{one.fulfilled} of {one.points}",
+                format_share(one.fulfilled / one.points) if one.points else "–",
+            ],
+        )
+        for source in content.sources
+        for one in judged(content, source)
+    ]
+    head = ["verdict", "clause", "requires", "points that fulfil it", "share"]
+    return content.table(head, rows, align="lllrr", caption="Clauses of the contract. {#tbl-clauses}", empty="")
+
+
+def evidence(content: Content) -> str:
+    """Return the worst points of each clause."""
+    items = []
+    for source in content.sources:
+        name = f"{escape(source.name)}, " if content.several else ""
+        for one in judged(content, source):
+            word = "pass" if one.passed else "**fail**"
+            items.append(f"{name}{escape(one.clause.name)}: {word}. {escape(one.sentence)}.")
+    return markdown.bullets(items)
+
+
+def retests(content: Content) -> str:
+    """Return a table of the points that a first start did not measure: what was retried, and what failed."""
+    rows = []
+    for source in content.sources:
+        for event in events.read(source.path):
+            if event.kind in ("retried", "failed", "skipped"):
+                reason = str(event["reason"] or event.kind).partition(" command: ")[0][:_REASON]
+                rows.append((source, [escape(event["what"]), escape(event.kind), escape(reason)]))
+    launches = sum(len(source.records) for source in content.sources)
+    return content.table(
+        ["point", "event", "reason"],
+        rows,
+        caption="Points that were measured again, that failed, or that were skipped. {#tbl-retests}",
+        empty=f"No re-test was logged: the first start measured each of {plural(launches, 'launch', 'launches')}.",
+    )
+
+
+def terms(content: Content) -> str:
+    """Return the contract as its file has it, with its checksum."""
+    if content.contract is None:
+        return ""
+    text = content.contract.read_text(encoding="utf-8")
+    digest = hashlib.sha256(content.contract.read_bytes()).hexdigest()
+    return f"{code(content.contract.name)}, SHA-256 {code(digest)}:\n\n{markdown.block(text, 'toml')}"
+
+
+def sign_off(content: Content) -> str:
+    """Return a page with the verdicts, what they were made from, and room for signatures."""
+    rows = []
+    for source in content.sources:
+        verdicts = judged(content, source)
+        passed = all(one.passed for one in verdicts)
+        digest = hashlib.sha256(checksums(source).encode()).hexdigest()
+        rows += [
+            ("campaign", escape(source.name)),
+            ("verdict", "accepted" if passed else "not accepted"),
+            ("clauses fulfilled", f"{sum(one.passed for one in verdicts)} of {len(verdicts)}"),
+            ("SHA-256 of the list of its samples files", code(digest)),
+        ]
+    file = content.contract
+    if file is not None:
+        rows.append((f"SHA-256 of {escape(file.name)}", code(hashlib.sha256(file.read_bytes()).hexdigest())))
+    rows.append(("judged by", f"labkit {__version__}"))
+    facts = markdown.table(["what is signed", "value"], rows, caption="Facts of the acceptance. {#tbl-signed}")
+    blanks = [[name, _BLANK, _BLANK[:16], _BLANK] for name in _PARTIES]
+    caption = "Signatures. {#tbl-signatures}"
+    return f"{facts}\n\n{markdown.table(['for', 'name', 'date', 'signature'], blanks, caption=caption)}"
+
+
+BLOCKS = {
+    "acceptance-verdict": verdict,
+    "clauses": clauses,
+    "clause-evidence": evidence,
+    "retests": retests,
+    "contract": terms,
+    "sign-off": sign_off,
+}

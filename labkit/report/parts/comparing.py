@@ -1,0 +1,204 @@
+"""The comparison of campaigns as `labkit compare` makes it: verdicts, changes, what is undecided, what differs."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import warnings
+from collections import Counter
+
+from labkit import figures, stats
+from labkit.analysis import comparison
+from labkit.analysis.comparison import Compared, Comparison
+from labkit.analysis.comparison.judging import BETTER, FASTER, SAME, SLOWER, UNDECIDED, WORSE
+from labkit.campaign import Campaign
+from labkit.columns import METRICS
+from labkit.errors import DataError, LabkitWarning, SpecError
+from labkit.figures.static import svgs
+from labkit.report import markdown
+from labkit.report.choosing import hard
+from labkit.report.content import Content
+from labkit.report.markdown import escape
+from labkit.report.variables import plural, title
+from labkit.units import format_number, format_range, format_share, format_size
+
+FILE = "comparison.svg"
+_CHANGES, _UNMATCHED = 40, 12  # rows
+_CHANGED = (SLOWER, WORSE, FASTER, BETTER)
+
+
+def compared(content: Content) -> tuple[Comparison | None, str]:
+    """Return the comparison of the campaigns with the first one, and why it is doubtful or missing; made once.
+
+    Where factors differ that nobody declared, it is made all the same, and marked.
+    """
+    if "comparison" not in content.made:
+        content.made["comparison"] = _compared(content)
+    made: tuple[Comparison | None, str] = content.made["comparison"]
+    return made
+
+
+def _compared(content: Content) -> tuple[Comparison | None, str]:
+    sides = {}
+    for number, source in enumerate(content.sources, start=1):
+        name = source.name if source.name not in sides else f"{source.name} ({number})"
+        sides[name] = comparison.read(Campaign(source.path))
+    try:
+        return comparison.compare(sides, allow=content.allow), ""
+    except SpecError as error:
+        why = str(error)
+    try:
+        return comparison.compare(sides, allow=content.allow, force=True), why
+    except SpecError as error:
+        return None, str(error)
+
+
+def summary(content: Content) -> str:
+    """Return the result in a sentence, and a callout where the campaigns are not comparable."""
+    made, why = compared(content)
+    if made is None:
+        return markdown.callout("important", "No comparison", escape(why))
+    parts = [escape(made.sentence)]
+    if why:
+        parts.insert(0, markdown.callout("important", "Not comparable", escape(why)))
+    p, width, level = (format_share(one) for one in (1 - stats.LEVEL, made.relevant, stats.LEVEL))
+    parts.append(
+        f"The units are medians of launches. A point is *same* if the interval of its shift lies within {width} of the "
+        f"base. It is faster or slower if the Mann-Whitney test, corrected by Holm over all points, gives p ≤ {p} and "
+        f"the shift is larger than {width}. Else the launches do not decide. Brackets are {level} intervals of the "
+        "Hodges-Lehmann shift, as a ratio."
+    )
+    return "\n\n".join(parts)
+
+
+def by_benchmark(content: Content) -> str:
+    """Return a table of the verdicts by benchmark."""
+    made, _ = compared(content)
+    rows = []
+    groups: dict[tuple[str, str, str], list[Compared]] = {}
+    for one in made.rows if made else ():
+        groups.setdefault((one.side, one.benchmark, one.metric), []).append(one)
+    for (side, benchmark, metric), group in groups.items():
+        counts = Counter(one.judgement.verdict for one in group)
+        changed = sum(counts[word] for word in (SLOWER, WORSE)), sum(counts[word] for word in (FASTER, BETTER))
+        cells = [escape(side)] if made and len(made.sides) > 2 else []
+        cells += [escape(title(benchmark)), escape(METRICS[metric].label), str(len(group))]
+        rows.append([*cells, *map(str, (*changed, counts[SAME], counts[UNDECIDED]))])
+    head = ["side"] if made and len(made.sides) > 2 else []
+    head += ["benchmark", "metric", "points", "slower or worse", "faster or better", "same", "not enough data"]
+    caption = "Verdicts by benchmark. {#tbl-verdicts-by-benchmark}"
+    align = "l" * (len(head) - 5) + "rrrrr"
+    return markdown.table(head, rows, align=align, caption=caption) if rows else ""
+
+
+def figure(content: Content) -> str:
+    """Return the figure of the ratios by size; empty where nothing can draw it."""
+    made, _ = compared(content)
+    if made is None:
+        return ""
+    try:
+        spec = figures.shifts(made).to_plotly_json()
+    except DataError:
+        return ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabkitWarning)  # figures of chapters warn already
+        svg = svgs([spec])[0]
+    if not svg:
+        return ""
+    content.pictures[FILE] = svg
+    base = escape(made.sides[0])
+    return f"![Ratio of each point to {base}, with its interval, against message size.](figures/{FILE}){{#fig-ratios}}"
+
+
+def changes(content: Content) -> str:
+    """Return a table of the points that changed, the largest change first."""
+    made, _ = compared(content)
+    changed = [one for one in (made.rows if made else ()) if one.judgement.verdict in _CHANGED]
+    if not changed or made is None:
+        return "No point changed beyond its interval and the smallest relevant difference." if made else ""
+    order = sorted(changed, key=lambda one: -_size_of_change(one))
+    rows = [_row(one, len(made.sides) > 2) for one in order[:_CHANGES]]
+    more = f" {len(rows)} of {len(order)}; `labkit compare` prints all." if len(order) > len(rows) else ""
+    head = ["side"] if len(made.sides) > 2 else []
+    head += ["point", "size", made.sides[0], "now" if len(made.sides) > 2 else made.sides[1], "ratio", "p", "verdict"]
+    caption = f"Points that changed.{more} {{#tbl-changes}}"
+    align = "l" * (len(head) - 4) + "rrrl"
+    return markdown.table(list(map(escape, head)), rows, align=align, caption=caption)
+
+
+def _size_of_change(one: Compared) -> float:
+    ratio = one.judgement.ratio
+    return abs(math.log(ratio)) if ratio > 0 else 0.0
+
+
+def _row(one: Compared, several: bool) -> list[str]:
+    judged, unit = one.judgement, METRICS[one.metric].unit
+    setting = ", ".join(f"{name}={text}" for name, text in one.setting.items() if text not in ("-", ""))
+    ratio = format_number(judged.ratio, digits=3) if judged.ratio == judged.ratio else "–"
+    ends = (
+        f" {escape(f'[{format_range(judged.ratio_low, judged.ratio_high)}]')}" if judged.ratio == judged.ratio else ""
+    )
+    return [
+        *([escape(one.side)] if several else []),
+        escape(f"{title(one.benchmark)}{f' ({setting})' if setting else ''}"),
+        hard(format_size(one.size)) if one.size else "–",
+        hard(escape(f"{format_number(judged.base)} {unit}")),
+        hard(escape(f"{format_number(judged.value)} {unit}")),
+        hard(f"**{ratio}** {escape(f'[{ends}]' if ends else '')}"),
+        format_number(judged.p_adjusted, digits=2) if judged.p_adjusted == judged.p_adjusted else "–",
+        escape(judged.verdict),
+    ]
+
+
+def undecided(content: Content) -> str:
+    """Say how many points have not enough data, why, and how many launches would decide."""
+    made, _ = compared(content)
+    open_ = [one.judgement for one in (made.rows if made else ()) if one.judgement.verdict == UNDECIDED]
+    if not open_:
+        return ""
+    needed = [one.launches_needed for one in open_ if one.launches_needed]
+    text = f"{plural(len(open_), 'point')} had not enough data."
+    if reasons := Counter(one.reason for one in open_ if one.reason).most_common(3):
+        text += " Reasons: " + "; ".join(f"{escape(reason)} ({count})" for reason, count in reasons) + "."
+    if needed:
+        text += (
+            f" With a probability of 80 %, {max(needed)} launches a side decide {len(needed)} of them; "
+            f"the median of what they need is {round(statistics.median(needed))}."
+        )
+    return text
+
+
+def differences(content: Content) -> str:
+    """Return a table of the factors in which the campaigns differ throughout."""
+    made, _ = compared(content)
+    if made is None or not made.differences:
+        return "The campaigns differ in no recorded factor." if made else ""
+    rows = [
+        [escape(one.factor), *map(escape, one.levels), "yes" if one.declared else "**no**"] for one in made.differences
+    ]
+    head = ["factor", *map(escape, made.sides), "declared with --allow"]
+    return markdown.table(head, rows, caption="Factors that differ throughout. {#tbl-differences}")
+
+
+def unmatched(content: Content) -> str:
+    """Return the points that not all campaigns have, and what else a reader must know."""
+    made, _ = compared(content)
+    if made is None:
+        return ""
+    lines = [escape(text) for text in made.warnings]
+    shown = made.unmatched[:_UNMATCHED]
+    lines += [f"only in {escape(', '.join(names))}: {escape(label)}" for label, names in shown]
+    if len(made.unmatched) > len(shown):
+        lines.append(f"{len(made.unmatched) - len(shown)} more points that not all campaigns have")
+    return markdown.bullets(lines)
+
+
+BLOCKS = {
+    "comparison-summary": summary,
+    "comparison-verdicts": by_benchmark,
+    "comparison-figure": figure,
+    "comparison-changes": changes,
+    "comparison-undecided": undecided,
+    "comparison-differences": differences,
+    "comparison-unmatched": unmatched,
+}

@@ -1,0 +1,52 @@
+"""The conclusion: what is established, what is not, and what would settle it; all from records."""
+
+from __future__ import annotations
+
+from labkit import stats
+from labkit.report.abstract import finding
+from labkit.report.campaigns import all_members
+from labkit.report.content import Content
+from labkit.report.findings import Finding, listed
+from labkit.report.markdown import escape
+from labkit.report.parts import repeated, surveyed
+from labkit.report.variables import plural
+
+
+def conclusion(content: Content) -> str:
+    """Return a paragraph for each campaign, and one on the papers."""
+    text = topics(content)
+    return f"{text}\n\n{surveyed.counts(content)} {repeated.counts(content)}" if text else ""
+
+
+def topics(content: Content) -> str:
+    """Return a paragraph for each campaign: which topics have a certain answer."""
+    parts = []
+    for member in all_members(content):
+        if not len(member.summary):
+            continue
+        name = f"**{escape(member.name)}**: " if len(all_members(content)) > 1 else ""
+        findings = [(c.title, one) for c in content.chapters.values() if (one := finding(c, member.summary))]
+        parts.append(name + _paragraph(findings))
+    return "\n\n".join(parts)
+
+
+def _paragraph(findings: list[tuple[str, Finding]]) -> str:
+    """Say how many topics have a certain answer, which one is largest, and which have none."""
+    if not findings:
+        return "No chapter compares settings that were measured."
+    certain = [one for one in findings if one[1].certain]
+    open_ = [topic for topic, one in findings if one.certain is False]
+    none = [topic for topic, one in findings if one.certain is None]
+    text = f"Of {plural(len(findings), 'topic')}, {len(certain)} have a comparison whose intervals lie apart."
+    if certain:
+        text += f" The largest difference: {max(certain, key=lambda one: one[1].weight)[1].text}"
+    if open_:
+        text += f" Not settled, because intervals overlap: {listed([escape(one) for one in open_])}."
+    if none:
+        text += f" Without intervals on both sides, and therefore without a claim: {listed([escape(t) for t in none])}."
+    if (open_ or none) and any(one.launches < stats.LAUNCHES for _, one in findings):
+        text += f" More launches would settle them; {stats.LAUNCHES} are the fewest for a 95 % interval."
+    return text
+
+
+BLOCKS = {"conclusion": conclusion}

@@ -1,0 +1,165 @@
+"""The five things that the survey finds lacking in benchmarks, and what the data of this report say to each.
+
+They are: stable numbers, reference numbers, instructions, warnings, and uniform calculation.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+
+from labkit import stats
+from labkit.report import caveats, markdown
+from labkit.report.campaigns import Member, all_members
+from labkit.report.choosing import relative_widths
+from labkit.report.content import Content
+from labkit.report.markdown import code, escape
+from labkit.report.parts import repeated, surveyed
+from labkit.report.variables import plural, title
+from labkit.samples.facts import COMMAND, COMMANDS
+from labkit.units import format_share, format_size
+
+_WIDE = 0.1  # of the value: an interval that is wider is called wide
+_WORST = 5  # points that the table shows
+_COMPARED = ("library", "transport", "testbed", "launcher", "host", "cpu_model")  # what may differ between campaigns
+
+
+def stability(content: Content) -> str:
+    """Say how wide intervals over launches are, and show the widest."""
+    parts = []
+    for member in all_members(content):
+        if not len(member.summary):
+            continue
+        widths = relative_widths(member.summary, sorted(set(member.summary["benchmark"])))
+        parts.append(_prefix(member, content) + _widths(member, [one[0] for one in widths]))
+    worst = [row for member in all_members(content) for row in _worst(member, content)]
+    if worst:
+        head = ["benchmark", "size", "path", "width", "launches"]
+        caption = "Points whose intervals or ranges over launches are widest, as a part of the value. {#tbl-unstable}"
+        parts.append(markdown.table(head, worst, align="lllrr", caption=caption))
+    return "\n\n".join(parts)
+
+
+def _widths(member: Member, widths: list[float]) -> str:
+    single = int((member.summary["launches"] == 1).sum())
+    alone = f" {plural(single, 'point')} had one launch, so nothing shows how stable they are." if single else ""
+    if not widths:
+        return f"No point has an interval over launches.{alone}"
+    wide = sum(one > _WIDE for one in widths)
+    enough = int((member.summary["launches"] >= stats.LAUNCHES).sum())
+    return (
+        f"Of {plural(len(widths), 'point')} with an interval or a range over launches, {wide} "
+        f"({format_share(wide / len(widths))}) spread over more than {format_share(_WIDE)} of their value; the median "
+        f"is {format_share(statistics.median(widths))}. {plural(enough, 'point') if enough else 'No point'} had "
+        f"{stats.LAUNCHES} launches or more.{alone}"
+    )
+
+
+def _worst(member: Member, content: Content) -> list[list[str]]:
+    if not len(member.summary):
+        return []
+    names = sorted(set(member.summary["benchmark"]))
+    rows = []
+    for width, row, _ in relative_widths(member.summary, names)[:_WORST]:
+        name = title(str(row["benchmark"]))
+        name = f"{member.name}: {name}" if len(all_members(content)) > 1 else name
+        size = format_size(int(row["message_size_B"])) if row["message_size_B"] else "–"
+        path = str(row["transport"]) if row["testbed"] == "local" else str(row["testbed"])
+        rows.append([escape(name), size, escape(path), format_share(width), str(row["launches"])])
+    return rows
+
+
+def references(content: Content) -> str:
+    """Say how many published values stand beside the report's own."""
+    count = repeated.published(content)
+    if not count:
+        return ""
+    return (
+        f"{repeated.counts(content)} {plural(count, 'published value')} stand beside ours. They are from other "
+        "machines, so they show the order of magnitude that a reader may expect, and no error of either."
+    )
+
+
+def instructions(content: Content) -> str:
+    """Say how many points hold the command line that measured them."""
+    points = [point for source in content.sources for point in source.points]
+    known = sum(bool(COMMAND.of(one.meta) or COMMANDS.of(one.meta)) for one in points)
+    if not points:
+        return ""
+    return (
+        f"{known} of {plural(len(points), 'launch', 'launches')} hold the command line that made them; "
+        "@sec-commands prints these commands as a shell reads them, and @sec-again repeats the whole report."
+    )
+
+
+def warnings(content: Content) -> str:
+    """Say how many launches carry a badge or a warning, and which are the most frequent."""
+    parts = []
+    for member in all_members(content):
+        rows = member.records.to_dict("records") if len(member.records) else []
+        marked = sum(bool(row["badges"] or row["warnings"]) for row in rows)
+        count = Counter(name for row in rows for name in caveats.groups_of(row))
+        if not count:
+            continue
+        named = ", ".join(f"{name} ({format_share(n / len(rows))})" for name, n in count.most_common(3))
+        parts.append(
+            f"{_prefix(member, content)}labkit marked {marked} of {plural(len(rows), 'launch', 'launches')} with a "
+            f"condition that may spoil a number. The most frequent: {escape(named)}."
+        )
+    if parts:
+        parts.append("@sec-caveats gives each condition with its remedy.")
+    return "\n\n".join(parts)
+
+
+def uniformity(content: Content) -> str:
+    """Say which numbers follow from the same definition, and which a program reports by its own."""
+    parts = []
+    for member in all_members(content):
+        if not len(member.summary):
+            continue
+        origins = Counter(str(one) for one in member.summary["origin"])
+        shown = ", ".join(f"{escape(name)} ({plural(n, 'point')})" for name, n in origins.most_common())
+        text = f"{_prefix(member, content)}Origins: {shown}."
+        reported = member.summary[member.summary["origin"] == "reported"]
+        if len(reported):
+            programs = ", ".join(map(code, sorted({str(name) for name in reported["library"]})))
+            text += (
+                f" Values that are reported follow the definitions of {programs}; compare them with each other only."
+            )
+        cadences = sorted({str(one) for one in member.summary["cadence"]} - {"", "nan", "-", "None"})
+        if len(cadences) > 1:
+            text += f" Iterations are {', '.join(cadences)}; numbers of different cadence are not comparable."
+        parts.append(text)
+    if parts:
+        parts.append("@sec-definitions gives each definition. " + surveyed.counts(content))
+    return "\n\n".join(parts)
+
+
+def comparability(content: Content) -> str:
+    """Say in what the campaigns differ; empty where there is one campaign."""
+    members = [one for one in all_members(content) if len(one.records)]
+    if len(members) < 2:
+        return ""
+    rows = []
+    for name in _COMPARED:
+        levels = [sorted({str(v) for v in one.records[name]}) for one in members]
+        if any(one != levels[0] for one in levels):
+            rows.append([escape(name.replace("_", " ")), *(escape(", ".join(one)) for one in levels)])
+    if not rows:
+        return "The campaigns share host, processor, libraries, paths and testbeds."
+    head = ["factor", *(escape(one.name) for one in members)]
+    return markdown.table(head, rows, caption="Factors in which the campaigns differ. {#tbl-factors}")
+
+
+def _prefix(member: Member, content: Content) -> str:
+    return f"**{escape(member.name)}**: " if len(all_members(content)) > 1 else ""
+
+
+BLOCKS = {
+    "stability": stability,
+    "reference-numbers": references,
+    "instructions": instructions,
+    "warnings-share": warnings,
+    "uniformity": uniformity,
+    "comparability": comparability,
+}

@@ -1,0 +1,101 @@
+"""The survey's table of interconnects, and what is measured here beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from labkit.notes import Note
+from labkit.records import value_of
+from labkit.report import literature, markdown
+from labkit.report.campaigns import Member, all_members
+from labkit.report.choosing import curves, hard, interval, metric_of
+from labkit.report.content import Content
+from labkit.report.markdown import escape
+from labkit.units import format_number, format_range, format_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LAYERS = (  # layer, its benchmarks of bandwidth, and of latency
+    ("MPI", ("mpi.bandwidth", "mpi.multi_bandwidth"), ("mpi.latency",)),
+    (
+        "verbs",
+        ("verbs.write_bandwidth", "verbs.send_bandwidth", "verbs.ucx_bandwidth"),
+        ("verbs.write_latency", "verbs.send_latency", "verbs.ucx_latency"),
+    ),
+    ("TCP sockets", ("sockets.tcp_stream",), ("sockets.tcp_rr",)),
+)
+_CONDITIONS = ("shared-memory", "loopback", "functional", "emulated-link", "virtual-machine")
+
+
+def overview(content: Content) -> str:
+    """Return the survey's table of interconnects."""
+    rows = [
+        [
+            escape(one.name),
+            escape(one.manufacturer),
+            "yes" if one.public else "no",
+            escape(one.bandwidth_Gbps),
+            escape(one.latency_us),
+            escape(one.topology),
+            "yes" if one.rdma else "no",
+            str(one.year),
+        ]
+        for one in literature.interconnects()
+    ]
+    head = ["interconnect", "maker", "sold freely", "one direction (Gb/s)", "latency (µs)", "topology", "RDMA", "year"]
+    caption = "Interconnects as the survey gives them [@li2022]. {#tbl-interconnects}"
+    return markdown.table(head, rows, align="llcrrlcr", caption=caption)
+
+
+def measured(content: Content) -> str:
+    """Return a table of the highest bandwidth and the lowest latency on each path of this report."""
+    rows = [row for member in all_members(content) for row in _rows(member, len(all_members(content)) > 1)]
+    if not rows:
+        return ""
+    return markdown.table(
+        ["path", "highest bandwidth, one direction (Gb/s)", "lowest latency (µs)", "conditions"],
+        rows,
+        caption="The same two quantities on the paths of this report. Brackets are intervals or ranges over launches; "
+        "TCP sockets give the round trip. {#tbl-paths}",
+    )
+
+
+def _rows(member: Member, several: bool) -> list[list[str]]:
+    rows = []
+    for layer, rates, costs in _LAYERS:
+        fast = dict(_best(member.summary, rates, ("bandwidth_MBps",), max))
+        quick = dict(_best(member.summary, costs, ("latency_us", "round_trip_us"), min))
+        for path in dict.fromkeys([*fast, *quick]):
+            name = ", ".join(part for part in (member.name if several else "", layer, path) if part)
+            pair = [one.get(path, ("–", ())) for one in (fast, quick)]
+            notes = {note.code: note.text for _, badges in pair for note in badges if note.code in _CONDITIONS}
+            rows.append([escape(name), pair[0][0], pair[1][0], escape(", ".join(notes.values())) or "–"])
+    return rows
+
+
+def _best(
+    summary: pd.DataFrame, names: tuple[str, ...], metrics: tuple[str, ...], pick: Callable[..., Any]
+) -> Iterator[tuple[str, tuple[str, tuple[Note, ...]]]]:
+    """Yield each path with the text and the badges of its best point, of the first benchmark that was measured."""
+    for name in names:
+        rows = summary[summary["benchmark"] == name] if len(summary) else summary
+        metric = metric_of(rows, metrics[0]) if len(rows) else ""
+        if metric in metrics:
+            for path, curve in curves(rows, metric):
+                row = pick(curve.to_dict("records"), key=lambda one: value_of(one, metric).value)
+                yield path, (_text(row, metric), tuple(row["badges"]))
+            return
+
+
+def _text(row: dict[str, Any], metric: str) -> str:
+    value, at = value_of(row, metric), f" at {format_size(int(row['message_size_B']))}"
+    if metric != "bandwidth_MBps":
+        return hard(f"**{value.text}**{interval(value)}") + hard(at)
+    rate, low, high = (one * 8 / 1000 for one in (value.value, value.low, value.high))
+    ends = f" {escape(f'[{format_range(low, high)}]')}" if low == low else ""
+    return hard(f"**{format_number(rate, width=high - low)}**{ends}") + hard(at)
+
+
+BLOCKS = {"interconnects": overview, "paths": measured}

@@ -1,0 +1,81 @@
+"""The testbeds of the survey, and those of this report beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labkit.report import literature, markdown
+from labkit.report.campaigns import Member, all_members
+from labkit.report.content import Content
+from labkit.report.markdown import escape
+
+_GB = 1e9
+
+
+def testbeds(content: Content) -> str:
+    """Return a table of testbeds: ours first, then the survey's."""
+    rows = [row for member in all_members(content) for row in _ours(member)]
+    if not rows:
+        return ""
+    for one in literature.testbeds():
+        cells = [one.name, str(one.nodes), one.interconnect, one.processor, str(one.memory_GB), one.software]
+        rows.append([*map(escape, cells), "survey [@li2022]"])
+    return markdown.table(
+        ["testbed", "nodes", "interconnect", "processor", "memory (GB)", "communication software", "measured by"],
+        rows,
+        align="lrllrll",
+        caption="Testbeds of this report and of the survey. {#tbl-testbeds}",
+    )
+
+
+def _ours(member: Member) -> list[list[str]]:
+    """Return a row for each kind of testbed of a campaign."""
+    rows: list[list[str]] = []
+    records = member.records
+    for testbed in dict.fromkeys(records["testbed"]) if len(records) else ():
+        kind = str(testbed).partition(",")[0]
+        part = records[records["testbed"] == testbed]
+        cells = [
+            f"{member.name}, {kind}",
+            str(max(1, part["host"].nunique() if kind == "local" else _nodes(str(testbed)))),
+            _interconnect(kind, member.host),
+            str(member.host.get("cpu_model") or "not recorded"),
+            _memory(member.host),
+            ", ".join(sorted({str(name) for name in part["library"]} - {"", "none", "nan"})) or "none",
+        ]
+        if not any(row[0] == escape(cells[0]) for row in rows):
+            rows.append([*map(escape, cells), "this report"])
+    return rows
+
+
+def _nodes(testbed: str) -> int:
+    """Return the number of nodes of an emulated testbed: of ``virtual-cluster:4`` 4, of a pair of devices 2."""
+    number = testbed.partition(",")[0].partition(":")[2]
+    return int(number) if number.isdecimal() else 2
+
+
+def _interconnect(kind: str, host: Mapping[str, Any]) -> str:
+    if kind.startswith("soft-roce"):
+        return "soft-RoCE, emulated: shows function, not performance"
+    if kind.startswith("virtual-cluster"):
+        return "links between namespaces of one host, emulated"
+    nics = [nic for nic in host.get("nics") or [] if isinstance(nic, Mapping) and nic.get("physical")]
+    rdma = [
+        str(one.get("name", one)) if isinstance(one, Mapping) else str(one) for one in host.get("rdma_devices") or []
+    ]
+    named = [f"{nic.get('kind')} {_speed(nic)}".strip() for nic in nics] + rdma
+    return ", ".join(dict.fromkeys(named)) or "not recorded"
+
+
+def _speed(nic: Mapping[str, Any]) -> str:
+    speed = nic.get("speed_Mbps")
+    return f"{speed / 1000:g} Gb/s" if isinstance(speed, int | float) and speed > 0 else f"({nic.get('driver')})"
+
+
+def _memory(host: Mapping[str, Any]) -> str:
+    total = host.get("memory_total_B")
+    return f"{total / _GB:.0f}" if isinstance(total, int | float) else "–"
+
+
+BLOCKS = {"testbeds": testbeds}

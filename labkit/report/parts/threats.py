@@ -1,0 +1,119 @@
+"""Threats to validity: each follows from a condition of the data, and says what it does to conclusions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from labkit import stats
+from labkit.report import caveats, markdown
+from labkit.report.campaigns import Member, all_members
+from labkit.report.content import Content
+from labkit.report.markdown import escape
+from labkit.report.variables import plural
+from labkit.units import format_share
+
+
+@dataclass(frozen=True)
+class Threat:
+    """Something that may make a conclusion wrong.
+
+    Parameters
+    ----------
+    kind : of validity: construct, internal, external or conclusion.
+    evidence : function of a campaign: what its data show; empty where the threat is not there.
+    consequence : what a reader must not conclude.
+    """
+
+    kind: str
+    evidence: Callable[[Member], str]
+    consequence: str
+
+
+def _marked(name: str) -> Callable[[Member], str]:
+    """Return the evidence of a condition that launches are marked with."""
+
+    def evidence(member: Member) -> str:
+        rows = member.records.to_dict("records") if len(member.records) else []
+        count = sum(
+            any((g := caveats.group(n)) and g.name == name for n in [*r["badges"], *r["warnings"]]) for r in rows
+        )
+        return f"{name}: {format_share(count / len(rows))} of launches" if count else ""
+
+    return evidence
+
+
+def _single(member: Member) -> str:
+    count = int((member.summary["launches"] == 1).sum()) if len(member.summary) else 0
+    return f"{plural(count, 'point')} of {len(member.summary)} with one launch" if count else ""
+
+
+def _few(member: Member) -> str:
+    launches = member.summary["launches"] if len(member.summary) else []
+    count = sum(1 < one < stats.LAUNCHES for one in launches)
+    return f"{plural(count, 'point')} of {len(member.summary)} with 2 to {stats.LAUNCHES - 1} launches" if count else ""
+
+
+def _one_host(member: Member) -> str:
+    hosts = {str(one) for one in member.records["host"]} if len(member.records) else set()
+    return f"one host, {next(iter(hosts))}" if len(hosts) == 1 else ""
+
+
+def _one_day(member: Member) -> str:
+    days = {str(one)[:10] for one in member.records["start"]} if len(member.records) else set()
+    return f"one day, {next(iter(days))}" if len(days) == 1 else ""
+
+
+def _one_library(member: Member) -> str:
+    mpi = member.records["benchmark"].str.startswith("mpi.") if len(member.records) else []
+    libraries = {str(one) for one in member.records[mpi]["library"]} - {"", "none"} if len(member.records) else set()
+    return f"one MPI library, {next(iter(libraries))}" if len(libraries) == 1 else ""
+
+
+def _two_ranks(member: Member) -> str:
+    ranks = int(member.summary["ranks"].max()) if len(member.summary) else 0
+    return f"at most {ranks} ranks" if ranks else ""
+
+
+THREATS = (
+    Threat("construct", _marked("within one host"), "The numbers are those of memory, not of a network."),
+    Threat("construct", _marked("loopback"), "The numbers are those of the protocol stack, not of a network."),
+    Threat(
+        "construct",
+        _marked("emulated device"),
+        "Times and rates are those of an emulation.",
+    ),
+    Threat("construct", _marked("emulated link"), "Delay and rate were set, so they are no result."),
+    Threat("construct", _marked("page cache"), "The numbers are those of memory, not of a device."),
+    Threat("construct", _marked("another tool"), "A number of one tool is not that of another."),
+    Threat("internal", _marked("busy machine"), "Other work may have caused a difference, and most of a tail."),
+    Threat("internal", _marked("no core left"), "The system's own work interrupts ranks: tails are upper bounds."),
+    Threat("internal", _marked("virtual machine"), "The hypervisor may have caused a difference."),
+    Threat("internal", _marked("processor frequency"), "A change of the frequency may have caused a difference."),
+    Threat("conclusion", _single, "Differences between single launches may be chance."),
+    Threat("conclusion", _few, "A range has no level of confidence, so overlap proves nothing."),
+    Threat("conclusion", _marked("time cap"), "Intervals inside launches are wider than requested."),
+    Threat("conclusion", _marked("few iterations"), "High percentiles are unreliable."),
+    Threat("external", _one_host, "Other machines, and pairs of machines, may behave otherwise."),
+    Threat("external", _one_day, "Other loads of the machine may give other numbers."),
+    Threat("external", _one_library, "Other libraries may choose other protocols."),
+    Threat("external", _two_ranks, "Nothing is known of more ranks."),
+)
+
+
+def threats(content: Content) -> str:
+    """Return a table of the threats that the data show."""
+    several = len(all_members(content)) > 1
+    rows = [[escape(member.name), *row] if several else row for member in all_members(content) for row in _rows(member)]
+    head = ["campaign"] * several + ["validity", "what the data show", "what not to conclude"]
+    caption = "Threats to validity, from conditions that labkit recorded. {#tbl-threats}"
+    return markdown.table(head, rows, caption=caption) if rows else ""
+
+
+def _rows(member: Member) -> Iterator[list[str]]:
+    for one in THREATS:
+        if evidence := one.evidence(member):
+            yield [one.kind, escape(evidence), escape(one.consequence)]
+
+
+BLOCKS = {"threats": threats}

@@ -1,0 +1,246 @@
+"""Styles of the report: which chapters it has, in which order, and what it needs. A style is one file of settings.
+
+labkit's styles are in ``templates/report/styles``, those of a user in ``report/styles`` of the project. The file's
+settings go on top of ``_quarto.yml``; its section ``labkit`` is for labkit. The chapters of a style are in the folder
+of its name, or among those that all styles share.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from labkit import project
+from labkit.analysis.contract import load as load_contract
+from labkit.errors import ReportError, SpecError
+from labkit.report.book import NOTEBOOKS
+from labkit.spec import validated
+
+TEMPLATES = project.SHIPPED / "templates" / "report"
+SECTION = "labkit"  # of the settings; not for the engines
+MINE = "report"  # folder of a project with its own styles, chapters, pictures and bibliography
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the section ``labkit`` of a style says.
+
+    Parameters
+    ----------
+    about : the style in one line.
+    like : another style, whose settings this one changes.
+    campaigns : fewest campaigns that it needs.
+    contract : whether it needs an acceptance contract.
+    form : ``book``, or ``slides`` with a page for each figure.
+    figures : most figures of a chapter on slides; 0 takes all.
+    colour : of headings and links, as ``#1f3a5f``; empty for that of labkit.
+    logo : picture at the top, such as ``figures/logo.svg``.
+    """
+
+    about: str = ""
+    like: str = ""
+    campaigns: int = 1
+    contract: bool = False
+    form: Literal["book", "slides"] = "book"
+    figures: int = 0
+    colour: str = ""
+    logo: str = ""
+
+    def __post_init__(self) -> None:
+        if self.colour and not re.fullmatch(r"#[0-9a-fA-F]{6}", self.colour):
+            raise SpecError(f"colour={self.colour!r}, but it must be # and six digits from 0 to f, such as #1f3a5f.")
+        if self.logo and not re.fullmatch(r"figures/[\w.-]+\.(?:svg|png|jpg)", self.logo):
+            raise SpecError(f"logo={self.logo!r}, but it must be a picture in figures/, such as figures/logo.svg.")
+
+
+@dataclass(frozen=True)
+class Style:
+    """A style that was read.
+
+    Parameters
+    ----------
+    name : of its file.
+    settings : what it says of itself.
+    config : what it changes in ``_quarto.yml``.
+    folders : where its chapters and other files are, the first one first.
+    """
+
+    name: str
+    settings: Settings
+    config: Mapping[str, Any] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
+
+    def file(self, name: str) -> Path:
+        """Return the path of one of its files.
+
+        Raises
+        ------
+        ReportError
+            If it is in none of the folders, or outside of them.
+        """
+        inside = not Path(name).is_absolute() and ".." not in Path(name).parts
+        for folder in self.folders if inside else ():
+            if (path := folder / name).is_file():
+                return path
+        places = ", ".join(str(folder) for folder in self.folders)
+        raise ReportError(
+            f"The style {self.name} names {name}, but no such file is in {places}. Add it, or correct the name."
+        )
+
+
+def find() -> dict[str, Path]:
+    """Return the styles by name; those of the user's project replace those that labkit ships."""
+    folders = [TEMPLATES / "styles", *(folder / "styles" for folder in _mine())]
+    return dict(sorted((path.stem, path) for folder in folders for path in folder.glob("*.yml")))
+
+
+def load(name: str) -> Style:
+    """Read a style, and the one that it is like.
+
+    Raises
+    ------
+    ReportError
+        If there is no such style, or its file cannot be read; names all styles.
+    """
+    return _loaded(name, ())
+
+
+def required(name: str, campaigns: Sequence[str], contract: Path | None, allow: Sequence[str] = ()) -> Style:
+    """Return a style; refuse it where something is missing that it needs.
+
+    Parameters
+    ----------
+    campaigns : names of the campaigns of the report.
+    contract : file of an acceptance contract.
+    allow : factors that may differ between campaigns.
+
+    Raises
+    ------
+    ReportError
+        Says what to name.
+    DataError, SpecError
+        If the contract is none.
+    """
+    style, names = load(name), " ".join(campaigns)
+    if len(campaigns) < style.settings.campaigns:
+        raise ReportError(
+            f"--style {name} needs {style.settings.campaigns} campaigns, but there is {len(campaigns)}: {names}. Name "
+            f"another one: labkit report {names} ANOTHER --style {name}"
+        )
+    if style.settings.contract and contract is None:
+        raise ReportError(
+            f"--style {name} needs an acceptance contract, a TOML file with clauses. Name it: labkit report {names} "
+            f"--style {name} --contract FILE. docs/gate.md shows one."
+        )
+    if contract is not None and not style.settings.contract:
+        raise ReportError(f"--contract has no effect on --style {name}. Use --style acceptance, or leave it out.")
+    if allow and style.settings.campaigns < 2:
+        raise ReportError(f"--allow has no effect on --style {name}. Use --style comparison, or leave it out.")
+    if contract is not None:
+        load_contract(contract)
+    return style
+
+
+def _loaded(name: str, above: tuple[str, ...]) -> Style:
+    files = find()
+    if name not in files:
+        raise ReportError(f"There is no style {name!r}. There are: {', '.join(files)}.")
+    if name in above:
+        raise ReportError(f"The style {name!r} is like itself: {' → '.join([*above, name])}. Remove one 'like'.")
+    settings, config = parted(read(files[name]), files[name])
+    own = (files[name].with_suffix(""), *_mine())
+    if not settings.like:
+        return Style(name, settings, config, tuple(dict.fromkeys((*own, TEMPLATES))))
+    base = _loaded(settings.like, (*above, name))
+    both = _settings({**vars(base.settings), **read(files[name])[SECTION]}, files[name])
+    return Style(name, both, merged(base.config, config), tuple(dict.fromkeys((*own, *base.folders))))
+
+
+def _mine() -> tuple[Path, ...]:
+    """Return the folder with the user's own parts of the report."""
+    current = project.current()
+    return (current / MINE,) if current else ()
+
+
+def parted(config: Mapping[str, Any], file: Path) -> tuple[Settings, dict[str, Any]]:
+    """Return labkit's section of settings, and the rest of them."""
+    rest = {key: value for key, value in config.items() if key != SECTION}
+    return _settings(config.get(SECTION) or {}, file), rest
+
+
+def _settings(section: Any, file: Path) -> Settings:
+    if not isinstance(section, Mapping):
+        raise ReportError(f"{file}: {SECTION} must have keys and values, but is {section!r}. Write for example like: …")
+    try:
+        return validated(Settings, section, what=f"{file}, {SECTION}")
+    except SpecError as error:
+        raise ReportError(str(error)) from error
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a file of settings.
+
+    Raises
+    ------
+    ReportError
+        If it cannot be read.
+    """
+    try:
+        config = yaml.safe_load(path.read_text()) or {}
+    except (OSError, UnicodeError, yaml.YAMLError) as error:
+        raise ReportError(f"{path} cannot be read: {error}. Correct it, or restore it from labkit.") from error
+    if not isinstance(config, dict):
+        raise ReportError(f"{path} must hold keys and values, but holds a {type(config).__name__}. Correct it.")
+    return config
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested settings with those of `over` on top; lists are replaced.
+
+    Examples
+    --------
+    >>> merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}})
+    {'a': {'b': 1, 'c': 3}}
+    """
+    both = dict(base)
+    for key, value in over.items():
+        old = both.get(key)
+        both[key] = merged(old, value) if isinstance(value, Mapping) and isinstance(old, Mapping) else value
+    return both
+
+
+def placed(listed: Sequence[str], notebooks: Sequence[str]) -> list[str]:
+    """Return a list of chapters with notebooks in the place of patterns; those that no pattern matches are left out.
+
+    A notebook stands where the first pattern matches it; ``*.ipynb`` takes those that no other pattern takes.
+
+    Examples
+    --------
+    >>> placed(["a.qmd", "2*.ipynb", "*.ipynb"], ["1.ipynb", "2.ipynb"])
+    ['a.qmd', '2.ipynb', '1.ipynb']
+    """
+    free = dict.fromkeys(notebooks)
+    taken: dict[int, list[str]] = {}
+    for last in (False, True):
+        for place, pattern in enumerate(listed):
+            if is_pattern(pattern) and (pattern == NOTEBOOKS) is last:
+                taken[place] = fnmatch.filter(list(free), pattern)
+                for name in taken[place]:
+                    del free[name]
+    return list(_in_place(listed, taken))
+
+
+def _in_place(listed: Sequence[str], taken: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    for place, name in enumerate(listed):
+        yield from taken.get(place, (name,))
+
+
+def is_pattern(name: str) -> bool:
+    """Return whether an entry of the list of chapters stands for notebooks."""
+    return name.endswith(".ipynb")

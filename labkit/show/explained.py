@@ -1,0 +1,114 @@
+"""Write what `labkit.models.verdict` says: as a table with what to check next, as JSON or as CSV."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from labkit import spreadsheet
+from labkit.columns import METRICS
+from labkit.models import bounds, verdict
+from labkit.models.verdict import Judged, Step
+from labkit.show.results import text_table
+from labkit.units import format_number, format_share, format_size
+
+
+def table(judged: Sequence[Judged]) -> str:
+    """Return what has a bound as tables, why the rest has none, and what to check next."""
+    rates = [one for one in judged if one.bound and one.benchmark in bounds.BANDWIDTH]
+    costs = [one for one in judged if one.bound and one.benchmark in bounds.LATENCY]
+    parts = [*_table(rates, "bound", "share"), *_table(costs, "floor", "times")]
+    if rates:
+        parts.append(f"rule: {verdict.RULE}.")
+    parts += [verdict.sentence(one) for one in verdict.defects(judged)]
+    known = [bound for one in judged for bound in (one.bound, *one.others) if bound]
+    if formulas := dict.fromkeys(f"  {bound.name}: {bound.formula} ({bound.source})" for bound in known):
+        parts.append("\n".join(["bounds:", *formulas]))
+    parts += _unbounded(judged)
+    if steps := _steps(judged):
+        parts.append("\n".join(["check next:", *steps]))
+    return "\n\n".join(parts)
+
+
+def _table(judged: Sequence[Judged], limit: str, part: str) -> list[str]:
+    head = ("benchmark", "setting", "size", "measured", limit, part, "binds", "verdict")
+    rows = [(*_place(one), *_numbers(one), one.verdict) for one in judged]
+    return [text_table(head, rows, right=(2, 3, 4, 5))] if rows else []
+
+
+def _place(one: Judged) -> tuple[str, str, str]:
+    return one.benchmark, one.setting or "-", format_size(one.size)
+
+
+def _numbers(one: Judged) -> tuple[str, str, str, str]:
+    """Measured value, limit, its share or multiple, and what binds."""
+    unit = METRICS[one.metric].unit
+    rate = one.benchmark in bounds.BANDWIDTH
+    part = format_share(one.share) if rate else format_number(1 / one.share)
+    assert one.bound is not None
+    return f"{format_number(one.value)} {unit}", f"{format_number(one.limit)} {unit}", part, one.bound.name
+
+
+def _unbounded(judged: Sequence[Judged]) -> list[str]:
+    """Why settings have no bound: a line for each reason, with the benchmarks."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for one in judged:
+        if one.bound is None:
+            by_reason.setdefault(one.reason, {})[one.benchmark] = None
+    if not by_reason:
+        return []
+    return ["\n".join(["no bound:", *(f"  {reason}: {', '.join(names)}" for reason, names in by_reason.items())])]
+
+
+def _steps(judged: Sequence[Judged]) -> list[str]:
+    """What to check, most frequent first within the order of likelihood, each once."""
+    benchmarks: dict[Step, dict[str, None]] = {}
+    for one in judged:
+        for step in one.steps:
+            benchmarks.setdefault(step, {})[one.benchmark] = None
+    lines = []
+    for number, (step, names) in enumerate(benchmarks.items(), 1):
+        lines.append(f"  {number}. {step.what} ({', '.join(names)}): {step.why}")
+        lines.append(f"     {step.command}")
+    return lines
+
+
+def _record(one: Judged) -> dict[str, Any]:
+    """One setting with plain values; a number that is not known is None."""
+    numbers = {"value": one.value, "low": one.low, "high": one.high, "bound": one.limit, "share": one.share}
+    return {
+        "benchmark": one.benchmark,
+        "setting": one.setting,
+        "message_size_B": one.size,
+        "metric": one.metric,
+        "statistic": one.statistic,
+        "unit": METRICS[one.metric].unit,
+        "launches": one.launches,
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "binds": one.bound.name if one.bound else "",
+        "formula": one.bound.formula if one.bound else "",
+        "source": one.bound.source if one.bound else "",
+        "verdict": one.verdict,
+        "reason": one.reason,
+    }
+
+
+def as_json(judged: Sequence[Judged]) -> str:
+    """Return ``{"records", "rule", "warnings"}``; each record with its steps."""
+    records = [
+        _record(one) | {"steps": [{"what": step.what, "why": step.why, "command": step.command} for step in one.steps]}
+        for one in judged
+    ]
+    warnings = [verdict.sentence(one) for one in verdict.defects(judged)]
+    return json.dumps({"records": records, "rule": verdict.RULE, "warnings": warnings}, indent=1, allow_nan=False)
+
+
+def as_csv(judged: Sequence[Judged]) -> str:
+    """Return a row for each setting."""
+    rows = ({name: "" if value is None else value for name, value in _record(one).items()} for one in judged)
+    return spreadsheet.of_rows(rows).rstrip()
+
+
+FORMATS: Mapping[str, Callable[[Sequence[Judged]], str]] = {"table": table, "json": as_json, "csv": as_csv}

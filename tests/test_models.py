@@ -1,0 +1,292 @@
+"""Bounds of links and buses against published rates, and the verdicts that follow from them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labkit import records
+from labkit.campaign import Campaign
+from labkit.cli import main
+from labkit.errors import SpecError
+from labkit.models import bounds, links, verdict
+from labkit.models.bounds import Stated
+from labkit.notes import badge
+from labkit.samples import Samples
+from labkit.samples.facts import noted
+from labkit.show import explained
+from labkit.spec import Spec
+from tests.made import samples, values
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "data" / "campaigns" / "examples"
+
+
+# ---- known links -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("10 Gb/sec (4X)", 8e9),
+        ("20 Gb/sec (4X DDR)", 16e9),
+        ("40 Gb/sec (4X QDR)", 32e9),
+        ("40 Gb/sec (4X FDR10)", 40e9),
+        ("56 Gb/sec (4X FDR)", 54.545e9),
+        ("100 Gb/sec (4X EDR)", 100e9),
+        ("200 Gb/sec (4X HDR)", 200e9),
+        ("400 Gb/sec (4X NDR)", 400e9),
+        ("25 Gb/sec (1X EDR)", 25e9),
+    ],
+)
+def test_data_rates_of_infiniband(text: str, rate: float) -> None:
+    assert links.infiniband_rate(text) == pytest.approx(rate, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("generation", "width", "gigabytes"),
+    [(1, 8, 2.0), (2, 8, 4.0), (3, 8, 7.877), (3, 16, 15.754), (4, 16, 31.508), (5, 16, 63.015)],  # PCI-SIG, FAQ
+)
+def test_data_rates_of_pcie(generation: int, width: int, gigabytes: float) -> None:
+    rate, efficiency = links.pcie(generation, width)
+    assert rate / 8e9 == pytest.approx(gigabytes, rel=1e-3)
+    assert 0.9 < efficiency.share < 1
+
+
+@pytest.mark.parametrize(
+    ("efficiency", "megabytes"),
+    [
+        (links.ethernet(1500), 117.69),  # the well-known 941 Mbit/s of TCP on gigabit Ethernet
+        (links.ethernet(9000), 123.75),
+        (links.ethernet(1500, "udp"), 119.64),
+    ],
+)
+def test_what_gigabit_ethernet_carries(efficiency: links.Efficiency, megabytes: float) -> None:
+    assert 1e9 / 8e6 * efficiency.share == pytest.approx(megabytes, abs=0.01)
+
+
+@given(st.integers(256, 9000), st.integers(256, 9000))
+def test_larger_packets_never_carry_less(one: int, other: int) -> None:
+    small, large = sorted((one, other))
+    for of in (links.ethernet, links.roce, links.infiniband):
+        assert 0 < of(small).share <= of(large).share < 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: links.infiniband_rate("fast"), "rate='fast', but it must read like '100 Gb/sec (4X EDR)'"),
+        (lambda: links.infiniband_rate("1 Gb/sec (4X ABC)"), "ABC"),
+        (lambda: links.pcie(9, 16), "There is no PCI Express generation '9'"),
+        (lambda: links.pcie_of("x16"), "pcie='x16', but it must read like 3x16"),
+        (lambda: links.ethernet(52), "mtu=52, but then no payload fits"),
+        (lambda: links.ethernet(1500, "sctp"), "There is no protocol 'sctp'"),
+        (Stated(link="10 apples").check, "link='10 apples', but it must read like 25gbit"),
+        (Stated(link="0gbit").check, "link='0gbit', but it must read like 25gbit"),
+        (Stated(delay="soon").check, "delay='soon', but it must read like 300ns"),
+        (Stated(mtu=-1).check, "mtu=-1, but it must be 256 to 65536 B"),
+    ],
+)
+def test_wrong_statements_are_one_clear_error(call: Any, error: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(error)):
+        call()
+
+
+# ---- paths -----------------------------------------------------------------------------------------------------------
+
+CLUSTER = {"nodes": 4, "per_leaf": 2, "rate_bps": 200e6, "uplink_bps": 100e6, "slow_bps": {"vc3": 20e6}}
+
+
+def point(benchmark: str = "mpi.bandwidth", value: float = 20.0, **fields: Any) -> Samples:
+    """A point of 1 MiB with a reported value in the unit of its metric."""
+    metric = "bandwidth_MBps" if benchmark in bounds.BANDWIDTH else "latency_us"
+    meta = {"fingerprint": "f", "library": "x", "engine": "c", **fields.pop("meta", {})}
+    spec = Spec(benchmark=benchmark, size=fields.pop("size", 1 << 20), **fields.pop("spec", {}))
+    return samples(spec, reported=values(metric, mean=value), meta=meta, **fields)
+
+
+@pytest.mark.parametrize(
+    ("carried", "name", "rate"),
+    [
+        ({}, "link of a host", 200e6),
+        ({"vc0.eth0.tx_bytes": 10, "vc1.eth0.rx_bytes": 10, "leaf0.up.tx_bytes": 1}, "link of a host", 200e6),
+        ({"vc0.eth0.tx_bytes": 10, "leaf0.up.tx_bytes": 10, "vc2.eth0.rx_bytes": 10}, "uplink", 100e6),
+        ({"vc0.eth0.tx_bytes": 10, "leaf0.up.tx_bytes": 10, "vc3.eth0.rx_bytes": 10}, "link of vc3", 20e6),
+    ],
+)
+def test_the_slowest_link_that_carried_the_bytes_binds(carried: dict[str, int], name: str, rate: float) -> None:
+    (bound,) = bounds.of_bandwidth(point(meta={"testbed": CLUSTER, "evidence": carried}))
+    assert (bound.name, bound.source) == (name, "testbed")
+    assert bound.value == pytest.approx(rate / 8 * 1448 / 1514)
+
+
+def test_both_directions_count_twice_and_a_slot_may_bind() -> None:
+    stated = Stated(link="100gbit", mtu=9000, pcie="3x8")
+    one, both = (bounds.of_bandwidth(point(name), stated) for name in ("mpi.bandwidth", "mpi.bibandwidth"))
+    assert [bound.name for bound in one] == ["PCIe 3.0 x8", "link"], "the lowest comes first"
+    assert both[0].value == 2 * one[0].value
+    assert bounds.of_bandwidth(point("mpi.allreduce"), stated) == ()
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "crossings"), [("mpi.latency", 1), ("verbs.read_latency", 2), ("sockets.tcp_rr", 2)]
+)
+def test_a_delay_is_a_floor(benchmark: str, crossings: int) -> None:
+    one = point(benchmark, size=8, meta={"testbed": {"mtu": 4200, "delay": "4ms"}})
+    (floor,) = bounds.of_latency(one)
+    assert floor.value == pytest.approx(crossings * 4e-3)
+
+
+def test_interface_and_port_of_the_host_say_the_rate() -> None:
+    nics = [
+        {"name": "lo", "kind": "loopback", "speed_Mbps": None, "mtu": 65536},
+        {
+            "name": "eth1",
+            "kind": "ethernet",
+            "speed_Mbps": 25_000,
+            "mtu": 9000,
+            "pcie_speed": "8.0 GT/s PCIe",
+            "pcie_width": 2,
+        },
+    ]
+    over_tcp = point(host={"nics": nics}, meta={"interface_B": {"lo": 5, "eth1": 10**9}})
+    assert [bound.name for bound in bounds.of_bandwidth(over_tcp)] == ["PCIe 3.0 x2", "interface eth1"]
+    port = {"name": "mlx5_0", "rate": "100 Gb/sec (4X EDR)", "link_layer": "InfiniBand"}
+    (bound,) = bounds.of_bandwidth(point("verbs.write_bandwidth", host={"rdma_devices": [port]}))
+    assert bound.value == pytest.approx(12.5e9 * 4096 / 4122)
+    assert bounds.of_bandwidth(point("verbs.write_bandwidth", host={"rdma_devices": [port | {"rate": "?"}]})) == ()
+
+
+def test_a_stated_link_does_not_bound_bytes_that_left_no_host() -> None:
+    inside = point(meta=noted([badge("shared memory")], []))
+    assert bounds.of_bandwidth(inside, Stated(link="100gbit")) == ()
+
+
+# ---- verdicts --------------------------------------------------------------------------------------------------------
+
+
+def judged(*launches: float, stated: str = "1gbit", **fields: Any) -> verdict.Judged:
+    """The verdict on launches of one point."""
+    points = [point(value=value, launch=launch, **fields) for launch, value in enumerate(launches)]
+    (one,) = verdict.judge(points, records.summary(records.table(points)), Stated(link=stated))
+    return one
+
+
+@pytest.mark.parametrize(
+    ("launches", "expected"),
+    [
+        ((112.0, 113.0), "good"),
+        ((100.0, 112.0), "doubtful"),  # its interval spans the limit
+        ((95.0, 96.0), "doubtful"),
+        ((60.0, 61.0), "bad"),
+        ((60.0, 112.0), "doubtful"),
+        ((118.0, 119.0), "good"),  # within the tolerance
+        ((130.0, 131.0), "above its bound"),
+    ],
+)
+def test_the_interval_decides(launches: tuple[float, ...], expected: str) -> None:
+    one = judged(*launches)
+    assert one.verdict == expected
+    assert one.share == pytest.approx(one.value / one.limit)
+    assert bool(one.reason) == (expected == "above its bound")
+
+
+def test_what_to_check_comes_from_the_point() -> None:
+    nics = [
+        {
+            "name": "eth0",
+            "kind": "ethernet",
+            "speed_Mbps": 10_000,
+            "mtu": 1500,
+            "pcie_speed": "2.5 GT/s PCIe",
+            "pcie_width": 1,
+            "pcie_max_speed": "8.0 GT/s PCIe",
+            "pcie_max_width": 8,
+        },
+        {"name": "eth1", "kind": "ethernet", "speed_Mbps": 100_000, "mtu": 9000},
+    ]
+    host = {"nics": nics, "virtualisation": "none"}
+    meta = {"interface_B": {"eth0": 10**9}, **noted([badge("busy machine")], [])}
+    one = judged(200.0, 201.0, stated="", host=host, meta=meta, size=4096)
+    steps = [step.what for step in one.steps]
+    assert steps[:5] == [
+        "busy machine",
+        "messages are too small",
+        "wrong interface",
+        "degraded PCI Express link",
+        "small packets",
+    ]
+    assert all(step.command and step.why for step in one.steps)
+    assert judged(112.0, 113.0).steps == ()
+
+
+def test_the_best_size_of_each_setting_is_judged() -> None:
+    points = [
+        point(value=value, size=size, meta={"fingerprint": f"{size}"})
+        for size, value in ((4096, 60.0), (1 << 20, 113.0))
+    ]
+    (one,) = verdict.judge(points, records.summary(records.table(points)), Stated(link="1gbit"))
+    assert (one.size, one.value) == (1 << 20, 113.0)
+
+
+def test_bandwidth_on_shaped_links_never_exceeds_the_bound_and_reaches_it() -> None:
+    """The emulated links of the example let TCP have what their rate and its headers leave, within 2 %."""
+    campaign = Campaign(EXAMPLES / "virtual-cluster")
+    points = list(campaign.samples("sockets.tcp_stream"))
+    judgements = verdict.judge(points, records.summary(records.table(points)))
+    assert len(judgements) == 6
+    assert {one.bound.name for one in judgements if one.bound} == {"link of a host", "uplink"}
+    for one in judgements:
+        assert one.verdict == "good"
+        assert one.share == pytest.approx(1, abs=verdict.TOLERANCE)
+
+
+def test_no_floor_of_the_examples_is_above_a_measurement() -> None:
+    for name in ("two-cores", "virtual-cluster"):
+        points = [one for one in Campaign(EXAMPLES / name).samples() if one.spec.benchmark in bounds.LATENCY]
+        judgements = verdict.judge(points, records.summary(records.table(points)))
+        assert not verdict.defects(judgements)
+        assert all(math.isnan(one.limit) or one.limit <= one.high for one in judgements)
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_bounds_reasons_and_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(EXAMPLES / "two-cores")]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"verbs\.write_bandwidth +testbed soft-roce,rate=24mbit +4 KiB .* cable +bad", text)
+    assert "no bound:\n  shared memory: the processor copies" in text
+    assert "check next:\n  1. " in text
+    assert main(["explain", str(EXAMPLES / "two-cores"), "--benchmark", "verbs.*", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {"records", "rule", "warnings"} == set(document)
+    by_verdict = {row["verdict"] for row in document["records"]}
+    assert {"bad", "good", "no bound", "above its floor"} <= by_verdict
+    assert main(["explain", str(EXAMPLES / "two-cores"), "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("benchmark,setting,message_size_B,metric")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--benchmark", "mpi.bcast"], "has no points of benchmark 'mpi.bcast' that have bounds"),
+        (["--link", "slow"], "link='slow', but it must read like 25gbit"),
+        (["--pcie", "16"], "pcie='16', but it must read like 3x16"),
+    ],
+)
+def test_a_wrong_command_is_one_clear_error(words: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(EXAMPLES / "two-cores"), *words]) != 0
+    assert error in capsys.readouterr().err
+
+
+def test_defects_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    text = explained.table([judged(200.0, 201.0)])
+    assert "above its bound: the rate that the path is said to have, or the measurement, is wrong" in text

@@ -1,0 +1,166 @@
+"""Published numbers beside measured ones: in figures, in tables and on the command line, and never among records."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labkit import cli, figures, notebook, records, reference
+from labkit.errors import SpecError
+from labkit.figures import style
+from labkit.spec import Spec
+
+from . import made
+
+EXAMPLE = "examples/two-cores"
+
+
+def summary(benchmark: str = "mpi.latency", sizes: tuple[int, ...] = (8, 1024, 65536)) -> pd.DataFrame:
+    options = {"tx_depth": 128, "qps": 1} if benchmark.endswith("bandwidth") else {}
+    points = [
+        made.samples(Spec(benchmark=benchmark, size=size, options=options), np.full(1200, 2000 + size), launch=launch)
+        for size in sizes
+        for launch in range(2)
+    ]
+    return records.summary(records.table(points))
+
+
+def published(figure) -> list:
+    return [trace for trace in figure.data if trace.name.endswith("(published)")]
+
+
+def test_published_numbers_are_drawn_in_their_own_style_in_the_unit_and_at_the_size_of_the_figure() -> None:
+    plain = figures.versus_size(summary(), "latency_us")
+    before = plain.to_json()
+    figure = notebook.overlay(plain)
+    assert plain.to_json() == before
+    by_name = {trace.name: trace for trace in published(figure)}
+    mpich = by_name["InfiniBand (ConnectX-4), Zambre et al. 2019 (published)"]
+    assert (list(mpich.x), list(mpich.y)) == ([8], [pytest.approx(1.336)])
+    tcp = by_name["TCP with and without PFC, Kenny et al. 2020 (published)"]
+    assert (list(tcp.y), list(tcp.error_y.array)) == ([pytest.approx(14)], [pytest.approx(1)])
+    assert "13 to 15 µs" in tcp.hovertemplate
+    assert "Kenny et al. 2020, section VI, p. 3" in tcp.hovertemplate
+    assert figure.layout.xaxis.ticktext[0] == "0"  # a size that was not measured gets its place
+    assert "published: not measured here" in figure.layout.xaxis.title.text
+    assert figure.layout.showlegend
+    for trace in by_name.values():
+        assert trace.marker.symbol.endswith(style.ORIGINS["published"].marker)
+        assert trace.marker.color not in {one.marker.color for one in plain.data}
+    assert len({trace.uid for trace in figure.data}) == len(figure.data)
+
+
+def test_a_number_without_a_size_is_a_dotted_line_where_the_paper_says_small_or_large() -> None:
+    latency = published(notebook.overlay(figures.versus_size(summary("verbs.write_latency"), "latency_us")))
+    rate = published(notebook.overlay(figures.versus_size(summary("verbs.write_bandwidth"), "bandwidth_MBps")))
+    assert (len(latency), len(rate)) == (3, 3)
+    assert all(trace.line.dash == style.ORIGINS["published"].dash for trace in latency + rate)
+    assert all(trace.x[0] == pytest.approx(8) and trace.x[-1] < 128 for trace in latency)
+    assert all(trace.x[0] > 4096 and trace.x[-1] == pytest.approx(65536) for trace in rate)
+    assert rate[0].y[0] == pytest.approx(831 * 2**20 / 1e6)
+
+
+def test_words_choose_among_the_numbers() -> None:
+    figure = figures.versus_size(summary(), "latency_us")
+    assert [trace.name for trace in published(notebook.overlay(figure, "roce"))] == [
+        "RoCE v1 and v2, Kenny et al. 2020 (published)"
+    ]
+    with pytest.raises(SpecError, match=r"No published number of mpi.latency in latency has all of these words"):
+        notebook.overlay(figure, "pigeons")
+    assert notebook.overlay("nothing was measured") == "nothing was measured"
+
+
+def test_bars_get_a_bar_for_numbers_of_their_size_only() -> None:
+    bars = figures.bars(summary(sizes=(8,)), "transport", "latency_us")
+    drawn = published(notebook.overlay(bars))
+    assert [(trace.type, list(trace.x)) for trace in drawn] == [
+        ("bar", ["InfiniBand (ConnectX-4), Zambre et al. 2019"])
+    ]
+    assert drawn[0].marker.pattern.shape == style.ORIGINS["published"].pattern
+    with pytest.raises(SpecError, match="fits the figure"):
+        notebook.overlay(figures.bars(summary(sizes=(1024,)), "transport", "latency_us"))
+
+
+def test_a_figure_of_another_kind_or_metric_is_refused() -> None:
+    other = figures.versus(summary(), "message_size_B", "latency_us")
+    with pytest.raises(SpecError, match=r"Take figures.versus_size or figures.bars"):
+        notebook.overlay(other)
+    wrong = reference.matching(["mpi.bandwidth"], "bandwidth_MBps")
+    with pytest.raises(SpecError, match="roce_bandwidth is of bandwidth_MBps, but the figure shows latency_us"):
+        figures.overlay(figures.versus_size(summary(), "latency_us"), wrong)
+
+
+def test_numbers_that_a_paper_contradicts_are_searched_but_not_drawn() -> None:
+    assert [one.number.name for one in reference.search(["misc_text"])] == ["misc_text"]
+    assert not any(one.number.instead for one in reference.matching(["mpi.latency", "apps.fft_subcom3d"], "latency_us"))
+
+
+def test_every_number_of_a_benchmark_can_be_drawn_or_listed() -> None:
+    for one in reference.entries():
+        if one.number.metric:
+            assert one in reference.matching(one.number.benchmarks, one.number.metric) or one.number.instead
+
+
+def test_the_file_in_the_documentation_is_one(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "reference-data.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "own-2026.toml").write_text(example)
+    paper = reference.read(tmp_path / "own-2026.toml")
+    assert [one.stated for one in paper.numbers.values()] == ["1.8 µs", "195 ± 5 Gb/s", "about 0.3 µs"]
+    keys = {field.name for field in dataclasses.fields(reference.Number)}
+    assert all(f"`{key}`" in page or f"\n{key} = " in page for key in keys)
+    assert all(name in page for name in reference.names())
+
+
+def test_the_command_prints_value_conditions_and_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["reference"]) == 0
+    assert "ethernet-scientific-2020" in capsys.readouterr().out
+    assert cli.main(["reference", "RoCE", "bandwidth", "mpi"]) == 0
+    text = capsys.readouterr().out
+    for words in ("> 97 Gb/s", "Open MPI 4.0.4, 4 MiB", "section VI, p. 3", "Conditions: 96 nodes"):
+        assert words in text
+    assert cli.main(["reference", "misc_text", "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["value"], row["unit"], row["si_value"], row["si_unit"]) == (56.58, "ns", 56.58e-9, "s")
+    assert (row["used_instead"], row["where"], row["page"]) == ("misc", "section 4.2", 5)
+    assert cli.main(["reference", "--paper", "ibisco-cluster-2025", "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert len(rows) == len(reference.load("ibisco-cluster-2025").numbers)
+
+
+def test_show_puts_published_numbers_after_the_results(capsys: pytest.CaptureFixture[str]) -> None:
+    show = ["show", EXAMPLE, "--benchmark", "mpi.bandwidth"]
+    assert cli.main(show) == 0
+    plain = capsys.readouterr().out
+    assert cli.main([*show, "--published"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(plain.rstrip())
+    assert "Published, not measured here" in text.removeprefix(plain.rstrip())
+    assert "> 12,125 MB/s" in text
+    assert cli.main([*show, "--published", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {one["origin"] for one in document["records"]} == {"measured"}
+    assert {one["name"] for one in document["published"]} == {"roce_bandwidth", "tcp_bandwidth"}
+    assert cli.main(["show", EXAMPLE, "--benchmark", "mpi.bcast", "--published"]) == 0
+    assert "There are no published numbers of these benchmarks" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["reference", "foo"], "No published number has 'foo'. Give fewer words"),
+        (["reference", "--paper", "ibisco"], "There is no paper 'ibisco'"),
+        (["show", EXAMPLE, "--published", "--format", "csv"], "--published with --format csv"),
+    ],
+)
+def test_a_wrong_request_is_one_error(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 1
+    assert said in capsys.readouterr().err

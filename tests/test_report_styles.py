@@ -1,0 +1,330 @@
+"""Styles of the report: their files, what they need, and what each says of a campaign."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import shlex
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from labkit import cli, project, report, samples
+from labkit.columns import METRICS
+from labkit.errors import DataError, ReportError
+from labkit.report import filling, literature, parts, styles
+from labkit.report.stage import BLOCKS
+from tests.test_report import make_campaign, pages
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of the user, with a folder for its own parts of reports."""
+    monkeypatch.setenv(project.PROJECT, str(project.init(tmp_path / "project").folder))
+    folder = tmp_path / "project" / styles.MINE
+    (folder / "styles").mkdir(parents=True)
+    return folder
+
+
+def test_every_shipped_style_loads_and_finds_its_chapters() -> None:
+    assert {"report", "letter", "survey"} <= set(styles.find())
+    shipped = styles.read(project.SHIPPED / "_quarto.yml")
+    for name in styles.find():
+        style = styles.load(name)
+        assert style.settings.about, name
+        book = styles.merged(shipped, style.config)["book"]
+        for chapter in [*book["chapters"], *book.get("appendices", [])]:
+            assert styles.is_pattern(chapter) or style.file(chapter).is_file()
+
+
+def test_parts_have_one_home_and_templates_ask_for_known_ones() -> None:
+    known = {**BLOCKS, **parts.find()}
+    assert not set(BLOCKS) & set(parts.find())
+    asked = {
+        name
+        for path in styles.TEMPLATES.rglob("*.qmd")
+        for name in re.findall(r"^<!-- generated: ([\w-]+) -->$", path.read_text(), re.M)
+    }
+    assert asked <= set(known)
+
+
+@pytest.mark.parametrize(
+    ("style", "campaigns", "contract", "message"),
+    [
+        ("bold", ["a"], None, r"There is no style 'bold'\. There are: .*letter, report, .*survey"),
+        ("survey", ["a"], Path("c.toml"), r"--contract has no effect on --style survey"),
+        (
+            "acceptance",
+            ["a"],
+            None,
+            r"needs an acceptance contract.*labkit report a --style acceptance --contract FILE",
+        ),
+        (
+            "comparison",
+            ["a"],
+            None,
+            r"needs 2 campaigns, but there is 1: a\. Name another one: labkit report a ANOTHER",
+        ),
+    ],
+)
+def test_what_a_style_needs(style: str, campaigns: list[str], contract: Path | None, message: str) -> None:
+    with pytest.raises(ReportError, match=message):
+        styles.required(style, campaigns, contract)
+
+
+def test_a_style_may_be_like_another_but_not_like_itself(own: Path) -> None:
+    (own / "styles" / "house.yml").write_text("labkit: {like: survey}\nbook: {author: [A. Author]}\n")
+    house = styles.load("house")
+    assert house.config["book"]["chapters"] == styles.load("survey").config["book"]["chapters"]
+    assert house.config["book"]["author"] == ["A. Author"]
+    (own / "styles" / "house.yml").write_text("labkit: {like: house}\n")
+    with pytest.raises(ReportError, match="house' is like itself: house → house"):
+        styles.load("house")
+    (own / "styles" / "house.yml").write_text("labkit: {kile: survey}\n")
+    with pytest.raises(ReportError, match="kile"):
+        styles.load("house")
+    (own / "styles" / "house.yml").write_text("- a\n")
+    with pytest.raises(ReportError, match="must hold keys and values"):
+        styles.load("house")
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../x.qmd", "none.qmd"])
+def test_a_style_takes_files_of_its_folders_only(name: str) -> None:
+    with pytest.raises(ReportError, match="no such file"):
+        styles.load("report").file(name)
+
+
+def test_notebooks_stand_where_the_first_pattern_matches() -> None:
+    names = ["10-a.ipynb", "20-b.ipynb", "50-c.ipynb"]
+    assert styles.placed(["i.qmd", "5*.ipynb", "*.ipynb", "z.qmd"], names) == [
+        "i.qmd",
+        "50-c.ipynb",
+        "10-a.ipynb",
+        "20-b.ipynb",
+        "z.qmd",
+    ]
+    assert styles.placed(["i.qmd", "2*.ipynb"], names) == ["i.qmd", "20-b.ipynb"]
+
+
+def filled(tmp_path: Path, text: str, omitted: list[str], **blocks: str) -> filling.Filled:
+    (tmp_path / "a.qmd").write_text(text)
+    made = {name: partial(str, value) for name, value in blocks.items()}
+    return filling.fill({"a.qmd": tmp_path / "a.qmd"}, made, labels=set(), optional=set(), omitted=omitted)
+
+
+def test_sections_without_data_go_with_what_refers_to_them(tmp_path: Path) -> None:
+    omitted: list[str] = []
+    text = (
+        "# A {#sec-a}\n\nKept. See @sec-b for more. Kept too.\n\n## B {#sec-b}\n\nProse.\n\n<!-- generated: none -->\n\n"
+        "### Below {#sec-below}\n\n<!-- generated: none -->\n\n## C {#sec-c}\n\n<!-- generated: some -->\n"
+    )
+    made = filled(tmp_path, text, omitted, none="", some="text").texts["a.qmd"]
+    assert made == "# A {#sec-a}\n\nKept. Kept too.\n\n## C {#sec-c}\n\ntext\n"
+    assert omitted == ["B"]
+
+
+def test_a_chapter_without_data_goes_and_one_without_parts_stays(tmp_path: Path) -> None:
+    omitted: list[str] = []
+    assert not filled(tmp_path, "# A\n\nProse.\n\n## B\n\n<!-- generated: none -->\n", omitted, none="").texts
+    assert omitted == ["A"]
+    assert filled(tmp_path, "# A\n\nProse.\n\n## B\n\nProse.\n", []).texts
+
+
+def test_what_is_left_out_is_named_last(tmp_path: Path) -> None:
+    omitted: list[str] = []
+    (tmp_path / "a.qmd").write_text("# A\n\n<!-- generated: left-out -->\n\n## B\n\n<!-- generated: none -->\n")
+    blocks = {"left-out": lambda: f"Without: {omitted}", "none": lambda: ""}
+    files = {"a.qmd": tmp_path / "a.qmd"}
+    made = filling.fill(files, blocks, labels=set(), optional=set(), omitted=omitted)
+    assert "Without: ['B']" in made.texts["a.qmd"]
+
+
+def test_an_unknown_part_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"asks for the generated part 'nothing'\. There are: some"):
+        filled(tmp_path, "<!-- generated: nothing -->\n", [], some="x")
+
+
+def test_the_survey_names_what_labkit_has() -> None:
+    tables = literature.surveyed()
+    assert sorted(tables) == list(range(2, 13))
+    assert all(rows for _, rows in tables.values())
+    rows = {row.name: row for _, group in tables.values() for row in group}
+    assert rows["blocking collectives"].counterparts["osu_allreduce"] == "mpi.allreduce"
+    assert rows["Netperf"].runs
+    assert not rows["SPDK NVMe perf"].runs
+    assert all(row.runs or row.reason for row in rows.values()), "a benchmark that does not run has no reason"
+    assert len(literature.interconnects()) == 9
+    assert len(literature.testbeds()) == 4
+
+
+def test_experiments_say_how_to_repeat_them() -> None:
+    every = [one for paper in literature.papers() for one in paper.experiments]
+    assert len(literature.papers()) == 5
+    assert all(one.labkit or (one.needs and one.command) for one in every)
+    assert all(one.metric in METRICS for one in every if one.metric and one.metric != "gflops")
+    keys = set(re.findall(r"^@\w+\{([^,]+)", (styles.TEMPLATES / "references.bib").read_text(), re.M))
+    assert {paper.paper.key for paper in literature.papers()} <= keys
+    assert all(paper.paper[name] for paper in literature.papers() for one in paper.experiments for name in one.values)
+
+
+def test_commands_of_experiments_are_commands_of_labkit() -> None:
+    lines = [line for p in literature.papers() for one in p.experiments for line in one.command.splitlines()]
+    ours = [shlex.split(line)[1:] for line in lines if line.startswith("labkit ")]
+    assert len(ours) > 8
+    for words in ours:
+        cli.parser().parse_args(words)  # exits where an option does not exist
+
+
+def test_a_spoiled_list_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "1.toml").write_text('title = "b"\nnumbers = "c"\ncolour = "red"\n')
+    monkeypatch.setattr(literature, "PAPERS", tmp_path)
+    literature.papers.cache_clear()
+    try:
+        with pytest.raises(DataError, match=r"1\.toml.*colour"):
+            literature.papers()
+    finally:
+        literature.papers.cache_clear()
+
+
+def test_a_survey_has_its_chapters_in_the_order_of_the_survey(tmp_path: Path) -> None:
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="survey")
+    listed = re.findall(r'<li><a href="([\w-]+)\.html"', built.html.read_text())
+    order = ["index", "testbeds", "interconnects", "benchmarks", "methods", "papers", "discussion", "threats"]
+    assert [name for name in listed if name in order] == order
+    assert listed[-3:] == ["description", "artifact", "figures"]
+    made = pages(built)
+    assert "Pinnacles" in made["testbeds.html"].text
+    assert "40 of 40" not in made["benchmarks.html"].text
+    assert "osu" in made["benchmarks.html"].text.lower()
+    assert "--style survey" in made["artifact.html"].text
+    assert built.pdf is not None
+    assert built.pdf.stat().st_size > 10_000
+
+
+CONTRACT = """
+title = "Our contract"
+[[clause]]
+name = "loose"
+benchmark = "mpi.latency"
+statistic = "latency_us_p50"
+relation = "<="
+bound = 1_000
+[[clause]]
+name = "tight"
+benchmark = "mpi.latency"
+where = {transport = "tcp"}
+statistic = "latency_us_p50"
+relation = "<="
+bound = 0.001
+"""
+
+
+def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Path) -> None:
+    contract = tmp_path / "c.toml"
+    contract.write_text(CONTRACT)
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="acceptance", contract=contract)
+    made = pages(built)
+    first = made["index.html"].text
+    assert (
+        "Our contract: campaign synthetic is not accepted. 1 of 2 clauses are fulfilled; not fulfilled: tight" in first
+    )
+    assert "pass loose" in first
+    assert "fail tight" in first
+    assert "failed no memory left" in made["clauses.html"].text
+    assert "signature" in made["sign-off.html"].text
+    assert hashlib.sha256(contract.read_bytes()).hexdigest() in made["sign-off.html"].text
+    assert "bound = 0.001" in made["contract.html"].text
+    assert "--style acceptance --contract c.toml" in made["artifact.html"].text
+
+
+def test_a_contract_that_is_none_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("[clause]\n")
+    with pytest.raises(DataError, match=r"has no \[\[clause\]\]"):
+        styles.required("acceptance", ["a"], tmp_path / "c.toml")
+
+
+def test_comparison_has_the_verdicts_of_labkit_compare(tmp_path: Path) -> None:
+    first, second = make_campaign(tmp_path / "a"), make_campaign(tmp_path / "b")
+    facts = json.loads((second / "campaign.json").read_text())
+    (second / "campaign.json").write_text(json.dumps(facts | {"name": "other"}))
+    built = report.build([first, second], engine="plain", style="comparison")
+    made = pages(built)
+    assert "comparisons of other against synthetic" in made["index.html"].text
+    assert "same" in made["index.html"].text
+    assert "No point changed" in made["changes.html"].text
+    assert "differ in no recorded factor" in made["changes.html"].text
+    assert "latency" in made["index.html"].text
+
+
+def test_factors_that_nobody_declared_mark_a_comparison(tmp_path: Path) -> None:
+    first, second = make_campaign(tmp_path / "a"), make_campaign(tmp_path / "b")
+    for file in (second / "samples").rglob("*.parquet"):
+        one = samples.load(file)
+        samples.save(dataclasses.replace(one, meta=one.meta | {"library": "MPICH 5"}), file)
+    built = report.build([first, second], engine="plain", style="comparison")
+    text = pages(built)["index.html"].text
+    assert "Not comparable" in text
+    assert "library" in text
+    built = report.build([first, second], engine="plain", style="comparison", allow=["library"])
+    made = pages(built)
+    assert "Not comparable" not in made["index.html"].text
+    assert "library Open MPI 4.1.4 MPICH 5 yes" in made["changes.html"].text
+
+
+def test_slides_have_a_page_for_each_figure(tmp_path: Path) -> None:
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="slides")
+    made = pages(built)
+    assert "Latency (2)" in made["10-latency.html"].text
+    assert "TCP takes" in made["10-latency.html"].text
+    assert "size = 1" not in made["10-latency.html"].text
+    assert (built.html.parent / "assets" / "style.css").is_file()
+    assert "presentation-16-9" in (built.html.parent.parent / "report.typ").read_text()
+    with pytest.raises(ReportError, match="the plain engine makes the slides"):
+        report.build([tmp_path / "c"], engine="quarto", style="slides")
+
+
+def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
+    (own / "figures").mkdir()
+    (own / "figures" / "logo.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="red"/></svg>'
+    )
+    style = own / "styles" / "house.yml"
+    style.write_text(
+        'labkit: {about: ours, like: report, logo: figures/logo.svg, colour: "#7a1f1f"}\nlang: de\n'
+        "language: {crossref-fig-title: Abbildung, crossref-ch-prefix: Kapitel, toc-title-website: Auf dieser Seite}\n"
+    )
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="house")
+    page = built.html.read_text()
+    assert '<html lang="de">' in page
+    assert 'src="figures/logo.svg"' in page
+    assert (built.html.parent / "figures" / "logo.svg").is_file()
+    assert "#7a1f1f" in (built.html.parent / "assets" / "style.css").read_text()
+    text = pages(built)["10-latency.html"].text
+    assert "Abbildung" in text
+    assert "Auf dieser Seite" in text
+    typst = (built.html.parent.parent / "report.typ").read_text()
+    assert '#let ink = rgb("#7a1f1f")' in typst
+    assert '#let logo = "figures/logo.svg"' in typst
+    for wrong, message in (("logo: /etc/passwd", "logo="), ("colour: red", "colour=")):
+        style.write_text(f"labkit: {{{wrong}}}\n")
+        with pytest.raises(ReportError, match=message):
+            styles.load("house")
+
+
+def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> None:
+    (own / "site.qmd").write_text("# Our site {#sec-site}\n\nSee @sec-methods and [@mine2026].\n")
+    (own / "mine.bib").write_text("@misc{mine2026, title = {Our cluster}, author = {Own, Ann}, year = {2026}}\n")
+    (own / "styles" / "house.yml").write_text(
+        "bibliography: [references.bib, mine.bib]\nbook:\n  title: Ours\n  author: [Ann Own, Bo Next]\n"
+        "  chapters: [index.qmd, site.qmd, '*.ipynb', methods.qmd, references.qmd]\n"
+        "labkit: {about: ours}\n"
+    )
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="house")
+    made = pages(built)
+    assert "Our site" in made["site.html"].text
+    assert "Own, Ann. 2026" in made["references.html"].text
+    assert "Ann Own, Bo Next" in made["index.html"].text
+    assert "Ours" in made["index.html"].text
