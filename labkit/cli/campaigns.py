@@ -12,6 +12,7 @@ from labkit.errors import SpecError
 
 if TYPE_CHECKING:
     from labkit.campaign import Campaign
+    from labkit.report import Built
 
 
 def show_options(verb: argparse.ArgumentParser) -> None:
@@ -221,22 +222,38 @@ def report_options(verb: argparse.ArgumentParser) -> None:
     )
 
 
+def _lab_report(options: argparse.Namespace) -> Built:
+    """Make the report of a learner's lab."""
+    from labkit.teaching import handout
+
+    if len(options.campaign) != 1:
+        raise SpecError(
+            f"--style {options.style} takes one folder of a lab, not {len(options.campaign)}. Name one, such as "
+            "run-collectives."
+        )
+    return handout.build(Path(options.campaign[0]), style=options.style, engine=options.engine, progress=say)
+
+
 def report_(options: argparse.Namespace) -> int:
     """Make the report of campaigns."""
     from labkit import campaign, report
+    from labkit.report import styles
 
-    folders = [campaign.find(name) for name in options.campaign] or [campaign.newest()]
-    if not options.campaign:
-        say(f"the newest campaign: {folders[0]}")
-    built = report.build(
-        folders,
-        style=options.style,
-        engine=options.engine,
-        execute=options.execute,
-        contract=options.contract,
-        allow=[name for word in options.allow for name in word.split(",") if name],
-        progress=say,
-    )
+    if styles.load(options.style).settings.form == "lab":
+        built = _lab_report(options)
+    else:
+        folders = [campaign.find(name) for name in options.campaign] or [campaign.newest()]
+        if not options.campaign:
+            say(f"the newest campaign: {folders[0]}")
+        built = report.build(
+            folders,
+            style=options.style,
+            engine=options.engine,
+            execute=options.execute,
+            contract=options.contract,
+            allow=[name for word in options.allow for name in word.split(",") if name],
+            progress=say,
+        )
     for text in built.warnings:
         warn(text)
     print(f"HTML report: {built.html}")

@@ -40,16 +40,16 @@ def _metrics(names: list[str]) -> str:
 
 
 def _definition(name: str) -> str:
-    label = f"{{#sec-def-{name.replace('.', '-').replace('_', '-')}}}"
+    plain = "{.unnumbered .unlisted}"
     try:
         benchmark = benchmarks.get(name)
     except SpecError as error:
-        return f"#### {escape(name)} {label}\n\n{escape(error)}"
+        return f"### {escape(name)} {plain}\n\n{escape(error)}"
     metrics = [f"{METRICS[m].label} in {METRICS[m].unit}" for m in (*benchmark.metrics, *benchmark.derived)]
     facts = (
         f"*Metrics:* {', '.join(metrics)}. *Timing:* {benchmark.cadence}{' †' if benchmark.reduce == 'max' else ''}."
     )
-    return f"#### {benchmark.title} ({markdown.code(name)}) {label}\n\n{prose(benchmark.doc)} {facts}"
+    return f"### {benchmark.title} ({markdown.code(name)}) {plain}\n\n{prose(benchmark.doc)} {facts}"
 
 
 def prose(docstring: str) -> str:
