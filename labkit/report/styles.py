@@ -39,7 +39,7 @@ class Settings:
     contract : whether it needs an acceptance contract.
     form : ``book``, ``slides`` with a page for each figure, or ``lab`` of a learner's folder.
     figures : most figures of a chapter on slides; 0 takes all.
-    colour : of headings and links, as ``#1f3a5f``; empty for that of labkit.
+    colour : of headings, in the PDF of links too, as ``#1f3a5f``; empty for that of labkit.
     logo : picture at the top, such as ``figures/logo.svg``.
     """
 
