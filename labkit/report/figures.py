@@ -101,6 +101,7 @@ def described(spec: Mapping[str, Any]) -> str:
         layout = spec.get("layout", {})
         upward, right = (_title(layout.get(axis, {})) for axis in ("yaxis", "xaxis"))
         shown = [trace for trace in spec.get("data", []) if trace.get("showlegend") is not False]
+        shown = shown or list(spec.get("data", []))
         series = [text for trace in shown[:_SERIES] if (text := _described(trace))]
         series += [f"{len(shown) - _SERIES} more series"] if len(shown) > _SERIES else []
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
