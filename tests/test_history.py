@@ -18,8 +18,10 @@ from labkit.campaign import Campaign
 from labkit.figures.timeline import timeline
 from labkit.project import NOTEBOOKS
 from labkit.report import sources
+from labkit.report.check import check
 from labkit.report.content import Content
 from labkit.report.parts import over_time
+from labkit.report.stage import stage
 from labkit.stats import changes
 from labkit.studies.history import Study
 from labkit.suites.definition import Entry
@@ -177,3 +179,12 @@ def test_the_report_of_several_campaigns_has_a_page_on_their_history(nightly: Pa
     assert over_time.FILE in text
     assert over_time.of(Content(read[:2], {})) is None
     assert over_time.section(Content(read[:2], {})) == ""
+
+
+def test_a_report_of_many_nights_is_rendered_with_its_history(nightly: Path) -> None:
+    book, _ = stage([sources.read(nightly / f"day{day:02}") for day in range(14)], style="report", engine="plain")
+    check(book)
+    front = (book.folder / "index.qmd").read_text()
+    assert "## Over time" in front
+    assert "kernel: 6.1.0-30" in front
+    assert (book.folder / over_time.FILE).read_text().startswith("<svg")

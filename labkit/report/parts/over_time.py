@@ -45,7 +45,7 @@ def section(content: Content) -> str:
     past = of(content)
     if past is None:
         return ""
-    parts = ["## Over time {.unnumbered #sec-over-time}", escape(past.sentence)]
+    parts = ["## Over time {.unnumbered}", escape(past.sentence)]
     if svg := picture(past):
         content.pictures[Path(FILE).name] = svg
         words = "Points over the campaigns: those with the surest changes first."
